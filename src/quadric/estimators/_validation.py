@@ -1,0 +1,122 @@
+"""Checks of parameters and data, with messages that say what was wrong and what to do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from quadric.labels import class_weights
+from quadric.types import FloatArray, IntArray
+
+SPREAD_RATIO = 1e3
+"""Ratio of the largest to the smallest standard deviation of a column above which a ScaleWarning is due."""
+
+
+class ScaleWarning(UserWarning):
+    """The columns of X differ so much in spread that one budget of terms and one C cannot suit them all."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter must be."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+
+
+def integer_from(low: int) -> Rule:
+    return Rule(lambda value: _is_integer(value) and value >= low, f"an integer of at least {low}")
+
+
+def number_above(low: float) -> Rule:
+    return Rule(lambda value: _is_finite(value) and value > low, f"a finite number above {low:g}")
+
+
+def one_of(*options: str) -> Rule:
+    words = " or ".join(repr(option) for option in options)
+    return Rule(lambda value: isinstance(value, str) and value in options, words)
+
+
+def none_or(rule: Rule) -> Rule:
+    return Rule(lambda value: value is None or rule.holds(value), f"None or {rule.words}")
+
+
+def check_parameters(estimator: Any, rules: dict[str, Rule]) -> None:
+    """Raise a ValueError that names the first parameter which breaks its rule."""
+    for name, rule in rules.items():
+        value = getattr(estimator, name)
+        if not rule.holds(value):
+            raise ValueError(f"{name} must be {rule.words}, got {value!r}")
+    check_random_state(getattr(estimator, "random_state", None))
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Validated training data; rows of weight zero are gone.
+
+    Attributes
+    ----------
+    X : array of shape (m, n)
+    codes : array of shape (m,)
+        Position of each label in ``classes``.
+    classes : array
+    sample_weight : array of shape (m,)
+    class_weight : array of shape (n_classes,)
+    """
+
+    X: FloatArray
+    codes: IntArray
+    classes: np.ndarray
+    sample_weight: FloatArray
+    class_weight: FloatArray
+
+
+def validate_samples(estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any) -> Samples:
+    """Check X, y and the weights; sets ``n_features_in_`` and ``feature_names_in_`` on the estimator."""
+    X, y = validate_data(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+    check_classification_targets(y)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    present = weight > 0.0
+    if not present.any():
+        raise ValueError("sample_weight is zero for every sample")
+    if not present.all():
+        X, y, weight = X[present], y[present], weight[present]
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y must have samples of at least two classes, but has one class only: {classes[0]!r}")
+    weights = class_weights(class_weight, classes, codes, weight)
+    _warn_of_scale(X, getattr(estimator, "feature_names_in_", None), type(estimator).__name__)
+    return Samples(X, codes, classes, weight, weights)
+
+
+def _warn_of_scale(X: FloatArray, names: Sequence[str] | None, estimator_name: str) -> None:
+    spread = X.std(axis=0)
+    varying = np.flatnonzero(spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0))
+    if len(varying) < 2:
+        return
+    low, high = varying[np.argmin(spread[varying])], varying[np.argmax(spread[varying])]
+    if spread[high] > SPREAD_RATIO * spread[low]:
+        low_name, high_name = (str(names[i]) if names is not None else f"x{i}" for i in (low, high))
+        warnings.warn(
+            f"the columns differ much in spread: {high_name!r} has standard deviation {spread[high]:.2g}, {low_name!r} has "
+            f"{spread[low]:.2g}; standardise X first, inside each fold: "
+            f"make_pipeline(StandardScaler(), {estimator_name}(...))",
+            ScaleWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,1 @@
+"""What a quadratic surface is: numbers only, no learning."""

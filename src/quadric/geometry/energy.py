@@ -1,0 +1,87 @@
+"""The regulariser 1/2 z'Gz = sum_i w_i ||W x_i + b||^2, from the first two moments of x (docs/mathematics.md, section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadric.geometry.terms import term_count, to_matrix, to_vector
+from quadric.types import FloatArray
+
+SINGULAR_BELOW = 1e-10
+"""Smallest eigenvalue of the unit-diagonal moment matrix of [x 1] under which G counts as singular."""
+RIDGE = 1e-8
+"""What is then added to G, as a fraction of its own diagonal."""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """The regulariser of a sample: its moments of order 0, 1 and 2, and the ridge that a singular G needs.
+
+    Attributes
+    ----------
+    weight : float
+        Sum of the sample weights.
+    s : array of shape (n,)
+        Weighted sum of x.
+    S : array of shape (n, n)
+        Weighted sum of xx'.
+    ridge : float
+        0.0, or RIDGE where [x 1] has linearly dependent columns (constant, duplicate or one-hot features).
+    """
+
+    weight: float
+    s: FloatArray
+    S: FloatArray
+    ridge: float
+
+    @staticmethod
+    def of_moments(weight: float, s: FloatArray, S: FloatArray) -> Energy:
+        moment = _moment_matrix(weight, s, S)
+        scale = np.sqrt(np.diag(moment))
+        scale[scale == 0.0] = 1.0  # a feature that is zero throughout: its row is zero and makes the matrix singular
+        smallest = np.linalg.eigvalsh(moment / np.outer(scale, scale))[0]
+        return Energy(weight, s, S, RIDGE if smallest < SINGULAR_BELOW else 0.0)
+
+    @staticmethod
+    def of_samples(X: FloatArray, sample_weight: FloatArray) -> Energy:
+        return Energy.of_moments(float(sample_weight.sum()), sample_weight @ X, X.T @ (X * sample_weight[:, None]))
+
+    def gram(self) -> FloatArray:
+        """G as a dense p x p matrix.
+
+        Row a of [W b] meets the moment matrix of [x 1]; its entries stand in z at the positions ``index[a]``. G is the sum
+        over a of twice that matrix, scattered to index[a] x index[a].
+        """
+        n_features = len(self.s)
+        moment = 2.0 * _moment_matrix(self.weight, self.s, self.S)
+        rows, columns = np.triu_indices(n_features)
+        index = np.empty((n_features, n_features + 1), dtype=np.intp)
+        index[rows, columns] = index[columns, rows] = np.arange(len(rows))
+        index[:, n_features] = len(rows) + np.arange(n_features)
+        G = np.zeros((term_count(n_features),) * 2)
+        for places in index:
+            G[np.ix_(places, places)] += moment
+        G[np.diag_indices_from(G)] *= 1.0 + self.ridge
+        return G
+
+    def gradient(self, z: FloatArray) -> FloatArray:
+        """Gz in O(n^3), without G (docs/mathematics.md, section 1)."""
+        W, b = to_matrix(z)
+        T = 2.0 * (W @ self.S + np.outer(b, self.s))
+        quadratic = T + T.T
+        quadratic[np.diag_indices_from(T)] = np.diag(T)
+        linear = 2.0 * (W @ self.s + self.weight * b)
+        return to_vector(quadratic, linear) + self.ridge * self._diagonal() * z
+
+    def _diagonal(self) -> FloatArray:
+        squares = np.diag(self.S)
+        quadratic = 2.0 * (squares[:, None] + squares[None, :])
+        quadratic[np.diag_indices_from(quadratic)] = 2.0 * squares
+        return to_vector(quadratic, np.full(len(self.s), 2.0 * self.weight))
+
+
+def _moment_matrix(weight: float, s: FloatArray, S: FloatArray) -> FloatArray:
+    """[[S, s], [s', weight]]: second moments of [x 1]."""
+    return np.block([[S, s[:, None]], [s[None, :], np.full((1, 1), weight)]])

@@ -1,0 +1,64 @@
+"""The map x -> r(x) under which a quadratic surface is linear: f(x) = r(x)'z + c.
+
+r(x) = [s(x); x] with s_aa = 1/2 x_a^2 and s_ab = x_a x_b for a < b (docs/mathematics.md, section 1; the paper halves every product, which
+is wrong). R is the matrix of the r(x_i)', one row a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from quadric.geometry.terms import LINEAR, term_count, term_factors
+from quadric.types import FloatArray, IntArray
+
+CHUNK_BYTES = 4 << 20
+"""Size of the blocks of R that streaming computations build; about one core's share of cache."""
+
+
+def row_chunks(n_rows: int, row_width: int) -> Iterator[slice]:
+    """Slices over ``n_rows`` such that a block of ``row_width`` doubles a row stays near CHUNK_BYTES."""
+    step = max(64, CHUNK_BYTES // (8 * max(row_width, 1)))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def lift(X: FloatArray, terms: IntArray | None = None) -> FloatArray:
+    """R, or only its columns ``terms``.
+
+    Parameters
+    ----------
+    X : array of shape (m, n)
+    terms : array of positions in z, or None for all of them
+
+    Returns
+    -------
+    array of shape (m, len(terms)), C-contiguous
+    """
+    n_rows, n_features = X.shape
+    left, right = term_factors(n_features)
+    if terms is not None:
+        left, right = left[terms], right[terms]
+    halved = np.where(left == right, 0.5, 1.0)
+    R = np.empty((n_rows, len(left)))
+    for rows in row_chunks(n_rows, max(len(left), n_features + 1)):
+        # LINEAR is -1 and picks the last column, which holds ones: one gather serves all kinds of terms
+        block = np.column_stack([X[rows], np.ones(rows.stop - rows.start)])
+        np.multiply(block[:, left], block[:, right], out=R[rows])
+        R[rows] *= halved
+    return R
+
+
+def lift_adjoint(X: FloatArray, v: FloatArray) -> FloatArray:
+    """R'v without R: the upper triangle of X' diag(v) X with its diagonal halved, then X'v."""
+    n_features = X.shape[1]
+    second = np.zeros((n_features, n_features))
+    for rows in row_chunks(len(X), n_features):
+        second += X[rows].T @ (X[rows] * v[rows, None])
+    left, right = term_factors(n_features)
+    out = np.empty(term_count(n_features))
+    quadratic = right != LINEAR
+    out[quadratic] = second[left[quadratic], right[quadratic]] * np.where(left == right, 0.5, 1.0)[quadratic]
+    out[~quadratic] = X.T @ v
+    return out

@@ -1,0 +1,181 @@
+"""A quadratic surface f(x) = 1/2 x'Wx + b'x + c as an immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadric.geometry.lifting import row_chunks
+from quadric.geometry.terms import LINEAR, default_names, term_factors, term_names, to_matrix, to_vector
+from quadric.types import FloatArray
+
+FLAT = 1e-12
+"""Eigenvalues of W, and parts of b, below this fraction of the largest coefficient count as zero."""
+DENSE_FROM = 4
+"""With more terms than this many times the features, two matrix products beat a loop over the terms."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticSurface:
+    """f(x) = 1/2 x'Wx + b'x + c.
+
+    Attributes
+    ----------
+    W : array of shape (n, n), symmetric
+    b : array of shape (n,)
+    c : float
+    """
+
+    W: FloatArray
+    b: FloatArray
+    c: float
+
+    def __post_init__(self) -> None:
+        W, b = np.array(self.W, dtype=float), np.array(self.b, dtype=float)
+        if b.ndim != 1 or W.shape != (len(b), len(b)):
+            raise ValueError(f"W of shape {W.shape} and b of shape {b.shape} do not make a surface: need (n, n) and (n,)")
+        if not (np.isfinite(W).all() and np.isfinite(b).all() and np.isfinite(self.c)):
+            raise ValueError("the coefficients of a surface must be finite")
+        if not np.array_equal(W, W.T):
+            raise ValueError("W must be symmetric")
+        W.setflags(write=False)
+        b.setflags(write=False)
+        object.__setattr__(self, "W", W)
+        object.__setattr__(self, "b", b)
+        object.__setattr__(self, "c", float(self.c))
+
+    @staticmethod
+    def from_coordinates(z: FloatArray, c: float) -> QuadraticSurface:
+        """The surface of z = [hvec(W); b] and c."""
+        W, b = to_matrix(z)
+        return QuadraticSurface(W, b, c)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.b)
+
+    @property
+    def n_terms(self) -> int:
+        """Number of non-zero coefficients in [hvec(W); b]; c does not count."""
+        return int(np.count_nonzero(self.coordinates()))
+
+    def coordinates(self) -> FloatArray:
+        """Z = [hvec(W); b]."""
+        return to_vector(self.W, self.b)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, QuadraticSurface):
+            return NotImplemented
+        return self.c == other.c and np.array_equal(self.W, other.W) and np.array_equal(self.b, other.b)
+
+    def __hash__(self) -> int:
+        return hash((self.W.tobytes(), self.b.tobytes(), self.c))
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """F at each row of X."""
+        X = np.asarray(X, dtype=float)
+        if self.n_terms > DENSE_FROM * self.n_features:
+            return np.asarray(0.5 * np.sum((X @ self.W) * X, axis=1) + X @ self.b + self.c)
+        return self._term_by_term(X)
+
+    def _term_by_term(self, X: FloatArray) -> FloatArray:
+        """Cost in proportion to the live terms, and the same bits whatever the number of BLAS threads."""
+        z = self.coordinates()
+        left, right = term_factors(self.n_features)
+        out = np.full(len(X), self.c)
+        for rows in row_chunks(len(X), self.n_features):
+            columns = np.ascontiguousarray(X[rows].T)
+            for t in np.flatnonzero(z):
+                if right[t] == LINEAR:
+                    out[rows] += z[t] * columns[left[t]]
+                else:
+                    weight = 0.5 * z[t] if left[t] == right[t] else z[t]
+                    out[rows] += weight * (columns[left[t]] * columns[right[t]])
+        return out
+
+    def gradient(self, X: FloatArray) -> FloatArray:
+        """Wx + b at each row of X."""
+        return np.asarray(X, dtype=float) @ self.W + self.b
+
+    def terms(self, feature_names: Sequence[str] | None = None) -> list[tuple[str, float]]:
+        """Names and polynomial coefficients of the live terms, largest first.
+
+        The coefficient of "a^2" is W_aa / 2, that of "a*b" is W_ab, that of "a" is b_a.
+        """
+        names = term_names(self._names(feature_names))
+        left, right = term_factors(self.n_features)
+        weights = self.coordinates() * np.where(left == right, 0.5, 1.0)
+        order = np.argsort(-np.abs(weights), kind="stable")
+        return [(names[t], float(weights[t])) for t in order if weights[t] != 0.0]
+
+    def equation(self, feature_names: Sequence[str] | None = None, precision: int = 4) -> str:
+        """F as one line of text, the largest terms first."""
+        parts = [(value, f"{abs(value):.{precision}g}*{name}") for name, value in self.terms(feature_names)]
+        parts.append((self.c, f"{abs(self.c):.{precision}g}"))
+        first, *rest = parts
+        text = ("-" if first[0] < 0 else "") + first[1]
+        return "f = " + text + "".join(f" {'-' if value < 0 else '+'} {shown}" for value, shown in rest)
+
+    def unscale(self, mean: FloatArray, scale: FloatArray) -> QuadraticSurface:
+        """The same function of raw features, where this surface takes (x - mean) / scale.
+
+        Centring spreads each product over linear terms, so the result may have more terms.
+        """
+        mean, scale = np.asarray(mean, dtype=float), np.asarray(scale, dtype=float)
+        W = self.W / np.outer(scale, scale)
+        b = self.b / scale
+        return QuadraticSurface(W, b - W @ mean, float(self.c - b @ mean + 0.5 * mean @ W @ mean))
+
+    def kind(self) -> str:
+        """What the set f(x) = 0 is: "ellipsoid", "hyperboloid", "elliptic paraboloid", "hyperplane", ...
+
+        Read from the signs of the eigenvalues of W, from the part of b outside its range and from f at the centre. In one or
+        two dimensions the names are those of the general case ("ellipsoid" for an ellipse or a pair of points).
+        """
+        largest = max(float(np.abs(self.W).max(initial=0.0)), float(np.abs(self.b).max(initial=0.0)))
+        if largest == 0.0:
+            return "everything" if self.c == 0.0 else "empty"
+        curvature, axes = np.linalg.eigh(self.W)
+        curved = np.abs(curvature) > FLAT * largest
+        if not curved.any():
+            return "hyperplane"
+        slope = axes.T @ self.b
+        definite = bool((curvature[curved] > 0).all() or (curvature[curved] < 0).all())
+        if np.abs(slope[~curved]).max(initial=0.0) > FLAT * largest:
+            return _paraboloid(int(curved.sum()), self.n_features, definite)
+        depth = 0.5 * np.sum(slope[curved] ** 2 / curvature[curved])
+        at_centre = self.c - depth
+        if abs(at_centre) <= FLAT * (abs(self.c) + abs(depth) + largest):
+            at_centre = 0.0
+        side = float(np.sign(at_centre) * np.sign(curvature[curved][0]))
+        return _central_quadric(int(curved.sum()), self.n_features, definite, side)
+
+    def _names(self, feature_names: Sequence[str] | None) -> Sequence[str]:
+        names = default_names(self.n_features) if feature_names is None else feature_names
+        if len(names) != self.n_features:
+            raise ValueError(f"{len(names)} feature names for a surface of {self.n_features} features")
+        return names
+
+
+def _paraboloid(rank: int, n_features: int, definite: bool) -> str:
+    if rank == 1:
+        return "paraboloid" if n_features == 2 else "parabolic cylinder"
+    shape = "elliptic" if definite else "hyperbolic"
+    return f"{shape} paraboloid" if rank == n_features - 1 else f"{shape} parabolic cylinder"
+
+
+def _central_quadric(rank: int, n_features: int, definite: bool, side: float) -> str:
+    """``side`` compares f at the centre with the first curvature: opposite signs (-1) make a definite form vanish somewhere."""
+    if definite and side > 0:
+        return "empty"
+    if rank == n_features:
+        if definite:
+            return "point" if side == 0 else "ellipsoid"
+        return "cone" if side == 0 else "hyperboloid"
+    if rank == 1:
+        return "double hyperplane" if side == 0 else "parallel hyperplanes"
+    if definite:
+        return "flat" if side == 0 else "elliptic cylinder"
+    return "intersecting hyperplanes" if side == 0 and rank == 2 else "hyperbolic cylinder" if side else "conic cylinder"

@@ -1,0 +1,91 @@
+"""Which coefficient of a quadratic surface stands where in the vector z.
+
+z = [hvec(W); b]: the upper triangle of W row by row, then b (docs/mathematics.md, section 1). A *term* is a position in z. Every term is
+a product of one or two features, so two aligned arrays describe them all: ``left`` and ``right``, with ``right == LINEAR``
+where there is no second factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from quadric.types import FloatArray, IntArray
+
+LINEAR = -1
+"""Stands in ``TermFactors.right`` for the missing second factor of a linear term."""
+
+
+class TermFactors(NamedTuple):
+    """The features that each term multiplies; both arrays have one entry a term."""
+
+    left: IntArray
+    right: IntArray
+
+
+def term_count(n_features: int) -> int:
+    """Length of z: p = n(n+1)/2 + n."""
+    return n_features * (n_features + 3) // 2
+
+
+def feature_count(n_terms: int) -> int:
+    """Number of features n of a z of length p; the inverse of :func:`term_count`."""
+    n_features = (int(np.sqrt(9 + 8 * n_terms)) - 3) // 2
+    if term_count(n_features) != n_terms:
+        raise ValueError(f"no number of features has {n_terms} terms")
+    return n_features
+
+
+@lru_cache(maxsize=64)
+def term_factors(n_features: int) -> TermFactors:
+    """Factors of every term, in the order of z."""
+    rows, columns = np.triu_indices(n_features)
+    linear = np.arange(n_features)
+    left = np.concatenate([rows, linear])
+    right = np.concatenate([columns, np.full(n_features, LINEAR)])
+    left.setflags(write=False)
+    right.setflags(write=False)
+    return TermFactors(left, right)
+
+
+def term_index(first: int, second: int | None, n_features: int) -> int:
+    """Position in z of the product of two features, or of one feature alone (``second=None``)."""
+    if second is None:
+        return n_features * (n_features + 1) // 2 + first
+    low, high = sorted((first, second))
+    return low * n_features - low * (low - 1) // 2 + (high - low)
+
+
+def to_vector(W: FloatArray, b: FloatArray) -> FloatArray:
+    """Z = [hvec(W); b]."""
+    return np.concatenate([W[np.triu_indices(len(b))], b])
+
+
+def to_matrix(z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The symmetric W and the b of z."""
+    n_features = feature_count(len(z))
+    rows, columns = np.triu_indices(n_features)
+    W = np.zeros((n_features, n_features))
+    W[rows, columns] = z[: len(rows)]
+    W[columns, rows] = z[: len(rows)]
+    return W, np.array(z[len(rows) :], dtype=float)
+
+
+def default_names(n_features: int) -> list[str]:
+    """Feature names where the data bring none."""
+    return [f"x{i}" for i in range(n_features)]
+
+
+def term_names(feature_names: Sequence[str]) -> list[str]:
+    """Names in the order of z: "age^2", "age*income", "age"."""
+    left, right = term_factors(len(feature_names))
+    return [_name(feature_names, a, b) for a, b in zip(left, right, strict=True)]
+
+
+def _name(feature_names: Sequence[str], a: int, b: int) -> str:
+    if b == LINEAR:
+        return str(feature_names[a])
+    return f"{feature_names[a]}^2" if a == b else f"{feature_names[a]}*{feature_names[b]}"

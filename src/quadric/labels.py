@@ -1,0 +1,42 @@
+"""Weights of samples and classes, in one place for fitting and for judging."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from quadric.types import FloatArray, IntArray
+
+
+def class_weights(
+    class_weight: Mapping[Any, float] | str | None, classes: np.ndarray, codes: IntArray, sample_weight: FloatArray
+) -> FloatArray:
+    """Factor on the loss of each class.
+
+    Parameters
+    ----------
+    class_weight : mapping, "balanced" or None
+        Classes that a mapping does not name weigh 1. "balanced": inversely to the classes' shares of the sample weight.
+    classes : array
+    codes : array of shape (m,)
+        Position of each sample's class in ``classes``.
+    sample_weight : array of shape (m,)
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
+        totals = np.bincount(codes, weights=sample_weight, minlength=len(classes))
+        return totals.sum() / (len(classes) * totals)
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
+    weights = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=float)
+    unknown = [label for label in class_weight if label not in classes.tolist()]
+    if unknown:
+        raise ValueError(f"class_weight names classes that are not in y: {unknown}")
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise ValueError("class_weight must hold positive, finite numbers")
+    return weights

@@ -1,0 +1,1 @@
+"""The non-convex part: which terms."""

@@ -1,0 +1,256 @@
+"""Penalty decomposition (the paper's Algorithm 1), with plain sweeps or with jumps to their fixed points.
+
+For each rho, block coordinate descent on q(z, c, u) = F(z, c) + rho/2 ||z - u||^2 over ||u||_0 <= k; then rho grows, until z and
+u agree. Symbols as in the paper: z, c, u, rho; Upsilon is ``ceiling``. What comes back is refitted on the final support, so
+that it is stationary to the solver's accuracy and not only to outer_tol (docs/mathematics.md, section 4).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from quadric.problem import SparseProblem
+from quadric.progress import Report, silent
+from quadric.search.projection import keep, largest
+from quadric.types import FloatArray, IntArray
+from quadric.zstep import Step, StepSolution, step_for
+
+RHO_SHARE = 1e-3
+"""The first rho, as a share of the mean curvature of the problem."""
+DESCENT_TOLERANCE = 1e-13
+"""Relative decrease below which the inner loop counts as standing still: ties must not make it run in circles."""
+
+
+class Status(StrEnum):
+    """How a decomposition ended."""
+
+    CONVERGED = "converged"
+    ITERATION_LIMIT = "iteration limit"
+    TIME_LIMIT = "time limit"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Parameters of Algorithm 1.
+
+    Attributes
+    ----------
+    rho : float or None
+        First penalty; None: a thousandth of the problem's mean curvature.
+    growth : float
+        Factor from one penalty to the next.
+    inner_tol : float
+        Relative change of z, c and u at which the sweeps of one penalty stop.
+    outer_tol : float
+        Largest |z_j - u_j| at which the whole stops.
+    max_iter : int
+        Largest number of z-steps.
+    time_limit : float or None
+        Seconds after which the search stops where it is.
+    accelerated : bool
+        Jump to the fixed point of each support that a sweep chooses, instead of sweeping towards it.
+    """
+
+    rho: float | None = None
+    growth: float = 10**0.5
+    inner_tol: float = 1e-4
+    outer_tol: float = 1e-4
+    max_iter: int = 10_000
+    time_limit: float | None = None
+    accelerated: bool = True
+
+
+@dataclass(frozen=True)
+class TraceRow:
+    """One penalty of a decomposition: where its inner loop ended.
+
+    Attributes
+    ----------
+    rho : float
+    n_steps : int
+        z-steps up to and including this penalty.
+    value : float
+        q at the end of the inner loop.
+    distance : float
+        Largest |z_j - u_j|.
+    support : array
+        Terms that u keeps.
+    restarted : bool
+        Whether the sweep before exceeded Upsilon and the inner loop started again from the feasible point.
+    """
+
+    rho: float
+    n_steps: int
+    value: float
+    distance: float
+    support: IntArray
+    restarted: bool
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Result of Algorithm 1 and the refit; vectors run over the candidate terms of the problem.
+
+    Attributes
+    ----------
+    z, c : array of shape (p,), float
+        The refitted surface.
+    support : array
+        Terms of z.
+    objective : float
+        F(z, c).
+    n_iter : int
+        z-steps, the refit not counted.
+    status : Status
+    distance : float
+        Largest |z_j - u_j| before the refit, to compare with ``outer_tol``.
+    residual : float
+        Violation of the optimality conditions that the refit's solver reports.
+    trace : tuple of TraceRow
+    """
+
+    z: FloatArray
+    c: float
+    support: IntArray
+    objective: float
+    n_iter: int
+    status: Status
+    distance: float
+    residual: float
+    trace: tuple[TraceRow, ...]
+
+
+def decompose(
+    problem: SparseProblem, schedule: Schedule | None = None, *, step: Step | None = None, report: Report = silent
+) -> Decomposition:
+    """Run Algorithm 1 on a problem.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+    schedule : Schedule
+    step : Step, optional
+        z-step solver to reuse, from a problem that differs in k only.
+    report : callable
+        Told one line a penalty.
+    """
+    return _Run(problem, schedule or Schedule(), step or step_for(problem), report).result()
+
+
+class _Run:
+    """State of one decomposition."""
+
+    def __init__(self, problem: SparseProblem, schedule: Schedule, step: Step, report: Report) -> None:
+        self.problem = problem
+        self.schedule = schedule
+        self.step = step
+        self.report = report
+        self.n_steps = 0
+        self.started = time.monotonic()
+        self.u = np.zeros(problem.n_terms)  # also z_feas, the feasible point of step 12
+        self.trace: list[TraceRow] = []
+
+    def result(self) -> Decomposition:
+        status = self._outer_loop()
+        support = self.trace[-1].support
+        refit = self.step.refit(support)
+        objective = self.problem.objective(refit.z, refit.c)
+        return Decomposition(
+            z=refit.z,
+            c=refit.c,
+            support=support,
+            objective=objective,
+            n_iter=self.n_steps,
+            status=status,
+            distance=self.trace[-1].distance,
+            residual=refit.residual,
+            trace=tuple(self.trace),
+        )
+
+    def _outer_loop(self) -> Status:
+        schedule = self.schedule
+        ceiling = self.problem.at_zero()  # Upsilon: F at the feasible point is also >= min q for rho_0 and u = 0
+        rho = RHO_SHARE * self.problem.mean_curvature if schedule.rho is None else schedule.rho
+        solution = self._sweep(rho)
+        restarted = False
+        while True:
+            solution = self._inner_loop(solution, rho)
+            self._record(solution, rho, restarted)
+            if self.trace[-1].distance <= schedule.outer_tol:
+                return Status.CONVERGED
+            if (limit := self._limit()) is not None:
+                return limit
+            rho *= schedule.growth
+            solution = self._sweep(rho)
+            restarted = solution.value > ceiling * (1.0 + DESCENT_TOLERANCE)
+            if restarted:
+                self.u = np.zeros(self.problem.n_terms)
+                solution = self._sweep(rho)
+
+    def _inner_loop(self, solution: StepSolution, rho: float) -> StepSolution:
+        """Block coordinate descent for one rho, from the sweep ``solution``; leaves u behind."""
+        value = np.inf
+        while True:
+            support = largest(solution.z, self.problem.k)
+            if self.schedule.accelerated:
+                solution = self._fixed_point(support, rho)
+                chosen = largest(solution.z, self.problem.k)
+                self.u = keep(solution.z, chosen)
+                # a fixed point whose own largest terms are its support would come back unchanged from the next sweep
+                if np.array_equal(chosen, support) or not solution.value < value * (1.0 - DESCENT_TOLERANCE):
+                    return solution
+                value = solution.value
+                if self._limit() is not None:
+                    return solution
+                solution = self._sweep(rho)
+            else:
+                u_before, self.u = self.u, keep(solution.z, support)
+                if self._limit() is not None:
+                    return solution
+                before, solution = solution, self._sweep(rho)
+                if self._has_settled(before, solution, u_before):
+                    self.u = keep(solution.z, largest(solution.z, self.problem.k))
+                    return solution
+
+    def _has_settled(self, before: StepSolution, after: StepSolution, u_before: FloatArray) -> bool:
+        """The paper's inner stopping rule."""
+        change = max(
+            _relative_change(before.z, after.z),
+            _relative_change(np.array([before.c]), np.array([after.c])),
+            _relative_change(u_before, self.u),
+        )
+        return change <= self.schedule.inner_tol
+
+    def _sweep(self, rho: float) -> StepSolution:
+        self.n_steps += 1
+        return self.step.sweep(self.u, rho)
+
+    def _fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        self.n_steps += 1
+        return self.step.fixed_point(support, rho)
+
+    def _limit(self) -> Status | None:
+        if self.n_steps >= self.schedule.max_iter:
+            return Status.ITERATION_LIMIT
+        limit = self.schedule.time_limit
+        if limit is not None and time.monotonic() - self.started >= limit:
+            return Status.TIME_LIMIT
+        return None
+
+    def _record(self, solution: StepSolution, rho: float, restarted: bool) -> None:
+        support = largest(solution.z, self.problem.k)
+        distance = float(np.max(np.abs(solution.z - self.u), initial=0.0))
+        self.trace.append(TraceRow(rho, self.n_steps, solution.value, distance, support, restarted))
+        self.report(
+            f"penalty {rho:.3g}: {self.n_steps} z-steps, value {solution.value:.6g}, "
+            f"distance {distance:.2g} (to reach: {self.schedule.outer_tol:g})"
+        )
+
+
+def _relative_change(before: FloatArray, after: FloatArray) -> float:
+    largest_change = np.max(np.abs(after - before), initial=0.0)
+    return float(largest_change / max(np.max(np.abs(after), initial=0.0), 1.0))

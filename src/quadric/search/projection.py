@@ -1,0 +1,19 @@
+"""The u-step: the nearest vector with at most k non-zero entries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from quadric.types import FloatArray, IntArray
+
+
+def largest(z: FloatArray, k: int) -> IntArray:
+    """Positions of the k largest |z_j|, in increasing order; ties go to the lower position, so that runs repeat."""
+    return np.sort(np.argsort(-np.abs(z), kind="stable")[:k])
+
+
+def keep(z: FloatArray, support: IntArray) -> FloatArray:
+    """Z on ``support`` and zero elsewhere."""
+    u = np.zeros_like(z)
+    u[support] = z[support]
+    return u

@@ -1,0 +1,125 @@
+"""z-step of the hinge loss: a warm active set first, then an interior point on the samples that matter, then on all.
+
+The warm attempt costs a few small systems and fails when many samples change place at once. The interior point then
+starts from the old surface, at first with only the samples nearest to their margin (the others held at their bounds), and
+hands over to the active set as soon as that can finish, which is also what checks the samples left out. Should even the
+last stage not settle exactly, the interior point's own answer is returned with the violation it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from quadric.problem import HingeProblem, SparseProblem
+from quadric.types import FloatArray, IntArray
+from quadric.zstep.active_set import solve_active_set
+from quadric.zstep.hinge_qp import HingeQP, HingeSolution
+from quadric.zstep.interior_point import InteriorPoint
+from quadric.zstep.step import Step, StepSolution
+
+HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+"""Relative gaps at which the interior point offers its partition to the active set."""
+WORKING_GAPS = HANDOVER_GAPS[:3]
+"""The same on a working set: what is not settled by then is the fault of the samples left out."""
+DEPENDENT_GAP = 1e-8
+"""From this accuracy on, what still looks free is, though the rows may be linearly dependent."""
+WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
+NEGLIGIBLE = 1e-10
+"""A refitted term that moves no margin by more than this is rounding noise around zero, and dropped."""
+WORKING_SHARE = 4
+"""The interior point's first try keeps one sample in so many, and never fewer than twice the number of terms."""
+
+
+class HingeStep(Step):
+    """Remembers the last multipliers and surface, and starts from them."""
+
+    def __init__(self, problem: HingeProblem) -> None:
+        self.problem = problem
+        self._upper = problem.C * problem.loss_weight
+        self._alpha: FloatArray | None = None
+        self._w = np.zeros(problem.n_terms + 1)
+
+    @classmethod
+    def of(cls, problem: SparseProblem) -> HingeStep:
+        assert isinstance(problem, HingeProblem)
+        return cls(problem)
+
+    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
+        return self._penalised(np.full(self.problem.n_terms, rho), u)
+
+    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        penalty = np.full(self.problem.n_terms, rho)
+        penalty[support] = 0.0
+        return self._penalised(penalty, np.zeros(self.problem.n_terms))
+
+    def refit(self, support: IntArray) -> StepSolution:
+        problem = self.problem
+        columns = np.append(support, problem.n_terms)
+        G = problem.G[np.ix_(support, support)]
+        qp = HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns)))
+        solution = solve_hinge(qp, self._w[columns], self._alpha)
+        w = np.zeros(problem.n_terms + 1)
+        w[columns] = np.where(np.abs(solution.w) * np.abs(qp.A).max(axis=0) > NEGLIGIBLE, solution.w, 0.0)
+        w[-1] = problem.intercept(w[:-1])
+        self._remember(w, solution.alpha)
+        return StepSolution(w[:-1], float(w[-1]), problem.objective(w[:-1], w[-1]), solution.violation)
+
+    def _penalised(self, penalty: FloatArray, u: FloatArray) -> StepSolution:
+        problem = self.problem
+        P = problem.G.copy()
+        P[np.diag_indices_from(P)] += penalty
+        qp = HingeQP(problem.A, problem.y, self._upper, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))
+        solution = solve_hinge(qp, self._w, self._alpha)
+        self._remember(solution.w, solution.alpha)
+        value = qp.value(solution.w, qp.margins(solution.w))
+        return StepSolution(solution.w[:-1], float(solution.w[-1]), value, solution.violation)
+
+    def _remember(self, w: FloatArray, alpha: FloatArray) -> None:
+        self._w, self._alpha = w, alpha
+
+
+def solve_hinge(qp: HingeQP, w: FloatArray, alpha: FloatArray | None) -> HingeSolution:
+    """Minimise q, from an old answer (w, alpha) or from scratch (alpha None); see the module's head."""
+    if alpha is not None:
+        solution = solve_active_set(qp, alpha)
+        if solution is not None:
+            return solution
+        solution = _on_working_set(qp, w)
+        if solution is not None:
+            return solution
+    interior = InteriorPoint(qp, w, COLD_SPREAD)
+    for partition in _partitions(interior, HANDOVER_GAPS):
+        solution = solve_active_set(qp, partition, dependent_rows=interior.relative_gap() <= DEPENDENT_GAP)
+        if solution is not None:
+            return solution
+    return interior.solution()
+
+
+def _on_working_set(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
+    """Interior point on the samples nearest to their margin; None when the others contradict its answer."""
+    size = max(len(qp.y) // WORKING_SHARE, 2 * qp.n_terms)
+    if size >= len(qp.y):
+        return None
+    excess = qp.margins(w) - 1.0
+    working = np.sort(np.argpartition(np.abs(excess), size)[:size])
+    at_bound = np.where(excess < 0.0, qp.upper, 0.0)
+    at_bound[working] = 0.0
+    interior = InteriorPoint(qp.restricted(working, at_bound), w, WARM_SPREAD)
+    for partition in _partitions(interior, WORKING_GAPS):
+        alpha = at_bound.copy()
+        alpha[working] = partition
+        solution = solve_active_set(qp, alpha)
+        if solution is not None:
+            return solution
+    return None
+
+
+def _partitions(interior: InteriorPoint, gaps: Sequence[float]) -> Iterator[FloatArray]:
+    """Multipliers snapped to their bounds, at one accuracy after another."""
+    for gap in gaps:
+        advancing = interior.advance(gap)
+        yield interior.crossover()
+        if not advancing:
+            return

@@ -1,0 +1,75 @@
+"""z-step of the squared loss: one eigendecomposition serves every rho, every u and every k.
+
+F(z) = 1/2 z'Mz - q'z + constant with c eliminated (docs/mathematics.md, section 2). With M = V diag(e) V':
+    sweep        z = V ((V'q + rho V'u) / (e + rho))
+    fixed point  its u solves  [V diag(e/(e+rho)) V']_SS u_S = [V (V'q / (e+rho))]_S, and z is the sweep from that u
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh
+
+from quadric.problem import LeastSquaresProblem, SparseProblem
+from quadric.types import FloatArray, IntArray
+from quadric.zstep.step import Step, StepSolution
+
+
+class LeastSquaresStep(Step):
+    """Closed-form z-steps in the eigenbasis of M; O(p^2) each."""
+
+    def __init__(self, problem: LeastSquaresProblem) -> None:
+        self.problem = problem
+
+    @classmethod
+    def of(cls, problem: SparseProblem) -> LeastSquaresStep:
+        assert isinstance(problem, LeastSquaresProblem)
+        return cls(problem)
+
+    @cached_property
+    def _basis(self) -> tuple[FloatArray, FloatArray]:
+        e, V = eigh(self.problem.M, driver="evd", check_finite=False)
+        # M is positive semidefinite; what rounding leaves below zero would turn a penalty into a reward
+        return np.maximum(e, 0.0), np.ascontiguousarray(V)
+
+    @cached_property
+    def _Vq(self) -> FloatArray:
+        return self.problem.q @ self._basis[1]
+
+    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
+        e, V = self._basis
+        support = np.flatnonzero(u)
+        coordinates = (self._Vq + rho * (u[support] @ V[support])) / (e + rho)
+        z = V @ coordinates
+        fit = 0.5 * coordinates @ (e * coordinates) - self._Vq @ coordinates + self.problem.constant
+        return self._solution(z, fit + 0.5 * rho * np.sum((z - u) ** 2))
+
+    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        e, V = self._basis
+        rows = V[support]
+        N = (rows * (e / (e + rho))) @ rows.T
+        u = np.zeros(self.problem.n_terms)
+        u[support] = _solve_positive(N, rows @ (self._Vq / (e + rho)))
+        return self.sweep(u, rho)
+
+    def refit(self, support: IntArray) -> StepSolution:
+        M, q = self.problem.M, self.problem.q
+        z = np.zeros(self.problem.n_terms)
+        if len(support):
+            z[support] = _solve_positive(M[np.ix_(support, support)], q[support])
+        return self._solution(z, self.problem.objective(z, self.problem.intercept(z)))
+
+    def _solution(self, z: FloatArray, value: float) -> StepSolution:
+        return StepSolution(z, self.problem.intercept(z), float(value), 0.0)
+
+
+def _solve_positive(matrix: FloatArray, rhs: FloatArray) -> FloatArray:
+    """Solve with a positive definite matrix, scaled to a unit diagonal, with one step of refinement."""
+    scale = 1.0 / np.sqrt(np.diag(matrix))
+    scaled, target = matrix * np.outer(scale, scale), rhs * scale
+    factor = cho_factor(scaled, lower=True, check_finite=False)
+    solution = cho_solve(factor, target, check_finite=False)
+    solution += cho_solve(factor, target - scaled @ solution, check_finite=False)
+    return solution * scale

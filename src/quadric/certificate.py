@@ -1,9 +1,9 @@
 """How good a surface is: conditions recomputed from X and y, by code that shares nothing with the solvers.
 
-Lu-Zhang stationarity (docs/mathematics.md, section 5): for some set L of k terms that holds the support, the gradient of the Lagrangian
-vanishes on L. Least squares: [Gz - sum_i v_i r_i]_L = 0 and sum_i v_i = 0 with v_i = 2C o_i (y_i - f_i). Hinge: the same with
-v_i = lambda_i y_i for some 0 <= lambda_i <= C o_i that is C o_i below the margin and 0 above it. Every equation is divided by
-its scale: C sum_i o_i |r_ij| for term j, C sum_i o_i for the last.
+Lu-Zhang stationarity (docs/mathematics.md, section 5): for some set L of k terms that holds the support, the gradient of the
+Lagrangian vanishes on L. Least squares: [Gz - sum_i v_i r_i]_L = 0 and sum_i v_i = 0 with v_i = 2C o_i (y_i - f_i). Hinge: the
+same with v_i = lambda_i y_i for some 0 <= lambda_i <= C o_i that is C o_i below the margin and 0 above it. Every equation is
+divided by its scale: C sum_i o_i |r_ij| for term j, C sum_i o_i for the last.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from quadric.blas import one_blas_thread
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift, lift_adjoint
 from quadric.geometry.moments import TermStatistics
@@ -83,6 +84,7 @@ class JudgedSamples:
     loss_weight: FloatArray
 
 
+@one_blas_thread()
 def judge(
     surface: QuadraticSurface, samples: JudgedSamples, *, loss: str, C: float, k: int, support: IntArray | None = None
 ) -> Certificate:
@@ -208,18 +210,20 @@ class _HingeJudge:
         rows, group = np.unique(np.column_stack([case.samples.X[near], y[near]]), axis=0, return_inverse=True)
         group = group.ravel()
         weight = np.bincount(group, weights=self.upper[near])
-        columns = np.vstack([lift(rows[:, :-1], terms).T / case.scale[terms, None], np.full(len(rows), 1 / case.total_scale)])
+        equations = np.empty((len(terms) + 1, len(rows)))
+        equations[:-1] = lift(rows[:, :-1], terms).T / case.scale[terms, None]
+        equations[-1] = 1.0 / case.total_scale
+        equations *= rows[:, -1] * weight
         target = np.append(case.scaled_gradient(v)[terms], -v.sum() / case.total_scale)
-        shares = _bounded_least_squares(columns * (rows[:, -1] * weight), target)
-        multipliers[near] = shares[group] * self.upper[near]
+        multipliers[near] = _bounded_least_squares(equations, target)[group] * self.upper[near]
         return multipliers
 
 
 def _bounded_least_squares(A: FloatArray, target: FloatArray) -> FloatArray:
-    """Argmin ||A s - target|| over 0 <= s <= 1; bounds that are met are met exactly."""
-    norms = np.linalg.norm(A, axis=0)
-    scale = norms.max(initial=0.0) or 1.0
-    result = lsq_linear(A / scale, target / scale, bounds=(0.0, 1.0), method="bvls", tol=1e-15, max_iter=10 * A.shape[1] + 100)
+    """argmin ||A s - target|| over 0 <= s <= 1, where bounds that are met are met exactly; A is scaled in place."""
+    scale = np.abs(A).max(initial=0.0) or 1.0
+    A /= scale
+    result = lsq_linear(A, target / scale, bounds=(0.0, 1.0), method="bvls", tol=1e-15, max_iter=10 * A.shape[1] + 100)
     return np.clip(result.x, 0.0, 1.0)
 
 

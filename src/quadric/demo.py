@@ -21,8 +21,9 @@ def main() -> int:
     """Fit, print the equation and its certificate, cross-validate."""
     data = load_breast_cancer()
     n_samples, n_features = data.data.shape
+    n_terms = n_features * (n_features + 3) // 2
     names = [str(name).replace(" ", "_") for name in data.feature_names]
-    print(f"Breast cancer (scikit-learn): {n_samples} samples, {n_features} features, {n_features * (n_features + 3) // 2} terms")
+    print(f"Breast cancer data: {n_samples} samples, {n_features} standardised features, {n_terms} terms")
 
     model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=K, C=C, loss=LOSS))
     start = time.perf_counter()
@@ -31,7 +32,7 @@ def main() -> int:
 
     svc = model[-1]
     (surface,), (certificate,) = svc.surfaces_, svc.certificates_
-    print(f"\nBenign where f > 0, features standardised (k = {K}, C = {C:g}, {LOSS}, {fit_seconds:.2f} s):")
+    print(f"\nBenign where f > 0 (k = {K}, C = {C:g}, {LOSS} loss; fitted in {fit_seconds:.2f} s):")
     print(textwrap.fill(surface.equation(names), 78, initial_indent="  ", subsequent_indent="      ", break_long_words=False))
     print("\nCertificate, recomputed from the data:")
     print(f"  objective         {certificate.objective:.6g}")

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from quadric.blas import one_blas_thread
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift, row_chunks
 from quadric.geometry.moments import Moments, TermStatistics
@@ -72,7 +73,7 @@ class SparseProblem(ABC):
         return self.objective(z, self.intercept(z))
 
     def embed(self, z: FloatArray) -> FloatArray:
-        """Z over the candidates as a vector over all terms."""
+        """z over the candidates as a vector over all terms."""
         full = np.zeros(term_count(self.n_features))
         full[self.terms] = z
         return full
@@ -204,7 +205,8 @@ class LeastSquaresData(TrainingData):
     def from_samples(
         cls, X: FloatArray, codes: IntArray, sample_weight: FloatArray, class_weight: FloatArray
     ) -> LeastSquaresData:
-        moments = [Moments.of(X, np.where(codes == code, sample_weight, 0.0)) for code in range(len(class_weight))]
+        with one_blas_thread():
+            moments = [Moments.of(X, np.where(codes == code, sample_weight, 0.0)) for code in range(len(class_weight))]
         return cls(moments, class_weight)
 
     @cached_property
@@ -259,7 +261,8 @@ class HingeData(TrainingData):
 
     @classmethod
     def from_samples(cls, X: FloatArray, codes: IntArray, sample_weight: FloatArray, class_weight: FloatArray) -> HingeData:
-        return cls(X, codes, sample_weight, class_weight)
+        with one_blas_thread():
+            return cls(X, codes, sample_weight, class_weight)
 
     @property
     def energy(self) -> Energy:

@@ -29,4 +29,4 @@ def warn_unless_converged(result: Decomposition, schedule: Schedule, subject: st
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    warnings.warn(message, ConvergenceWarning, stacklevel=5)

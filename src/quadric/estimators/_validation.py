@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
+from quadric.certificate import JudgedSamples
 from quadric.labels import class_weights
 from quadric.types import FloatArray, IntArray
 
@@ -57,13 +58,17 @@ def none_or(rule: Rule) -> Rule:
     return Rule(lambda value: value is None or rule.holds(value), f"None or {rule.words}")
 
 
-def check_parameters(estimator: Any, rules: dict[str, Rule]) -> None:
-    """Raise a ValueError that names the first parameter which breaks its rule."""
-    for name, rule in rules.items():
-        value = getattr(estimator, name)
-        if not rule.holds(value):
-            raise ValueError(f"{name} must be {rule.words}, got {value!r}")
+def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
+    """Raise a ValueError that names the first parameter of an estimator which breaks its rule."""
+    check_values({name: getattr(estimator, name) for name in rules}, rules)
     check_random_state(getattr(estimator, "random_state", None))
+
+
+def check_values(values: Mapping[str, Any], rules: Mapping[str, Rule]) -> None:
+    """Raise a ValueError that names the first value which breaks its rule."""
+    for name, rule in rules.items():
+        if not rule.holds(values[name]):
+            raise ValueError(f"{name} must be {rule.words}, got {values[name]!r}")
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,20 @@ class Samples:
     sample_weight: FloatArray
     class_weight: FloatArray
 
+    def positives(self) -> list[int]:
+        """The class that each surface is positive for: the second of two, or each in turn."""
+        return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
 
-def validate_samples(estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any) -> Samples:
-    """Check X, y and the weights; sets ``n_features_in_`` and ``feature_names_in_`` on the estimator."""
-    X, y = validate_data(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+    def against_rest(self, positive: int) -> JudgedSamples:
+        """The two-class samples of one surface."""
+        y = np.where(self.codes == positive, 1.0, -1.0)
+        return JudgedSamples(self.X, y, self.sample_weight, self.sample_weight * self.class_weight[self.codes])
+
+
+def validate_samples(
+    X: FloatArray, y: np.ndarray, sample_weight: Any, class_weight: Any, classes: np.ndarray | None = None
+) -> Samples:
+    """Check labels and weights of an X that has been validated; ``classes`` where they are known already."""
     check_classification_targets(y)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     present = weight > 0.0
@@ -97,19 +112,29 @@ def validate_samples(estimator: Any, X: Any, y: Any, sample_weight: Any, class_w
         raise ValueError("sample_weight is zero for every sample")
     if not present.all():
         X, y, weight = X[present], y[present], weight[present]
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"y must have samples of at least two classes, but has one class only: {classes[0]!r}")
-    weights = class_weights(class_weight, classes, codes, weight)
-    _warn_of_scale(X, getattr(estimator, "feature_names_in_", None), type(estimator).__name__)
-    return Samples(X, codes, classes, weight, weights)
+    found, codes = np.unique(y, return_inverse=True)
+    if classes is not None:
+        codes = _codes_in(classes, found)[codes]
+    elif len(found) < 2:
+        raise ValueError(f"y must have samples of at least two classes, but has one class only: {found.tolist()[0]!r}")
+    else:
+        classes = found
+    return Samples(X, codes, classes, weight, class_weights(class_weight, classes, codes, weight))
 
 
-def _warn_of_scale(X: FloatArray, names: Sequence[str] | None, estimator_name: str) -> None:
+def _codes_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:
+    unknown = [label for label in labels.tolist() if label not in classes.tolist()]
+    if unknown:
+        raise ValueError(f"y has labels that the model does not know: {unknown}")
+    return np.searchsorted(classes, labels)
+
+
+def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str) -> None:
+    """Refuse an X in which nothing varies; issue a ScaleWarning where columns differ wildly, saying which and what to do."""
     spread = X.std(axis=0)
-    varying = np.flatnonzero(spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0))
-    if len(varying) < 2:
-        return
+    varying = np.flatnonzero(spread > 1e-12 * np.abs(X).max(axis=0))
+    if len(varying) == 0:
+        raise ValueError("X has no feature that varies: there is nothing to tell the classes apart by")
     low, high = varying[np.argmin(spread[varying])], varying[np.argmax(spread[varying])]
     if spread[high] > SPREAD_RATIO * spread[low]:
         low_name, high_name = (str(names[i]) if names is not None else f"x{i}" for i in (low, high))

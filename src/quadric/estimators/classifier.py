@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,13 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.blas import one_blas_thread
 from quadric.certificate import Certificate, JudgedSamples, judge
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._validation import (
     Rule,
     Samples,
     check_parameters,
+    check_spread,
     integer_from,
     none_or,
     number_above,
@@ -194,7 +195,9 @@ class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._forget()
         check_parameters(self, self._rules)
-        samples = validate_samples(self, X, y, sample_weight, self.class_weight)
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        samples = validate_samples(X, y, sample_weight, self.class_weight)
+        check_spread(samples.X, getattr(self, "feature_names_in_", None), type(self).__name__)
         fits = self._fit_surfaces(samples)
         for fit, label in zip(fits, self._subjects(samples.classes), strict=True):
             warn_unless_converged(fit.search, self._schedule(), label)
@@ -208,15 +211,14 @@ class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
 
     def _fit_surfaces(self, samples: Samples) -> list[_SurfaceFit]:
-        with one_blas_thread():
-            data = TRAINING_DATA[self.loss].from_samples(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
-            positives = [1] if len(samples.classes) == 2 else range(len(samples.classes))
-            problems = [data.one_against_rest(positive, float(self.C), int(self.k)) for positive in positives]
-            jobs = (
-                delayed(_fit_surface)(problem, samples, positive, int(self.k), self._schedule(), int(self.verbose))
-                for problem, positive in zip(problems, positives, strict=True)
-            )
-            return list(Parallel(n_jobs=self.n_jobs if len(problems) > 1 else None)(jobs))
+        data = TRAINING_DATA[self.loss].from_samples(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
+        positives = samples.positives()
+        problems = [data.one_against_rest(positive, float(self.C), int(self.k)) for positive in positives]
+        jobs = (
+            delayed(_fit_surface)(problem, samples.against_rest(positive), int(self.k), self._schedule(), int(self.verbose))
+            for problem, positive in zip(problems, positives, strict=True)
+        )
+        return list(Parallel(n_jobs=self.n_jobs if len(problems) > 1 else None)(jobs))
 
     def _schedule(self) -> Schedule:
         return Schedule(
@@ -285,26 +287,17 @@ class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
         return term_names(default_names(self.n_features_in_) if names is None else [str(name) for name in names])
 
 
+@dataclass(frozen=True)
 class _SurfaceFit:
     """What one surface's fit brings back."""
 
-    def __init__(self, surface: QuadraticSurface, search: Decomposition, certificate: Certificate) -> None:
-        self.surface = surface
-        self.search = search
-        self.certificate = certificate
+    surface: QuadraticSurface
+    search: Decomposition
+    certificate: Certificate
 
 
-def _fit_surface(
-    problem: SparseProblem, samples: Samples, positive: int, k: int, schedule: Schedule, verbose: int
-) -> _SurfaceFit:
-    with one_blas_thread():
-        search = decompose(problem, schedule, report=writer_for(verbose))
-        surface = QuadraticSurface.from_coordinates(problem.embed(search.z), search.c)
-        judged = JudgedSamples(
-            samples.X,
-            np.where(samples.codes == positive, 1.0, -1.0),
-            samples.sample_weight,
-            samples.sample_weight * samples.class_weight[samples.codes],
-        )
-        support = problem.terms[search.support]
-        return _SurfaceFit(surface, search, judge(surface, judged, loss=problem.loss, C=problem.C, k=k, support=support))
+def _fit_surface(problem: SparseProblem, samples: JudgedSamples, k: int, schedule: Schedule, verbose: int) -> _SurfaceFit:
+    search = decompose(problem, schedule, report=writer_for(verbose))
+    surface = QuadraticSurface.from_coordinates(problem.embed(search.z), search.c)
+    support = problem.terms[search.support]
+    return _SurfaceFit(surface, search, judge(surface, samples, loss=problem.loss, C=problem.C, k=k, support=support))

@@ -1,7 +1,7 @@
 """The map x -> r(x) under which a quadratic surface is linear: f(x) = r(x)'z + c.
 
-r(x) = [s(x); x] with s_aa = 1/2 x_a^2 and s_ab = x_a x_b for a < b (docs/mathematics.md, section 1; the paper halves every product, which
-is wrong). R is the matrix of the r(x_i)', one row a sample.
+r(x) = [s(x); x] with s_aa = 1/2 x_a^2 and s_ab = x_a x_b for a < b (docs/mathematics.md, section 1; the paper halves every
+product, which is wrong). R is the matrix of the r(x_i)', one row a sample.
 """
 
 from __future__ import annotations

@@ -48,7 +48,14 @@ class QuadraticSurface:
 
     @staticmethod
     def from_coordinates(z: FloatArray, c: float) -> QuadraticSurface:
-        """The surface of z = [hvec(W); b] and c."""
+        """The surface with given coefficients.
+
+        Parameters
+        ----------
+        z : array of shape (p,)
+            [hvec(W); b].
+        c : float
+        """
         W, b = to_matrix(z)
         return QuadraticSurface(W, b, c)
 
@@ -62,7 +69,7 @@ class QuadraticSurface:
         return int(np.count_nonzero(self.coordinates()))
 
     def coordinates(self) -> FloatArray:
-        """Z = [hvec(W); b]."""
+        """z = [hvec(W); b]."""
         return to_vector(self.W, self.b)
 
     def __eq__(self, other: object) -> bool:
@@ -74,7 +81,7 @@ class QuadraticSurface:
         return hash((self.W.tobytes(), self.b.tobytes(), self.c))
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        """F at each row of X."""
+        """f at each row of X."""
         X = np.asarray(X, dtype=float)
         if self.n_terms > DENSE_FROM * self.n_features:
             return np.asarray(0.5 * np.sum((X @ self.W) * X, axis=1) + X @ self.b + self.c)
@@ -111,7 +118,14 @@ class QuadraticSurface:
         return [(names[t], float(weights[t])) for t in order if weights[t] != 0.0]
 
     def equation(self, feature_names: Sequence[str] | None = None, precision: int = 4) -> str:
-        """F as one line of text, the largest terms first."""
+        """f as one line of text, the largest terms first.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+        precision : int
+            Significant digits.
+        """
         parts = [(value, f"{abs(value):.{precision}g}*{name}") for name, value in self.terms(feature_names)]
         parts.append((self.c, f"{abs(self.c):.{precision}g}"))
         first, *rest = parts
@@ -122,6 +136,11 @@ class QuadraticSurface:
         """The same function of raw features, where this surface takes (x - mean) / scale.
 
         Centring spreads each product over linear terms, so the result may have more terms.
+
+        Parameters
+        ----------
+        mean, scale : arrays of shape (n,)
+            As in StandardScaler's ``mean_`` and ``scale_``.
         """
         mean, scale = np.asarray(mean, dtype=float), np.asarray(scale, dtype=float)
         W = self.W / np.outer(scale, scale)

@@ -1,8 +1,8 @@
 """Which coefficient of a quadratic surface stands where in the vector z.
 
-z = [hvec(W); b]: the upper triangle of W row by row, then b (docs/mathematics.md, section 1). A *term* is a position in z. Every term is
-a product of one or two features, so two aligned arrays describe them all: ``left`` and ``right``, with ``right == LINEAR``
-where there is no second factor.
+z = [hvec(W); b]: the upper triangle of W row by row, then b (docs/mathematics.md, section 1). A *term* is a position in z.
+Every term is a product of one or two features, so two aligned arrays describe them all: ``left`` and ``right``, with
+``right == LINEAR`` where there is no second factor.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def term_index(first: int, second: int | None, n_features: int) -> int:
 
 
 def to_vector(W: FloatArray, b: FloatArray) -> FloatArray:
-    """Z = [hvec(W); b]."""
+    """z = [hvec(W); b]."""
     return np.concatenate([W[np.triu_indices(len(b))], b])
 
 

@@ -1,8 +1,8 @@
 """Penalty decomposition (the paper's Algorithm 1), with plain sweeps or with jumps to their fixed points.
 
-For each rho, block coordinate descent on q(z, c, u) = F(z, c) + rho/2 ||z - u||^2 over ||u||_0 <= k; then rho grows, until z and
-u agree. Symbols as in the paper: z, c, u, rho; Upsilon is ``ceiling``. What comes back is refitted on the final support, so
-that it is stationary to the solver's accuracy and not only to outer_tol (docs/mathematics.md, section 4).
+For each rho, block coordinate descent on q(z, c, u) = F(z, c) + rho/2 ||z - u||^2 over ||u||_0 <= k; then rho grows, until z
+and u agree. Symbols as in the paper: z, c, u, rho; Upsilon is ``ceiling``. What comes back is refitted on the final support,
+so that it is stationary to the solver's accuracy and not only to outer_tol (docs/mathematics.md, section 4).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from quadric.blas import one_blas_thread
 from quadric.problem import SparseProblem
 from quadric.progress import Report, silent
 from quadric.search.projection import keep, largest
@@ -124,6 +125,7 @@ class Decomposition:
     trace: tuple[TraceRow, ...]
 
 
+@one_blas_thread()
 def decompose(
     problem: SparseProblem, schedule: Schedule | None = None, *, step: Step | None = None, report: Report = silent
 ) -> Decomposition:
@@ -192,38 +194,44 @@ class _Run:
                 solution = self._sweep(rho)
 
     def _inner_loop(self, solution: StepSolution, rho: float) -> StepSolution:
-        """Block coordinate descent for one rho, from the sweep ``solution``; leaves u behind."""
+        """Block coordinate descent for one rho, from its first sweep; leaves u behind."""
+        if self.schedule.accelerated:
+            return self._jumps(solution, rho)
+        return self._plain_sweeps(solution, rho)
+
+    def _plain_sweeps(self, solution: StepSolution, rho: float) -> StepSolution:
+        """Sweep until z, c and u change by no more than inner_tol, relatively: the paper's rule."""
+        self.u = self._projected(solution)
+        while self._limit() is None:
+            before, u_before = solution, self.u
+            solution = self._sweep(rho)
+            self.u = self._projected(solution)
+            change = max(
+                _relative_change(before.z, solution.z),
+                _relative_change(np.array([before.c]), np.array([solution.c])),
+                _relative_change(u_before, self.u),
+            )
+            if change <= self.schedule.inner_tol:
+                break
+        return solution
+
+    def _jumps(self, solution: StepSolution, rho: float) -> StepSolution:
+        """Follow each sweep by the fixed point of the support it chose, until that chooses itself."""
         value = np.inf
         while True:
             support = largest(solution.z, self.problem.k)
-            if self.schedule.accelerated:
-                solution = self._fixed_point(support, rho)
-                chosen = largest(solution.z, self.problem.k)
-                self.u = keep(solution.z, chosen)
-                # a fixed point whose own largest terms are its support would come back unchanged from the next sweep
-                if np.array_equal(chosen, support) or not solution.value < value * (1.0 - DESCENT_TOLERANCE):
-                    return solution
-                value = solution.value
-                if self._limit() is not None:
-                    return solution
-                solution = self._sweep(rho)
-            else:
-                u_before, self.u = self.u, keep(solution.z, support)
-                if self._limit() is not None:
-                    return solution
-                before, solution = solution, self._sweep(rho)
-                if self._has_settled(before, solution, u_before):
-                    self.u = keep(solution.z, largest(solution.z, self.problem.k))
-                    return solution
+            solution = self._fixed_point(support, rho)
+            self.u = self._projected(solution)
+            # A fixed point whose own largest terms are its support would come back unchanged from the next sweep.
+            settled = np.array_equal(largest(solution.z, self.problem.k), support)
+            descends = solution.value < value * (1.0 - DESCENT_TOLERANCE)
+            if settled or not descends or self._limit() is not None:
+                return solution
+            value = solution.value
+            solution = self._sweep(rho)
 
-    def _has_settled(self, before: StepSolution, after: StepSolution, u_before: FloatArray) -> bool:
-        """The paper's inner stopping rule."""
-        change = max(
-            _relative_change(before.z, after.z),
-            _relative_change(np.array([before.c]), np.array([after.c])),
-            _relative_change(u_before, self.u),
-        )
-        return change <= self.schedule.inner_tol
+    def _projected(self, solution: StepSolution) -> FloatArray:
+        return keep(solution.z, largest(solution.z, self.problem.k))
 
     def _sweep(self, rho: float) -> StepSolution:
         self.n_steps += 1

@@ -13,7 +13,7 @@ def largest(z: FloatArray, k: int) -> IntArray:
 
 
 def keep(z: FloatArray, support: IntArray) -> FloatArray:
-    """Z on ``support`` and zero elsewhere."""
+    """z on ``support`` and zero elsewhere."""
     u = np.zeros_like(z)
     u[support] = z[support]
     return u

@@ -72,9 +72,10 @@ class HingeStep(Step):
         P[np.diag_indices_from(P)] += penalty
         qp = HingeQP(problem.A, problem.y, self._upper, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))
         solution = solve_hinge(qp, self._w, self._alpha)
-        self._remember(solution.w, solution.alpha)
-        value = qp.value(solution.w, qp.margins(solution.w))
-        return StepSolution(solution.w[:-1], float(solution.w[-1]), value, solution.violation)
+        z = solution.w[:-1]
+        w = np.append(z, problem.intercept(z))
+        self._remember(w, solution.alpha)
+        return StepSolution(z, float(w[-1]), qp.value(w, qp.margins(w)), solution.violation)
 
     def _remember(self, w: FloatArray, alpha: FloatArray) -> None:
         self._w, self._alpha = w, alpha

@@ -3,8 +3,8 @@
 minimise over w = [z; c]   q(w) = 1/2 z'Pz - g'w + offset + sum_i upper_i max(0, 1 - y_i a_i'w)
 
 with a_i' = [r_i' 1] the rows of A, P = G + diag(penalty), g = [penalty * u; 0], offset = 1/2 sum_j penalty_j u_j^2 and
-upper = C o (docs/mathematics.md, section 3). Its dual has one multiplier 0 <= alpha_i <= upper_i a sample, and with h = g + A'(y alpha)
-the equations h_c = 0 and P z = h_z. A is m x (p+1) with p << m: nothing here is ever m x m.
+upper = C o (docs/mathematics.md, section 3). Its dual has one multiplier 0 <= alpha_i <= upper_i a sample, and with
+h = g + A'(y alpha) the equations h_c = 0 and P z = h_z. A is m x (p+1) with p << m: nothing here is ever m x m.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class LeastSquaresStep(Step):
         coordinates = (self._Vq + rho * (u[support] @ V[support])) / (e + rho)
         z = V @ coordinates
         fit = 0.5 * coordinates @ (e * coordinates) - self._Vq @ coordinates + self.problem.constant
-        return self._solution(z, fit + 0.5 * rho * np.sum((z - u) ** 2))
+        return self._solution(z, float(fit + 0.5 * rho * np.sum((z - u) ** 2)))
 
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
         e, V = self._basis
@@ -62,7 +62,7 @@ class LeastSquaresStep(Step):
         return self._solution(z, self.problem.objective(z, self.problem.intercept(z)))
 
     def _solution(self, z: FloatArray, value: float) -> StepSolution:
-        return StepSolution(z, self.problem.intercept(z), float(value), 0.0)
+        return StepSolution(z, self.problem.intercept(z), value, 0.0)
 
 
 def _solve_positive(matrix: FloatArray, rhs: FloatArray) -> FloatArray:

@@ -38,15 +38,15 @@ class Step(ABC):
 
     @abstractmethod
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
-        """Argmin over (z, c) of F(z, c) + rho/2 ||z - u||^2."""
+        """argmin over (z, c) of F(z, c) + rho/2 ||z - u||^2."""
 
     @abstractmethod
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
-        """Argmin over (z, c) of F(z, c) + rho/2 ||z_N||^2 with N the complement of ``support``.
+        """argmin over (z, c) of F(z, c) + rho/2 ||z_N||^2 with N the complement of ``support``.
 
         Where sweeps end that keep choosing ``support``: u = z on it, u = 0 off it (docs/mathematics.md, section 4).
         """
 
     @abstractmethod
     def refit(self, support: IntArray) -> StepSolution:
-        """Argmin of F over (z, c) with z = 0 off ``support``."""
+        """argmin of F over (z, c) with z = 0 off ``support``."""

@@ -1,0 +1,60 @@
+"""Rows of a benchmark: measured beside its target, printed as a table and written as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured figure; ``sense`` says on which side of the target it should be."""
+
+    what: str
+    measured: float
+    sense: str
+    target: float
+
+    @property
+    def holds(self) -> bool:
+        return self.measured >= self.target if self.sense == ">=" else self.measured <= self.target
+
+
+def show(rows: Sequence[Row]) -> str:
+    width = max(len(row.what) for row in rows)
+    lines = [f"{'':{width}}  {'measured':>9}  {'target':>10}"]
+    lines += [
+        f"{row.what:{width}}  {row.measured:9.3g}  {row.sense} {row.target:7.3g}  {'ok' if row.holds else 'MISSED'}"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def write(rows: Sequence[Row], path: Path) -> None:
+    """JSON with the rows, the versions and the machine; replaces the file in one step."""
+    content = {
+        "rows": [{**asdict(row), "holds": row.holds} for row in rows],
+        "python": sys.version.split()[0],
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "versions": {name: _version(name) for name in ("quadric", "numpy", "scipy", "scikit-learn", "clarabel")},
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, suffix=".json") as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
+    Path(file.name).chmod(0o644)
+    os.replace(file.name, path)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,11 @@
+"""One BLAS thread in tests: kernels called directly, outside the library's own limits, repeat and do not fight for cores."""
+
+import pytest
+
+from quadric.blas import one_blas_thread
+
+
+@pytest.fixture(autouse=True)
+def _one_blas_thread():
+    with one_blas_thread():
+        yield

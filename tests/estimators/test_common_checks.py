@@ -1,0 +1,16 @@
+"""scikit-learn's own checks, all of them, with no expected failure."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from quadric import SparseQuadraticSVC
+
+
+@parametrize_with_checks(
+    [
+        SparseQuadraticSVC(),
+        SparseQuadraticSVC(k=3, C=16.0, loss="least_squares", method="pd"),
+        SparseQuadraticSVC(k=2, class_weight="balanced", n_jobs=2),
+    ]
+)
+def test_estimator_check(estimator, check):
+    check(estimator)

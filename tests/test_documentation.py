@@ -1,0 +1,77 @@
+"""What is written about the code agrees with the code."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import quadric
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = [module.name for module in pkgutil.walk_packages(quadric.__path__, "quadric.")]
+
+
+def public_callables():
+    for name in quadric.__all__:
+        thing = getattr(quadric, name)
+        if inspect.isclass(thing) and issubclass(thing, Warning):
+            continue
+        yield pytest.param(thing, id=name)
+        if inspect.isclass(thing):
+            for method, function in inspect.getmembers(thing, inspect.isfunction):
+                if not method.startswith("_") and function.__module__.startswith("quadric"):
+                    yield pytest.param(function, id=f"{name}.{method}")
+
+
+def documented(docstring, section):
+    match = re.search(rf"{section}\n\s*-+\n(.*?)(?:\n\s*\w+\n\s*-{{3,}}|\Z)", inspect.cleandoc(docstring), re.DOTALL)
+    lines = match.group(1).splitlines() if match else []
+    heads = [line.split(" :")[0] for line in lines if line and not line.startswith(" ")]
+    return [name.strip() for head in heads for name in head.split(",")]
+
+
+@pytest.mark.parametrize("thing", list(public_callables()))
+def test_every_parameter_is_documented_in_order(thing):
+    docstring = thing.__doc__
+    assert docstring
+    parameters = [name for name in inspect.signature(thing).parameters if name not in {"self", "args", "kwargs"}]
+    section = "Attributes" if hasattr(thing, "__dataclass_fields__") else "Parameters"
+    if len(parameters) > 1 or section == "Attributes":
+        assert documented(docstring, section) == parameters
+
+
+@pytest.mark.parametrize("name", ["quadric.estimators.classifier"])
+def test_examples_in_docstrings(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is_for(name):
+    assert importlib.import_module(name).__doc__
+
+
+def test_readme_and_ci_run_the_same_test_command():
+    readme, script = (ROOT / "README.md").read_text(), (ROOT / ".ci" / "run").read_text()
+    (command,) = [line for line in script.splitlines() if "pytest" in line]
+    assert f"\n{command}\n" in readme
+
+
+def test_demo_says_what_the_readme_shows():
+    output = subprocess.run([sys.executable, "-m", "quadric.demo"], capture_output=True, text=True, check=True).stdout
+    shown = (ROOT / "README.md").read_text()
+    assert max(len(line) for line in output.splitlines()) <= 80
+    for line in without_times(output):
+        assert line in without_times(shown), f"not in the README: {line}"
+
+
+def without_times(text):
+    """Lines without what differs from run to run: seconds, and digits at the level of rounding."""
+    return [re.sub(r"\d+\.\d+ s|\d\.\de-\d\d", "...", line) for line in text.splitlines() if line.strip()]

@@ -20,7 +20,7 @@ from quadric.geometry.moments import TermStatistics
 from quadric.geometry.surface import QuadraticSurface
 from quadric.types import FloatArray, IntArray
 
-STATIONARY = 1e-6
+STATIONARY = 1e-8
 """Residual up to which a point counts as stationary for ``basic_feasible`` and ``local_minimum``."""
 MARGIN_BANDS = (1e-9, 1e-6)
 """|1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts."""
@@ -108,11 +108,12 @@ class _Judgement:
         self.C = C
         self.energy = Energy.of_samples(samples.X, samples.sample_weight)
         statistics = TermStatistics.of(samples.X, samples.loss_weight)
-        self.candidates = np.flatnonzero(~statistics.constant_terms())
-        self.scale = C * np.maximum(statistics.absolute, np.finfo(float).tiny)
+        constant = statistics.constant_terms()
+        self.candidates = np.flatnonzero(~constant)
+        self.scale = np.where(constant, np.inf, C * statistics.absolute)  # constant terms are not judged
         self.total_scale = C * statistics.weight
         self.z = surface.coordinates()
-        self.k = min(k, len(self.z))
+        self.k = min(k, len(self.candidates))
         self.scores = surface(samples.X)
         self.energy_gradient = self.energy.gradient(self.z)
         self.loss: _LeastSquaresJudge | _HingeJudge = LOSSES[loss](self)
@@ -136,7 +137,7 @@ class _Judgement:
 
     def _padded(self, live: IntArray, preferred: IntArray | None) -> IntArray:
         """The support, filled up to k terms: first with the preferred ones, then with the smallest scaled gradients."""
-        missing = min(self.k, len(self.candidates)) - len(live)
+        missing = self.k - len(live)
         if missing <= 0:
             return live
         gradient = self.loss.gradient(live)

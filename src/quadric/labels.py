@@ -30,7 +30,8 @@ def class_weights(
         if class_weight != "balanced":
             raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
         totals = np.bincount(codes, weights=sample_weight, minlength=len(classes))
-        return totals.sum() / (len(classes) * totals)
+        present = totals > 0.0  # judging may see fewer classes than fitting did
+        return np.where(present, totals.sum() / (present.sum() * np.where(present, totals, 1.0)), 1.0)
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
     weights = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=float)

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import eigh
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift, row_chunks
-from quadric.geometry.moments import Moments, TermStatistics
+from quadric.geometry.moments import Moments, TermStatistics, gram, moments_by_class
 from quadric.geometry.terms import term_count
 from quadric.intercept import hinge_intercept
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,8 @@ class SparseProblem(ABC):
         Regulariser on the candidates, the ridge included.
     scatter_trace : float
         Trace of the loss-weighted scatter of the lifted samples.
+    required : array
+        Positions among the candidates that every support must hold.
     """
 
     loss: ClassVar[str]
@@ -48,6 +51,7 @@ class SparseProblem(ABC):
     terms: IntArray
     G: FloatArray
     scatter_trace: float
+    required: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @property
     def n_terms(self) -> int:
@@ -83,14 +87,33 @@ class SparseProblem(ABC):
         return replace(self, k=min(k, self.n_terms))
 
 
+class Curvature:
+    """M = G + 2C R~'R~ with its eigendecomposition, made when first asked for; all classes and all k share one.
+
+    Parameters
+    ----------
+    M : array of shape (p, p)
+    """
+
+    def __init__(self, M: FloatArray) -> None:
+        self.M = M
+
+    @cached_property
+    def spectrum(self) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues and eigenvectors."""
+        e, V = eigh(self.M, driver="evd", check_finite=False)
+        # M is positive semidefinite; what rounding leaves below zero would turn a penalty into a reward
+        return np.maximum(e, 0.0), np.ascontiguousarray(V)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LeastSquaresProblem(SparseProblem):
     """Squared loss with c eliminated: F(z) = 1/2 z'Mz - q'z + constant (docs/mathematics.md, section 2).
 
     Attributes
     ----------
-    scatter : array of shape (p, p)
-        R~'R~, the loss-weighted scatter of the lifted samples.
+    curvature : Curvature
+        M.
     cross : array of shape (p,)
         R~'y~.
     mean : array of shape (p,)
@@ -102,16 +125,16 @@ class LeastSquaresProblem(SparseProblem):
     """
 
     loss: ClassVar[str] = "least_squares"
-    scatter: FloatArray
+    curvature: Curvature
     cross: FloatArray
     mean: FloatArray
     mean_y: float
     scatter_y: float
     total_weight: float
 
-    @cached_property
+    @property
     def M(self) -> FloatArray:
-        return self.G + (2.0 * self.C) * self.scatter
+        return self.curvature.M
 
     @cached_property
     def q(self) -> FloatArray:
@@ -156,13 +179,74 @@ class HingeProblem(SparseProblem):
     def intercept(self, z: FloatArray) -> float:
         return hinge_intercept(self.A[:, :-1] @ z, self.y, self.loss_weight)
 
+    def least_squares(self) -> LeastSquaresProblem:
+        """The same problem with the squared loss: its supports are good places to start from."""
+        o, total = self.loss_weight, float(self.loss_weight.sum())
+        mean, mean_y = (o @ self.A[:, :-1]) / total, float(o @ self.y) / total
+        scatter, cross = np.zeros((self.n_terms, self.n_terms)), np.zeros(self.n_terms)
+        for rows in row_chunks(len(self.A), self.n_terms):
+            centred = self.A[rows, :-1] - mean
+            cross += (o[rows] * (self.y[rows] - mean_y)) @ centred
+            centred *= np.sqrt(o[rows])[:, None]
+            scatter += gram(centred)
+        return LeastSquaresProblem(
+            C=self.C,
+            k=self.k,
+            n_features=self.n_features,
+            terms=self.terms,
+            G=self.G,
+            scatter_trace=self.scatter_trace,
+            required=self.required,
+            curvature=Curvature(self.G + (2.0 * self.C) * scatter),
+            cross=cross,
+            mean=mean,
+            mean_y=mean_y,
+            scatter_y=float(o @ (self.y - mean_y) ** 2),
+            total_weight=total,
+        )
+
+
+@dataclass(frozen=True)
+class SupportLimits:
+    """Terms that must be in the support and terms that must not, as positions in the full z."""
+
+    include: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    exclude: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    def candidates(self, constant: BoolArray) -> IntArray:
+        """Terms that vary and are not excluded."""
+        if constant.all():
+            raise ValueError("X has no feature that varies: there is nothing to tell the classes apart by")
+        allowed = ~constant
+        allowed[self.exclude] = False
+        if not allowed.any():
+            raise ValueError("exclude leaves no term that varies on the data")
+        return np.flatnonzero(allowed)
+
+    def required(self, candidates: IntArray) -> IntArray:
+        """Positions of the included terms among the candidates."""
+        missing = np.setdiff1d(self.include, candidates)
+        if len(missing):
+            raise ValueError(f"include names terms that do not vary on the data: coef_ indices {missing.tolist()}")
+        return np.searchsorted(candidates, np.unique(self.include))
+
+
+NO_LIMITS = SupportLimits()
+
 
 class TrainingData(ABC):
     """Samples of two or more classes, digested once; every class against the rest is a problem on the same arrays."""
 
     @classmethod
     @abstractmethod
-    def from_samples(cls, X: FloatArray, codes: IntArray, sample_weight: FloatArray, class_weight: FloatArray) -> TrainingData:
+    def from_samples(
+        cls,
+        X: FloatArray,
+        codes: IntArray,
+        sample_weight: FloatArray,
+        class_weight: FloatArray,
+        limits: SupportLimits = NO_LIMITS,
+    ) -> TrainingData:
         """Digest samples.
 
         Parameters
@@ -174,6 +258,7 @@ class TrainingData(ABC):
             Repetitions, all positive.
         class_weight : array of shape (n_classes,)
             Factor on the loss of each class.
+        limits : SupportLimits
         """
 
     @abstractmethod
@@ -193,66 +278,92 @@ class LeastSquaresData(TrainingData):
     ----------
     moments : sequence of Moments, one a class
     class_weight : array of shape (n_classes,)
+    limits : SupportLimits
     """
 
-    def __init__(self, moments: Sequence[Moments], class_weight: FloatArray) -> None:
-        self._weighted = [part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)]
-        self._all = _merged(moments)
-        self._all_weighted = _merged(self._weighted)
-        self._terms = np.flatnonzero(~self._all.constant_terms())
+    def __init__(self, moments: Sequence[Moments], class_weight: FloatArray, limits: SupportLimits = NO_LIMITS) -> None:
+        everything = _merged(moments)
+        weighted = _merged([part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)])
+        self._energy = everything.energy()
+        self._terms = limits.candidates(everything.constant_terms())
+        self._required = limits.required(self._terms)
+        self._total_weight = weighted.weight
+        self._mean = weighted.mean[self._terms]
+        self._scatter = weighted.scatter[np.ix_(self._terms, self._terms)]
+        self._class_weights = [part.weight * float(factor) for part, factor in zip(moments, class_weight, strict=True)]
+        self._class_means = [part.mean[self._terms] for part in moments]
+        self._curvatures: dict[float, Curvature] = {}
 
     @classmethod
     def from_samples(
-        cls, X: FloatArray, codes: IntArray, sample_weight: FloatArray, class_weight: FloatArray
+        cls,
+        X: FloatArray,
+        codes: IntArray,
+        sample_weight: FloatArray,
+        class_weight: FloatArray,
+        limits: SupportLimits = NO_LIMITS,
     ) -> LeastSquaresData:
         with one_blas_thread():
-            moments = [Moments.of(X, np.where(codes == code, sample_weight, 0.0)) for code in range(len(class_weight))]
-        return cls(moments, class_weight)
+            return cls(moments_by_class(X, codes, sample_weight, len(class_weight)), class_weight, limits)
 
-    @cached_property
+    @property
     def energy(self) -> Energy:
-        return self._all.energy()
+        return self._energy
 
     @cached_property
-    def _shared(self) -> dict[str, Any]:
-        """Arrays on the candidate terms, common to all classes."""
-        pick = np.ix_(self._terms, self._terms)
-        scatter = self._all_weighted.scatter[pick]
-        return {
-            "n_features": len(self.energy.s),
-            "terms": self._terms,
-            "G": self.energy.gram()[pick],
-            "scatter": scatter,
-            "scatter_trace": float(np.trace(scatter)),
-            "mean": self._all_weighted.mean[self._terms],
-            "total_weight": self._all_weighted.weight,
-        }
+    def _G(self) -> FloatArray:
+        return self._energy.gram()[np.ix_(self._terms, self._terms)]
+
+    def _curvature(self, C: float) -> Curvature:
+        if C not in self._curvatures:
+            self._curvatures = {C: Curvature(self._G + (2.0 * C) * self._scatter)}  # one at a time: p x p each
+        return self._curvatures[C]
 
     def one_against_rest(self, positive: int, C: float, k: int) -> LeastSquaresProblem:
-        inside = self._weighted[positive]
-        total = self._all_weighted
-        share = inside.weight / total.weight
+        inside = self._class_weights[positive]
+        share = inside / self._total_weight
         return LeastSquaresProblem(
             C=C,
             k=min(k, len(self._terms)),
+            n_features=len(self._energy.s),
+            terms=self._terms,
+            G=self._G,
+            scatter_trace=float(np.trace(self._scatter)),
+            required=self._required,
+            curvature=self._curvature(C),
             # y is 1 inside and -1 outside: mean 2 share - 1, and R~'y~ = 2 sum over the inside of (r - mean)
-            cross=2.0 * inside.weight * (inside.mean - total.mean)[self._terms],
+            cross=2.0 * inside * (self._class_means[positive] - self._mean),
+            mean=self._mean,
             mean_y=2.0 * share - 1.0,
-            scatter_y=4.0 * total.weight * share * (1.0 - share),
-            **self._shared,
+            scatter_y=4.0 * self._total_weight * share * (1.0 - share),
+            total_weight=self._total_weight,
         )
 
 
 class HingeData(TrainingData):
-    """The lifted samples, once, in one block that all classes share."""
+    """The lifted samples, once, in one block that all classes share.
 
-    def __init__(self, X: FloatArray, codes: IntArray, sample_weight: FloatArray, class_weight: FloatArray) -> None:
+    Parameters
+    ----------
+    X, codes, sample_weight, class_weight, limits
+        As in :meth:`TrainingData.from_samples`.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        codes: IntArray,
+        sample_weight: FloatArray,
+        class_weight: FloatArray,
+        limits: SupportLimits = NO_LIMITS,
+    ) -> None:
         self._codes = codes
         self._loss_weight = sample_weight * class_weight[codes]
         self._energy = Energy.of_samples(X, sample_weight)
         self._n_features = X.shape[1]
         statistics = TermStatistics.of(X, self._loss_weight)
-        self._terms = np.flatnonzero(~statistics.constant_terms())
+        self._terms = limits.candidates(statistics.constant_terms())
+        self._required = limits.required(self._terms)
         self._scatter_trace = float(statistics.scatter[self._terms].sum())
         self._A = np.empty((len(X), len(self._terms) + 1))
         for rows in row_chunks(len(X), self._A.shape[1]):
@@ -260,9 +371,16 @@ class HingeData(TrainingData):
         self._A[:, -1] = 1.0
 
     @classmethod
-    def from_samples(cls, X: FloatArray, codes: IntArray, sample_weight: FloatArray, class_weight: FloatArray) -> HingeData:
+    def from_samples(
+        cls,
+        X: FloatArray,
+        codes: IntArray,
+        sample_weight: FloatArray,
+        class_weight: FloatArray,
+        limits: SupportLimits = NO_LIMITS,
+    ) -> HingeData:
         with one_blas_thread():
-            return cls(X, codes, sample_weight, class_weight)
+            return cls(X, codes, sample_weight, class_weight, limits)
 
     @property
     def energy(self) -> Energy:
@@ -280,6 +398,7 @@ class HingeData(TrainingData):
             terms=self._terms,
             G=self._G,
             scatter_trace=self._scatter_trace,
+            required=self._required,
             A=self._A,
             y=np.where(self._codes == positive, 1.0, -1.0),
             loss_weight=self._loss_weight,

@@ -142,9 +142,21 @@ def test_plain_and_accelerated_forms_end_alike(case):
     fast, plain = decompose(problem), decompose(problem, Schedule(accelerated=False))
     assert plain.status is Status.CONVERGED
     same = np.array_equal(fast.support, plain.support)
-    assert same or abs(fast.objective - plain.objective) <= 0.25 * (problem.at_zero() - min(fast.objective, plain.objective))
+    assert same or abs(fast.objective - plain.objective) <= 0.05 * problem.at_zero()
     if same:
         assert_allclose(fast.objective, plain.objective, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_plain_and_accelerated_forms_mostly_agree(loss):
+    same = 0
+    for seed in range(20):
+        X, y = random_samples(seed, m=60, n=4)
+        problem = make_problem(loss, X, y, C=8.0, k=4)
+        fast, plain = decompose(problem), decompose(problem, Schedule(accelerated=False))
+        same += np.array_equal(fast.support, plain.support)
+        assert fast.n_iter < plain.n_iter
+    assert same >= 15
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -215,7 +227,7 @@ def test_iteration_limit(loss, accelerated, max_iter):
     problem = make_problem(loss, X, y, C=8.0, k=3)
     result = decompose(problem, Schedule(max_iter=max_iter, accelerated=accelerated))
     assert result.status is Status.ITERATION_LIMIT
-    assert max_iter <= result.n_iter <= max_iter + 1  # a jump belongs to its sweep
+    assert result.n_iter == max_iter
     assert len(result.support) == 3
     certificate = judge(surface_of(problem, result.z, result.c), judged(X, y, np.ones(60), np.ones(2)), loss=loss, C=8.0, k=3)
     assert certificate.stationarity <= TOLERANCE[loss]

@@ -272,10 +272,52 @@ def test_separable_data_and_a_huge_C(loss):
         assert model.score(X, y) == 1.0
 
 
-def test_a_tiny_C(loss):
-    X, y = two_classes()
-    model = SparseQuadraticSVC(k=2, C=1e-9, loss=loss).fit(X, y)
+def shifted_classes():
+    """Two classes whose means differ, so that even a surface near zero tells them apart."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    X = rng.normal(size=(200, 3))
+    X[y == 1, 0] += 2.0
+    return X, y
+
+
+@pytest.mark.parametrize(("scale", "C"), [(1.0, 1e-9), (1e-6, 1.0), (1e-8, 1.0)])
+def test_small_surfaces_are_not_taken_for_noise(loss, scale, C):
+    X, y = shifted_classes()
+    model = SparseQuadraticSVC(k=2, C=C, loss=loss).fit(scale * X, y)
+    assert model.surfaces_[0].n_terms == 2
+    assert model.certificates_[0].stationarity < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "C"),
+    [
+        (np.hstack([shifted_classes()[0]] * 2), shifted_classes()[1], 1e7),
+        (np.array([[0.0, 1.0, 2.0], [1.0, 3.0, -1.0]]), np.array([0, 1]), 1e9),
+        (1e-8 * shifted_classes()[0], shifted_classes()[1], 1.0),
+    ],
+    ids=["duplicate columns", "two samples", "tiny values"],
+)
+def test_matrices_singular_to_working_precision(loss, X, y, C):
+    model = SparseQuadraticSVC(k=1000, C=C, loss=loss).fit(X, y)
     assert model.certificates_[0].stationarity < 1e-8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_binary_features_and_a_small_C(seed):
+    """Hundreds of equal samples on the margin: multipliers are far from unique."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((1500, 6)) > 0.5) * 1.0
+    y = (X[:, 0] != X[:, 1]) ^ (rng.random(1500) < 0.1)
+    for k in (5, 27):
+        assert SparseQuadraticSVC(k=k, C=0.01, method="pd").fit(X, y).certificates_[0].stationarity < 1e-8
+
+
+def test_two_points_many_times():
+    X, y = np.repeat([[0.0, 1.0], [1.0, 0.0]], [30, 31], axis=0), np.repeat([0, 1], [30, 31])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert SparseQuadraticSVC(k=2, C=1e6).fit(X, y).score(X, y) == 1.0
 
 
 # bad input
@@ -340,6 +382,9 @@ BAD_DATA = [
     ({"sample_weight": np.full(80, np.nan)}, "NaN"),
     ({"sample_weight": np.where(good_arguments()["y"] == "good", 1.0, 0.0)}, "one class only"),
     ({"X": np.ones((80, 3))}, "no feature that varies"),
+    ({"X": 1.0 + 1e-11 * good_arguments()["X"]}, "no feature that varies"),
+    ({"X": 1e80 * good_arguments()["X"]}, "beyond 1e.60, whose products overflow"),
+    ({"sample_weight": np.full(80, 1e300)}, "sample_weight sums to"),
     ({"X": np.zeros((80, 0))}, "0 feature"),
     ({"y": np.array(["good", "bad"])}, "inconsistent"),
 ]
@@ -365,6 +410,15 @@ def test_different_scales_are_warned_of(loss):
     with pytest.warns(ScaleWarning, match=r"'income' has standard deviation .*'age'.*make_pipeline\(StandardScaler") as caught:
         SparseQuadraticSVC(k=2, loss=loss).fit(table, y)
     assert caught[0].filename == __file__
+    with pytest.warns(ScaleWarning, match="'x1' has mean 2e.03 and standard deviation"):
+        SparseQuadraticSVC(k=2, loss=loss).fit(X + np.array([0.0, 2000.0]), y)
+
+
+def test_unmet_conditions_are_warned_of():
+    X, y = shifted_classes()
+    expected = "conditions hold only to stationarity = .*, above 1e-06; standardise X or lower C"
+    with pytest.warns(ScaleWarning), pytest.warns(ConvergenceWarning, match=expected):
+        SparseQuadraticSVC(k=9, C=1e6, loss="least_squares").fit(X + 1e6, y)
 
 
 def test_iteration_limit_warns(loss):
@@ -446,12 +500,13 @@ def test_certify_a_bare_surface(loss):
         ({"C": None}, ValueError, "C must be a finite number above 0, got None"),
         ({"loss": "log"}, ValueError, "loss must be"),
         ({"k": 0}, ValueError, "k must be"),
-        ({"X": np.ones((80, 2))}, ValueError, "X has 2 features, but the model has 3"),
+        ({"X": np.ones((80, 2))}, ValueError, "X has 2 features, but the surface has 3"),
         ({"y": np.arange(80) % 3}, ValueError, "1 surface.s. cannot tell 3 classes apart"),
         ({"model": "model"}, TypeError, "not str"),
         ({"model": SparseQuadraticSVC()}, NotFittedError, "not fitted"),
+        ({"model": StandardScaler().fit(np.eye(3))}, TypeError, "not StandardScaler"),
     ],
-    ids=["no C", "loss", "k", "features", "classes", "type", "unfitted"],
+    ids=["no C", "loss", "k", "features", "classes", "type", "unfitted", "another model"],
 )
 def test_certify_bad_input(change, error, message):
     X, y = two_classes()
@@ -459,6 +514,22 @@ def test_certify_bad_input(change, error, message):
     arguments = {"model": surface, "X": X, "y": y, "loss": "hinge", "C": 1.0, "k": 3}
     with pytest.raises(error, match=message):
         certify(**{**arguments, **change})
+
+
+def test_certify_looks_at_the_names():
+    X, y = two_classes()
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = SparseQuadraticSVC(k=3).fit(table, y)
+    with pytest.raises(ValueError, match="feature names"):
+        certify(model, table[["c", "b", "a"]], y)
+
+
+def test_certify_on_samples_of_one_class():
+    X, y = two_classes()
+    model = SparseQuadraticSVC(k=3, class_weight="balanced").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(certify(model, X[y == "good"], y[y == "good"])) == 1
 
 
 def test_certify_unknown_labels():

@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from helpers import LOSSES, make_problem, random_samples
 from quadric.search.projection import keep, largest
 from quadric.zstep import HingeStep, step_for
-from quadric.zstep.active_set import solve_active_set
+from quadric.zstep.active_set import _Candidate, _checked, solve_active_set
+from quadric.zstep.hinge import _on_working_set, solve_hinge
 from quadric.zstep.hinge_qp import HingeQP
 from quadric.zstep.interior_point import InteriorPoint
 
@@ -62,6 +63,29 @@ def test_active_set_says_when_it_cannot():
     qp = make_qp(0, m=400, n=2, C=0.01)
     hopeless = np.full(400, 0.5) * qp.upper  # more free samples than any surface can put on its margin
     assert solve_active_set(qp, hopeless) is None
+
+
+def test_a_spoilt_answer_is_not_passed_on():
+    qp = make_qp(0)
+    interior = InteriorPoint(qp, np.zeros(qp.n_terms + 1), 1.0)
+    interior.advance(1e-10)
+    exact = solve_active_set(qp, interior.crossover())
+    free = np.flatnonzero((exact.alpha > 0) & (exact.alpha < qp.upper))
+    spoilt = _Candidate(exact.w * (1 + 1e-6), exact.alpha, qp.upper)
+    assert _checked(qp, free, _Candidate(exact.w, exact.alpha, qp.upper), 1) is not None
+    assert _checked(qp, free, spoilt, 1) is None
+    assert _checked(qp, free, _Candidate(exact.w, exact.alpha * 0.9 ** (qp.y > 0), qp.upper), 1) is None
+
+
+def test_the_samples_near_the_margin_are_enough():
+    """The interior point on a quarter of the samples, from a near surface, gives the answer for all of them."""
+    qp = make_qp(3, m=400)
+    answer = solve_hinge(qp, np.zeros(qp.n_terms + 1), None)
+    moved = HingeQP(qp.A, qp.y, qp.upper, qp.P, qp.g * 1.05, qp.offset)
+    partial, whole = _on_working_set(moved, answer.w), solve_hinge(moved, answer.w, None)
+    assert partial is not None
+    assert kkt_residual(moved, partial.w, partial.alpha) < 1e-9
+    assert_allclose(partial.w, whole.w, atol=1e-9)
 
 
 def test_equal_rows_are_no_obstacle():
@@ -146,6 +170,12 @@ def test_largest_breaks_ties_by_position():
     assert_array_equal(largest(np.array([1.0, -2.0, 2.0, 1.0, 0.0]), 3), [0, 1, 2])
     assert_array_equal(largest(np.zeros(4), 2), [0, 1])
     assert_array_equal(largest(np.array([3.0, 1.0]), 5), [0, 1])
+    many = np.tile([1.0, -1.0, 2.0], 200)
+    assert_array_equal(largest(many, 210), sorted([*range(2, 600, 3), *[t for t in range(20) if t % 3 != 2][:10]]))
+
+
+def test_largest_keeps_what_is_required():
+    assert_array_equal(largest(np.array([1.0, -2.0, 0.0, 3.0]), 2, np.array([2])), [2, 3])
 
 
 def test_keep_leaves_the_rest_zero():

@@ -70,6 +70,14 @@ def test_unscale_is_the_same_function_of_raw_features():
     assert_allclose(surface.unscale(mean, scale)(X), surface((X - mean) / scale), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("X", [np.zeros(3), np.zeros((4, 2)), np.zeros((2, 3, 3))], ids=["vector", "columns", "cube"])
+def test_wrong_shapes_are_refused(X):
+    surface = random_surface(np.random.default_rng(0), 3)
+    for method in (surface, surface.gradient):
+        with pytest.raises(ValueError, match="does not fit a surface of 3 features"):
+            method(X)
+
+
 def test_immutable_hashable_copyable():
     surface = random_surface(np.random.default_rng(5), 2)
     with pytest.raises(ValueError, match="read-only"):

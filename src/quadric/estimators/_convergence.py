@@ -6,25 +6,26 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
+from quadric.certificate import Certificate
 from quadric.search.decomposition import Decomposition, Schedule, Status
 
-SOLVER_TOLERANCE = 1e-6
-"""Violation of the refit's optimality conditions that is worth a warning."""
+STATIONARITY_TOLERANCE = 1e-6
+"""Residual of the certificate that is worth a warning."""
 REMEDIES = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}
 
 
-def warn_unless_converged(result: Decomposition, schedule: Schedule, subject: str) -> None:
+def warn_unless_converged(result: Decomposition, certificate: Certificate, schedule: Schedule, subject: str) -> None:
     """Say which residual is too large, its value, its tolerance and the parameter to change."""
-    if result.status is not Status.CONVERGED:
+    if result.status in REMEDIES:
         parameter = REMEDIES[result.status]
         _warn(
             f"{subject}: the decomposition stopped at its {result.status} ({parameter}={getattr(schedule, parameter)}) with "
             f"max|z - u| = {result.distance:.2g} above outer_tol = {schedule.outer_tol:g}; raise {parameter}"
         )
-    elif result.residual > SOLVER_TOLERANCE:
+    if not certificate.stationarity <= STATIONARITY_TOLERANCE:
         _warn(
-            f"{subject}: the refit violates its optimality conditions by {result.residual:.2g}, above {SOLVER_TOLERANCE:g}; "
-            "standardise X or lower C"
+            f"{subject}: the optimality conditions hold only to stationarity = {certificate.stationarity:.2g}, above "
+            f"{STATIONARITY_TOLERANCE:g}; standardise X or lower C"
         )
 
 

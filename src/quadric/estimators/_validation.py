@@ -14,15 +14,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from quadric.certificate import JudgedSamples
+from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
 from quadric.types import FloatArray, IntArray
 
 SPREAD_RATIO = 1e3
-"""Ratio of the largest to the smallest standard deviation of a column above which a ScaleWarning is due."""
+"""Ratio of two columns' standard deviations, or of a column's mean to its own, above which a ScaleWarning is due."""
+LARGEST = 1e60
+"""Fourth powers of larger values, summed over samples, leave the range of floating point."""
 
 
 class ScaleWarning(UserWarning):
-    """The columns of X differ so much in spread that one budget of terms and one C cannot suit them all."""
+    """The columns of X differ so much in origin or spread that one budget of terms and one C cannot suit them all."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ def validate_samples(
     present = weight > 0.0
     if not present.any():
         raise ValueError("sample_weight is zero for every sample")
+    if not 1.0 / LARGEST < weight.sum() < LARGEST:
+        raise ValueError(f"sample_weight sums to {weight.sum():g}, beyond what floating point can serve: rescale it")
     if not present.all():
         X, y, weight = X[present], y[present], weight[present]
     found, codes = np.unique(y, return_inverse=True)
@@ -130,18 +135,25 @@ def _codes_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:
 
 
 def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str) -> None:
-    """Refuse an X in which nothing varies; issue a ScaleWarning where columns differ wildly, saying which and what to do."""
-    spread = X.std(axis=0)
-    varying = np.flatnonzero(spread > 1e-12 * np.abs(X).max(axis=0))
+    """Refuse values whose fourth powers overflow; issue a ScaleWarning where columns are far from standardised."""
+    if np.abs(X).max() > LARGEST:
+        raise ValueError(f"X has values beyond {LARGEST:g}, whose products overflow: rescale it first")
+    spread, level = X.std(axis=0), np.abs(X.mean(axis=0))
+    varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.abs(X).max(axis=0))
     if len(varying) == 0:
-        raise ValueError("X has no feature that varies: there is nothing to tell the classes apart by")
+        return
+    shown = [repr(str(names[i])) if names is not None else f"'x{i}'" for i in range(X.shape[1])]
     low, high = varying[np.argmin(spread[varying])], varying[np.argmax(spread[varying])]
+    far = varying[np.argmax(level[varying] / spread[varying])]
     if spread[high] > SPREAD_RATIO * spread[low]:
-        low_name, high_name = (str(names[i]) if names is not None else f"x{i}" for i in (low, high))
-        warnings.warn(
-            f"the columns differ much in spread: {high_name!r} has standard deviation {spread[high]:.2g}, {low_name!r} has "
-            f"{spread[low]:.2g}; standardise X first, inside each fold: "
-            f"make_pipeline(StandardScaler(), {estimator_name}(...))",
-            ScaleWarning,
-            stacklevel=4,
-        )
+        trouble = f"{shown[high]} has standard deviation {spread[high]:.2g}, {shown[low]} has {spread[low]:.2g}"
+    elif level[far] > SPREAD_RATIO * spread[far]:
+        trouble = f"{shown[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
+    else:
+        return
+    warnings.warn(
+        f"the columns of X are far from standardised: {trouble}; standardise first, inside each fold: "
+        f"make_pipeline(StandardScaler(), {estimator_name}(...))",
+        ScaleWarning,
+        stacklevel=4,
+    )

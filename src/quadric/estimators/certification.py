@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, check_X_y
+from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from quadric.certificate import LOSSES, Certificate, judge
 from quadric.estimators._validation import Rule, check_values, integer_from, number_above, one_of, validate_samples
@@ -37,7 +37,7 @@ def certify(
     y : array-like of shape (m,)
         Their labels. A bare surface is judged as positive for the second of two labels in sorted order.
     loss, C, k : optional
-        The problem; by default the one that the estimator was fitted to. A bare surface needs all three.
+        The problem; by default that of the estimator's parameters. A bare surface needs all three.
     sample_weight : array-like of shape (m,), optional
         Repetitions, as in ``fit``.
     class_weight : dict or "balanced", optional
@@ -55,9 +55,12 @@ def certify(
     question = {"loss": loss, "C": C, "k": k, "class_weight": class_weight}
     question = {name: _given(value, model, name) for name, value in question.items()}
     check_values(question, RULES)
-    X, y = check_X_y(X, y, dtype=np.float64, order="C")
-    if X.shape[1] != surfaces[0].n_features:
-        raise ValueError(f"X has {X.shape[1]} features, but the model has {surfaces[0].n_features}")
+    if isinstance(model, QuadraticSurface):
+        X, y = check_X_y(X, y, dtype=np.float64, order="C")
+        if X.shape[1] != model.n_features:
+            raise ValueError(f"X has {X.shape[1]} features, but the surface has {model.n_features}")
+    else:
+        X, y = validate_data(model, X, y, dtype=np.float64, order="C", reset=False)
     samples = validate_samples(X, y, sample_weight, question.pop("class_weight"), classes)
     if len(surfaces) != len(samples.positives()):
         raise ValueError(f"{len(surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
@@ -70,9 +73,12 @@ def certify(
 def _surfaces_of(model: Any) -> tuple[list[QuadraticSurface], np.ndarray | None]:
     if isinstance(model, QuadraticSurface):
         return [model], None
-    if not hasattr(model, "fit"):
-        raise TypeError(f"certify needs a fitted estimator, a Pipeline or a QuadraticSurface, not {type(model).__name__}")
-    check_is_fitted(model)
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
+    if not hasattr(model, "surfaces_"):
+        raise TypeError(
+            f"certify needs a fitted quadric estimator, a Pipeline or a QuadraticSurface, not {type(model).__name__}"
+        )
     return model.surfaces_, model.classes_
 
 

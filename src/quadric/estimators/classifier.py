@@ -200,7 +200,7 @@ class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
         check_spread(samples.X, getattr(self, "feature_names_in_", None), type(self).__name__)
         fits = self._fit_surfaces(samples)
         for fit, label in zip(fits, self._subjects(samples.classes), strict=True):
-            warn_unless_converged(fit.search, self._schedule(), label)
+            warn_unless_converged(fit.search, fit.certificate, self._schedule(), label)
         self.classes_ = samples.classes
         self.surfaces_ = [fit.surface for fit in fits]
         self.coef_ = np.array([surface.coordinates() for surface in self.surfaces_])

@@ -14,7 +14,7 @@ from scipy.linalg.blas import dsyrk
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift, row_chunks
 from quadric.geometry.terms import feature_count, term_count, to_matrix
-from quadric.types import BoolArray, FloatArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 CONSTANT_TOLERANCE = 1e-10
 """A term counts as constant when its standard deviation is below this fraction of its root mean square."""
@@ -47,12 +47,8 @@ class Moments:
     @staticmethod
     def of(X: FloatArray, sample_weight: FloatArray | None = None) -> Moments:
         """Moments of the rows of X, block by block: the lifted matrix never exists as a whole."""
-        total = Moments.empty(X.shape[1])
-        for rows in row_chunks(len(X), term_count(X.shape[1])):
-            weight = np.ones(len(X[rows])) if sample_weight is None else sample_weight[rows]
-            if weight.any():
-                total = total + _moments_of_block(lift(X[rows]), weight)
-        return total
+        weight = np.ones(len(X)) if sample_weight is None else sample_weight
+        return moments_by_class(X, np.zeros(len(X), dtype=np.intp), weight, 1)[0]
 
     def __add__(self, other: Moments) -> Moments:
         return self._combine(other, 1.0)
@@ -84,6 +80,19 @@ class Moments:
     def constant_terms(self) -> BoolArray:
         """Terms with one and the same value on all samples."""
         return _is_constant(self.weight, self.mean, np.diag(self.scatter))
+
+
+def moments_by_class(X: FloatArray, codes: IntArray, sample_weight: FloatArray, n_classes: int) -> list[Moments]:
+    """Moments of the rows of each class, in one pass over X; rows of weight zero do not count."""
+    totals = [Moments.empty(X.shape[1]) for _ in range(n_classes)]
+    for rows in row_chunks(len(X), term_count(X.shape[1])):
+        R = lift(X[rows])
+        for code in range(n_classes):
+            mine = np.flatnonzero((codes[rows] == code) & (sample_weight[rows] > 0.0))
+            if len(mine):
+                block = R if len(mine) == len(R) else R[mine]
+                totals[code] = totals[code] + _moments_of_block(block, sample_weight[rows][mine])
+    return totals
 
 
 @dataclass(frozen=True)
@@ -133,10 +142,10 @@ def _moments_of_block(R: FloatArray, weight: FloatArray) -> Moments:
     mean = (weight @ R) / total
     R -= mean
     R *= np.sqrt(weight)[:, None]
-    return Moments(total, mean, _gram(R))
+    return Moments(total, mean, gram(R))
 
 
-def _gram(A: FloatArray) -> FloatArray:
+def gram(A: FloatArray) -> FloatArray:
     """A'A by one symmetric rank-k update: half the work of a product, and exactly symmetric."""
     upper = dsyrk(1.0, A.T)
     return np.triu(upper) + np.triu(upper, 1).T

@@ -82,7 +82,7 @@ class QuadraticSurface:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """f at each row of X."""
-        X = np.asarray(X, dtype=float)
+        X = self._checked(X)
         if self.n_terms > DENSE_FROM * self.n_features:
             return np.asarray(0.5 * np.sum((X @ self.W) * X, axis=1) + X @ self.b + self.c)
         return self._term_by_term(X)
@@ -104,7 +104,7 @@ class QuadraticSurface:
 
     def gradient(self, X: FloatArray) -> FloatArray:
         """Wx + b at each row of X."""
-        return np.asarray(X, dtype=float) @ self.W + self.b
+        return self._checked(X) @ self.W + self.b
 
     def terms(self, feature_names: Sequence[str] | None = None) -> list[tuple[str, float]]:
         """Names and polynomial coefficients of the live terms, largest first.
@@ -170,6 +170,14 @@ class QuadraticSurface:
             at_centre = 0.0
         side = float(np.sign(at_centre) * np.sign(curvature[curved][0]))
         return _central_quadric(int(curved.sum()), self.n_features, definite, side)
+
+    def _checked(self, X: FloatArray) -> FloatArray:
+        X = np.asarray(X, dtype=float)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(
+                f"X of shape {X.shape} does not fit a surface of {self.n_features} features: need (m, {self.n_features})"
+            )
+        return X
 
     def _names(self, feature_names: Sequence[str] | None) -> Sequence[str]:
         names = default_names(self.n_features) if feature_names is None else feature_names

@@ -30,6 +30,7 @@ class Status(StrEnum):
     """How a decomposition ended."""
 
     CONVERGED = "converged"
+    OPTIMAL = "optimal"
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
 
@@ -188,7 +189,7 @@ class _Run:
                 return limit
             rho *= schedule.growth
             solution = self._sweep(rho)
-            restarted = solution.value > ceiling * (1.0 + DESCENT_TOLERANCE)
+            restarted = solution.value > ceiling * (1.0 + DESCENT_TOLERANCE) and self._limit() is None
             if restarted:
                 self.u = np.zeros(self.problem.n_terms)
                 solution = self._sweep(rho)
@@ -219,11 +220,14 @@ class _Run:
         """Follow each sweep by the fixed point of the support it chose, until that chooses itself."""
         value = np.inf
         while True:
-            support = largest(solution.z, self.problem.k)
+            support = self._support(solution)
+            self.u = keep(solution.z, support)
+            if self._limit() is not None:
+                return solution
             solution = self._fixed_point(support, rho)
             self.u = self._projected(solution)
             # A fixed point whose own largest terms are its support would come back unchanged from the next sweep.
-            settled = np.array_equal(largest(solution.z, self.problem.k), support)
+            settled = np.array_equal(self._support(solution), support)
             descends = solution.value < value * (1.0 - DESCENT_TOLERANCE)
             if settled or not descends or self._limit() is not None:
                 return solution
@@ -231,7 +235,10 @@ class _Run:
             solution = self._sweep(rho)
 
     def _projected(self, solution: StepSolution) -> FloatArray:
-        return keep(solution.z, largest(solution.z, self.problem.k))
+        return keep(solution.z, self._support(solution))
+
+    def _support(self, solution: StepSolution) -> IntArray:
+        return largest(solution.z, self.problem.k, self.problem.required)
 
     def _sweep(self, rho: float) -> StepSolution:
         self.n_steps += 1
@@ -250,7 +257,7 @@ class _Run:
         return None
 
     def _record(self, solution: StepSolution, rho: float, restarted: bool) -> None:
-        support = largest(solution.z, self.problem.k)
+        support = self._support(solution)
         distance = float(np.max(np.abs(solution.z - self.u), initial=0.0))
         self.trace.append(TraceRow(rho, self.n_steps, solution.value, distance, support, restarted))
         self.report(

@@ -9,11 +9,12 @@ last stage not settle exactly, the interior point's own answer is returned with 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from quadric.problem import HingeProblem, SparseProblem
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.zstep.active_set import solve_active_set
 from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 from quadric.zstep.interior_point import InteriorPoint
@@ -26,8 +27,12 @@ WORKING_GAPS = HANDOVER_GAPS[:3]
 DEPENDENT_GAP = 1e-8
 """From this accuracy on, what still looks free is, though the rows may be linearly dependent."""
 WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
+EXACT = 1e-9
+"""Violation above which an answer is worth another attempt."""
 NEGLIGIBLE = 1e-10
-"""A refitted term that moves no margin by more than this is rounding noise around zero, and dropped."""
+"""A refitted term that moves no margin by more than this is dropped if it is also ROUNDING."""
+ROUNDING = 1e-13
+"""A coefficient below this fraction of what the multipliers could make it is rounding noise around zero."""
 WORKING_SHARE = 4
 """The interior point's first try keeps one sample in so many, and never fewer than twice the number of terms."""
 
@@ -46,6 +51,12 @@ class HingeStep(Step):
         assert isinstance(problem, HingeProblem)
         return cls(problem)
 
+    @property
+    def multipliers(self) -> FloatArray:
+        """The alpha of the last solution."""
+        assert self._alpha is not None
+        return self._alpha
+
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
         return self._penalised(np.full(self.problem.n_terms, rho), u)
 
@@ -61,7 +72,7 @@ class HingeStep(Step):
         qp = HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns)))
         solution = solve_hinge(qp, self._w[columns], self._alpha)
         w = np.zeros(problem.n_terms + 1)
-        w[columns] = np.where(np.abs(solution.w) * np.abs(qp.A).max(axis=0) > NEGLIGIBLE, solution.w, 0.0)
+        w[support] = np.where(_is_noise(solution, qp), 0.0, solution.w[:-1])
         w[-1] = problem.intercept(w[:-1])
         self._remember(w, solution.alpha)
         return StepSolution(w[:-1], float(w[-1]), problem.objective(w[:-1], w[-1]), solution.violation)
@@ -81,21 +92,47 @@ class HingeStep(Step):
         self._w, self._alpha = w, alpha
 
 
+def _is_noise(solution: HingeSolution, qp: HingeQP) -> BoolArray:
+    """Coefficients that are zero but for rounding: z_j is roughly a sum of alpha_i y_i r_ij over P_jj, which may cancel."""
+    size, R = np.abs(solution.w[:-1]), np.abs(qp.A[:, :-1])
+    cancelled = size <= ROUNDING * (solution.alpha @ R) / np.diag(qp.P)
+    return cancelled & (size * R.max(axis=0) <= NEGLIGIBLE)
+
+
 def solve_hinge(qp: HingeQP, w: FloatArray, alpha: FloatArray | None) -> HingeSolution:
     """Minimise q, from an old answer (w, alpha) or from scratch (alpha None); see the module's head."""
     if alpha is not None:
-        solution = solve_active_set(qp, alpha)
+        solution = solve_active_set(qp, alpha) or _on_working_set(qp, w)
         if solution is not None:
             return solution
-        solution = _on_working_set(qp, w)
-        if solution is not None:
-            return solution
+    solution = _from_scratch(qp, w)
+    if solution.violation > EXACT:
+        merged = _with_equal_rows_merged(qp, w)
+        if merged is not None and merged.violation < solution.violation:
+            return merged
+    return solution
+
+
+def _from_scratch(qp: HingeQP, w: FloatArray) -> HingeSolution:
+    """Interior point on all samples, finished by the active set where that can."""
     interior = InteriorPoint(qp, w, COLD_SPREAD)
     for partition in _partitions(interior, HANDOVER_GAPS):
         solution = solve_active_set(qp, partition, dependent_rows=interior.relative_gap() <= DEPENDENT_GAP)
         if solution is not None:
             return solution
     return interior.solution()
+
+
+def _with_equal_rows_merged(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
+    """The same problem with equal samples taken as one: they are what keeps an active set from settling."""
+    rows, group = np.unique(np.column_stack([qp.A, qp.y]), axis=0, return_inverse=True)
+    if len(rows) == len(qp.y):
+        return None
+    group = group.ravel()
+    upper = np.bincount(group, weights=qp.upper).astype(float)
+    small = HingeQP(np.ascontiguousarray(rows[:, :-1]), rows[:, -1].copy(), upper, qp.P, qp.g, qp.offset)
+    solution = _from_scratch(small, w)
+    return replace(solution, alpha=(solution.alpha / upper)[group] * qp.upper)
 
 
 def _on_working_set(qp: HingeQP, w: FloatArray) -> HingeSolution | None:

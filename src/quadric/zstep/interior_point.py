@@ -23,6 +23,7 @@ from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 
 MAX_ITERATIONS = 100
 BOUNDARY_FRACTION = 0.995
+SHORTEST_STEP = 1e-10
 DIAGONAL_LIFT = 1e-14
 """Relative lift of the diagonal of the normal matrix: keeps its factorisation alive when theta vanishes for c."""
 
@@ -72,8 +73,9 @@ class InteriorPoint:
             if self.relative_gap() <= tolerance and self.dual_remaining <= min(1e-3, tolerance):
                 return True
             self.n_iter += 1
-            if not self._step():
-                return False
+            with np.errstate(all="ignore"):  # at the end of its accuracy an iterate may hit a bound; the step is then refused
+                if not self._step():
+                    return False
         return False
 
     def relative_gap(self) -> float:
@@ -104,6 +106,8 @@ class InteriorPoint:
         second_order_x = -predictor.alpha * predictor.x
         step = self._direction(factor, theta, alpha * t - target + second_order_t, beta * x - target + second_order_x)
         length = self._max_step(step)
+        if not np.isfinite(length * step.w).all() or length <= SHORTEST_STEP:
+            return False
         if length < 1.0:
             length *= BOUNDARY_FRACTION
         self.w = self.w + length * step.w
@@ -114,7 +118,7 @@ class InteriorPoint:
         self.x = x + length * step.x
         self.dual_residual = (1.0 - length) * self.dual_residual
         self.dual_remaining *= 1.0 - length
-        return bool(length > 1e-10)
+        return True
 
     def _normal_matrix(self, theta: FloatArray) -> FloatArray:
         A, p = self.qp.A, self.qp.n_terms

@@ -7,14 +7,18 @@ F(z) = 1/2 z'Mz - q'z + constant with c eliminated (docs/mathematics.md, section
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from quadric.problem import LeastSquaresProblem, SparseProblem
 from quadric.types import FloatArray, IntArray
 from quadric.zstep.step import Step, StepSolution
+
+Solver: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 class LeastSquaresStep(Step):
@@ -29,17 +33,11 @@ class LeastSquaresStep(Step):
         return cls(problem)
 
     @cached_property
-    def _basis(self) -> tuple[FloatArray, FloatArray]:
-        e, V = eigh(self.problem.M, driver="evd", check_finite=False)
-        # M is positive semidefinite; what rounding leaves below zero would turn a penalty into a reward
-        return np.maximum(e, 0.0), np.ascontiguousarray(V)
-
-    @cached_property
     def _Vq(self) -> FloatArray:
-        return self.problem.q @ self._basis[1]
+        return self.problem.q @ self.problem.curvature.spectrum[1]
 
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
-        e, V = self._basis
+        e, V = self.problem.curvature.spectrum
         support = np.flatnonzero(u)
         coordinates = (self._Vq + rho * (u[support] @ V[support])) / (e + rho)
         z = V @ coordinates
@@ -47,7 +45,7 @@ class LeastSquaresStep(Step):
         return self._solution(z, float(fit + 0.5 * rho * np.sum((z - u) ** 2)))
 
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
-        e, V = self._basis
+        e, V = self.problem.curvature.spectrum
         rows = V[support]
         N = (rows * (e / (e + rho))) @ rows.T
         u = np.zeros(self.problem.n_terms)
@@ -66,10 +64,28 @@ class LeastSquaresStep(Step):
 
 
 def _solve_positive(matrix: FloatArray, rhs: FloatArray) -> FloatArray:
-    """Solve with a positive definite matrix, scaled to a unit diagonal, with one step of refinement."""
+    """Solve with a positive definite matrix, scaled to a unit diagonal, with one step of refinement.
+
+    Where the matrix is singular to working precision (a huge C on dependent columns), the solution of least norm.
+    """
     scale = 1.0 / np.sqrt(np.diag(matrix))
     scaled, target = matrix * np.outer(scale, scale), rhs * scale
-    factor = cho_factor(scaled, lower=True, check_finite=False)
-    solution = cho_solve(factor, target, check_finite=False)
-    solution += cho_solve(factor, target - scaled @ solution, check_finite=False)
+    solve = _cholesky_solver(scaled) or _least_norm_solver(scaled)
+    solution = solve(target)
+    solution += solve(target - scaled @ solution)
     return solution * scale
+
+
+def _cholesky_solver(matrix: FloatArray) -> Solver | None:
+    try:
+        factor = cho_factor(matrix, lower=True, check_finite=False)
+    except LinAlgError:
+        return None
+    return lambda rhs: cho_solve(factor, rhs, check_finite=False)
+
+
+def _least_norm_solver(matrix: FloatArray) -> Solver:
+    e, V = eigh(matrix, driver="evd", check_finite=False)
+    usable = e > len(e) * np.finfo(float).eps * e[-1]
+    e, V = e[usable], V[:, usable]
+    return lambda rhs: V @ ((rhs @ V) / e)

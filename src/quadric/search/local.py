@@ -1,0 +1,235 @@
+"""Local search over supports: exchanges of one term with a full refit, and perturbations that lead out of their traps.
+
+One explorer a loss, all with the same verbs. For least squares every exchange is known in closed form (tableau.py). For hinge a
+quadratic model of the loss around the present surface ranks the exchanges, the dual of the present fit rules out those that
+cannot help, and the most promising ones are solved.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadric.problem import HingeProblem, LeastSquaresProblem, SparseProblem
+from quadric.search.tableau import Tableau
+from quadric.types import FloatArray, IntArray
+from quadric.zstep import HingeStep, Step
+
+IMPROVEMENT = 1e-10
+"""Relative decrease of the objective that counts as one."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A support and the minimum of F on it."""
+
+    support: IntArray
+    value: float
+
+    def beats(self, other: Found) -> bool:
+        return self.value < other.value - IMPROVEMENT * abs(other.value)
+
+
+class Explorer(ABC):
+    """Moves among the supports of one problem; remembers how many refits it took (``n_refits``)."""
+
+    n_refits: int
+
+    @abstractmethod
+    def resized(self, support: IntArray, k: int) -> IntArray:
+        """The support with terms added or dropped one at a time, the most useful first, until there are k."""
+
+    @abstractmethod
+    def descend(self, support: IntArray) -> Found:
+        """The end of the best exchanges of one term, from a support."""
+
+    @abstractmethod
+    def refined(self, found: Found, rng: np.random.Generator, kicks: int) -> Found:
+        """The best of ``kicks`` perturbations of a found support, each followed by a descent."""
+
+
+class LeastSquaresExplorer(Explorer):
+    """Exact exchanges on the p x p quadratic."""
+
+    def __init__(self, problem: LeastSquaresProblem) -> None:
+        self.tableau = Tableau(problem.M, problem.q, problem.constant, problem.required)
+        self.n_refits = 0
+
+    def resized(self, support: IntArray, k: int) -> IntArray:
+        self.tableau.go_to(support)
+        self._resize(k)
+        return self.tableau.support
+
+    def descend(self, support: IntArray) -> Found:
+        self.tableau.go_to(support)
+        return self._descend()
+
+    def refined(self, found: Found, rng: np.random.Generator, kicks: int) -> Found:
+        seen = {found.support.tobytes()}
+        for _ in range(kicks):
+            self.tableau.go_to(found.support)
+            self._perturb(rng)
+            self._resize(len(found.support))
+            if self.tableau.support.tobytes() in seen:
+                continue
+            seen.add(self.tableau.support.tobytes())
+            other = self._descend(seen)
+            if other.beats(found):
+                found = other
+        return found
+
+    def _resize(self, k: int) -> None:
+        tableau = self.tableau
+        size = int(tableau.inside.sum())
+        for _ in range(size, k):
+            gains = tableau.gains()
+            best = int(np.argmax(gains))
+            if gains[best] == -np.inf:  # all that is left are combinations of the support
+                return
+            tableau.add(best)
+        for _ in range(k, size):
+            tableau.drop(int(np.argmin(tableau.costs())))
+
+    def _descend(self, seen: set[bytes] | None = None) -> Found:
+        """Best exchanges until none helps, or until a support in ``seen``, whose end is known, comes up again."""
+        tableau = self.tableau
+        while True:
+            change, (out, into) = tableau.best_exchange()
+            self.n_refits += 1
+            if not change < -IMPROVEMENT * abs(tableau.value):
+                break
+            tableau.drop(out)
+            tableau.add(into)
+            if seen is not None:
+                if tableau.support.tobytes() in seen:
+                    break
+                seen.add(tableau.support.tobytes())
+        return Found(tableau.support, tableau.value)
+
+    def _perturb(self, rng: np.random.Generator) -> None:
+        """Drop up to half of the terms at random and take in half as many others at random."""
+        tableau = self.tableau
+        droppable = np.setdiff1d(tableau.support, tableau.required)
+        outside = np.flatnonzero(~tableau.inside)
+        if len(droppable) == 0 or len(outside) == 0:
+            return
+        n_out = int(rng.integers(1, max(1, len(droppable) // 2) + 1))
+        n_in = min(n_out // 2, len(outside))
+        for i in rng.choice(droppable, n_out, replace=False):
+            tableau.drop(int(i))
+        for j in rng.choice(outside, n_in, replace=False):
+            if tableau.gains()[j] > -np.inf:
+                tableau.add(int(j))
+
+
+class HingeExplorer(Explorer):
+    """Exchanges ranked by a model, pruned by a bound and then solved."""
+
+    TRIES = 8
+    """Exchanges that are solved before a support counts as the end of a descent."""
+    BAND = 0.25
+    """Share of the samples, those nearest to their margin, whose loss the model takes as curved."""
+
+    def __init__(self, problem: HingeProblem, step: HingeStep) -> None:
+        self.problem = problem
+        self.step = step
+        self.n_refits = 0
+        self._values: dict[bytes, float] = {}
+
+    def value(self, support: IntArray) -> float:
+        """Minimum of F on a support; known ones are not solved again."""
+        key = support.tobytes()
+        if key not in self._values:
+            self.n_refits += 1
+            self._values[key] = self.step.refit(support).value
+        return self._values[key]
+
+    def resized(self, support: IntArray, k: int) -> IntArray:
+        while len(support) != k:
+            tableau = self._model(support)
+            before = len(support)
+            if before < k:
+                tableau.add(int(np.argmax(tableau.gains())))
+            else:
+                tableau.drop(int(np.argmin(tableau.costs())))
+            support = tableau.support
+        return support
+
+    def descend(self, support: IntArray) -> Found:
+        found = Found(support, self.value(support))
+        while True:
+            better = self._better_neighbour(found)
+            if better is None:
+                return found
+            found = better
+
+    def refined(self, found: Found, rng: np.random.Generator, kicks: int) -> Found:
+        for _ in range(kicks):
+            droppable = np.setdiff1d(found.support, self.problem.required)
+            if len(droppable) == 0:
+                return found
+            n_out = int(rng.integers(1, max(1, len(droppable) // 2) + 1))
+            kept = np.setdiff1d(found.support, rng.choice(droppable, n_out, replace=False))
+            other = self.descend(self.resized(kept, len(found.support)))
+            if other.beats(found):
+                found = other
+        return found
+
+    def _better_neighbour(self, found: Found) -> Found | None:
+        """The best of the most promising exchanges, if it helps."""
+        best = found
+        for support in self._promising(found.support):
+            other = Found(support, self.value(support))
+            if other.beats(best):
+                best = other
+        return best if best is not found else None
+
+    def _promising(self, support: IntArray) -> list[IntArray]:
+        model, dual = self._model(support), self.dual_tableau(support)
+        out, into, change = model.exchanges()
+        bound = dual.exchanges()[2]
+        change[bound >= 0.0] = np.inf  # weak duality: these cannot help (docs/mathematics.md, section 6)
+        order = np.argsort(change, axis=None)[: self.TRIES]
+        chosen = [np.unravel_index(int(t), change.shape) for t in order if change.flat[t] < np.inf]
+        return [np.sort(np.append(np.setdiff1d(support, out[i]), into[j])) for i, j in chosen]
+
+    def dual_tableau(self, support: IntArray) -> Tableau:
+        """The lower bound of F on any support that the multipliers of this one give, as a quadratic."""
+        problem, alpha = self.problem, self._refit(support)[1]
+        q = (problem.y * alpha) @ problem.A[:, :-1]
+        tableau = Tableau(problem.G, q, float(alpha.sum()), problem.required)
+        tableau.go_to(support)
+        return tableau
+
+    def _model(self, support: IntArray) -> Tableau:
+        """F around the surface of a support as a quadratic: the loss counts as curved near the margin."""
+        problem = self.problem
+        z, alpha = self._refit(support)
+        c = problem.intercept(z)
+        shortfall = np.abs(1.0 - problem.y * (problem.A @ np.append(z, c)))
+        width = max(float(np.quantile(shortfall, self.BAND)), 1e-8)
+        near = shortfall <= width
+        theta = problem.C * problem.loss_weight[near] / (2.0 * width)
+        A = problem.A[near] * np.sqrt(theta)[:, None]
+        curvature = A.T @ A
+        R = curvature[:-1, :-1] - np.outer(curvature[-1, :-1], curvature[-1, :-1]) / curvature[-1, -1]
+        Q = problem.G + R
+        gradient = problem.G @ z - (problem.y * alpha) @ problem.A[:, :-1]
+        tableau = Tableau(Q, Q @ z - gradient, 0.0, problem.required)
+        tableau.go_to(support)
+        return tableau
+
+    def _refit(self, support: IntArray) -> tuple[FloatArray, FloatArray]:
+        solution = self.step.refit(support)
+        return solution.z, self.step.multipliers
+
+
+def explorer_for(problem: SparseProblem, step: Step) -> Explorer:
+    """The explorer of a problem's loss."""
+    if isinstance(problem, LeastSquaresProblem):
+        return LeastSquaresExplorer(problem)
+    assert isinstance(problem, HingeProblem)
+    assert isinstance(step, HingeStep)
+    return HingeExplorer(problem, step)

@@ -1,0 +1,132 @@
+"""Best-subset selection for a quadratic, one exchange at a time: 1/2 z'Mz - q'z on a support, and every neighbour's value.
+
+The symmetric tableau of [M q; q' 2 constant], swept on a support S, holds everything in closed form (docs/mathematics.md,
+section 6). With B = M_SS^-1 and N the complement:
+
+    T_SS = -B,   T_SN = B M_SN = P,   T_NN = M_NN - M_NS P,   last column z_S and h_N = q_N - M_NS z_S,   corner 2 f(S).
+
+Adding j gains h_j^2 / (2 T_jj), dropping i costs z_i^2 / (2 B_ii), both with a full refit. One sweep costs O(p^2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.blas import dger
+
+from quadric.types import FloatArray, IntArray
+
+REFRESH_AFTER = 200
+"""Sweeps after which rounding errors are cleared by sweeping afresh."""
+SINGULAR = 1e-12
+"""Pivots below this fraction of the unit diagonal are not swept: the term is a combination of those in the support."""
+
+
+class Tableau:
+    """A support that can be changed term by term.
+
+    Parameters
+    ----------
+    M, q, constant : array of shape (p, p), array of shape (p,), float
+    required : array
+        Terms that are in the support from the start and never leave it.
+    """
+
+    def __init__(self, M: FloatArray, q: FloatArray, constant: float, required: IntArray) -> None:
+        p = len(q)
+        scale = 1.0 / np.sqrt(np.diag(M))
+        self._fresh = np.empty((p + 1, p + 1), order="F")
+        self._fresh[:p, :p] = M * np.outer(scale, scale)
+        self._fresh[:p, p] = self._fresh[p, :p] = q * scale
+        self._fresh[p, p] = 2.0 * constant
+        self.required = required
+        self._droppable = np.ones(p, dtype=bool)
+        self._droppable[required] = False
+        self.inside = np.zeros(p, dtype=bool)
+        self._T = self._fresh.copy(order="F")
+        self._sweeps = 0
+        self.reset(required)
+
+    @property
+    def support(self) -> IntArray:
+        return np.flatnonzero(self.inside)
+
+    @property
+    def value(self) -> float:
+        """Minimum of the quadratic on the support."""
+        return 0.5 * float(self._T[-1, -1])
+
+    def reset(self, support: IntArray) -> None:
+        """Go to a support, clearing rounding errors; the required terms are added to it."""
+        self._T[...] = self._fresh
+        self.inside[:] = False
+        self._sweeps = 0
+        for j in np.union1d(support, self.required):
+            self._sweep(int(j))
+
+    def go_to(self, support: IntArray) -> None:
+        """Go to a support by as few sweeps as it takes."""
+        wanted = np.zeros_like(self.inside)
+        wanted[support] = True
+        wanted[self.required] = True
+        changes = np.flatnonzero(wanted != self.inside)
+        if len(changes) > len(support) or self._sweeps > REFRESH_AFTER:
+            self.reset(support)
+            return
+        for j in changes:
+            self._sweep(int(j))
+
+    def add(self, j: int) -> None:
+        """Take a term in."""
+        self._sweep(j)
+
+    def drop(self, i: int) -> None:
+        """Take a term out."""
+        self._sweep(i)
+
+    def gains(self) -> FloatArray:
+        """How much each term outside would lower the minimum; -inf inside and for combinations of the support."""
+        diagonal, last = self._T.diagonal()[:-1], self._T[:-1, -1]
+        usable = ~self.inside & (diagonal > SINGULAR)
+        out = np.full(len(last), -np.inf)
+        out[usable] = 0.5 * last[usable] ** 2 / diagonal[usable]
+        return out
+
+    def costs(self) -> FloatArray:
+        """How much each term inside lowers the minimum; inf outside and for required terms."""
+        diagonal, last = self._T.diagonal()[:-1], self._T[:-1, -1]
+        movable = self.inside & self._droppable
+        out = np.full(len(last), np.inf)
+        out[movable] = 0.5 * last[movable] ** 2 / -diagonal[movable]
+        return out
+
+    def best_exchange(self) -> tuple[float, tuple[int, int]]:
+        """Change of the minimum by the best exchange of one term, and that exchange (out, in)."""
+        out, into, table = self.exchanges()
+        if table.size == 0:
+            return np.inf, (-1, -1)
+        i, j = np.unravel_index(int(np.argmin(table)), table.shape)
+        return float(table[i, j]), (int(out[i]), int(into[j]))
+
+    def exchanges(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Terms that can leave, terms that can enter, and the change of the minimum by each pair, refits included."""
+        out, into = np.flatnonzero(self.inside & self._droppable), np.flatnonzero(~self.inside)
+        B, s = -self._T[out, out], self._T[into, into]
+        z, h = self._T[out, -1], self._T[into, -1]
+        P = self._T[np.ix_(out, into)]
+        share = (z / B)[:, None]
+        pivot = s + P**2 / B[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            table = 0.5 * (z**2 / B)[:, None] - 0.5 * (h + P * share) ** 2 / pivot
+        table[pivot <= SINGULAR] = np.inf
+        return out, into, table
+
+    def _sweep(self, j: int) -> None:
+        T = self._T
+        pivot = T[j, j]
+        column = T[:, j].copy()
+        dger(-1.0 / pivot, column, column, a=T, overwrite_x=0, overwrite_y=0, overwrite_a=1)
+        column /= -pivot if self.inside[j] else pivot
+        T[:, j] = T[j, :] = column
+        T[j, j] = -1.0 / pivot
+        self.inside[j] = not self.inside[j]
+        self._sweeps += 1

@@ -1,8 +1,28 @@
 """Sparse quadratic-surface classifiers with an exact budget of terms."""
 
 from quadric.certificate import Certificate
-from quadric.estimators import ScaleWarning, SparseQuadraticSVC, certify
+from quadric.estimators import (
+    Alternatives,
+    ScaleWarning,
+    SparseQuadraticSVC,
+    SparseQuadraticSVCCV,
+    alternatives,
+    certify,
+    sparse_quadratic_path,
+)
 from quadric.geometry.surface import QuadraticSurface
+from quadric.search.path import Path
 
 __version__ = "0.1.0.dev0"
-__all__ = ["Certificate", "QuadraticSurface", "ScaleWarning", "SparseQuadraticSVC", "certify"]
+__all__ = [
+    "Alternatives",
+    "Certificate",
+    "Path",
+    "QuadraticSurface",
+    "ScaleWarning",
+    "SparseQuadraticSVC",
+    "SparseQuadraticSVCCV",
+    "alternatives",
+    "certify",
+    "sparse_quadratic_path",
+]

@@ -52,6 +52,10 @@ def number_above(low: float) -> Rule:
     return Rule(lambda value: _is_finite(value) and value > low, f"a finite number above {low:g}")
 
 
+def number_from(low: float) -> Rule:
+    return Rule(lambda value: _is_finite(value) and value >= low, f"a finite number of at least {low:g}")
+
+
 def one_of(*options: str) -> Rule:
     words = " or ".join(repr(option) for option in options)
     return Rule(lambda value: isinstance(value, str) and value in options, words)
@@ -134,8 +138,11 @@ def _codes_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:
     return np.searchsorted(classes, labels)
 
 
-def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str) -> None:
-    """Refuse values whose fourth powers overflow; issue a ScaleWarning where columns are far from standardised."""
+def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str, depth: int = 3) -> None:
+    """Refuse values whose fourth powers overflow; issue a ScaleWarning where columns are far from standardised.
+
+    ``depth`` is the number of our own functions between this one and the user's code, which the warning is to point at.
+    """
     if np.abs(X).max() > LARGEST:
         raise ValueError(f"X has values beyond {LARGEST:g}, whose products overflow: rescale it first")
     spread, level = X.std(axis=0), np.abs(X.mean(axis=0))
@@ -155,5 +162,5 @@ def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str
         f"the columns of X are far from standardised: {trouble}; standardise first, inside each fold: "
         f"make_pipeline(StandardScaler(), {estimator_name}(...))",
         ScaleWarning,
-        stacklevel=4,
+        stacklevel=depth + 2,
     )

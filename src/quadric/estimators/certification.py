@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
-
-from quadric.certificate import LOSSES, Certificate, judge
-from quadric.estimators._validation import Rule, check_values, integer_from, number_above, one_of, validate_samples
-from quadric.geometry.surface import QuadraticSurface
-
-RULES: dict[str, Rule] = {"loss": one_of(*sorted(LOSSES)), "C": number_above(0.0), "k": integer_from(1)}
+from quadric.certificate import Certificate, judge
+from quadric.estimators._base import with_bound
+from quadric.estimators._models import Examined, examine, support_within
+from quadric.estimators._validation import check_values, number_from
+from quadric.progress import writer_for
+from quadric.search.exact import prove
+from quadric.search.local import Found
+from quadric.search.methods import is_swap_optimal
+from quadric.zstep import step_for
 
 
 def certify(
@@ -25,6 +26,8 @@ def certify(
     k: int | None = None,
     sample_weight: Any = None,
     class_weight: Any = None,
+    time_limit: float = 0.0,
+    verbose: int = 0,
 ) -> list[Certificate]:
     """Judge a model as an answer to: the best surface with at most k terms.
 
@@ -42,45 +45,35 @@ def certify(
         Repetitions, as in ``fit``.
     class_weight : dict or "balanced", optional
         By default the estimator's.
+    time_limit : float
+        Seconds a surface for branch and bound; at 0.0 only its first bound is computed.
+    verbose : int
+        1 or 2 writes the progress of branch and bound to standard error.
 
     Returns
     -------
     list of Certificate
         One a surface.
     """
-    if isinstance(model, Pipeline):
-        X = model[:-1].transform(X) if len(model) > 1 else X
-        model = model[-1]
-    surfaces, classes = _surfaces_of(model)
-    question = {"loss": loss, "C": C, "k": k, "class_weight": class_weight}
-    question = {name: _given(value, model, name) for name, value in question.items()}
-    check_values(question, RULES)
-    if isinstance(model, QuadraticSurface):
-        X, y = check_X_y(X, y, dtype=np.float64, order="C")
-        if X.shape[1] != model.n_features:
-            raise ValueError(f"X has {X.shape[1]} features, but the surface has {model.n_features}")
-    else:
-        X, y = validate_data(model, X, y, dtype=np.float64, order="C", reset=False)
-    samples = validate_samples(X, y, sample_weight, question.pop("class_weight"), classes)
-    if len(surfaces) != len(samples.positives()):
-        raise ValueError(f"{len(surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
-    return [
-        judge(surface, samples.against_rest(positive), **question)
-        for surface, positive in zip(surfaces, samples.positives(), strict=True)
-    ]
+    check_values({"time_limit": time_limit}, {"time_limit": number_from(0.0)})
+    question = {"loss": loss, "C": C, "k": k, "sample_weight": sample_weight, "class_weight": class_weight}
+    return [_certificate(case, time_limit, verbose) for case in examine(model, X, y, question)]
 
 
-def _surfaces_of(model: Any) -> tuple[list[QuadraticSurface], np.ndarray | None]:
-    if isinstance(model, QuadraticSurface):
-        return [model], None
-    if hasattr(model, "fit"):
-        check_is_fitted(model)
-    if not hasattr(model, "surfaces_"):
-        raise TypeError(
-            f"certify needs a fitted quadric estimator, a Pipeline or a QuadraticSurface, not {type(model).__name__}"
-        )
-    return model.surfaces_, model.classes_
+def _certificate(case: Examined, time_limit: float, verbose: int) -> Certificate:
+    problem = case.problem
+    certificate = judge(case.surface, case.samples, loss=problem.loss, C=problem.C, k=case.k)
+    support = support_within(case)
+    if support is None:  # terms that the problem does not allow: there is nothing to compare with
+        return certificate
+    found = Found(support, step_for(problem).refit(support).value)
+    proof = prove(problem, found, time_limit=time_limit, report=writer_for(verbose))
+    certificate = replace(certificate, swap_optimal=_swap_optimal(problem, found, certificate))
+    return with_bound(certificate, min(proof.lower_bound, proof.best.value))
 
 
-def _given(value: Any, model: Any, name: str) -> Any:
-    return getattr(model, name, None) if value is None else value
+def _swap_optimal(problem: Any, found: Found, certificate: Certificate) -> bool | None:
+    """Of the terms, and only where the coefficients are the best for them."""
+    if certificate.objective > found.value * (1.0 + 1e-9):
+        return False
+    return is_swap_optimal(problem, found)

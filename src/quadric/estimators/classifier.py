@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from quadric.certificate import Certificate, JudgedSamples, judge
+from quadric.certificate import JudgedSamples
+from quadric.estimators._base import SurfaceClassifier, SurfaceFit, seed_of
+from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._validation import (
     Rule,
@@ -20,20 +20,17 @@ from quadric.estimators._validation import (
     integer_from,
     none_or,
     number_above,
+    number_from,
     one_of,
     validate_samples,
 )
-from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import default_names, term_names
-from quadric.problem import TRAINING_DATA, SparseProblem
+from quadric.problem import TRAINING_DATA, SparseProblem, SupportLimits
 from quadric.progress import writer_for
-from quadric.search.decomposition import Decomposition, Schedule, decompose
-from quadric.types import FloatArray
-
-NOT_YET = Rule(lambda value: value is None, "None: constraints on the support are not available yet")
+from quadric.search.decomposition import Schedule
+from quadric.search.methods import METHODS, SearchOptions, search
 
 
-class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
+class SparseQuadraticSVC(SurfaceClassifier):
     r"""Quadratic-surface support vector classifier with at most k terms.
 
     Finds f(x) = 1/2 x'Wx + b'x + c with at most ``k`` non-zero coefficients among the upper triangle of W and b, minimising
@@ -52,15 +49,17 @@ class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
         Weight of the loss against the regulariser.
     loss : {"hinge", "least_squares"}
         Loss function.
-    method : {"pd", "best"}
-        How the terms are searched. "pd" is penalty decomposition followed by an exact refit on the terms it chose. "best"
-        means the same in this version.
+    method : {"pd", "best", "exact"}
+        How the terms are searched. "pd": penalty decomposition followed by an exact refit on the terms it chose. "best":
+        that and forward selection, then exchanges of terms and seeded perturbations; never worse than "pd". "exact": branch
+        and bound from there, which proves the terms best or, within ``time_limit``, bounds how much better others could be.
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes; they do not touch the regulariser.
-    include : None
-        Reserved for terms that must be in the support; not available yet.
-    exclude : None
-        Reserved for terms that must not be in the support; not available yet.
+    include : sequence or None
+        Terms that must be in the support; they count towards k. An item is a name ("age*income" in either order, "age^2",
+        "age"), "age*" for every product of age with another feature, a position in ``coef_`` or a pair of features.
+    exclude : sequence or None
+        Terms that must not be in the support, written likewise.
     rho : float or None
         First penalty of the decomposition. None: a thousandth of the mean curvature of the problem.
     growth : float
@@ -72,11 +71,12 @@ class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
     max_iter : int
         Largest number of convex subproblems (z-steps) a surface.
     time_limit : float or None
-        Seconds a surface after which the search stops where it is, with a ConvergenceWarning. Such a fit need not repeat.
+        Seconds a surface. "pd" and "best" stop where they are, with a ConvergenceWarning; "exact" stops proving and reports
+        the gap that is left (at 0.0, that of the first bound). A fit that was stopped need not repeat.
     n_jobs : int or None
         Surfaces fitted at the same time where there are more than two classes; the result does not depend on it.
     random_state : int, RandomState or None
-        Not used by penalty decomposition, which is deterministic.
+        Seed of the perturbations of "best" and "exact". None is a fixed seed: fits repeat.
     verbose : int
         1 writes progress to standard error now and then, 2 at every penalty.
 
@@ -91,11 +91,11 @@ class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
     certificates_ : list of Certificate
         Objective and optimality conditions of each surface, recomputed from the data.
     status_ : list of str
-        How each decomposition ended.
+        How each search ended: "converged", "optimal", "iteration limit" or "time limit".
     traces_ : list of tuples of TraceRow
         What each decomposition did, a row a penalty.
     n_iter_ : array of shape (n_surfaces,)
-        z-steps of each decomposition.
+        Steps of each search: z-steps of the decomposition, then refits or tables of exchanges, then nodes.
     classes_ : array
         Labels.
     n_features_in_ : int
@@ -119,15 +119,13 @@ class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
         "k": integer_from(1),
         "C": number_above(0.0),
         "loss": one_of(*sorted(TRAINING_DATA)),
-        "method": one_of("pd", "best"),
-        "include": NOT_YET,
-        "exclude": NOT_YET,
+        "method": one_of(*METHODS),
         "rho": none_or(number_above(0.0)),
         "growth": number_above(1.0),
         "inner_tol": number_above(0.0),
         "outer_tol": number_above(0.0),
         "max_iter": integer_from(1),
-        "time_limit": none_or(number_above(0.0)),
+        "time_limit": none_or(number_from(0.0)),
         "n_jobs": none_or(Rule(lambda n: integer_from(-10_000).holds(n) and n != 0, "an integer other than 0")),
         "verbose": Rule(lambda v: isinstance(v, bool) or integer_from(0).holds(v), "an integer of at least 0"),
     }
@@ -169,56 +167,39 @@ class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit one surface, or one a class.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, n)
-            Samples; finite, dense.
-        y : array-like of shape (m,)
-            Labels of two or more classes.
-        sample_weight : array-like of shape (m,), optional
-            Repetitions: a sample of weight 2 counts as two samples, in the loss and in the regulariser.
-
-        Returns
-        -------
-        self
-        """
-        try:
-            self._fit(X, y, sample_weight)
-        except BaseException:  # an interrupted fit too: half of the old model and half of the new would be no model
-            self._forget()
-            raise
-        return self
-
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._forget()
         check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
-        check_spread(samples.X, getattr(self, "feature_names_in_", None), type(self).__name__)
-        fits = self._fit_surfaces(samples)
+        names = getattr(self, "feature_names_in_", None)
+        check_spread(samples.X, names, type(self).__name__)
+        limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k))
+        fits = self._fit_surfaces(samples, limits)
         for fit, label in zip(fits, self._subjects(samples.classes), strict=True):
-            warn_unless_converged(fit.search, fit.certificate, self._schedule(), label)
+            warn_unless_converged(fit, self._schedule(), label)
         self.classes_ = samples.classes
-        self.surfaces_ = [fit.surface for fit in fits]
-        self.coef_ = np.array([surface.coordinates() for surface in self.surfaces_])
-        self.intercept_ = np.array([surface.c for surface in self.surfaces_])
+        self._set_surfaces([fit.surface for fit in fits])
         self.certificates_ = [fit.certificate for fit in fits]
         self.status_ = [str(fit.search.status) for fit in fits]
         self.traces_ = [fit.search.trace for fit in fits]
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
 
-    def _fit_surfaces(self, samples: Samples) -> list[_SurfaceFit]:
-        data = TRAINING_DATA[self.loss].from_samples(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
-        positives = samples.positives()
-        problems = [data.one_against_rest(positive, float(self.C), int(self.k)) for positive in positives]
-        jobs = (
-            delayed(_fit_surface)(problem, samples.against_rest(positive), int(self.k), self._schedule(), int(self.verbose))
-            for problem, positive in zip(problems, positives, strict=True)
+    def _fit_surfaces(self, samples: Samples, limits: SupportLimits) -> list[SurfaceFit]:
+        data = TRAINING_DATA[self.loss].from_samples(
+            samples.X, samples.codes, samples.sample_weight, samples.class_weight, limits
         )
-        return list(Parallel(n_jobs=self.n_jobs if len(problems) > 1 else None)(jobs))
+        seed = seed_of(self.random_state)
+        jobs = (
+            delayed(_fit_surface)(
+                data.one_against_rest(positive, float(self.C), int(self.k)),
+                samples.against_rest(positive),
+                self.method,
+                SearchOptions(self._schedule(), (seed, positive), writer_for(int(self.verbose))),
+                int(self.k),
+            )
+            for positive in samples.positives()
+        )
+        return list(Parallel(n_jobs=self.n_jobs if len(samples.classes) > 2 else None)(jobs))
 
     def _schedule(self) -> Schedule:
         return Schedule(
@@ -234,70 +215,6 @@ class SparseQuadraticSVC(ClassifierMixin, BaseEstimator):
         name = type(self).__name__
         return [name] if len(classes) == 2 else [f"{name}, class {label!r} against the rest" for label in classes.tolist()]
 
-    def _forget(self) -> None:
-        for attribute in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, attribute)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "surfaces_")
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """f(x) of each sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, n)
-            Samples.
-
-        Returns
-        -------
-        array of shape (m,) for two classes, (m, n_classes) otherwise
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        scores = [surface(X) for surface in self.surfaces_]
-        return scores[0] if len(scores) == 1 else np.column_stack(scores)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each sample: by the sign of f, or the class with the largest f.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, n)
-            Samples.
-
-        Returns
-        -------
-        array of shape (m,)
-        """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
-
-    def term_names(self) -> list[str]:
-        """Names of the terms, aligned with the columns of ``coef_``.
-
-        Returns
-        -------
-        list of str
-            "age^2", "age*income", "age"; x0, x1, ... stand for features without a name.
-        """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        return term_names(default_names(self.n_features_in_) if names is None else [str(name) for name in names])
-
-
-@dataclass(frozen=True)
-class _SurfaceFit:
-    """What one surface's fit brings back."""
-
-    surface: QuadraticSurface
-    search: Decomposition
-    certificate: Certificate
-
-
-def _fit_surface(problem: SparseProblem, samples: JudgedSamples, k: int, schedule: Schedule, verbose: int) -> _SurfaceFit:
-    search = decompose(problem, schedule, report=writer_for(verbose))
-    surface = QuadraticSurface.from_coordinates(problem.embed(search.z), search.c)
-    support = problem.terms[search.support]
-    return _SurfaceFit(surface, search, judge(surface, samples, loss=problem.loss, C=problem.C, k=k, support=support))
+def _fit_surface(problem: SparseProblem, samples: JudgedSamples, method: str, options: SearchOptions, k: int) -> SurfaceFit:
+    return SurfaceFit.of(problem, search(problem, method, options), samples, k)

@@ -26,10 +26,10 @@ from quadric.problem import HingeProblem, LeastSquaresProblem, SparseProblem
 from quadric.progress import Report, silent
 from quadric.search.local import Found
 from quadric.types import BoolArray, FloatArray, IntArray
-from quadric.zstep import HingeStep, LeastSquaresStep, Step
+from quadric.zstep import HingeStep, Step, step_for
 
-CHECK_EVERY = 32
-"""Nodes between two looks at the clock."""
+REPORT_EVERY = 32
+"""Nodes between two lines of progress."""
 
 
 @dataclass(frozen=True)
@@ -205,10 +205,10 @@ class _Tree:
         floor = self.bounds.bound(root, ~fixed, len(root.terms) - self.k)
         self._expand(root, fixed, floor)
         while self.open:
-            if self.n_nodes % CHECK_EVERY == 0:
+            if out_of_time():
+                break
+            if self.n_nodes % REPORT_EVERY == 0:
                 report(self)
-                if out_of_time():
-                    break
             node = self.open.pop()
             if node.bound < self.cutoff:
                 child = self.bounds.without(node.relaxation, node.position)
@@ -243,8 +243,9 @@ class _Tree:
             self.best = Found(support, value)
 
     def lower_bound(self) -> float:
-        """No better than the open nodes allow; what was closed is no better than the cutoff."""
-        return min([self.cutoff] + [node.bound for node in self.open])
+        """No better than the open nodes allow, less a margin for rounding; what was closed is no better than the cutoff."""
+        margin = self.best.value - self.cutoff
+        return min([self.cutoff] + [node.bound - margin for node in self.open])
 
     def _proof(self) -> Proof:
         return Proof(self.best, self.lower_bound(), not any(node.bound < self.cutoff for node in self.open), self.n_nodes)
@@ -254,7 +255,6 @@ BOUNDS: dict[str, type[_LeastSquaresBounds] | type[_HingeBounds]] = {
     "least_squares": _LeastSquaresBounds,
     "hinge": _HingeBounds,
 }
-STEPS: dict[str, type[Step]] = {"least_squares": LeastSquaresStep, "hinge": HingeStep}
 
 
 @one_blas_thread()
@@ -272,8 +272,7 @@ def prove(problem: SparseProblem, start: Found, *, time_limit: float | None = No
         Told incumbent, bound, gap and nodes from time to time.
     """
     began = time.monotonic()
-    step = STEPS[problem.loss].of(problem)
-    tree = _Tree(problem, BOUNDS[problem.loss](problem, step), start)  # type: ignore[arg-type]
+    tree = _Tree(problem, BOUNDS[problem.loss](problem, step_for(problem)), start)  # type: ignore[arg-type]
 
     def out_of_time() -> bool:
         return time_limit is not None and time.monotonic() - began >= time_limit

@@ -8,6 +8,7 @@ cannot help, and the most promising ones are solved.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,10 @@ IMPROVEMENT = 1e-10
 """Relative decrease of the objective that counts as one."""
 
 
+MAX_KICK = 20
+"""Largest number of terms that a perturbation drops."""
+
+
 @dataclass(frozen=True)
 class Found:
     """A support and the minimum of F on it."""
@@ -29,7 +34,12 @@ class Found:
     value: float
 
     def beats(self, other: Found) -> bool:
+        """Whether the value is lower by more than rounding."""
         return self.value < other.value - IMPROVEMENT * abs(other.value)
+
+    def better_of(self, other: Found) -> Found:
+        """The other unless this one beats it."""
+        return self if self.beats(other) else other
 
 
 class Explorer(ABC):
@@ -46,8 +56,12 @@ class Explorer(ABC):
         """The end of the best exchanges of one term, from a support."""
 
     @abstractmethod
-    def refined(self, found: Found, rng: np.random.Generator, kicks: int) -> Found:
-        """The best of ``kicks`` perturbations of a found support, each followed by a descent."""
+    def descend_from(self, starts: Sequence[IntArray]) -> Found:
+        """The end of a descent from the best of several supports, or the best end, whichever is affordable."""
+
+    @abstractmethod
+    def refined(self, found: Found, rng: np.random.Generator, kicks: int, going: Callable[[], bool]) -> Found:
+        """The best of ``kicks`` perturbations of a found support, each followed by a descent, while ``going()``."""
 
 
 class LeastSquaresExplorer(Explorer):
@@ -59,49 +73,48 @@ class LeastSquaresExplorer(Explorer):
 
     def resized(self, support: IntArray, k: int) -> IntArray:
         self.tableau.go_to(support)
-        self._resize(k)
-        return self.tableau.support
+        return _resized(self.tableau, k)
 
     def descend(self, support: IntArray) -> Found:
         self.tableau.go_to(support)
         return self._descend()
 
-    def refined(self, found: Found, rng: np.random.Generator, kicks: int) -> Found:
+    def descend_from(self, starts: Sequence[IntArray]) -> Found:
+        return min((self.descend(start) for start in starts), key=lambda found: found.value)
+
+    def refined(self, found: Found, rng: np.random.Generator, kicks: int, going: Callable[[], bool]) -> Found:
         seen = {found.support.tobytes()}
+        self.tableau.go_to(found.support)
+        home = self.tableau.saved()
         for _ in range(kicks):
-            self.tableau.go_to(found.support)
+            if not going():
+                break
+            self.tableau.restore(home)
             self._perturb(rng)
-            self._resize(len(found.support))
-            if self.tableau.support.tobytes() in seen:
+            start = _resized(self.tableau, len(found.support)).tobytes()
+            if start in seen:
                 continue
-            seen.add(self.tableau.support.tobytes())
+            seen.add(start)
             other = self._descend(seen)
             if other.beats(found):
-                found = other
+                found, home = other, self.tableau.saved()
         return found
-
-    def _resize(self, k: int) -> None:
-        tableau = self.tableau
-        size = int(tableau.inside.sum())
-        for _ in range(size, k):
-            gains = tableau.gains()
-            best = int(np.argmax(gains))
-            if gains[best] == -np.inf:  # all that is left are combinations of the support
-                return
-            tableau.add(best)
-        for _ in range(k, size):
-            tableau.drop(int(np.argmin(tableau.costs())))
 
     def _descend(self, seen: set[bytes] | None = None) -> Found:
         """Best exchanges until none helps, or until a support in ``seen``, whose end is known, comes up again."""
         tableau = self.tableau
         while True:
+            before = tableau.value
             change, (out, into) = tableau.best_exchange()
             self.n_refits += 1
-            if not change < -IMPROVEMENT * abs(tableau.value):
+            if not change < -IMPROVEMENT * abs(before):
                 break
             tableau.drop(out)
             tableau.add(into)
+            if not tableau.value < before:  # the promise was rounding
+                tableau.drop(into)
+                tableau.add(out)
+                break
             if seen is not None:
                 if tableau.support.tobytes() in seen:
                     break
@@ -109,19 +122,33 @@ class LeastSquaresExplorer(Explorer):
         return Found(tableau.support, tableau.value)
 
     def _perturb(self, rng: np.random.Generator) -> None:
-        """Drop up to half of the terms at random and take in half as many others at random."""
+        """Drop up to half of the terms (and no more than MAX_KICK) at random, and take in half as many others at random."""
         tableau = self.tableau
         droppable = np.setdiff1d(tableau.support, tableau.required)
         outside = np.flatnonzero(~tableau.inside)
         if len(droppable) == 0 or len(outside) == 0:
             return
-        n_out = int(rng.integers(1, max(1, len(droppable) // 2) + 1))
-        n_in = min(n_out // 2, len(outside))
+        n_out = int(rng.integers(1, max(1, min(len(droppable), len(outside), 2 * MAX_KICK) // 2) + 1))
+        n_in = n_out // 2
         for i in rng.choice(droppable, n_out, replace=False):
             tableau.drop(int(i))
         for j in rng.choice(outside, n_in, replace=False):
             if tableau.gains()[j] > -np.inf:
                 tableau.add(int(j))
+
+
+def _resized(tableau: Tableau, k: int) -> IntArray:
+    """Add the best or drop the least useful terms of a tableau, one at a time, until there are k."""
+    size = int(tableau.inside.sum())
+    for _ in range(size, k):
+        gains = tableau.gains()
+        best = int(np.argmax(gains))
+        if gains[best] == -np.inf:  # all that is left are combinations of the support: any of them will do
+            return np.sort(np.append(tableau.support, np.flatnonzero(~tableau.inside)[: k - int(tableau.inside.sum())]))
+        tableau.add(best)
+    for _ in range(k, size):
+        tableau.drop(int(np.argmin(tableau.costs())))
+    return tableau.support
 
 
 class HingeExplorer(Explorer):
@@ -147,15 +174,7 @@ class HingeExplorer(Explorer):
         return self._values[key]
 
     def resized(self, support: IntArray, k: int) -> IntArray:
-        while len(support) != k:
-            tableau = self._model(support)
-            before = len(support)
-            if before < k:
-                tableau.add(int(np.argmax(tableau.gains())))
-            else:
-                tableau.drop(int(np.argmin(tableau.costs())))
-            support = tableau.support
-        return support
+        return _resized(self.model(support), k) if len(support) != k else support
 
     def descend(self, support: IntArray) -> Found:
         found = Found(support, self.value(support))
@@ -165,29 +184,32 @@ class HingeExplorer(Explorer):
                 return found
             found = better
 
-    def refined(self, found: Found, rng: np.random.Generator, kicks: int) -> Found:
+    def descend_from(self, starts: Sequence[IntArray]) -> Found:
+        return self.descend(min(starts, key=self.value))
+
+    def refined(self, found: Found, rng: np.random.Generator, kicks: int, going: Callable[[], bool]) -> Found:
+        droppable = np.setdiff1d(found.support, self.problem.required)
+        if len(droppable) == 0 or len(found.support) == self.problem.n_terms:
+            return found
         for _ in range(kicks):
+            if not going():
+                break
             droppable = np.setdiff1d(found.support, self.problem.required)
-            if len(droppable) == 0:
-                return found
-            n_out = int(rng.integers(1, max(1, len(droppable) // 2) + 1))
+            n_out = int(rng.integers(1, max(1, min(len(droppable) // 2, MAX_KICK)) + 1))
             kept = np.setdiff1d(found.support, rng.choice(droppable, n_out, replace=False))
-            other = self.descend(self.resized(kept, len(found.support)))
-            if other.beats(found):
-                found = other
+            found = self.descend(self.resized(kept, len(found.support))).better_of(found)
         return found
 
     def _better_neighbour(self, found: Found) -> Found | None:
-        """The best of the most promising exchanges, if it helps."""
-        best = found
+        """The first of the most promising exchanges that helps."""
         for support in self._promising(found.support):
             other = Found(support, self.value(support))
-            if other.beats(best):
-                best = other
-        return best if best is not found else None
+            if other.beats(found):
+                return other
+        return None
 
     def _promising(self, support: IntArray) -> list[IntArray]:
-        model, dual = self._model(support), self.dual_tableau(support)
+        model, dual = self.model(support), self.dual_tableau(support)
         out, into, change = model.exchanges()
         bound = dual.exchanges()[2]
         change[bound >= 0.0] = np.inf  # weak duality: these cannot help (docs/mathematics.md, section 6)
@@ -203,7 +225,7 @@ class HingeExplorer(Explorer):
         tableau.go_to(support)
         return tableau
 
-    def _model(self, support: IntArray) -> Tableau:
+    def model(self, support: IntArray) -> Tableau:
         """F around the surface of a support as a quadratic: the loss counts as curved near the margin."""
         problem = self.problem
         z, alpha = self._refit(support)

@@ -10,15 +10,26 @@ Adding j gains h_j^2 / (2 T_jj), dropping i costs z_i^2 / (2 B_ii), both with a 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg.blas import dger
 
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 REFRESH_AFTER = 200
 """Sweeps after which rounding errors are cleared by sweeping afresh."""
 SINGULAR = 1e-12
 """Pivots below this fraction of the unit diagonal are not swept: the term is a combination of those in the support."""
+
+
+@dataclass(frozen=True)
+class SavedTableau:
+    """A state of a tableau."""
+
+    T: FloatArray
+    inside: BoolArray
+    sweeps: int
 
 
 class Tableau:
@@ -75,6 +86,16 @@ class Tableau:
         for j in changes:
             self._sweep(int(j))
 
+    def saved(self) -> SavedTableau:
+        """The present state, to come back to at the price of a copy."""
+        return SavedTableau(self._T.copy(order="F"), self.inside.copy(), self._sweeps)
+
+    def restore(self, saved: SavedTableau) -> None:
+        """Come back to a saved state."""
+        self._T[...] = saved.T
+        self.inside[:] = saved.inside
+        self._sweeps = saved.sweeps
+
     def add(self, j: int) -> None:
         """Take a term in."""
         self._sweep(j)
@@ -110,19 +131,28 @@ class Tableau:
     def exchanges(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Terms that can leave, terms that can enter, and the change of the minimum by each pair, refits included."""
         out, into = np.flatnonzero(self.inside & self._droppable), np.flatnonzero(~self.inside)
-        B, s = -self._T[out, out], self._T[into, into]
-        z, h = self._T[out, -1], self._T[into, -1]
-        P = self._T[np.ix_(out, into)]
-        share = (z / B)[:, None]
-        pivot = s + P**2 / B[:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            table = 0.5 * (z**2 / B)[:, None] - 0.5 * (h + P * share) ** 2 / pivot
-        table[pivot <= SINGULAR] = np.inf
-        return out, into, table
+        diagonal, last = self._T.diagonal(), self._T[:, -1]
+        B, z = -diagonal[out], last[out]
+        P = self._T[:, out][into]  # whole columns first: the tableau is stored by columns
+        pivot = P * P
+        pivot /= B
+        pivot += diagonal[into][:, None]
+        gain = P
+        gain *= z / B
+        gain += last[into][:, None]
+        gain *= gain
+        if pivot.min(initial=1.0) <= SINGULAR:
+            gain[pivot <= SINGULAR] = -np.inf
+            pivot[pivot <= SINGULAR] = 1.0
+        gain /= pivot
+        gain -= z * z / B
+        gain *= -0.5
+        return out, into, gain.T
 
     def _sweep(self, j: int) -> None:
         T = self._T
-        pivot = T[j, j]
+        # A term that is a combination of the support has pivot zero; a tiny one keeps the numbers finite.
+        pivot = T[j, j] if self.inside[j] else max(T[j, j], SINGULAR)
         column = T[:, j].copy()
         dger(-1.0 / pivot, column, column, a=T, overwrite_x=0, overwrite_y=0, overwrite_a=1)
         column /= -pivot if self.inside[j] else pivot

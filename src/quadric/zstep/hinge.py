@@ -67,6 +67,8 @@ class HingeStep(Step):
 
     def refit(self, support: IntArray) -> StepSolution:
         problem = self.problem
+        if len(support) == 0:
+            return self._without_terms()
         columns = np.append(support, problem.n_terms)
         G = problem.G[np.ix_(support, support)]
         qp = HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns)))
@@ -87,6 +89,20 @@ class HingeStep(Step):
         w = np.append(z, problem.intercept(z))
         self._remember(w, solution.alpha)
         return StepSolution(z, float(w[-1]), qp.value(w, qp.margins(w)), solution.violation)
+
+    def _without_terms(self) -> StepSolution:
+        """z = 0: only c is fitted, and the samples at its kink share what balances the multipliers."""
+        problem = self.problem
+        z = np.zeros(problem.n_terms)
+        c = problem.intercept(z)
+        shortfall = 1.0 - c * problem.y
+        alpha = np.where(shortfall > EXACT, self._upper, 0.0)
+        at_kink = np.abs(shortfall) <= EXACT
+        weight = float((problem.y * self._upper)[at_kink].sum())
+        if weight:
+            alpha[at_kink] = self._upper[at_kink] * np.clip(-(problem.y @ alpha) / weight, 0.0, 1.0)
+        self._remember(np.append(z, c), alpha)
+        return StepSolution(z, c, problem.objective(z, c), 0.0)
 
     def _remember(self, w: FloatArray, alpha: FloatArray) -> None:
         self._w, self._alpha = w, alpha

@@ -1,0 +1,90 @@
+"""``include`` and ``exclude``: from what people write to positions in z."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from quadric.geometry.terms import default_names, term_index, term_names
+from quadric.problem import SupportLimits
+from quadric.types import IntArray
+
+
+def support_limits(include: Any, exclude: Any, feature_names: Sequence[str] | None, n_features: int, k: int) -> SupportLimits:
+    """Resolve both constraints and check them against each other and against k.
+
+    Parameters
+    ----------
+    include, exclude : sequence or None
+        Each item is a term name ("age*income" in either order, "age^2", "age"), "age*" for every product of age with another
+        feature, a position in ``coef_``, or a pair of features by name or number.
+    feature_names : sequence of str or None
+    n_features, k : int
+    """
+    names = default_names(n_features) if feature_names is None else [str(name) for name in feature_names]
+    vocabulary = _Vocabulary(names)
+    wanted, unwanted = vocabulary.terms("include", include), vocabulary.terms("exclude", exclude)
+    both = np.intersect1d(wanted, unwanted)
+    if len(both):
+        raise ValueError(f"include and exclude contradict each other on {vocabulary.shown(both)}")
+    if len(wanted) > k:
+        raise ValueError(f"include holds {len(wanted)} terms, more than k = {k}: {vocabulary.shown(wanted)}")
+    return SupportLimits(wanted, unwanted)
+
+
+class _Vocabulary:
+    """All names that terms of these features can go by."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = list(names)
+        self.all_terms = term_names(names)
+        self.by_name = {name: t for t, name in enumerate(self.all_terms)}
+        for i, first in enumerate(names):
+            for j, second in enumerate(names):
+                self.by_name.setdefault(f"{first}*{second}", term_index(i, j, len(names)))
+        self.feature = {name: i for i, name in enumerate(names)}
+
+    def terms(self, parameter: str, items: Any) -> IntArray:
+        if items is None:
+            return np.empty(0, dtype=np.intp)
+        if isinstance(items, str):
+            items = [items]
+        try:
+            found = [t for item in items for t in self._item(parameter, item)]
+        except TypeError:
+            raise ValueError(f"{parameter} must be None or a sequence of terms, got {items!r}") from None
+        return np.unique(np.array(found, dtype=np.intp))
+
+    def _item(self, parameter: str, item: Any) -> list[int]:
+        if isinstance(item, str):
+            return self._named(parameter, item)
+        if isinstance(item, Integral) and not isinstance(item, bool):
+            if not 0 <= int(item) < len(self.all_terms):
+                raise ValueError(f"{parameter}: there is no term {item}; coef_ has positions 0 to {len(self.all_terms) - 1}")
+            return [int(item)]
+        if isinstance(item, Sequence) and len(item) == 2:
+            first, second = (self._feature(parameter, part) for part in item)
+            return [term_index(first, second, len(self.names))]
+        raise ValueError(f"{parameter}: cannot read {item!r} as a term: give a name, a position in coef_ or a pair of features")
+
+    def _named(self, parameter: str, name: str) -> list[int]:
+        if name in self.by_name:
+            return [self.by_name[name]]
+        if name.endswith("*") and name[:-1] in self.feature:
+            i, n = self.feature[name[:-1]], len(self.names)
+            return [term_index(i, j, n) for j in range(n) if j != i]
+        known = ", ".join(self.names[:6]) + (", ..." if len(self.names) > 6 else "")
+        raise ValueError(f"{parameter}: there is no term {name!r}; the features are {known}")
+
+    def _feature(self, parameter: str, part: Any) -> int:
+        if isinstance(part, str) and part in self.feature:
+            return self.feature[part]
+        if isinstance(part, Integral) and not isinstance(part, bool) and 0 <= int(part) < len(self.names):
+            return int(part)
+        raise ValueError(f"{parameter}: there is no feature {part!r}")
+
+    def shown(self, terms: IntArray) -> str:
+        return ", ".join(self.all_terms[t] for t in terms[:8]) + (", ..." if len(terms) > 8 else "")

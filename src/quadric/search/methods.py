@@ -1,0 +1,173 @@
+"""The three ways to choose the terms of one surface: "pd", "best" and "exact"."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from quadric.blas import one_blas_thread
+from quadric.problem import HingeProblem, LeastSquaresProblem, SparseProblem
+from quadric.progress import Report, silent
+from quadric.search.decomposition import Decomposition, Schedule, Status, TraceRow, decompose
+from quadric.search.exact import prove
+from quadric.search.local import Explorer, Found, LeastSquaresExplorer, explorer_for
+from quadric.types import FloatArray, IntArray
+from quadric.zstep import Step, step_for
+
+KICKS = {"least_squares": 300, "hinge": 4}
+"""Perturbations of method "best", by loss: each costs a descent, whose exchanges are convex problems for hinge."""
+START_KICKS = 30
+"""Perturbations of the least-squares support that a hinge search starts from."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How to search.
+
+    Attributes
+    ----------
+    schedule : Schedule
+        Of the decomposition; its time limit bounds the whole of "pd" and "best", and the proof of "exact".
+    seed : tuple of int
+        Of the perturbations.
+    report : callable
+        Told one line of progress now and then.
+    """
+
+    schedule: Schedule = field(default_factory=Schedule)
+    seed: tuple[int, ...] = (0,)
+    report: Report = silent
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """A surface and how it was found; vectors run over the candidate terms of the problem.
+
+    Attributes
+    ----------
+    z, c : array of shape (p,), float
+        The surface, fitted exactly on its support.
+    support : array
+    objective : float
+        F(z, c).
+    n_iter : int
+        z-steps of the decomposition, then refits or tables of exchanges, then nodes.
+    status : Status
+    distance : float
+        Largest |z_j - u_j| at the end of the decomposition.
+    trace : tuple of TraceRow
+        The decomposition, a row a penalty.
+    swap_optimal : bool or None
+        Whether no exchange of one term helps; None: not examined.
+    lower_bound : float or None
+        On the objective of any k terms; None: not computed.
+    """
+
+    z: FloatArray
+    c: float
+    support: IntArray
+    objective: float
+    n_iter: int
+    status: Status
+    distance: float
+    trace: tuple[TraceRow, ...]
+    swap_optimal: bool | None = None
+    lower_bound: float | None = None
+
+
+def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
+    """Penalty decomposition and its refit."""
+    step = step_for(problem)
+    result = decompose(problem, options.schedule, step=step, report=options.report)
+    return _result(problem, step, result, Found(result.support, result.objective), 0)
+
+
+def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
+    """Decomposition and forward selection, then local search; never worse than the decomposition alone."""
+    step, going = step_for(problem), _clock(options.schedule.time_limit)
+    result = decompose(problem, options.schedule, step=step, report=options.report)
+    explorer = explorer_for(problem, step)
+    found = Found(result.support, result.objective)
+    rng = np.random.default_rng(options.seed)
+    if going():
+        found = explorer.descend_from([result.support, promising_support(problem, explorer, rng)]).better_of(found)
+    options.report(f"local search: objective {found.value:.6g}, decomposition alone {result.objective:.6g}")
+    found = explorer.refined(found, rng, KICKS[problem.loss], going)
+    options.report(f"after perturbations: objective {found.value:.6g}")
+    status = result.status if going() else Status.TIME_LIMIT
+    return _result(problem, step, replace(result, status=status), found, explorer.n_refits)
+
+
+def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult:
+    """The best support by branch and bound, from where local search ended; the bound holds also when time runs out."""
+    limit = options.schedule.time_limit
+    local = search_best(problem, replace(options, schedule=replace(options.schedule, time_limit=None)))
+    proof = prove(problem, Found(local.support, local.objective), time_limit=limit, report=options.report)
+    refit = step_for(problem).refit(proof.best.support)
+    if refit.value < local.objective:
+        local = replace(local, z=refit.z, c=refit.c, support=proof.best.support, objective=refit.value)
+    return replace(
+        local,
+        status=Status.OPTIMAL if proof.closed else Status.TIME_LIMIT,
+        n_iter=local.n_iter + proof.n_nodes,
+        lower_bound=min(proof.lower_bound, local.objective),
+        swap_optimal=True if proof.closed else local.swap_optimal,
+    )
+
+
+METHODS: dict[str, Callable[[SparseProblem, SearchOptions], SearchResult]] = {
+    "pd": search_pd,
+    "best": search_best,
+    "exact": search_exact,
+}
+
+
+@one_blas_thread()
+def search(problem: SparseProblem, method: str, options: SearchOptions) -> SearchResult:
+    """Run one of METHODS on a problem."""
+    return METHODS[method](problem, options)
+
+
+def promising_support(problem: SparseProblem, explorer: Explorer, rng: np.random.Generator) -> IntArray:
+    """Forward selection; for hinge the end of a least-squares search on the same samples."""
+    if isinstance(problem, HingeProblem):
+        squares = LeastSquaresExplorer(problem.least_squares())
+        start = squares.descend(squares.resized(problem.required, problem.k))
+        return squares.refined(start, rng, START_KICKS, lambda: True).support
+    return explorer.resized(problem.required, problem.k)
+
+
+def is_swap_optimal(problem: SparseProblem, found: Found) -> bool | None:
+    """Whether no exchange of one term helps, where a closed form tells: for least squares."""
+    if not isinstance(problem, LeastSquaresProblem):
+        return None
+    return not LeastSquaresExplorer(problem).descend(found.support).beats(found)
+
+
+def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Found, n_refits: int) -> SearchResult:
+    """The found support, refitted, unless the decomposition's is as good."""
+    z, c, support, objective = result.z, result.c, result.support, result.objective
+    if found.value < result.objective:
+        refit = step.refit(found.support)
+        if refit.value < result.objective:
+            z, c, support, objective = refit.z, refit.c, found.support, refit.value
+    return SearchResult(
+        z=z,
+        c=c,
+        support=support,
+        objective=objective,
+        n_iter=result.n_iter + n_refits,
+        status=result.status,
+        distance=result.distance,
+        trace=result.trace,
+        swap_optimal=is_swap_optimal(problem, Found(support, objective)),
+    )
+
+
+def _clock(limit: float | None) -> Callable[[], bool]:
+    """Says whether there is time left."""
+    began = time.monotonic()
+    return lambda: limit is None or time.monotonic() - began < limit

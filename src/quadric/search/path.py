@@ -1,0 +1,291 @@
+"""Every k and every C in one go: neighbours hand each other their supports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quadric.blas import one_blas_thread
+from quadric.problem import HingeProblem, LeastSquaresProblem, SparseProblem, TrainingData
+from quadric.progress import Report, silent
+from quadric.search.decomposition import Schedule, Status, decompose
+from quadric.search.local import Explorer, Found, LeastSquaresExplorer, explorer_for
+from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.zstep import Step, step_for
+
+PATH_METHODS = ("pd", "best")
+KICKS, SMALL_KICKS, ROUNDS = 10, 120, 8
+"""A round of perturbations of a point of a least-squares path has KICKS + SMALL_KICKS / k of them (small supports cost little);
+points where that helped get up to ROUNDS rounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Surfaces for a grid of C and k; the arrays are aligned.
+
+    Attributes
+    ----------
+    Cs, ks : arrays
+        The grid.
+    objective : array of shape (n_Cs, n_ks)
+        F. With method "best" it never increases along k.
+    n_iter : array of shape (n_Cs, n_ks)
+        z-steps, refits and tables of exchanges spent on each point.
+    status : array of str of shape (n_Cs, n_ks)
+    seconds : array of shape (n_Cs, n_ks)
+        Time spent on each point.
+    intercept : array of shape (n_Cs, n_ks)
+    coef : array of shape (n_Cs, n_ks, p)
+        z = [hvec(W); b].
+    support : boolean array of shape (n_Cs, n_ks, p)
+        Terms that were chosen; a coefficient of a chosen term can still be zero.
+    scores : array of shape (n_folds, n_Cs, n_ks) or None
+        Cross-validated scores, where the path belongs to a cross-validation.
+    """
+
+    Cs: FloatArray
+    ks: IntArray
+    objective: FloatArray
+    n_iter: IntArray
+    status: npt.NDArray[np.str_]
+    seconds: FloatArray
+    intercept: FloatArray
+    coef: FloatArray
+    support: BoolArray
+    scores: FloatArray | None = None
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the objective, and the mean score where there is one, against k; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        try:
+            from matplotlib import pyplot as plt
+        except ImportError as error:
+            raise ImportError('Path.plot needs matplotlib: pip install "quadric[plot]"') from error
+        ax = plt.subplots()[1] if ax is None else ax
+        for C, objective in zip(self.Cs, self.objective, strict=True):
+            ax.plot(self.ks, objective / objective.max(), marker=".", label=f"objective, C = {C:g}")
+        ax.set_xlabel("number of terms k")
+        ax.set_ylabel("objective, as a share of its largest value")
+        if self.scores is not None:
+            self._plot_scores(ax.twinx())
+        ax.legend(loc="best", fontsize="small")
+        return ax
+
+    def _plot_scores(self, ax: Any) -> None:
+        assert self.scores is not None
+        mean = self.scores.mean(axis=0)
+        best = np.unravel_index(int(np.argmax(mean)), mean.shape)
+        spread = self.scores[:, best[0]].std(axis=0, ddof=1) / np.sqrt(len(self.scores))
+        ax.errorbar(self.ks, mean[best[0]], yerr=spread, color="black", capsize=2, label=f"score, C = {self.Cs[best[0]]:g}")
+        ax.set_ylabel("cross-validated score, with its standard error")
+        ax.legend(loc="lower right", fontsize="small")
+
+
+@dataclass
+class _Point:
+    """One (C, k) while the path is being made."""
+
+    found: Found
+    n_iter: int = 0
+    seconds: float = 0.0
+    status: Status = Status.CONVERGED
+
+
+@one_blas_thread()
+def trace_path(
+    data: TrainingData,
+    positive: int,
+    Cs: Sequence[float] | FloatArray,
+    ks: Sequence[int] | IntArray,
+    *,
+    method: str = "best",
+    seed: tuple[int, ...] = (0,),
+    report: Report = silent,
+) -> Path:
+    """Surfaces for every C and k of one class against the rest.
+
+    Parameters
+    ----------
+    data : TrainingData
+    positive : int
+    Cs, ks : sequences
+        ks in increasing order.
+    method : "pd" or "best"
+    seed : tuple of int
+    report : callable
+        Told one line a C.
+    """
+    makers: list[_PathMaker] = []
+    rows: list[list[_Point]] = []
+    for i, C in enumerate(Cs):
+        maker = _PathMaker(data.one_against_rest(positive, float(C), int(ks[-1])), ks, (*seed, i))
+        rows.append(maker.by_decomposition() if method == "pd" else maker.best(rows[-1] if rows else None))
+        makers.append(maker)
+        report(f"path: C = {C:g} done ({i + 1} of {len(Cs)}), {len(ks)} numbers of terms")
+    if method == "best":
+        for i in range(len(Cs) - 2, -1, -1):
+            makers[i].take_over(rows[i], rows[i + 1])
+    cells = [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
+    return _assembled(makers[0].problem, np.asarray(Cs, dtype=float), np.asarray(ks, dtype=np.intp), cells)
+
+
+@dataclass(frozen=True)
+class _Finished:
+    z: FloatArray
+    c: float
+    objective: float
+    point: _Point
+
+
+class _PathMaker:
+    """All k for one C."""
+
+    def __init__(self, problem: SparseProblem, ks: Sequence[int] | IntArray, seed: tuple[int, ...]) -> None:
+        self.problem = problem
+        self.step: Step = step_for(problem)
+        self.sizes = [min(int(k), problem.n_terms) for k in ks]
+        self.seed = seed
+
+    def by_decomposition(self) -> list[_Point]:
+        points = []
+        for k in self.sizes:
+            began = time.perf_counter()
+            result = decompose(self.problem.with_k(k), Schedule(), step=self.step)
+            found = Found(result.support, result.objective)
+            points.append(_Point(found, result.n_iter, time.perf_counter() - began, result.status))
+        return points
+
+    @cached_property
+    def explorer(self) -> Explorer:
+        return explorer_for(self.problem, self.step)
+
+    def best(self, previous: list[_Point] | None) -> list[_Point]:
+        """Local search along k, up and down, from forward selection and from the supports of the C before."""
+        explorer = self.explorer
+        starts = [[] if previous is None else [previous[i].found.support] for i in range(len(self.sizes))]
+        if isinstance(self.problem, HingeProblem):
+            for start, support in zip(starts, self._least_squares_supports(self.problem), strict=True):
+                start.append(support)
+        points = self._upwards(explorer, starts)
+        if isinstance(self.problem, LeastSquaresProblem):
+            self._downwards(explorer, points)
+            self._kick(explorer, points)
+        self._never_increasing(explorer, points)
+        return points
+
+    def take_over(self, points: list[_Point], others: list[_Point]) -> None:
+        """Try the supports of another C; where exchanges are cheap, that is."""
+        if isinstance(self.problem, LeastSquaresProblem):
+            for point, other in zip(points, others, strict=True):
+                self._handed_over(self.explorer, other, point, len(point.found.support))
+            self._never_increasing(self.explorer, points)
+
+    def _least_squares_supports(self, problem: HingeProblem) -> list[IntArray]:
+        explorer = LeastSquaresExplorer(problem.least_squares())
+        support, supports = problem.required, []
+        for k in self.sizes:
+            support = explorer.descend(explorer.resized(support, k)).support
+            supports.append(support)
+        return supports
+
+    def _upwards(self, explorer: Explorer, starts: list[list[IntArray]]) -> list[_Point]:
+        """From each k to the next: the smaller support with terms added, and the given starts."""
+        points: list[_Point] = []
+        support = self.problem.required
+        for k, others in zip(self.sizes, starts, strict=True):
+            began, refits = time.perf_counter(), explorer.n_refits
+            point = _Point(explorer.descend_from([explorer.resized(support, k), *others]))
+            self._charge(point, explorer, began, refits)
+            points.append(point)
+            support = point.found.support
+        return points
+
+    def _never_increasing(self, explorer: Explorer, points: list[_Point]) -> None:
+        """Hand each support, with terms added, to the next k; more terms are never worse."""
+        for i in range(1, len(points)):
+            began, refits = time.perf_counter(), explorer.n_refits
+            grown = explorer.resized(points[i - 1].found.support, self.sizes[i])
+            if isinstance(self.problem, LeastSquaresProblem) or self.step.refit(grown).value < points[i].found.value:
+                points[i].found = explorer.descend(grown).better_of(points[i].found)
+            self._charge(points[i], explorer, began, refits)
+
+    def _downwards(self, explorer: Explorer, points: list[_Point]) -> None:
+        """From each k to the one before: the larger support with terms dropped."""
+        for i in range(len(points) - 2, -1, -1):
+            self._handed_over(explorer, points[i + 1], points[i], self.sizes[i])
+
+    def _kick(self, explorer: Explorer, points: list[_Point]) -> None:
+        """Perturb every point, and go on where that helped, the point or a neighbour who then gets the new support."""
+        rngs = [np.random.default_rng((*self.seed, k)) for k in self.sizes]
+        lively = set(range(len(points)))
+        for _ in range(ROUNDS):
+            improved = {i for i in sorted(lively) if self._kicked(explorer, points[i], rngs[i])}
+            lively = improved | self._spread(explorer, points, improved)
+            if not lively:
+                return
+
+    def _kicked(self, explorer: Explorer, point: _Point, rng: np.random.Generator) -> bool:
+        began, refits = time.perf_counter(), explorer.n_refits
+        n_kicks = KICKS + SMALL_KICKS // max(len(point.found.support), 1)
+        before, point.found = point.found, explorer.refined(point.found, rng, n_kicks, lambda: True)
+        self._charge(point, explorer, began, refits)
+        return point.found.beats(before)
+
+    def _spread(self, explorer: Explorer, points: list[_Point], improved: set[int]) -> set[int]:
+        """Offer improved supports to their neighbours, and so on; who took one."""
+        taken, waiting = set(), sorted(improved)
+        while waiting:
+            i = waiting.pop(0)
+            for j in (i - 1, i + 1):
+                if 0 <= j < len(points) and self._handed_over(explorer, points[i], points[j], self.sizes[j]):
+                    taken.add(j)
+                    waiting.append(j)
+        return taken
+
+    def _handed_over(self, explorer: Explorer, giver: _Point, taker: _Point, size: int) -> bool:
+        began, refits = time.perf_counter(), explorer.n_refits
+        offer = explorer.descend(explorer.resized(giver.found.support, size))
+        helps = offer.beats(taker.found)
+        taker.found = offer if helps else taker.found
+        self._charge(taker, explorer, began, refits)
+        return helps
+
+    def _charge(self, point: _Point, explorer: Explorer, began: float, refits: int) -> None:
+        point.seconds += time.perf_counter() - began
+        point.n_iter += explorer.n_refits - refits
+
+    def finished(self, point: _Point) -> _Finished:
+        refit = self.step.refit(point.found.support)
+        return _Finished(self.problem.embed(refit.z), refit.c, refit.value, point)
+
+
+def _assembled(problem: SparseProblem, Cs: FloatArray, ks: IntArray, rows: list[list[_Finished]]) -> Path:
+    support = np.zeros((len(Cs), len(ks), len(rows[0][0].z)), dtype=np.bool_)
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            support[i, j, problem.terms[cell.point.found.support]] = True
+    return Path(
+        Cs=Cs,
+        ks=ks,
+        objective=np.array([[cell.objective for cell in row] for row in rows]),
+        n_iter=np.array([[cell.point.n_iter for cell in row] for row in rows]),
+        status=np.array([[str(cell.point.status) for cell in row] for row in rows]),
+        seconds=np.array([[cell.point.seconds for cell in row] for row in rows]),
+        intercept=np.array([[cell.c for cell in row] for row in rows]),
+        coef=np.array([[cell.z for cell in row] for row in rows]),
+        support=support,
+    )

@@ -1,0 +1,197 @@
+"""SparseQuadraticSVCCV: the grid, the rules, the units, and bad folds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import balanced_accuracy_score, make_scorer
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from helpers import LOSSES, random_samples
+from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
+from quadric.estimators.crossvalidation import chosen_cell
+
+
+@parametrize_with_checks(
+    [
+        SparseQuadraticSVCCV(ks=[1, 2], Cs=[1.0], cv=2, loss="least_squares"),
+        SparseQuadraticSVCCV(ks=[1, 3], Cs=[1.0, 4.0], cv=2, standardize=True, rule="1se"),
+    ]
+)
+def test_estimator_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(params=LOSSES)
+def loss(request):
+    return request.param
+
+
+def samples(seed=0, m=90, n=3):
+    X, y = random_samples(seed, m=m, n=n)
+    return X, np.where(y > 0, "good", "bad")
+
+
+def test_scores_are_those_of_the_path_fold_by_fold(loss):
+    """Each cell of each fold is a surface fitted on the other folds and scored on this one."""
+    X, y = samples()
+    cv = KFold(3, shuffle=True, random_state=0)
+    model = SparseQuadraticSVCCV(ks=[1, 3], Cs=[1.0, 16.0], cv=cv, loss=loss, method="pd").fit(X, y)
+    assert model.cv_scores_.shape == (3, 2, 2)
+    for fold, (train, test) in enumerate(cv.split(X)):
+        for i, C in enumerate([1.0, 16.0]):
+            for j, k in enumerate([1, 3]):
+                fit = SparseQuadraticSVC(k=k, C=C, loss=loss, method="pd").fit(X[train], y[train])
+                assert model.cv_scores_[fold, i, j] == pytest.approx(fit.score(X[test], y[test]))
+
+
+def test_choice_and_final_fit(loss):
+    X, y = samples()
+    model = SparseQuadraticSVCCV(ks=[1, 2, 4], Cs=[0.25, 16.0], cv=3, loss=loss).fit(X, y)
+    mean = model.cv_scores_.mean(axis=0)
+    i, j = list(model.Cs_).index(model.best_C_), list(model.ks_).index(model.best_k_)
+    assert mean[i, j] == mean.max()
+    assert model.surfaces_[0].n_terms <= model.best_k_
+    assert model.certificates_[0].stationarity < 1e-8
+    direct = SparseQuadraticSVC(k=model.best_k_, C=model.best_C_, loss=loss).fit(X, y)
+    assert model.certificates_[0].objective <= direct.certificates_[0].objective * (1 + 1e-9)
+    assert model.path_.objective.shape == (2, 3)
+    assert model.path_.scores is model.cv_scores_
+
+
+def test_ties_go_to_the_smaller_k_then_C():
+    scores = np.zeros((4, 3, 5))
+    scores[:, 1, 3] = scores[:, 2, 2] = scores[:, 1, 2] = 1.0
+    assert chosen_cell(scores, "best") == (1, 2)
+
+
+def test_one_standard_error_rule():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        scores = rng.integers(0, 20, size=(5, 3, 6)) / 20
+        (C_best, k_best), (C, k) = chosen_cell(scores, "best"), chosen_cell(scores, "1se")
+        mean = scores.mean(axis=0)
+        floor = mean[C_best, k_best] - scores[:, C_best, k_best].std(ddof=1) / np.sqrt(5)
+        assert k <= k_best
+        assert mean[C, k] >= floor
+        assert mean[C, k] == mean[:, k].max()
+        assert (mean[:, :k] < floor).all()
+
+
+def test_standardize_is_a_pipeline_inside_each_fold(loss):
+    X, y = samples(1)
+    X = X * [1.0, 5.0, 0.2] + [3.0, -1.0, 0.5]
+    cv = KFold(3)
+    inside = SparseQuadraticSVCCV(ks=[2], Cs=[4.0], cv=cv, loss=loss, standardize=True).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=2, C=4.0, loss=loss))
+    assert_allclose(inside.cv_scores_[:, 0, 0], cross_val_score(pipeline, X, y, cv=cv))
+    scaler = StandardScaler().fit(X)
+    assert_allclose(inside.center_, scaler.mean_)
+    assert_allclose(inside.scale_, scaler.scale_)
+    assert_allclose(inside.decision_function(X), inside.surfaces_[0](scaler.transform(X)), atol=1e-10)
+    assert_allclose(inside.raw_surfaces_[0](X), inside.decision_function(X), atol=1e-9)
+    assert inside.surfaces_[0].n_terms <= 2
+    (certificate,) = certify(inside, X, y)
+    assert certificate.objective == pytest.approx(inside.certificates_[0].objective, rel=1e-10)
+
+
+def test_more_than_two_classes(loss):
+    X, y = load_iris(return_X_y=True)
+    model = SparseQuadraticSVCCV(ks=[1, 3], Cs=[1.0, 64.0], cv=3, loss=loss, standardize=True).fit(X, y)
+    assert len(model.path_) == len(model.surfaces_) == 3
+    assert all(surface.n_terms <= model.best_k_ for surface in model.surfaces_)
+    assert model.score(X, y) > 0.9
+
+
+def test_n_jobs_does_not_matter(loss):
+    X, y = samples(2)
+    one, two = (SparseQuadraticSVCCV(ks=[1, 3], Cs=[1.0, 4.0], cv=3, loss=loss, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert one.cv_scores_.tobytes() == two.cv_scores_.tobytes()
+    assert one.coef_.tobytes() == two.coef_.tobytes()
+    assert one.path_.coef.tobytes() == two.path_.coef.tobytes()
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [None, "roc_auc", "neg_log_loss", make_scorer(balanced_accuracy_score), lambda model, X, y: (model.predict(X) == y).mean()],
+    ids=["default", "decision", "probability", "metric", "callable"],
+)
+def test_any_scorer(scoring):
+    X, y = samples(3)
+    model = SparseQuadraticSVCCV(ks=[1, 2], Cs=[1.0], cv=3, scoring=scoring, loss="least_squares")
+    if scoring == "neg_log_loss":  # there are no probabilities to score
+        with pytest.raises(ValueError, match=r"scorer failed in fold 0: .*predict_proba"):
+            model.fit(X, y)
+    else:
+        assert model.fit(X, y).cv_scores_.shape == (3, 1, 2)
+
+
+def test_sample_weight_reaches_fits_and_scores():
+    X, y = samples(4, m=60)
+    w = np.random.default_rng(0).integers(1, 4, size=60)
+    cv = [(np.arange(0, 40), np.arange(40, 60)), (np.arange(20, 60), np.arange(0, 20))]
+    model = SparseQuadraticSVCCV(ks=[2], Cs=[4.0], cv=cv, loss="least_squares").fit(X, y, sample_weight=w)
+    for fold, (train, test) in enumerate(cv):
+        fit = SparseQuadraticSVC(k=2, C=4.0, loss="least_squares").fit(X[train], y[train], sample_weight=w[train])
+        assert model.cv_scores_[fold, 0, 0] == pytest.approx(fit.score(X[test], y[test], sample_weight=w[test]))
+
+
+def test_groups_and_splitters():
+    X, y = samples(5)
+    groups = np.arange(90) % 6
+    model = SparseQuadraticSVCCV(ks=[1], Cs=[1.0], cv=GroupKFold(3), loss="least_squares")
+    assert model.fit(X, y, groups=groups).cv_scores_.shape == (3, 1, 1)
+    with pytest.raises(ValueError, match="groups"):
+        model.fit(X, y)
+    assert clone(model).set_params(cv=ShuffleSplit(4, random_state=0)).fit(X, y).cv_scores_.shape == (4, 1, 1)
+    assert clone(model).set_params(cv=StratifiedKFold(2)).fit(X, y).cv_scores_.shape == (2, 1, 1)
+
+
+def test_names_and_constraints():
+    X, y = samples(6)
+    table = pd.DataFrame(X, columns=["age", "income", "sex"])
+    model = SparseQuadraticSVCCV(
+        ks=[2, 3], Cs=[1.0], cv=2, loss="least_squares", include=["age"], exclude=["sex*", "sex", "sex^2"]
+    )
+    model.fit(table, y)
+    live = {name for name, value in zip(model.term_names(), model.coef_[0], strict=True) if value}
+    assert "age" in live
+    assert not any("sex" in name for name in live)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ks": []}, "ks is empty"),
+        ({"ks": [2, 1]}, "strictly increasing"),
+        ({"Cs": 0}, "Cs must be a sequence"),
+        ({"rule": "2se"}, "rule must be 'best' or '1se'"),
+        ({"standardize": "yes"}, "standardize must be True or False"),
+        ({"method": "exact"}, "method must be"),
+        ({"scoring": "no such score"}, "no such score"),
+        ({"cv": [(np.arange(45), np.arange(45, 90))] * 2}, "fold 0 has no training sample of class 'good'"),
+        ({"cv": 1}, "k-fold"),
+    ],
+    ids=lambda value: str(value)[:24],
+)
+def test_bad_input(change, message):
+    X, y = samples()
+    order = np.argsort(y, kind="stable")
+    model = SparseQuadraticSVCCV(ks=[1], Cs=[1.0], cv=2, loss="least_squares").set_params(**change)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X[order], y[order])
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_default_grids():
+    X, y = samples(n=2)
+    model = SparseQuadraticSVCCV(cv=2, loss="least_squares").fit(X, y)
+    assert_allclose(model.Cs_, 4.0 ** np.arange(-1, 9))
+    assert_array_equal(model.ks_, [1, 2, 3, 4, 5])

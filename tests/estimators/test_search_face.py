@@ -1,0 +1,187 @@
+"""Methods, constraints, bounds and near ties as users see them."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from helpers import LOSSES, make_problem, random_samples
+from quadric import QuadraticSurface, SparseQuadraticSVC, alternatives, certify
+from quadric.zstep import step_for
+
+
+@pytest.fixture(params=LOSSES)
+def loss(request):
+    return request.param
+
+
+def frame(seed=0, m=70):
+    X, y = random_samples(seed, m=m, n=3)
+    return pd.DataFrame(X, columns=["age", "income", "sex"]), y
+
+
+def optimum(X, y, loss, C, k, allowed=lambda support: True):
+    step = step_for(make_problem(loss, np.asarray(X), y, C=C))
+    return min(step.refit(np.array(s)).value for s in combinations(range(9), k) if allowed(s))
+
+
+def live_terms(model):
+    return {name for name, value in zip(model.term_names(), model.coef_[0], strict=True) if value}
+
+
+def test_exact_is_optimal_and_says_so(loss):
+    X, y = frame()
+    model = SparseQuadraticSVC(k=3, C=16.0, loss=loss, method="exact").fit(X, y)
+    (certificate,) = model.certificates_
+    assert certificate.status == "optimal"
+    assert certificate.swap_optimal is True
+    assert certificate.gap <= 1e-6
+    assert certificate.objective == pytest.approx(optimum(X, y, loss, 16.0, 3), rel=1e-6)
+    assert model.status_ == ["optimal"]
+
+
+def test_exact_within_no_time_reports_the_first_bound(loss):
+    X, y = frame()
+    (certificate,) = SparseQuadraticSVC(k=4, C=256.0, loss=loss, method="exact", time_limit=0.0).fit(X, y).certificates_
+    assert certificate.lower_bound <= optimum(X, y, loss, 256.0, 4) * (1 + 1e-9)
+    assert certificate.gap == pytest.approx(1 - certificate.lower_bound / certificate.objective)
+    assert certificate.status in {"gap", "optimal"}
+
+
+def test_best_is_never_worse_than_pd(loss):
+    X, y = frame(1)
+    pd_, best, exact = (
+        SparseQuadraticSVC(k=3, C=64.0, loss=loss, method=method).fit(X, y).certificates_[0].objective
+        for method in ("pd", "best", "exact")
+    )
+    assert exact <= best * (1 + 1e-9) <= pd_ * (1 + 2e-9)
+
+
+def test_random_state_repeats(loss):
+    X, y = frame(2)
+    for seed in (None, 5, np.random.RandomState(3)):
+        a = SparseQuadraticSVC(k=3, C=64.0, loss=loss, random_state=seed).fit(X, y)
+        b = SparseQuadraticSVC(k=3, C=64.0, loss=loss, random_state=5 if seed == 5 else seed).fit(X, y)
+        if not isinstance(seed, np.random.RandomState):
+            assert a.coef_.tobytes() == b.coef_.tobytes()
+
+
+@pytest.mark.parametrize("method", ["pd", "best", "exact"])
+@pytest.mark.parametrize(
+    ("include", "exclude"),
+    [
+        (["income*age"], None),
+        (["sex^2", 0], None),
+        ([("sex", "age"), (1, 1)], None),
+        (None, ["age*"]),
+        (None, ["age*income", "age"]),
+        (["sex"], ["sex*", "age^2"]),
+    ],
+    ids=["either order", "name and index", "pairs", "all products", "terms", "both"],
+)
+def test_constraints_are_honoured(method, include, exclude, loss):
+    X, y = frame(3)
+    model = SparseQuadraticSVC(k=3, C=16.0, loss=loss, method=method, include=include, exclude=exclude).fit(X, y)
+    names = model.term_names()
+    wanted = {
+        "income*age": "age*income",
+        "sex^2": "sex^2",
+        0: "age^2",
+        ("sex", "age"): "age*sex",
+        (1, 1): "income^2",
+        "sex": "sex",
+    }
+    for item in include or []:
+        assert wanted[item] in live_terms(model)
+    banned = {"age*": ["age*income", "age*sex"], "sex*": ["age*sex", "income*sex"]}
+    for item in exclude or []:
+        assert not live_terms(model) & set(banned.get(item, [item]))
+    if method == "exact":
+        inside = {names.index(wanted[item]) for item in include or []}
+        outside = {names.index(name) for item in exclude or [] for name in banned.get(item, [item])}
+        best = optimum(X, y, loss, 16.0, 3, lambda s: inside <= set(s) and not outside & set(s))
+        assert model.certificates_[0].objective == pytest.approx(best, rel=1e-6)
+
+
+def test_names_that_look_like_terms():
+    """Feature names may hold the signs that terms are written with."""
+    X, y = random_samples(4, m=50, n=3)
+    table = pd.DataFrame(X, columns=["a*b", "c^2", "d"])
+    model = SparseQuadraticSVC(k=2, include=["a*b*d"], loss="least_squares").fit(table, y)
+    assert "a*b*d" in live_terms(model)
+
+
+def test_include_a_term_that_does_not_vary():
+    X, y = random_samples(4, m=50, n=3)
+    X[:, 1] = 1.0
+    with pytest.raises(ValueError, match="include names terms that do not vary"):
+        SparseQuadraticSVC(k=3, include=["x1"]).fit(X, y)
+
+
+def test_certify_bounds_any_model(loss):
+    """Also one that was not found here: a surface with made-up terms."""
+    X, y = frame(5)
+    best = optimum(X, y, loss, 16.0, 2)
+    step = step_for(make_problem(loss, np.asarray(X), y, C=16.0))
+    poor = step.refit(np.array([2, 8]))
+    surface = QuadraticSurface.from_coordinates(poor.z, poor.c)
+    (root,) = certify(surface, X, y, loss=loss, C=16.0, k=2)
+    (proved,) = certify(surface, X, y, loss=loss, C=16.0, k=2, time_limit=60.0)
+    assert root.lower_bound <= proved.lower_bound * (1 + 1e-9)
+    assert proved.lower_bound == pytest.approx(best, rel=1e-6)
+    assert proved.gap == pytest.approx(1 - best / poor.value, abs=1e-6)
+    assert proved.status == "gap"
+    if loss == "least_squares":
+        assert proved.swap_optimal is False
+
+
+def test_certify_a_surface_with_too_many_terms(loss):
+    X, y = frame(5)
+    step = step_for(make_problem(loss, np.asarray(X), y, C=16.0))
+    rich = step.refit(np.arange(9))
+    (certificate,) = certify(QuadraticSurface.from_coordinates(rich.z, rich.c), X, y, loss=loss, C=16.0, k=2)
+    assert certificate.n_terms == 9 > certificate.k
+    assert not certificate.local_minimum
+    assert certificate.lower_bound is None
+
+
+def test_certify_time_limit_is_checked():
+    X, y = frame(5)
+    model = SparseQuadraticSVC(k=2).fit(X, y)
+    with pytest.raises(ValueError, match="time_limit must be a finite number of at least 0"):
+        certify(model, X, y, time_limit=-1.0)
+
+
+def test_alternatives(loss):
+    X, y = frame(6)
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), SparseQuadraticSVC(k=3, C=16.0, loss=loss)).fit(
+        X, y
+    )
+    (found,) = alternatives(pipeline, X, y, within=0.2)
+    assert set(found.terms) == live_terms(pipeline[-1])
+    assert found.exchanges
+    costs = [exchange.cost for exchange in found.exchanges]
+    assert costs == sorted(costs)
+    assert max(costs) <= 0.2
+    Z, names = pipeline[0].transform(X).to_numpy(), pipeline[-1].term_names()
+    step = step_for(make_problem(loss, Z, y, C=16.0))
+    for exchange in found.exchanges[:3]:
+        support = [names.index(t) for t in found.terms if t != exchange.out] + [names.index(exchange.into)]
+        assert step.refit(np.sort(support)).value == pytest.approx(found.objective * (1 + exchange.cost), rel=1e-6)
+    for other in found.supports[:3]:
+        support = np.sort([names.index(t) for t in other.terms])
+        assert step.refit(support).value == pytest.approx(other.objective, rel=1e-6)
+        assert other.cost == pytest.approx(other.objective / found.objective - 1, abs=1e-9)
+
+
+def test_alternatives_within_nothing():
+    X, y = frame(6)
+    model = SparseQuadraticSVC(k=3, C=16.0, loss="least_squares").fit(X, y)
+    (found,) = alternatives(model, X, y, within=0.0)
+    assert found.exchanges == []
+    assert found.supports == []
+    with pytest.raises(ValueError, match="within must be"):
+        alternatives(model, X, y, within=-0.1)

@@ -1,0 +1,79 @@
+"""Branch and bound against enumeration: equal every time, and bounds never above."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from helpers import LOSSES, make_problem, random_samples
+from quadric.search.decomposition import Schedule, Status
+from quadric.search.exact import prove
+from quadric.search.local import Found
+from quadric.search.methods import SearchOptions, search
+from quadric.zstep import step_for
+
+N_PROBLEMS = 200
+TOLERANCE = {"least_squares": 1e-8, "hinge": 1e-6}
+
+
+def random_problem(loss, seed):
+    """A small problem of any shape: plain, weighted, rounded or with dependent columns."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 4))
+    X, y = random_samples(seed, m=int(rng.integers(6, 30)), n=n)
+    kind = seed % 4
+    w = rng.uniform(0.3, 3.0, size=len(y)) if kind == 1 else np.ones(len(y))
+    if kind == 2:
+        X = np.round(2 * X)
+        X[0] += 1.0
+    if kind == 3 and n < 3:
+        X = np.column_stack([X, X[:, 0]])
+    problem = make_problem(loss, X, y, 10.0 ** rng.uniform(-2, 4), 1, w)
+    return problem.with_k(int(rng.integers(1, min(problem.n_terms, 4) + 1)))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("block", range(10))
+def test_exact_is_enumeration(loss, block):
+    for seed in range(block, N_PROBLEMS, 10):
+        problem = random_problem(loss, seed)
+        step = step_for(problem)
+        values = {s: step.refit(np.array(s)).value for s in combinations(range(problem.n_terms), problem.k)}
+        optimum = min(values.values())
+        supports = list(values)
+        start = supports[seed % len(supports)]  # any start must do
+        incumbent = Found(np.array(start), values[start])
+        proof = prove(problem, incumbent)
+        assert proof.closed
+        assert proof.best.value == pytest.approx(optimum, rel=TOLERANCE[loss])
+        assert proof.lower_bound <= optimum * (1 + 1e-12)
+        root = prove(problem, incumbent, time_limit=0.0)
+        assert root.lower_bound <= optimum * (1 + 1e-12)
+        assert root.n_nodes <= 1 + proof.n_nodes
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_stopped_proof_is_honest(loss):
+    """With time for a few nodes only, the bound is below the optimum and the gap is that between them."""
+    X, y = random_samples(3, m=40, n=4)
+    problem = make_problem(loss, X, y, C=64.0, k=4)
+    optimum = search(problem, "exact", SearchOptions()).objective
+    stopped = search(problem, "exact", SearchOptions(Schedule(time_limit=0.0)))
+    assert stopped.lower_bound <= optimum * (1 + 1e-9) <= stopped.objective * (1 + 1e-8)
+    assert stopped.status in (Status.TIME_LIMIT, Status.OPTIMAL)
+
+
+def test_progress_is_told():
+    lines = []
+    X, y = random_samples(3, m=80, n=6)
+    problem = make_problem("least_squares", X, y, C=64.0, k=6)
+    worst = Found(np.arange(6), step_for(problem).refit(np.arange(6)).value)
+    assert prove(problem, worst, report=lines.append).n_nodes > 32
+    assert any("nodes" in line and "bound" in line and "gap" in line for line in lines)
+
+
+def test_everything_allowed_needs_no_search():
+    X, y = random_samples(3, m=40, n=2)
+    problem = make_problem("least_squares", X, y, C=4.0, k=5)
+    everything = Found(np.arange(5), step_for(problem).refit(np.arange(5)).value)
+    assert prove(problem, everything).n_nodes == 1

@@ -9,9 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import quadric
+from helpers import random_samples
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = [module.name for module in pkgutil.walk_packages(quadric.__path__, "quadric.")]
@@ -62,6 +64,19 @@ def test_readme_and_ci_run_the_same_test_command():
     readme, script = (ROOT / "README.md").read_text(), (ROOT / ".ci" / "run").read_text()
     (command,) = [line for line in script.splitlines() if "pytest" in line]
     assert f"\n{command}\n" in readme
+
+
+def test_the_readmes_python_runs():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    X, y = random_samples(0, m=60, n=3)
+    names = ["age", "income", "sex"]
+    given = {"X": pd.DataFrame(X, columns=names), "Z": X, "y": y, "names": names}
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) >= 4
+    for block in blocks:
+        exec(block, given)
+    assert given["cv"].best_k_ >= 1
 
 
 def test_demo_says_what_the_readme_shows():

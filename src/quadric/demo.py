@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from quadric import SparseQuadraticSVC
+from quadric import SparseQuadraticSVC, certify
 
 K, C, LOSS = 12, 256.0, "least_squares"
 
@@ -39,6 +39,9 @@ def main() -> int:
     print(f"  terms             {certificate.n_terms} of at most {certificate.k}")
     print(f"  stationarity      {certificate.stationarity:.1e} (largest scaled residual)")
     print(f"  local minimum     {'yes' if certificate.local_minimum else 'not shown'}")
+    print(f"  exchanges         {'no exchange of one term helps' if certificate.swap_optimal else 'not shown'}")
+    (bounded,) = certify(model, data.data, data.target)
+    print(f"  first bound       no {K} terms have an objective below {bounded.lower_bound:.6g}")
 
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     scores = cross_val_score(model, data.data, data.target, cv=folds)

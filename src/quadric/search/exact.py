@@ -114,7 +114,11 @@ class _LeastSquaresBounds(_Bounds):
         return _Relaxation(terms, parent.f + float(parent.costs()[position]), z, B)
 
     def minimum(self, support: IntArray) -> float:
-        return self.step.refit(support).value
+        M, q = self.problem.M[support[:, None], support], self.problem.q[support]
+        try:  # a tenth of the price of the step's own refit, which matters at ten thousand nodes a second
+            return self.problem.constant - 0.5 * float(q @ np.linalg.solve(M, q))
+        except np.linalg.LinAlgError:
+            return self.step.refit(support).value
 
 
 class _HingeBounds(_Bounds):
@@ -168,10 +172,11 @@ def _diagonal_below(inverse: FloatArray) -> FloatArray:
 
 
 def _without(parent: _Relaxation, position: int) -> tuple[IntArray, FloatArray]:
+    """Terms and inverse with one term left out: a rank-one downdate."""
+    keep = np.delete(np.arange(len(parent.terms)), position)
     column = parent.B[position]
-    B = parent.B - np.outer(column, column / column[position])
-    keep = np.arange(len(column)) != position
-    return parent.terms[keep], B[np.ix_(keep, keep)]
+    rest = column[keep]
+    return parent.terms[keep], parent.B[keep[:, None], keep] - rest[:, None] * (rest / column[position])
 
 
 @dataclass(frozen=True)
@@ -227,11 +232,11 @@ class _Tree:
             n_fixed = int(fixed.sum())
             if n_fixed > self.k:
                 return
-            if n_to_drop <= 0 or n_fixed == self.k:
-                self._evaluate(node.terms if n_to_drop <= 0 else node.terms[fixed])
-                return
             floor = max(floor, self.bounds.bound(node, ~fixed, n_to_drop))
             if floor >= self.cutoff:
+                return
+            if n_to_drop <= 0 or n_fixed == self.k:
+                self._evaluate(node.terms if n_to_drop <= 0 else node.terms[fixed])
                 return
             position = int(np.argmax(np.where(fixed, -np.inf, costs)))
             self.open.append(_Open(node, position, fixed.copy(), max(floor, node.f + float(costs[position]))))

@@ -24,7 +24,7 @@ from paper_data import RULES, FloatArray, load
 from quadric.blas import one_blas_thread
 from quadric.certificate import JudgedSamples, judge
 from quadric.geometry.surface import QuadraticSurface
-from quadric.problem import TRAINING_DATA, HingeProblem, LeastSquaresProblem, SparseProblem
+from quadric.problem import TRAINING_DATA, HingeProblem, LabelledSamples, LeastSquaresProblem, SparseProblem, TrainingData
 from quadric.search.decomposition import RHO_SHARE, Schedule, decompose
 from quadric.zstep import HingeStep, LeastSquaresStep, hinge
 from quadric.zstep.hinge_qp import HingeQP, HingeSolution
@@ -35,8 +35,11 @@ MEMORY_ROWS, MEMORY_FEATURES, MEMORY_TERMS = 100_000, 20, 230
 
 
 def problem_of(loss: str, X: FloatArray, y: FloatArray, C: float, k: int) -> Any:
-    data = TRAINING_DATA[loss].from_samples(X, (y > 0).astype(int), np.ones(len(y)), np.ones(2))
-    return data.one_against_rest(1, C, k)
+    return data_of(loss, X, y).one_against_rest(1, C, k)
+
+
+def data_of(loss: str, X: FloatArray, y: FloatArray) -> TrainingData:
+    return TRAINING_DATA[loss].from_samples(LabelledSamples(X, (y > 0).astype(int), np.ones(len(y)), np.ones(2)))
 
 
 def seconds(action: Callable[[], Any], repeats: int = 5) -> float:

@@ -18,12 +18,12 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
-from engine import problem_of
+from engine import data_of, problem_of
 from paper_data import RULES, FloatArray, load
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.blas import one_blas_thread
 from quadric.geometry.lifting import lift
-from quadric.problem import TRAINING_DATA, LeastSquaresProblem
+from quadric.problem import LeastSquaresProblem
 from quadric.search.exact import prove
 from quadric.search.local import Found, LeastSquaresExplorer
 from quadric.search.methods import SearchOptions, search
@@ -104,16 +104,14 @@ def path() -> Iterator[Row]:
         X, y = load(name)
         R = lift(X)
         ks = list(range(2, R.shape[1] + 1, 5))
-        codes, ones = (y > 0).astype(int), np.ones(len(y))
         start = time.perf_counter()
-        problem = TRAINING_DATA["least_squares"].from_samples(X, codes, ones, np.ones(2)).one_against_rest(1, 256.0, ks[-1])
-        assert isinstance(problem, LeastSquaresProblem)
+        problem = problem_of("least_squares", X, y, 256.0, ks[-1])
         explorer, support = LeastSquaresExplorer(problem), NOTHING
         for k in ks:
             support = explorer.descend(explorer.resized(support, k)).support
         forward = time.perf_counter() - start
         start = time.perf_counter()
-        trace_path(TRAINING_DATA["least_squares"].from_samples(X, codes, ones, np.ones(2)), 1, [256.0], ks)
+        trace_path(data_of("least_squares", X, y), 1, [256.0], ks)
         whole = time.perf_counter() - start
         if abess is None:
             yield Row(f"{name}: seconds for the whole default path of {len(ks)} sizes", whole, "<=", np.inf)
@@ -152,8 +150,7 @@ def proofs() -> Iterator[Row]:
 
 def path_of(X: FloatArray, y: FloatArray, Cs: list[float], ks: list[int]) -> SurfacePath:
     """The path that a fold of the cross-validated search runs."""
-    data = TRAINING_DATA["least_squares"].from_samples(X, (y > 0).astype(int), np.ones(len(y)), np.ones(2))
-    return trace_path(data, 1, Cs, ks, seed=(0, 1))
+    return trace_path(data_of("least_squares", X, y), 1, Cs, ks, seed=(0, 1))
 
 
 def crossvalidation() -> Iterator[Row]:
@@ -175,11 +172,7 @@ def crossvalidation() -> Iterator[Row]:
         model.score(scaler.transform(X[test]), y[test])
         spent += time.perf_counter() - start
         if f not in paths:
-            codes = (y[train] > 0).astype(int)
-            data = TRAINING_DATA["least_squares"].from_samples(
-                scaler.transform(X[train]), codes, np.ones(len(train)), np.ones(2)
-            )
-            paths[f] = trace_path(data, 1, Cs, ks, seed=(0, 1))
+            paths[f] = path_of(scaler.transform(X[train]), y[train], Cs, ks)
         above.append(paths[f].objective[i, j] / model.certificates_[0].objective - 1)
     separate = spent / len(sample) * len(cells)
     yield Row(f"german: {len(cells)} cells one by one, in cross-validated searches", separate / ours, ">=", 10)

@@ -24,7 +24,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        return self.measured >= self.target if self.sense == ">=" else self.measured <= self.target
+        return bool(self.measured >= self.target if self.sense == ">=" else self.measured <= self.target)
 
 
 def show(rows: Sequence[Row]) -> str:
@@ -40,7 +40,7 @@ def show(rows: Sequence[Row]) -> str:
 def write(rows: Sequence[Row], path: Path) -> None:
     """JSON with the rows, the versions and the machine; replaces the file in one step."""
     content = {
-        "rows": [{**asdict(row), "holds": row.holds} for row in rows],
+        "rows": [{**asdict(row), "measured": float(row.measured), "holds": row.holds} for row in rows],
         "python": sys.version.split()[0],
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "versions": {name: _version(name) for name in ("quadric", "numpy", "scipy", "scikit-learn", "clarabel")},

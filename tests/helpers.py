@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from quadric.geometry.surface import QuadraticSurface
-from quadric.problem import TRAINING_DATA, SparseProblem
+from quadric.problem import TRAINING_DATA, LabelledSamples, SparseProblem
 
 LOSSES = ("hinge", "least_squares")
 
@@ -28,8 +28,8 @@ def random_samples(seed, m=40, n=3, noise=0.5):
 
 def make_problem(loss, X, y, C=1.0, k=3, sample_weight=None, class_weight=(1.0, 1.0)) -> SparseProblem:
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    data = TRAINING_DATA[loss].from_samples(X, (y > 0).astype(int), weight, np.array(class_weight, dtype=float))
-    return data.one_against_rest(1, C, k)
+    samples = LabelledSamples(X, (y > 0).astype(int), weight, np.array(class_weight, dtype=float))
+    return TRAINING_DATA[loss].from_samples(samples).one_against_rest(1, C, k)
 
 
 def slow_lift(X):

@@ -234,32 +234,39 @@ class SupportLimits:
 NO_LIMITS = SupportLimits()
 
 
+@dataclass(frozen=True)
+class LabelledSamples:
+    """Samples of two or more classes with everything that weighs them.
+
+    Attributes
+    ----------
+    X : array of shape (m, n)
+    codes : array of shape (m,)
+        Class of each sample, 0 to n_classes - 1.
+    sample_weight : array of shape (m,)
+        Repetitions, all positive.
+    class_weight : array of shape (n_classes,)
+        Factor on the loss of each class.
+    """
+
+    X: FloatArray
+    codes: IntArray
+    sample_weight: FloatArray
+    class_weight: FloatArray
+
+    @property
+    def loss_weight(self) -> FloatArray:
+        """o, the product of both weights."""
+        return self.sample_weight * self.class_weight[self.codes]
+
+
 class TrainingData(ABC):
     """Samples of two or more classes, digested once; every class against the rest is a problem on the same arrays."""
 
     @classmethod
     @abstractmethod
-    def from_samples(
-        cls,
-        X: FloatArray,
-        codes: IntArray,
-        sample_weight: FloatArray,
-        class_weight: FloatArray,
-        limits: SupportLimits = NO_LIMITS,
-    ) -> TrainingData:
-        """Digest samples.
-
-        Parameters
-        ----------
-        X : array of shape (m, n)
-        codes : array of shape (m,)
-            Class of each sample, 0 to n_classes - 1.
-        sample_weight : array of shape (m,)
-            Repetitions, all positive.
-        class_weight : array of shape (n_classes,)
-            Factor on the loss of each class.
-        limits : SupportLimits
-        """
+    def from_samples(cls, samples: LabelledSamples, limits: SupportLimits = NO_LIMITS) -> TrainingData:
+        """Digest samples."""
 
     @abstractmethod
     def one_against_rest(self, positive: int, C: float, k: int) -> SparseProblem:
@@ -295,16 +302,10 @@ class LeastSquaresData(TrainingData):
         self._curvatures: dict[float, Curvature] = {}
 
     @classmethod
-    def from_samples(
-        cls,
-        X: FloatArray,
-        codes: IntArray,
-        sample_weight: FloatArray,
-        class_weight: FloatArray,
-        limits: SupportLimits = NO_LIMITS,
-    ) -> LeastSquaresData:
+    def from_samples(cls, samples: LabelledSamples, limits: SupportLimits = NO_LIMITS) -> LeastSquaresData:
         with one_blas_thread():
-            return cls(moments_by_class(X, codes, sample_weight, len(class_weight)), class_weight, limits)
+            moments = moments_by_class(samples.X, samples.codes, samples.sample_weight, len(samples.class_weight))
+            return cls(moments, samples.class_weight, limits)
 
     @property
     def energy(self) -> Energy:
@@ -345,21 +346,15 @@ class HingeData(TrainingData):
 
     Parameters
     ----------
-    X, codes, sample_weight, class_weight, limits
-        As in :meth:`TrainingData.from_samples`.
+    samples : LabelledSamples
+    limits : SupportLimits
     """
 
-    def __init__(
-        self,
-        X: FloatArray,
-        codes: IntArray,
-        sample_weight: FloatArray,
-        class_weight: FloatArray,
-        limits: SupportLimits = NO_LIMITS,
-    ) -> None:
-        self._codes = codes
-        self._loss_weight = sample_weight * class_weight[codes]
-        self._energy = Energy.of_samples(X, sample_weight)
+    def __init__(self, samples: LabelledSamples, limits: SupportLimits = NO_LIMITS) -> None:
+        X = samples.X
+        self._codes = samples.codes
+        self._loss_weight = samples.loss_weight
+        self._energy = Energy.of_samples(X, samples.sample_weight)
         self._n_features = X.shape[1]
         statistics = TermStatistics.of(X, self._loss_weight)
         self._terms = limits.candidates(statistics.constant_terms())
@@ -371,16 +366,9 @@ class HingeData(TrainingData):
         self._A[:, -1] = 1.0
 
     @classmethod
-    def from_samples(
-        cls,
-        X: FloatArray,
-        codes: IntArray,
-        sample_weight: FloatArray,
-        class_weight: FloatArray,
-        limits: SupportLimits = NO_LIMITS,
-    ) -> HingeData:
+    def from_samples(cls, samples: LabelledSamples, limits: SupportLimits = NO_LIMITS) -> HingeData:
         with one_blas_thread():
-            return cls(X, codes, sample_weight, class_weight, limits)
+            return cls(samples, limits)
 
     @property
     def energy(self) -> Energy:

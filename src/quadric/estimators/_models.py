@@ -55,9 +55,7 @@ def examine(model: Any, X: Any, y: Any, question: Mapping[str, Any]) -> list[Exa
         raise ValueError(f"{len(surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
     names = [str(name) for name in getattr(model, "feature_names_in_", default_names(X.shape[1]))]
     limits = support_limits(_given(None, model, "include"), _given(None, model, "exclude"), names, X.shape[1], asked["k"])
-    data = TRAINING_DATA[asked["loss"]].from_samples(
-        samples.X, samples.codes, samples.sample_weight, samples.class_weight, limits
-    )
+    data = TRAINING_DATA[asked["loss"]].from_samples(samples, limits)
     return [
         Examined(
             surface,

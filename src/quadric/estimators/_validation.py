@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 from quadric.certificate import JudgedSamples
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
+from quadric.problem import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 SPREAD_RATIO = 1e3
@@ -79,24 +80,16 @@ def check_values(values: Mapping[str, Any], rules: Mapping[str, Rule]) -> None:
 
 
 @dataclass(frozen=True)
-class Samples:
+class Samples(LabelledSamples):
     """Validated training data; rows of weight zero are gone.
 
     Attributes
     ----------
-    X : array of shape (m, n)
-    codes : array of shape (m,)
-        Position of each label in ``classes``.
     classes : array
-    sample_weight : array of shape (m,)
-    class_weight : array of shape (n_classes,)
+        The labels that ``codes`` stand for.
     """
 
-    X: FloatArray
-    codes: IntArray
     classes: np.ndarray
-    sample_weight: FloatArray
-    class_weight: FloatArray
 
     def positives(self) -> list[int]:
         """The class that each surface is positive for: the second of two, or each in turn."""
@@ -105,7 +98,7 @@ class Samples:
     def against_rest(self, positive: int) -> JudgedSamples:
         """The two-class samples of one surface."""
         y = np.where(self.codes == positive, 1.0, -1.0)
-        return JudgedSamples(self.X, y, self.sample_weight, self.sample_weight * self.class_weight[self.codes])
+        return JudgedSamples(self.X, y, self.sample_weight, self.loss_weight)
 
 
 def validate_samples(
@@ -128,7 +121,7 @@ def validate_samples(
         raise ValueError(f"y must have samples of at least two classes, but has one class only: {found.tolist()[0]!r}")
     else:
         classes = found
-    return Samples(X, codes, classes, weight, class_weights(class_weight, classes, codes, weight))
+    return Samples(X, codes, weight, class_weights(class_weight, classes, codes, weight), classes)
 
 
 def _codes_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:

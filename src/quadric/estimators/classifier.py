@@ -185,9 +185,7 @@ class SparseQuadraticSVC(SurfaceClassifier):
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
 
     def _fit_surfaces(self, samples: Samples, limits: SupportLimits) -> list[SurfaceFit]:
-        data = TRAINING_DATA[self.loss].from_samples(
-            samples.X, samples.codes, samples.sample_weight, samples.class_weight, limits
-        )
+        data = TRAINING_DATA[self.loss].from_samples(samples, limits)
         seed = seed_of(self.random_state)
         jobs = (
             delayed(_fit_surface)(

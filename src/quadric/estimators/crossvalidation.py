@@ -235,9 +235,7 @@ class _Task:
         return center, np.where(scale > 1e-12 * np.abs(X).max(axis=0), scale, 1.0)
 
     def training_data(self, samples: Samples) -> Any:
-        return TRAINING_DATA[self.loss].from_samples(
-            samples.X, samples.codes, samples.sample_weight, samples.class_weight, self.limits
-        )
+        return TRAINING_DATA[self.loss].from_samples(samples, self.limits)
 
 
 def _without_absent(splits: Iterable[tuple[IntArray, IntArray]], present: BoolArray) -> Iterator[tuple[IntArray, IntArray]]:

@@ -72,5 +72,5 @@ def sparse_quadratic_path(
     grid, Cs = k_grid(ks, X.shape[1]), C_grid(Cs)
     check_spread(X, names, "SparseQuadraticSVC", depth=1)
     limits = support_limits(include, exclude, names, X.shape[1], int(grid[0]))
-    data = TRAINING_DATA[loss].from_samples(samples.X, samples.codes, samples.sample_weight, samples.class_weight, limits)
+    data = TRAINING_DATA[loss].from_samples(samples, limits)
     return trace_path(data, 1, Cs, grid, method=method, seed=(seed_of(random_state), 1), report=writer_for(verbose))

@@ -20,8 +20,6 @@ from quadric.zstep import HingeStep, Step
 
 IMPROVEMENT = 1e-10
 """Relative decrease of the objective that counts as one."""
-
-
 MAX_KICK = 20
 """Largest number of terms that a perturbation drops."""
 
@@ -164,6 +162,7 @@ class HingeExplorer(Explorer):
         self.step = step
         self.n_refits = 0
         self._values: dict[bytes, float] = {}
+        self._last: tuple[IntArray, FloatArray, FloatArray] | None = None
 
     def value(self, support: IntArray) -> float:
         """Minimum of F on a support; known ones are not solved again."""
@@ -244,8 +243,12 @@ class HingeExplorer(Explorer):
         return tableau
 
     def _refit(self, support: IntArray) -> tuple[FloatArray, FloatArray]:
-        solution = self.step.refit(support)
-        return solution.z, self.step.multipliers
+        """z and the multipliers of a support; the last one asked for is kept, since model and bound both need it."""
+        if self._last is None or not np.array_equal(self._last[0], support):
+            solution = self.step.refit(support)
+            self.n_refits += 1
+            self._last = (support, solution.z, self.step.multipliers)
+        return self._last[1], self._last[2]
 
 
 def explorer_for(problem: SparseProblem, step: Step) -> Explorer:

@@ -21,8 +21,8 @@ from quadric.zstep import Step, step_for
 
 PATH_METHODS = ("pd", "best")
 KICKS, SMALL_KICKS, ROUNDS = 10, 120, 8
-"""A round of perturbations of a point of a least-squares path has KICKS + SMALL_KICKS / k of them (small supports cost little);
-points where that helped get up to ROUNDS rounds."""
+"""A round of perturbations of a point of a least-squares path has KICKS + SMALL_KICKS / k of them (small supports cost little,
+and beyond half of all terms there is less and less to choose); points where that helped get up to ROUNDS rounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,98 +175,98 @@ class _PathMaker:
 
     def best(self, previous: list[_Point] | None) -> list[_Point]:
         """Local search along k, up and down, from forward selection and from the supports of the C before."""
-        explorer = self.explorer
         starts = [[] if previous is None else [previous[i].found.support] for i in range(len(self.sizes))]
         if isinstance(self.problem, HingeProblem):
             for start, support in zip(starts, self._least_squares_supports(self.problem), strict=True):
                 start.append(support)
-        points = self._upwards(explorer, starts)
+        points = self._upwards(starts)
         if isinstance(self.problem, LeastSquaresProblem):
-            self._downwards(explorer, points)
-            self._kick(explorer, points)
-        self._never_increasing(explorer, points)
+            self._downwards(points)
+            self._kick(points)
+        self._never_increasing(points)
         return points
 
     def take_over(self, points: list[_Point], others: list[_Point]) -> None:
         """Try the supports of another C; where exchanges are cheap, that is."""
         if isinstance(self.problem, LeastSquaresProblem):
             for point, other in zip(points, others, strict=True):
-                self._handed_over(self.explorer, other, point, len(point.found.support))
-            self._never_increasing(self.explorer, points)
+                self._handed_over(other, point, len(point.found.support))
+            self._never_increasing(points)
 
     def _least_squares_supports(self, problem: HingeProblem) -> list[IntArray]:
-        explorer = LeastSquaresExplorer(problem.least_squares())
+        squares = LeastSquaresExplorer(problem.least_squares())
         support, supports = problem.required, []
         for k in self.sizes:
-            support = explorer.descend(explorer.resized(support, k)).support
+            support = squares.descend(squares.resized(support, k)).support
             supports.append(support)
         return supports
 
-    def _upwards(self, explorer: Explorer, starts: list[list[IntArray]]) -> list[_Point]:
+    def _upwards(self, starts: list[list[IntArray]]) -> list[_Point]:
         """From each k to the next: the smaller support with terms added, and the given starts."""
         points: list[_Point] = []
         support = self.problem.required
         for k, others in zip(self.sizes, starts, strict=True):
-            began, refits = time.perf_counter(), explorer.n_refits
-            point = _Point(explorer.descend_from([explorer.resized(support, k), *others]))
-            self._charge(point, explorer, began, refits)
+            began, refits = time.perf_counter(), self.explorer.n_refits
+            point = _Point(self.explorer.descend_from([self.explorer.resized(support, k), *others]))
+            self._charge(point, began, refits)
             points.append(point)
             support = point.found.support
         return points
 
-    def _never_increasing(self, explorer: Explorer, points: list[_Point]) -> None:
+    def _never_increasing(self, points: list[_Point]) -> None:
         """Hand each support, with terms added, to the next k; more terms are never worse."""
         for i in range(1, len(points)):
-            began, refits = time.perf_counter(), explorer.n_refits
-            grown = explorer.resized(points[i - 1].found.support, self.sizes[i])
+            began, refits = time.perf_counter(), self.explorer.n_refits
+            grown = self.explorer.resized(points[i - 1].found.support, self.sizes[i])
             if isinstance(self.problem, LeastSquaresProblem) or self.step.refit(grown).value < points[i].found.value:
-                points[i].found = explorer.descend(grown).better_of(points[i].found)
-            self._charge(points[i], explorer, began, refits)
+                points[i].found = self.explorer.descend(grown).better_of(points[i].found)
+            self._charge(points[i], began, refits)
 
-    def _downwards(self, explorer: Explorer, points: list[_Point]) -> None:
+    def _downwards(self, points: list[_Point]) -> None:
         """From each k to the one before: the larger support with terms dropped."""
         for i in range(len(points) - 2, -1, -1):
-            self._handed_over(explorer, points[i + 1], points[i], self.sizes[i])
+            self._handed_over(points[i + 1], points[i], self.sizes[i])
 
-    def _kick(self, explorer: Explorer, points: list[_Point]) -> None:
+    def _kick(self, points: list[_Point]) -> None:
         """Perturb every point, and go on where that helped, the point or a neighbour who then gets the new support."""
         rngs = [np.random.default_rng((*self.seed, k)) for k in self.sizes]
         lively = set(range(len(points)))
         for _ in range(ROUNDS):
-            improved = {i for i in sorted(lively) if self._kicked(explorer, points[i], rngs[i])}
-            lively = improved | self._spread(explorer, points, improved)
+            improved = {i for i in sorted(lively) if self._kicked(points[i], rngs[i])}
+            lively = improved | self._spread(points, improved)
             if not lively:
                 return
 
-    def _kicked(self, explorer: Explorer, point: _Point, rng: np.random.Generator) -> bool:
-        began, refits = time.perf_counter(), explorer.n_refits
-        n_kicks = KICKS + SMALL_KICKS // max(len(point.found.support), 1)
-        before, point.found = point.found, explorer.refined(point.found, rng, n_kicks, lambda: True)
-        self._charge(point, explorer, began, refits)
+    def _kicked(self, point: _Point, rng: np.random.Generator) -> bool:
+        began, refits = time.perf_counter(), self.explorer.n_refits
+        k, p = len(point.found.support), self.problem.n_terms
+        n_kicks = round(KICKS * min(1.0, 2.0 * (1.0 - k / p))) + SMALL_KICKS // max(k, 1)
+        before, point.found = point.found, self.explorer.refined(point.found, rng, n_kicks, lambda: True)
+        self._charge(point, began, refits)
         return point.found.beats(before)
 
-    def _spread(self, explorer: Explorer, points: list[_Point], improved: set[int]) -> set[int]:
+    def _spread(self, points: list[_Point], improved: set[int]) -> set[int]:
         """Offer improved supports to their neighbours, and so on; who took one."""
         taken, waiting = set(), sorted(improved)
         while waiting:
             i = waiting.pop(0)
             for j in (i - 1, i + 1):
-                if 0 <= j < len(points) and self._handed_over(explorer, points[i], points[j], self.sizes[j]):
+                if 0 <= j < len(points) and self._handed_over(points[i], points[j], self.sizes[j]):
                     taken.add(j)
                     waiting.append(j)
         return taken
 
-    def _handed_over(self, explorer: Explorer, giver: _Point, taker: _Point, size: int) -> bool:
-        began, refits = time.perf_counter(), explorer.n_refits
-        offer = explorer.descend(explorer.resized(giver.found.support, size))
+    def _handed_over(self, giver: _Point, taker: _Point, size: int) -> bool:
+        began, refits = time.perf_counter(), self.explorer.n_refits
+        offer = self.explorer.descend(self.explorer.resized(giver.found.support, size))
         helps = offer.beats(taker.found)
         taker.found = offer if helps else taker.found
-        self._charge(taker, explorer, began, refits)
+        self._charge(taker, began, refits)
         return helps
 
-    def _charge(self, point: _Point, explorer: Explorer, began: float, refits: int) -> None:
+    def _charge(self, point: _Point, began: float, refits: int) -> None:
         point.seconds += time.perf_counter() - began
-        point.n_iter += explorer.n_refits - refits
+        point.n_iter += self.explorer.n_refits - refits
 
     def finished(self, point: _Point) -> _Finished:
         refit = self.step.refit(point.found.support)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dger
 
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -71,8 +72,10 @@ class Tableau:
         self._T[...] = self._fresh
         self.inside[:] = False
         self._sweeps = 0
-        for j in np.union1d(support, self.required):
-            self._sweep(int(j))
+        wanted = np.union1d(support, self.required).astype(np.intp)
+        if not self._sweep_together(wanted):
+            for j in wanted:
+                self._sweep(int(j))
 
     def go_to(self, support: IntArray) -> None:
         """Go to a support by as few sweeps as it takes."""
@@ -148,6 +151,23 @@ class Tableau:
         gain -= z * z / B
         gain *= -0.5
         return out, into, gain.T
+
+    def _sweep_together(self, terms: IntArray) -> bool:
+        """Sweep a fresh tableau on several terms by one factorisation; False where they are linearly dependent."""
+        if len(terms) == 0:
+            return True
+        rows = self._T[terms]
+        try:
+            factor = cho_factor(rows[:, terms], lower=True, check_finite=False)
+        except LinAlgError:
+            return False
+        P = cho_solve(factor, rows, check_finite=False)
+        self._T -= rows.T @ P
+        self._T[terms] = P
+        self._T[:, terms] = P.T
+        self._T[np.ix_(terms, terms)] = -cho_solve(factor, np.eye(len(terms)), check_finite=False)
+        self.inside[terms] = True
+        return True
 
     def _sweep(self, j: int) -> None:
         T = self._T

@@ -62,8 +62,8 @@ def abess_objective(problem: LeastSquaresProblem, ks: list[int]) -> dict[int, fl
     X, y = L.T, np.linalg.solve(L, problem.q)
     values = dict.fromkeys(ks, np.inf)
     for sizes in [*[[k] for k in ks], ks]:
-        model = abess.LinearRegression(support_size=sizes, fit_intercept=False, is_normal=False, thread=1)
-        model.fit(X, y)
+        model = abess.LinearRegression(support_size=sizes, fit_intercept=False, thread=1)
+        model.fit(X, y, is_normal=False)
         support = np.flatnonzero(model.coef_)
         if len(support) in values:
             values[len(support)] = min(values[len(support)], refit_value(problem, support))

@@ -8,7 +8,7 @@ divided by its scale: C sum_i o_i |r_ij| for term j, C sum_i o_i for the last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import lsq_linear
@@ -22,6 +22,8 @@ from quadric.types import FloatArray, IntArray
 
 STATIONARY = 1e-8
 """Residual up to which a point counts as stationary for ``basic_feasible`` and ``local_minimum``."""
+OPTIMAL_GAP = 1e-6
+"""Relative gap up to which a proved bound makes a surface optimal; the proofs themselves are tighter."""
 MARGIN_BANDS = (1e-9, 1e-6)
 """|1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts."""
 
@@ -64,6 +66,19 @@ class Certificate:
     gap: float | None = None
     status: str = "local"
 
+    def bounded(self, lower_bound: float) -> Certificate:
+        """The same with a proved bound and what follows from it."""
+        lower_bound = min(lower_bound, self.objective)
+        gap = (self.objective - lower_bound) / self.objective if self.objective else 0.0
+        optimal = gap <= OPTIMAL_GAP and self.n_terms <= self.k
+        return replace(
+            self,
+            lower_bound=lower_bound,
+            gap=gap,
+            status="optimal" if optimal else "gap",
+            swap_optimal=True if optimal else self.swap_optimal,
+        )
+
 
 @dataclass(frozen=True)
 class JudgedSamples:
@@ -86,7 +101,14 @@ class JudgedSamples:
 
 @one_blas_thread()
 def judge(
-    surface: QuadraticSurface, samples: JudgedSamples, *, loss: str, C: float, k: int, support: IntArray | None = None
+    surface: QuadraticSurface,
+    samples: JudgedSamples,
+    *,
+    loss: str,
+    C: float,
+    k: int,
+    support: IntArray | None = None,
+    allowed: IntArray | None = None,
 ) -> Certificate:
     """Examine one surface.
 
@@ -98,18 +120,23 @@ def judge(
     C, k : float, int
     support : array, optional
         Terms to prefer when L is padded to k, where some of them may have come out as zero.
+    allowed : array, optional
+        Terms that the surface could have used; by default all that vary on the data.
     """
-    return _Judgement(surface, samples, loss, C, k).certificate(support)
+    return _Judgement(surface, samples, loss, C, k, allowed).certificate(support)
 
 
 class _Judgement:
-    def __init__(self, surface: QuadraticSurface, samples: JudgedSamples, loss: str, C: float, k: int) -> None:
+    def __init__(
+        self, surface: QuadraticSurface, samples: JudgedSamples, loss: str, C: float, k: int, allowed: IntArray | None
+    ) -> None:
         self.samples = samples
         self.C = C
         self.energy = Energy.of_samples(samples.X, samples.sample_weight)
         statistics = TermStatistics.of(samples.X, samples.loss_weight)
         constant = statistics.constant_terms()
-        self.candidates = np.flatnonzero(~constant)
+        varying = np.flatnonzero(~constant)
+        self.candidates = varying if allowed is None else np.intersect1d(varying, allowed)
         self.scale = np.where(constant, np.inf, C * statistics.absolute)  # constant terms are not judged
         self.total_scale = C * statistics.weight
         self.z = surface.coordinates()

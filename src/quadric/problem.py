@@ -155,12 +155,17 @@ class LeastSquaresProblem(SparseProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class HingeProblem(SparseProblem):
-    """Hinge loss; the lifted samples are kept, with a last column of ones for the intercept.
+    """Hinge loss; the lifted samples are kept, centred, with a last column of ones for the intercept.
+
+    Centring changes nothing but the intercept that goes with z, and saves digits where features are far from zero: solvers work
+    with r - center and the ``level`` c + center'z in place of c.
 
     Attributes
     ----------
     A : array of shape (m, p + 1)
-        [R 1] on the candidate terms.
+        [R - center, 1] on the candidate terms.
+    center : array of shape (p,)
+        Loss-weighted mean of r.
     y : array of shape (m,)
         Labels in {-1, 1}.
     loss_weight : array of shape (m,)
@@ -169,14 +174,23 @@ class HingeProblem(SparseProblem):
 
     loss: ClassVar[str] = "hinge"
     A: FloatArray
+    center: FloatArray
     y: FloatArray
     loss_weight: FloatArray
 
     def objective(self, z: FloatArray, c: float) -> float:
-        shortfall = np.maximum(0.0, 1.0 - self.y * (self.A @ np.append(z, c)))
+        return self.objective_at_level(z, c + float(self.center @ z))
+
+    def objective_at_level(self, z: FloatArray, level: float) -> float:
+        """F for given z and c + center'z."""
+        shortfall = np.maximum(0.0, 1.0 - self.y * (self.A @ np.append(z, level)))
         return float(0.5 * z @ (self.G @ z) + self.C * (self.loss_weight @ shortfall))
 
     def intercept(self, z: FloatArray) -> float:
+        return self.level(z) - float(self.center @ z)
+
+    def level(self, z: FloatArray) -> float:
+        """The c + center'z that minimises F for given z."""
         return hinge_intercept(self.A[:, :-1] @ z, self.y, self.loss_weight)
 
     def least_squares(self) -> LeastSquaresProblem:
@@ -199,7 +213,7 @@ class HingeProblem(SparseProblem):
             required=self.required,
             curvature=Curvature(self.G + (2.0 * self.C) * scatter),
             cross=cross,
-            mean=mean,
+            mean=self.center + mean,
             mean_y=mean_y,
             scatter_y=float(o @ (self.y - mean_y) ** 2),
             total_weight=total,
@@ -360,9 +374,10 @@ class HingeData(TrainingData):
         self._terms = limits.candidates(statistics.constant_terms())
         self._required = limits.required(self._terms)
         self._scatter_trace = float(statistics.scatter[self._terms].sum())
+        self._center = statistics.mean[self._terms]
         self._A = np.empty((len(X), len(self._terms) + 1))
         for rows in row_chunks(len(X), self._A.shape[1]):
-            self._A[rows, :-1] = lift(X[rows], self._terms)
+            self._A[rows, :-1] = lift(X[rows], self._terms) - self._center
         self._A[:, -1] = 1.0
 
     @classmethod
@@ -388,6 +403,7 @@ class HingeData(TrainingData):
             scatter_trace=self._scatter_trace,
             required=self._required,
             A=self._A,
+            center=self._center,
             y=np.where(self._codes == positive, 1.0, -1.0),
             loss_weight=self._loss_weight,
         )

@@ -153,6 +153,23 @@ def test_groups_and_splitters():
     assert clone(model).set_params(cv=StratifiedKFold(2)).fit(X, y).cv_scores_.shape == (2, 1, 1)
 
 
+def test_folds_as_lists_and_masks_and_one_weight_for_all():
+    X, y = samples(5)
+    model = SparseQuadraticSVCCV(ks=[1], Cs=[1.0], loss="least_squares")
+    mask = np.arange(90) < 60
+    ways = [[(np.arange(60), np.arange(60, 90))], [(list(range(60)), list(range(60, 90)))], [(mask, ~mask)]]
+    scores = [clone(model).set_params(cv=cv).fit(X, y, sample_weight=2.0).cv_scores_ for cv in ways]
+    assert_array_equal(scores[0], scores[1])
+    assert_array_equal(scores[0], scores[2])
+
+
+def test_order_of_Cs_does_not_matter():
+    X, y = samples(5)
+    a, b = (SparseQuadraticSVCCV(ks=[1, 2], Cs=Cs, cv=3, loss="least_squares").fit(X, y) for Cs in ([4.0, 1.0], [1.0, 4.0]))
+    assert_array_equal(a.Cs_, b.Cs_)
+    assert a.best_C_ == b.best_C_
+
+
 def test_names_and_constraints():
     X, y = samples(6)
     table = pd.DataFrame(X, columns=["age", "income", "sex"])

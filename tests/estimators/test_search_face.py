@@ -1,5 +1,6 @@
 """Methods, constraints, bounds and near ties as users see them."""
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -62,11 +63,9 @@ def test_best_is_never_worse_than_pd(loss):
 
 def test_random_state_repeats(loss):
     X, y = frame(2)
-    for seed in (None, 5, np.random.RandomState(3)):
-        a = SparseQuadraticSVC(k=3, C=64.0, loss=loss, random_state=seed).fit(X, y)
-        b = SparseQuadraticSVC(k=3, C=64.0, loss=loss, random_state=5 if seed == 5 else seed).fit(X, y)
-        if not isinstance(seed, np.random.RandomState):
-            assert a.coef_.tobytes() == b.coef_.tobytes()
+    for make in (lambda: None, lambda: 5, lambda: np.random.RandomState(3)):
+        a, b = (SparseQuadraticSVC(k=3, C=64.0, loss=loss, random_state=make()).fit(X, y) for _ in range(2))
+        assert a.coef_.tobytes() == b.coef_.tobytes()
 
 
 @pytest.mark.parametrize("method", ["pd", "best", "exact"])
@@ -104,6 +103,26 @@ def test_constraints_are_honoured(method, include, exclude, loss):
         outside = {names.index(name) for item in exclude or [] for name in banned.get(item, [item])}
         best = optimum(X, y, loss, 16.0, 3, lambda s: inside <= set(s) and not outside & set(s))
         assert model.certificates_[0].objective == pytest.approx(best, rel=1e-6)
+
+
+def test_fewer_allowed_terms_than_k(loss):
+    """All allowed terms are in: the answer is a minimum, and the excluded ones do not count against it."""
+    X, y = frame(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SparseQuadraticSVC(k=10, loss=loss, exclude=["age", "sex"]).fit(X, y)
+    assert model.certificates_[0].k == 7
+    assert model.certificates_[0].basic_feasible
+    assert certify(model, X, y)[0].basic_feasible
+
+
+def test_ambiguous_names_are_refused():
+    X, y = random_samples(4, m=50, n=3)
+    table = pd.DataFrame(X, columns=["a", "b", "a*b"])
+    with pytest.raises(ValueError, match=r"exclude: 'a\*b' could be more than one term"):
+        SparseQuadraticSVC(k=2, exclude=["a*b"]).fit(table, y)
+    model = SparseQuadraticSVC(k=2, loss="least_squares", include=[("a", "b")]).fit(table, y)
+    assert model.coef_[0, 1] != 0
 
 
 def test_names_that_look_like_terms():
@@ -145,7 +164,8 @@ def test_certify_a_surface_with_too_many_terms(loss):
     (certificate,) = certify(QuadraticSurface.from_coordinates(rich.z, rich.c), X, y, loss=loss, C=16.0, k=2)
     assert certificate.n_terms == 9 > certificate.k
     assert not certificate.local_minimum
-    assert certificate.lower_bound is None
+    assert certificate.lower_bound <= optimum(X, y, loss, 16.0, 2)
+    assert certificate.status == "gap"
 
 
 def test_certify_time_limit_is_checked():
@@ -175,6 +195,17 @@ def test_alternatives(loss):
         support = np.sort([names.index(t) for t in other.terms])
         assert step.refit(support).value == pytest.approx(other.objective, rel=1e-6)
         assert other.cost == pytest.approx(other.objective / found.objective - 1, abs=1e-9)
+
+
+def test_alternatives_of_a_surface_with_fewer_terms_than_k():
+    """With few positives and k = 1 the best hinge surface can be a constant: it has no terms to name."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.where(np.arange(60) < 6, 1.0, -1.0)
+    model = SparseQuadraticSVC(k=1, C=1.0).fit(X, y)
+    (found,) = alternatives(model, X, y)
+    assert len(found.terms) == model.surfaces_[0].n_terms
+    with pytest.raises(TypeError, match="not a bare surface"):
+        alternatives(model.surfaces_[0], X, y)
 
 
 def test_alternatives_within_nothing():

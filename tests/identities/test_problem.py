@@ -51,8 +51,9 @@ def test_hinge_gradient_by_finite_differences(weighted):
     X, y, w, _ = weighted
     problem = make_problem("hinge", X, y, C=2.0, sample_weight=w)
     z, c = np.random.default_rng(4).normal(size=problem.n_terms), 0.1
-    below = (1 - y * (problem.A @ np.append(z, c))) > 0
-    gradient = problem.G @ z - 2.0 * (w * y * below) @ problem.A[:, :-1]
+    R = problem.A[:, :-1] + problem.center
+    below = (1 - y * (R @ z + c)) > 0
+    gradient = problem.G @ z - 2.0 * (w * y * below) @ R
 
     def by_definition(v):
         return slow_objective(surface_of(problem, v, c), X, y, "hinge", 2.0, w)

@@ -53,6 +53,43 @@ def test_exact_is_enumeration(loss, block):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", range(6))
+def test_far_from_the_origin_with_a_large_C(loss, seed):
+    """Nearly dependent terms and huge multipliers: bounds must stay below the best that enumeration finds."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 2)) + 100.0
+    y = np.where((X[:, 0] - 100) * (X[:, 1] - 100) + 0.5 * rng.normal(size=20) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    problem = make_problem(loss, X, y, C=1e6, k=3)
+    step = step_for(problem)
+    values = {s: step.refit(np.array(s)).value for s in combinations(range(5), 3)}
+    best = min(values, key=values.get)
+    start = max(values, key=values.get)
+    proof = prove(problem, Found(np.array(start), values[start]))
+    assert proof.lower_bound <= values[best] * (1 + 1e-12)
+    assert proof.best.value <= values[best] * (1 + 1e-6)
+    for support in values:  # the answer does not depend on what was solved before
+        assert step_for(problem).refit(np.array(support)).value == pytest.approx(values[support], rel=1e-6)
+
+
+def test_matrices_singular_to_working_precision_have_a_weak_bound():
+    B = np.random.default_rng(1).normal(size=(80, 4))
+    X = np.column_stack([B, B, B > 0, ~(B[:, :1] > 0)])
+    y = np.where(B[:, 0] * B[:, 1] > 0, 1.0, -1.0)
+    problem = make_problem("least_squares", X, y, C=1e8, k=2)
+    result = search(problem, "exact", SearchOptions())
+    assert 0 < result.lower_bound <= result.objective
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bounds_survive_cancellation(seed):
+    """m < p and a huge C: the minimum is tiny beside the constant that it is computed from."""
+    X, y = random_samples(seed, m=8, n=4)
+    result = search(make_problem("least_squares", X, y, C=1e8, k=8), "exact", SearchOptions())
+    assert result.lower_bound <= result.objective
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 def test_a_stopped_proof_is_honest(loss):
     """With time for a few nodes only, the bound is below the optimum and the gap is that between them."""
     X, y = random_samples(3, m=40, n=4)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import LOSSES, random_samples
-from quadric import QuadraticSurface, SparseQuadraticSVC, sparse_quadratic_path
+from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV, sparse_quadratic_path
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -113,6 +113,15 @@ def test_plot():
     assert len(ax.lines) == 2
     assert ax.get_xlabel() == "number of terms k"
     assert path.plot(ax) is ax
+
+
+def test_plot_with_scores():
+    X, y = samples()
+    model = SparseQuadraticSVCCV(ks=[1, 2, 4], Cs=[1.0, 4.0], cv=3, loss="least_squares").fit(X, y)
+    ax = model.path_.plot()
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels[:2] == ["objective, C = 1", "objective, C = 4"]
+    assert labels[2].startswith("score, C = ")
 
 
 def test_progress(capsys):

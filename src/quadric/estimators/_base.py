@@ -18,9 +18,6 @@ from quadric.problem import SparseProblem
 from quadric.search.methods import SearchResult
 from quadric.types import FloatArray
 
-OPTIMAL_GAP = 1e-6
-"""Relative gap up to which a proved bound makes a surface optimal; the proofs themselves are tighter."""
-
 
 class SurfaceClassifier(ClassifierMixin, BaseEstimator):
     """Predicts with ``surfaces_``; subclasses write ``_fit``."""
@@ -141,21 +138,8 @@ class SurfaceFit:
         """Judge what a search found, and add to the certificate what the search knows beyond it."""
         surface = QuadraticSurface.from_coordinates(problem.embed(search.z), search.c)
         support = problem.terms[search.support]
-        certificate = judge(surface, samples, loss=problem.loss, C=problem.C, k=k, support=support)
+        certificate = judge(surface, samples, loss=problem.loss, C=problem.C, k=k, support=support, allowed=problem.terms)
         certificate = replace(certificate, swap_optimal=search.swap_optimal)
         if search.lower_bound is not None:
-            certificate = with_bound(certificate, search.lower_bound)
+            certificate = certificate.bounded(search.lower_bound)
         return SurfaceFit(surface, search, certificate)
-
-
-def with_bound(certificate: Certificate, lower_bound: float) -> Certificate:
-    """The certificate with a proved bound and what follows from it."""
-    gap = (certificate.objective - lower_bound) / certificate.objective if certificate.objective else 0.0
-    optimal = gap <= OPTIMAL_GAP and certificate.n_terms <= certificate.k
-    return replace(
-        certificate,
-        lower_bound=lower_bound,
-        gap=gap,
-        status="optimal" if optimal else "gap",
-        swap_optimal=True if optimal else certificate.swap_optimal,
-    )

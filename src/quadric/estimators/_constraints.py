@@ -41,10 +41,13 @@ class _Vocabulary:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = list(names)
         self.all_terms = term_names(names)
-        self.by_name = {name: t for t, name in enumerate(self.all_terms)}
+        self.by_name: dict[str, set[int]] = {}
+        for t, name in enumerate(self.all_terms):
+            self.by_name.setdefault(name, set()).add(t)
         for i, first in enumerate(names):
             for j, second in enumerate(names):
-                self.by_name.setdefault(f"{first}*{second}", term_index(i, j, len(names)))
+                if i != j:
+                    self.by_name.setdefault(f"{first}*{second}", set()).add(term_index(i, j, len(names)))
         self.feature = {name: i for i, name in enumerate(names)}
 
     def terms(self, parameter: str, items: Any) -> IntArray:
@@ -72,7 +75,9 @@ class _Vocabulary:
 
     def _named(self, parameter: str, name: str) -> list[int]:
         if name in self.by_name:
-            return [self.by_name[name]]
+            if len(self.by_name[name]) > 1:
+                raise ValueError(f"{parameter}: {name!r} could be more than one term; give its position in coef_ or a pair")
+            return list(self.by_name[name])
         if name.endswith("*") and name[:-1] in self.feature:
             i, n = self.feature[name[:-1]], len(self.names)
             return [term_index(i, j, n) for j in range(n) if j != i]

@@ -19,8 +19,8 @@ from quadric.labels import class_weights
 from quadric.problem import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
-SPREAD_RATIO = 1e3
-"""Ratio of two columns' standard deviations, or of a column's mean to its own, above which a ScaleWarning is due."""
+SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
+"""Ratio of two columns' standard deviations, and of a column's mean to its own, above which a ScaleWarning is due."""
 LARGEST = 1e60
 """Fourth powers of larger values, summed over samples, leave the range of floating point."""
 
@@ -64,6 +64,10 @@ def one_of(*options: str) -> Rule:
 
 def none_or(rule: Rule) -> Rule:
     return Rule(lambda value: value is None or rule.holds(value), f"None or {rule.words}")
+
+
+N_JOBS = none_or(Rule(lambda n: _is_integer(n) and n != 0, "an integer other than 0"))
+VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an integer of at least 0")
 
 
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
@@ -147,7 +151,7 @@ def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str
     far = varying[np.argmax(level[varying] / spread[varying])]
     if spread[high] > SPREAD_RATIO * spread[low]:
         trouble = f"{shown[high]} has standard deviation {spread[high]:.2g}, {shown[low]} has {spread[low]:.2g}"
-    elif level[far] > SPREAD_RATIO * spread[far]:
+    elif level[far] > LEVEL_RATIO * spread[far]:
         trouble = f"{shown[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
     else:
         return

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from quadric.estimators._models import Examined, examine, support_within
 from quadric.estimators._validation import check_values, number_from
+from quadric.geometry.surface import QuadraticSurface
 from quadric.search.ties import near_ties
 from quadric.types import IntArray
 
@@ -89,12 +92,15 @@ def alternatives(model: Any, X: Any, y: Any, *, within: float = 0.01, sample_wei
         bound does not rule out.
     """
     check_values({"within": within}, {"within": number_from(0.0)})
+    if isinstance(model, QuadraticSurface):
+        raise TypeError("alternatives needs a fitted estimator or a Pipeline ending in one, not a bare surface")
     question = {"loss": None, "C": None, "k": None, "sample_weight": sample_weight, "class_weight": None}
     return [_alternatives(case, within) for case in examine(model, X, y, question)]
 
 
 def _alternatives(case: Examined, within: float) -> Alternatives:
     support = support_within(case)
+    live = np.flatnonzero(case.surface.coordinates())
     if support is None:
         raise ValueError("the model has terms that its problem does not allow on these data")
     ties = near_ties(case.problem, support, within)
@@ -105,7 +111,7 @@ def _alternatives(case: Examined, within: float) -> Alternatives:
         return tuple(names[t] for t in positions)
 
     return Alternatives(
-        terms=terms(support),
+        terms=tuple(case.terms[t] for t in live),
         objective=objective,
         exchanges=[Exchange(names[swap.out], names[swap.into], swap.change / objective) for swap in ties.swaps],
         supports=[OtherSupport(terms(found.support), found.value, found.value / objective - 1.0) for found in ties.supports],

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from quadric.certificate import Certificate, judge
-from quadric.estimators._base import with_bound
 from quadric.estimators._models import Examined, examine, support_within
 from quadric.estimators._validation import check_values, number_from
 from quadric.progress import writer_for
 from quadric.search.exact import prove
-from quadric.search.local import Found
-from quadric.search.methods import is_swap_optimal
+from quadric.search.local import Found, explorer_for
+from quadric.search.methods import is_swap_optimal, promising_support
 from quadric.zstep import step_for
 
 
@@ -62,14 +63,16 @@ def certify(
 
 def _certificate(case: Examined, time_limit: float, verbose: int) -> Certificate:
     problem = case.problem
-    certificate = judge(case.surface, case.samples, loss=problem.loss, C=problem.C, k=case.k)
-    support = support_within(case)
-    if support is None:  # terms that the problem does not allow: there is nothing to compare with
-        return certificate
-    found = Found(support, step_for(problem).refit(support).value)
+    certificate = judge(case.surface, case.samples, loss=problem.loss, C=problem.C, k=case.k, allowed=problem.terms)
+    support, step = support_within(case), step_for(problem)
+    if support is not None:
+        found = Found(support, step.refit(support).value)
+        certificate = replace(certificate, swap_optimal=_swap_optimal(problem, found, certificate))
+    else:  # terms that the problem does not allow, or too many: bound it all the same, from another start
+        start = promising_support(problem, explorer_for(problem, step), np.random.default_rng(0))
+        found = Found(start, step.refit(start).value)
     proof = prove(problem, found, time_limit=time_limit, report=writer_for(verbose))
-    certificate = replace(certificate, swap_optimal=_swap_optimal(problem, found, certificate))
-    return with_bound(certificate, min(proof.lower_bound, proof.best.value))
+    return certificate.bounded(min(proof.lower_bound, proof.best.value))
 
 
 def _swap_optimal(problem: Any, found: Found, certificate: Certificate) -> bool | None:

@@ -13,7 +13,8 @@ from quadric.estimators._base import SurfaceClassifier, SurfaceFit, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._validation import (
-    Rule,
+    N_JOBS,
+    VERBOSE,
     Samples,
     check_parameters,
     check_spread,
@@ -126,8 +127,8 @@ class SparseQuadraticSVC(SurfaceClassifier):
         "outer_tol": number_above(0.0),
         "max_iter": integer_from(1),
         "time_limit": none_or(number_from(0.0)),
-        "n_jobs": none_or(Rule(lambda n: integer_from(-10_000).holds(n) and n != 0, "an integer other than 0")),
-        "verbose": Rule(lambda v: isinstance(v, bool) or integer_from(0).holds(v), "an integer of at least 0"),
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
     }
 
     def __init__(

@@ -12,25 +12,27 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from quadric.certificate import JudgedSamples
 from quadric.estimators._base import SurfaceClassifier, SurfaceFit, predicted, seed_of
 from quadric.estimators._constraints import support_limits
+from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._validation import (
+    N_JOBS,
+    VERBOSE,
     Rule,
     Samples,
     check_parameters,
     check_spread,
-    integer_from,
-    none_or,
     one_of,
     validate_samples,
 )
 from quadric.geometry.lifting import lift
 from quadric.problem import TRAINING_DATA, SparseProblem, SupportLimits
 from quadric.progress import writer_for
+from quadric.search.decomposition import Schedule
 from quadric.search.methods import SearchOptions, SearchResult, search
 from quadric.search.path import PATH_METHODS, Path, trace_path
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -46,7 +48,7 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
     ks : increasing sequence of int or None
         Numbers of terms to try; None: 1, 2, ... up to the number of terms or 100.
     Cs : int or sequence of float
-        Values of C to try; a number n means the n values 4^-1, 4^0, 4^1, ...
+        Values of C to try, in any order; a number n means the n values 4^-1, 4^0, 4^1, ...
     cv : int, splitter or iterable
         Folds, as in scikit-learn.
     scoring : str, callable or None
@@ -99,8 +101,8 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
         "standardize": Rule(lambda value: isinstance(value, bool | np.bool_), "True or False"),
         "loss": one_of(*sorted(TRAINING_DATA)),
         "method": one_of(*PATH_METHODS),
-        "n_jobs": none_or(Rule(lambda n: integer_from(-10_000).holds(n) and n != 0, "an integer other than 0")),
-        "verbose": Rule(lambda v: isinstance(v, bool) or integer_from(0).holds(v), "an integer of at least 0"),
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
     }
 
     def __init__(
@@ -163,12 +165,12 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
         names = getattr(self, "feature_names_in_", None)
         if not self.standardize:
             check_spread(X, names, type(self).__name__)
-        grid = _Grid(C_grid(self.Cs), k_grid(self.ks, X.shape[1]))
+        grid = _Grid(np.unique(C_grid(self.Cs)), k_grid(self.ks, X.shape[1]))
         limits = support_limits(self.include, self.exclude, names, X.shape[1], int(grid.ks[0]))
         task = _Task(
             self.loss, self.method, bool(self.standardize), self.class_weight, limits, grid, seed_of(self.random_state)
         )
-        present = np.ones(len(X), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
+        present = _check_sample_weight(sample_weight, X, dtype=np.float64) > 0
         splits = check_cv(self.cv, y, classifier=True).split(X, y, groups)
         scores = self._cross_validate(task, samples, _without_absent(splits, present))
         C_index, k_index = chosen_cell(scores, self.rule)
@@ -193,6 +195,8 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
         )
         results = list(Parallel(n_jobs=self.n_jobs)(jobs))
         paths, fits = [replace(path, scores=scores) for path, _ in results], [fit for _, fit in results]
+        for fit in fits:
+            warn_unless_converged(fit, Schedule(), type(self).__name__)
         self.classes_ = samples.classes
         self.center_, self.scale_ = center, scale
         self._set_surfaces([fit.surface for fit in fits])
@@ -240,8 +244,9 @@ class _Task:
 
 def _without_absent(splits: Iterable[tuple[IntArray, IntArray]], present: BoolArray) -> Iterator[tuple[IntArray, IntArray]]:
     """Folds as positions among the samples of positive weight: the splitter saw all of them."""
-    position = np.cumsum(present) - 1
-    for train, test in splits:
+    everyone, position = np.arange(len(present)), np.cumsum(present) - 1
+    for fold in splits:
+        train, test = (everyone[part] for part in fold)  # positions, lists of them or masks
         yield position[train[present[train]]], position[test[present[test]]]
 
 

@@ -98,6 +98,16 @@ class LeastSquaresExplorer(Explorer):
                 found, home = other, self.tableau.saved()
         return found
 
+    def restarted(self, k: int, rng: np.random.Generator, n_starts: int, going: Callable[[], bool]) -> Found:
+        """The best end of descents from random halves of a support, completed greedily."""
+        n_terms, best = len(self.tableau.inside), self.descend(self.resized(self.tableau.required, k))
+        for _ in range(n_starts):
+            if not going():
+                break
+            half = rng.choice(n_terms, max(1, k // 2), replace=False)
+            best = self.descend(self.resized(np.union1d(half, self.tableau.required)[:k], k)).better_of(best)
+        return best
+
     def _descend(self, seen: set[bytes] | None = None) -> Found:
         """Best exchanges until none helps, or until a support in ``seen``, whose end is known, comes up again."""
         tableau = self.tableau
@@ -228,8 +238,7 @@ class HingeExplorer(Explorer):
         """F around the surface of a support as a quadratic: the loss counts as curved near the margin."""
         problem = self.problem
         z, alpha = self._refit(support)
-        c = problem.intercept(z)
-        shortfall = np.abs(1.0 - problem.y * (problem.A @ np.append(z, c)))
+        shortfall = np.abs(1.0 - problem.y * (problem.A @ np.append(z, problem.level(z))))
         width = max(float(np.quantile(shortfall, self.BAND)), 1e-8)
         near = shortfall <= width
         theta = problem.C * problem.loss_weight[near] / (2.0 * width)

@@ -19,6 +19,8 @@ from quadric.zstep import Step, step_for
 
 KICKS = {"least_squares": 300, "hinge": 4}
 """Perturbations of method "best", by loss: each costs a descent, whose exchanges are convex problems for hinge."""
+RESTARTS = 100
+"""Fresh starts of a least-squares search, and perturbations of the best of them."""
 START_KICKS = 30
 """Perturbations of the least-squares support that a hinge search starts from."""
 
@@ -96,6 +98,9 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
         found = explorer.descend_from([result.support, promising_support(problem, explorer, rng)]).better_of(found)
     options.report(f"local search: objective {found.value:.6g}, decomposition alone {result.objective:.6g}")
     found = explorer.refined(found, rng, KICKS[problem.loss], going)
+    if isinstance(explorer, LeastSquaresExplorer):  # another basin, where that costs little
+        fresh = explorer.restarted(problem.k, rng, RESTARTS, going)
+        found = explorer.refined(fresh, rng, RESTARTS, going).better_of(found)
     options.report(f"after perturbations: objective {found.value:.6g}")
     status = result.status if going() else Status.TIME_LIMIT
     return _result(problem, step, replace(result, status=status), found, explorer.n_refits)

@@ -75,24 +75,24 @@ class Path:
             from matplotlib import pyplot as plt
         except ImportError as error:
             raise ImportError('Path.plot needs matplotlib: pip install "quadric[plot]"') from error
-        ax = plt.subplots()[1] if ax is None else ax
+        ax = plt.subplots(layout="constrained")[1] if ax is None else ax
         for C, objective in zip(self.Cs, self.objective, strict=True):
             ax.plot(self.ks, objective / objective.max(), marker=".", label=f"objective, C = {C:g}")
         ax.set_xlabel("number of terms k")
         ax.set_ylabel("objective, as a share of its largest value")
+        handles = ax.get_legend_handles_labels()[0]
         if self.scores is not None:
-            self._plot_scores(ax.twinx())
-        ax.legend(loc="best", fontsize="small")
+            handles.append(self._plot_scores(ax.twinx(), self.scores))
+        ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.01), ncols=3, fontsize="small")
         return ax
 
-    def _plot_scores(self, ax: Any) -> None:
-        assert self.scores is not None
-        mean = self.scores.mean(axis=0)
-        best = np.unravel_index(int(np.argmax(mean)), mean.shape)
-        spread = self.scores[:, best[0]].std(axis=0, ddof=1) / np.sqrt(len(self.scores))
-        ax.errorbar(self.ks, mean[best[0]], yerr=spread, color="black", capsize=2, label=f"score, C = {self.Cs[best[0]]:g}")
+    def _plot_scores(self, ax: Any, scores: FloatArray) -> Any:
+        """Mean scores of the C with the best cell."""
+        mean = scores.mean(axis=0)
+        best = np.unravel_index(int(np.argmax(mean)), mean.shape)[0]
+        error = scores[:, best].std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else None
         ax.set_ylabel("cross-validated score, with its standard error")
-        ax.legend(loc="lower right", fontsize="small")
+        return ax.errorbar(self.ks, mean[best], yerr=error, color="black", capsize=2, label=f"score, C = {self.Cs[best]:g}")
 
 
 @dataclass
@@ -132,7 +132,7 @@ def trace_path(
     makers: list[_PathMaker] = []
     rows: list[list[_Point]] = []
     for i, C in enumerate(Cs):
-        maker = _PathMaker(data.one_against_rest(positive, float(C), int(ks[-1])), ks, (*seed, i))
+        maker = _PathMaker(data.one_against_rest(positive, float(C), int(ks[-1])), ks, (*seed, i), report)
         rows.append(maker.by_decomposition() if method == "pd" else maker.best(rows[-1] if rows else None))
         makers.append(maker)
         report(f"path: C = {C:g} done ({i + 1} of {len(Cs)}), {len(ks)} numbers of terms")
@@ -154,11 +154,12 @@ class _Finished:
 class _PathMaker:
     """All k for one C."""
 
-    def __init__(self, problem: SparseProblem, ks: Sequence[int] | IntArray, seed: tuple[int, ...]) -> None:
+    def __init__(self, problem: SparseProblem, ks: Sequence[int] | IntArray, seed: tuple[int, ...], report: Report) -> None:
         self.problem = problem
         self.step: Step = step_for(problem)
         self.sizes = [min(int(k), problem.n_terms) for k in ks]
         self.seed = seed
+        self.report = report
 
     def by_decomposition(self) -> list[_Point]:
         points = []
@@ -167,6 +168,7 @@ class _PathMaker:
             result = decompose(self.problem.with_k(k), Schedule(), step=self.step)
             found = Found(result.support, result.objective)
             points.append(_Point(found, result.n_iter, time.perf_counter() - began, result.status))
+            self._tell("decomposition", k, points[-1])
         return points
 
     @cached_property
@@ -211,6 +213,7 @@ class _PathMaker:
             self._charge(point, began, refits)
             points.append(point)
             support = point.found.support
+            self._tell("exchanges", k, point)
         return points
 
     def _never_increasing(self, points: list[_Point]) -> None:
@@ -232,7 +235,11 @@ class _PathMaker:
         rngs = [np.random.default_rng((*self.seed, k)) for k in self.sizes]
         lively = set(range(len(points)))
         for _ in range(ROUNDS):
-            improved = {i for i in sorted(lively) if self._kicked(points[i], rngs[i])}
+            improved = set()
+            for i in sorted(lively):
+                if self._kicked(points[i], rngs[i]):
+                    improved.add(i)
+                self._tell("perturbations", self.sizes[i], points[i])
             lively = improved | self._spread(points, improved)
             if not lively:
                 return
@@ -263,6 +270,9 @@ class _PathMaker:
         taker.found = offer if helps else taker.found
         self._charge(taker, began, refits)
         return helps
+
+    def _tell(self, what: str, k: int, point: _Point) -> None:
+        self.report(f"path: C = {self.problem.C:g}, {what}, k = {k}: objective {point.found.value:.6g}")
 
     def _charge(self, point: _Point, began: float, refits: int) -> None:
         point.seconds += time.perf_counter() - began

@@ -98,7 +98,7 @@ def _checked(qp: HingeQP, free: IntArray, candidate: _Candidate, n_iter: int) ->
     at_bound = np.where(alpha > 0.0, np.maximum(-shortfall, 0.0), np.maximum(shortfall, 0.0))
     at_bound[free] = np.abs(shortfall[free])
     balance = abs(qp.g[-1] + qp.y @ alpha) / qp.upper.max()
-    violation = max(float(at_bound.max()), float(balance))
+    violation = max(float(at_bound.max()), float(balance), qp.relative_gap(candidate.w, alpha))
     return HingeSolution(candidate.w, alpha, n_iter, violation) if violation <= ACCEPTED else None
 
 

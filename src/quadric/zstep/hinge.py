@@ -75,9 +75,9 @@ class HingeStep(Step):
         solution = solve_hinge(qp, self._w[columns], self._alpha)
         w = np.zeros(problem.n_terms + 1)
         w[support] = np.where(_is_noise(solution, qp), 0.0, solution.w[:-1])
-        w[-1] = problem.intercept(w[:-1])
+        w[-1] = problem.level(w[:-1])
         self._remember(w, solution.alpha)
-        return StepSolution(w[:-1], float(w[-1]), problem.objective(w[:-1], w[-1]), solution.violation)
+        return self._solution(w, problem.objective_at_level(w[:-1], w[-1]), solution.violation)
 
     def _penalised(self, penalty: FloatArray, u: FloatArray) -> StepSolution:
         problem = self.problem
@@ -86,15 +86,20 @@ class HingeStep(Step):
         qp = HingeQP(problem.A, problem.y, self._upper, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))
         solution = solve_hinge(qp, self._w, self._alpha)
         z = solution.w[:-1]
-        w = np.append(z, problem.intercept(z))
+        w = np.append(z, problem.level(z))
         self._remember(w, solution.alpha)
-        return StepSolution(z, float(w[-1]), qp.value(w, qp.margins(w)), solution.violation)
+        return self._solution(w, qp.value(w, qp.margins(w)), solution.violation)
+
+    def _solution(self, w: FloatArray, value: float, violation: float) -> StepSolution:
+        """From the level, with which the solvers work, to the intercept."""
+        z = w[:-1]
+        return StepSolution(z, float(w[-1] - self.problem.center @ z), value, violation)
 
     def _without_terms(self) -> StepSolution:
         """z = 0: only c is fitted, and the samples at its kink share what balances the multipliers."""
         problem = self.problem
         z = np.zeros(problem.n_terms)
-        c = problem.intercept(z)
+        c = problem.level(z)
         shortfall = 1.0 - c * problem.y
         alpha = np.where(shortfall > EXACT, self._upper, 0.0)
         at_kink = np.abs(shortfall) <= EXACT

@@ -50,6 +50,13 @@ class HingeQP:
     def margins(self, w: FloatArray) -> FloatArray:
         return self.y * (self.A @ w)
 
+    def relative_gap(self, w: FloatArray, alpha: FloatArray) -> float:
+        """Distance between q at w and the dual at alpha (whose z it takes from alpha), relative to q."""
+        h = self.g + (self.y * alpha) @ self.A
+        dual = float(alpha.sum()) + self.offset - 0.5 * float(h[:-1] @ self.solve_P(h[:-1]))
+        primal = self.value(w, self.margins(w))
+        return abs(primal - dual) / max(abs(primal), 1e-300)
+
     def restricted(self, rows: IntArray, at_bound: FloatArray) -> HingeQP:
         """The problem of the samples ``rows``, all others held at the bounds ``at_bound`` (entries of rows are zero)."""
         g = self.g + (self.y * at_bound) @ self.A
@@ -70,8 +77,8 @@ class HingeSolution:
     n_iter : int
         Linear systems solved.
     violation : float
-        Largest violation of the optimality conditions: of the margins in their own unit, of the multipliers in units of
-        their upper bounds.
+        Largest of: violation of the margins, in their own unit; of the multipliers, in units of their upper bounds; relative
+        duality gap.
     """
 
     w: FloatArray

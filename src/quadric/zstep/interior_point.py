@@ -69,17 +69,17 @@ class InteriorPoint:
 
     def advance(self, tolerance: float) -> bool:
         """Iterate until the complementarity gap is below ``tolerance`` times the objective; False if that fails."""
-        while self.n_iter < MAX_ITERATIONS:
-            if self.relative_gap() <= tolerance and self.dual_remaining <= min(1e-3, tolerance):
-                return True
-            self.n_iter += 1
-            with np.errstate(all="ignore"):  # at the end of its accuracy an iterate may hit a bound; the step is then refused
+        with np.errstate(all="ignore"):  # at the end of its accuracy an iterate may hit a bound; the step is then refused
+            while self.n_iter < MAX_ITERATIONS:
+                if self.relative_gap() <= tolerance and self.dual_remaining <= min(1e-3, tolerance):
+                    return True
+                self.n_iter += 1
                 if not self._step():
                     return False
         return False
 
     def relative_gap(self) -> float:
-        return self._gap() / max(abs(self.qp.value(self.w, self.margins)), np.finfo(float).tiny)
+        return self._gap() / max(abs(self.qp.value(self.w, self.margins)), 1e-200)
 
     def _gap(self) -> float:
         return float(self.alpha @ self.t + self.beta @ self.x)
@@ -169,4 +169,5 @@ class InteriorPoint:
         z = self.w[:-1]
         w = np.append(z, hinge_intercept(qp.A[:, :-1] @ z, qp.y, qp.upper))
         off_path = np.minimum(self.alpha / qp.upper, self.t) + np.minimum(self.beta / qp.upper, self.x)
-        return HingeSolution(w, self.alpha, self.n_iter, float(off_path.max()))
+        violation = max(float(off_path.max()), qp.relative_gap(w, self.alpha))
+        return HingeSolution(w, self.alpha, self.n_iter, violation)

@@ -105,6 +105,45 @@ def test_a_wrong_answer_is_found_out(loss, what):
         assert certificate.stationarity > 1e-6
 
 
+def test_free_samples_off_their_margin_count():
+    """A shift of the intercept too small to change any multiplier is seen in the margins."""
+    X, y = random_samples(2, m=60, n=3)
+    problem = make_problem("hinge", X, y, C=64.0, k=3)
+    result = decompose(problem)
+    surface = surface_of(problem, result.z, result.c + 1e-7)
+    certificate = judge(surface, judged(X, y, np.ones(60), np.ones(2)), loss="hinge", C=64.0, k=3)
+    assert 0.9e-7 <= certificate.stationarity <= 1.1e-7
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_too_many_terms_are_never_feasible(loss):
+    """Not even where every gradient vanishes, as at the minimum over all terms."""
+    X, y = random_samples(2, m=60, n=3)
+    problem = make_problem(loss, X, y, C=64.0, k=9)
+    dense = step_for(problem).refit(np.arange(9))
+    samples = judged(X, y, np.ones(60), np.ones(2))
+    assert judge(surface_of(problem, dense.z, dense.c), samples, loss=loss, C=64.0, k=9).basic_feasible
+    few = judge(surface_of(problem, dense.z, dense.c), samples, loss=loss, C=64.0, k=2)
+    assert not few.basic_feasible
+    assert not few.local_minimum
+
+
+def test_stationary_but_not_basic_feasible():
+    """A noise term whose best coefficient is zero: Lu-Zhang stationary, although another term would help."""
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(80) < 12, 1.0, -1.0)
+    X = rng.normal(size=(80, 2))
+    X[:, 1] += 4.0 * (y > 0)
+    problem = make_problem("hinge", X, y, C=10.0, k=1)
+    nothing = step_for(problem).refit(np.array([3]))  # x0
+    surface = surface_of(problem, nothing.z, nothing.c)
+    assert surface.n_terms == 0
+    samples = judged(X, y, np.ones(80), np.ones(2))
+    certificate = judge(surface, samples, loss="hinge", C=10.0, k=1, support=np.array([3]))
+    assert certificate.stationarity <= 1e-8
+    assert not certificate.basic_feasible
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_fewer_than_k_terms(loss):
     """With one term of the three allowed, the point is stationary for no L, and certainly not basic feasible."""

@@ -125,6 +125,8 @@ def test_perturbations_repeat_and_stop():
     start = explorer.descend(explorer.resized(NONE, 5))
     runs = [explorer.refined(start, np.random.default_rng(7), 20, lambda: True) for _ in range(2)]
     assert_array_equal(runs[0].support, runs[1].support)
+    for seed in range(20):
+        assert explorer.refined(start, np.random.default_rng(seed), 3, lambda: True).value <= start.value
     assert explorer.refined(start, np.random.default_rng(7), 20, lambda: False) is start
 
 

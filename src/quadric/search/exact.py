@@ -28,6 +28,8 @@ from quadric.search.local import Found
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.zstep import HingeStep, Step, step_for
 
+HOPELESS = 1e14
+"""Condition number beyond which the inverse is worth nothing to a bound."""
 REPORT_EVERY = 32
 """Nodes between two lines of progress."""
 
@@ -102,9 +104,9 @@ class _LeastSquaresBounds(_Bounds):
     def __init__(self, problem: LeastSquaresProblem, step: Step) -> None:
         self.problem = problem
         self.step = step
-        self._inverse = _inverse(problem.M)
+        self._inverse, condition = _inverse(problem.M)
         self.diagonal = _diagonal_below(self._inverse)
-        self.rounding = 16.0 * np.finfo(float).eps * problem.n_terms * problem.constant
+        self.rounding = _rounding(condition, problem)
 
     def root(self) -> _Relaxation:
         z = self._inverse @ self.problem.q
@@ -131,9 +133,9 @@ class _HingeBounds(_Bounds):
     def __init__(self, problem: HingeProblem, step: HingeStep) -> None:
         self.problem = problem
         self.step = step
-        self._inverse = _inverse(problem.G)
+        self._inverse, condition = _inverse(problem.G)
         self.diagonal = _diagonal_below(self._inverse)
-        self.rounding = 0.0
+        self.rounding = _rounding(condition, problem)
 
     def root(self) -> _Relaxation:
         return self._solved(np.arange(self.problem.n_terms), self._inverse)
@@ -167,9 +169,21 @@ class _HingeBounds(_Bounds):
         return shrunk
 
 
-def _inverse(matrix: FloatArray) -> FloatArray:
-    inverse = cho_solve(cho_factor(matrix), np.eye(len(matrix)))
-    return 0.5 * (inverse + inverse.T)
+def _inverse(matrix: FloatArray) -> tuple[FloatArray, float]:
+    """Inverse, by way of the matrix with a unit diagonal, and that one's condition number."""
+    scale = 1.0 / np.sqrt(np.diag(matrix))
+    unit = matrix * np.outer(scale, scale)
+    inverse = cho_solve(cho_factor(unit), np.eye(len(unit)))
+    e = eigh(unit, eigvals_only=True)
+    condition = float(e[-1] / max(e[0], np.finfo(float).eps * e[-1]))
+    if condition > HOPELESS:
+        raise LinAlgError("singular to working precision")
+    return 0.5 * (inverse + inverse.T) * np.outer(scale, scale), condition
+
+
+def _rounding(condition: float, problem: SparseProblem) -> float:
+    """What rounding in the inverse can do to a bound: the bounds are parts of F at zero."""
+    return 16.0 * np.finfo(float).eps * (condition + problem.n_terms) * problem.at_zero()
 
 
 def _diagonal_below(inverse: FloatArray) -> FloatArray:
@@ -210,8 +224,13 @@ class _Tree:
 
     @property
     def cutoff(self) -> float:
-        """A node with a bound above this holds nothing better."""
-        return self.best.value - self.bounds.tolerance * abs(self.best.value)
+        """A node with a bound above this holds nothing better than the incumbent, but for the tolerance."""
+        return self.best.value - self.bounds.tolerance * abs(self.best.value) + self.bounds.rounding
+
+    @property
+    def proved(self) -> float:
+        """What a node with a bound above the cutoff is known not to fall below."""
+        return self.cutoff - self.bounds.rounding
 
     def search(self, out_of_time: Callable[[], bool], report: Callable[[_Tree], None]) -> Proof:
         root = self.bounds.root()
@@ -261,11 +280,11 @@ class _Tree:
 
     def lower_bound(self) -> float:
         """No better than the open nodes allow, less a margin for rounding; what was closed is no better than the cutoff."""
-        margin = self.best.value - self.cutoff
-        return min([self.cutoff, self.unsure] + [node.bound - margin for node in self.open]) - self.bounds.rounding
+        margin = self.bounds.tolerance * abs(self.best.value) + self.bounds.rounding
+        return min([self.proved, self.unsure] + [node.bound - margin for node in self.open])
 
     def _proof(self) -> Proof:
-        closed = self.unsure >= self.cutoff and not any(node.bound < self.cutoff for node in self.open)
+        closed = self.unsure >= self.proved and not any(node.bound < self.cutoff for node in self.open)
         return Proof(self.best, self.lower_bound(), closed, self.n_nodes)
 
 

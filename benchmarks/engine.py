@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 import reference_solver
-from paper_data import RULES, FloatArray, load
+from paper_data import NAMES, FloatArray, load
 from quadric.blas import one_blas_thread
 from quadric.certificate import JudgedSamples, judge
 from quadric.geometry.surface import QuadraticSurface
@@ -96,9 +96,9 @@ class Recorder:
     def __enter__(self) -> Recorder:
         self.original = hinge.solve_hinge
 
-        def recorded(qp: HingeQP, w: FloatArray, alpha: FloatArray | None) -> HingeSolution:
+        def recorded(qp: HingeQP, *start_from: FloatArray | None) -> HingeSolution:
             start = time.perf_counter()
-            solution = self.original(qp, w, alpha)
+            solution = self.original(qp, *start_from)
             self.steps.append((qp, time.perf_counter() - start))
             return solution
 
@@ -146,7 +146,7 @@ def least_squares() -> Iterator[Row]:
 def stationarity() -> Iterator[Row]:
     for loss, target in (("least_squares", 1e-10), ("hinge", 1e-8)):
         worst, over_budget = 0.0, 0
-        for name in RULES:
+        for name in NAMES:
             X, y = load(name)
             samples = JudgedSamples(X, y, np.ones(len(y)), np.ones(len(y)))
             for C in (1.0, 256.0):

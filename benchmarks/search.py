@@ -19,7 +19,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from engine import data_of, problem_of
-from paper_data import RULES, FloatArray, load
+from paper_data import NAMES, FloatArray, load
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.blas import one_blas_thread
 from quadric.geometry.lifting import lift
@@ -77,7 +77,7 @@ def refit_value(problem: LeastSquaresProblem, support: IntArray) -> float:
 
 def objectives() -> Iterator[Row]:
     above_pd, above_abess, above_restarts, n_problems = [], [], [], 0
-    for name in RULES:
+    for name in NAMES:
         X, y = load(name)
         for C in (1.0, 256.0):
             problem = problem_of("least_squares", X, y, C, 1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import LOSSES, make_problem, random_samples, random_surface, slow_objective, surface_of
-from paper_data import RULES, folder, load
+from paper_data import NAMES, folder, load
 from quadric.certificate import Certificate, JudgedSamples, judge
 from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.zstep import step_for
@@ -292,7 +292,7 @@ def test_a_step_can_be_reused_for_another_k(loss):
 @needs_data
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("C", [1.0, 256.0])
-@pytest.mark.parametrize("name", sorted(RULES))
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_stationarity_on_the_papers_data(name, C, loss):
     X, y = load(name)
     p = make_problem(loss, X, y, C, 1).n_terms

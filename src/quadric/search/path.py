@@ -14,7 +14,7 @@ import numpy.typing as npt
 from quadric.blas import one_blas_thread
 from quadric.problem import HingeProblem, LeastSquaresProblem, SparseProblem, TrainingData
 from quadric.progress import Report, silent
-from quadric.search.decomposition import Schedule, Status, decompose
+from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
 from quadric.search.local import Explorer, Found, LeastSquaresExplorer, explorer_for
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.zstep import Step, step_for
@@ -103,6 +103,8 @@ class _Point:
     n_iter: int = 0
     seconds: float = 0.0
     status: Status = Status.CONVERGED
+    fit: Decomposition | None = None
+    """Where a decomposition has fitted the support already."""
 
 
 @one_blas_thread()
@@ -167,7 +169,7 @@ class _PathMaker:
             began = time.perf_counter()
             result = decompose(self.problem.with_k(k), Schedule(), step=self.step)
             found = Found(result.support, result.objective)
-            points.append(_Point(found, result.n_iter, time.perf_counter() - began, result.status))
+            points.append(_Point(found, result.n_iter, time.perf_counter() - began, result.status, result))
             self._tell("decomposition", k, points[-1])
         return points
 
@@ -279,6 +281,8 @@ class _PathMaker:
         point.n_iter += self.explorer.n_refits - refits
 
     def finished(self, point: _Point) -> _Finished:
+        if point.fit is not None:
+            return _Finished(self.problem.embed(point.fit.z), point.fit.c, point.fit.objective, point)
         refit = self.step.refit(point.found.support)
         return _Finished(self.problem.embed(refit.z), refit.c, refit.value, point)
 

@@ -1,8 +1,8 @@
 """Primal-dual active set for the hinge z-step: exact, and a few linear systems when started near the answer.
 
-Every sample is at zero (margin above 1), at its upper bound (margin below 1) or free (margin 1). For a given partition the
-free multipliers and c solve one linear system with the matrix K = R_E P^-1 R_E' of the free rows E; those that leave their
-box, and the samples whose margin contradicts their place, change place, until none does.
+Every sample is at zero (margin above its target, 1), at its upper bound (margin below it) or free (margin on it). For a
+given partition the free multipliers and c solve one linear system with the matrix K = R_E P^-1 R_E' of the free rows E; those
+that leave their box, and the samples whose margin contradicts their place, change place, until none does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
-from quadric.intercept import hinge_intercept
+from quadric.geometry.moments import gram
 from quadric.types import FloatArray, IntArray
 from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 
@@ -75,7 +75,7 @@ class _Candidate(NamedTuple):
 def _move(qp: HingeQP, place: Places, candidate: _Candidate) -> Places:
     """The partition that the candidate asks for."""
     alpha, reach = candidate.alpha, candidate.reach
-    shortfall = 1.0 - qp.margins(candidate.w)
+    shortfall = qp.target - qp.margins(candidate.w)
     slack = TOLERANCE * qp.upper
     moved = place.copy()
     moved[(place == FREE) & (alpha < -slack)] = AT_ZERO
@@ -86,32 +86,29 @@ def _move(qp: HingeQP, place: Places, candidate: _Candidate) -> Places:
     falls = (place == AT_UPPER) & (shortfall < -TOLERANCE)
     moved[rises] = np.where(shortfall[rises] > reach[rises], AT_UPPER, FREE)
     moved[falls] = np.where(-shortfall[falls] > reach[falls], AT_ZERO, FREE)
-    if np.array_equal(moved, place) and not (place == FREE).any() and not _balanced(qp, alpha):
-        moved[np.argmin(np.abs(shortfall))] = FREE  # the equation of c needs somebody to give way: the sample at the kink
+    if np.array_equal(moved, place) and not (place == FREE)[qp.sees_level].any() and qp.imbalance(alpha) > TOLERANCE:
+        # The equation of c needs somebody to give way: the sample at the kink
+        moved[np.argmin(np.where(qp.sees_level, np.abs(shortfall), np.inf))] = FREE
     return moved
 
 
 def _checked(qp: HingeQP, free: IntArray, candidate: _Candidate, n_iter: int) -> HingeSolution | None:
-    """The candidate as a solution, if its free margins are 1 and its multipliers balance: rounding may have spoilt them."""
+    """The candidate as a solution, if its free margins are on target and its multipliers balance despite rounding."""
     alpha = np.clip(candidate.alpha, 0.0, qp.upper)
-    shortfall = 1.0 - qp.margins(candidate.w)
+    shortfall = qp.target - qp.margins(candidate.w)
     at_bound = np.where(alpha > 0.0, np.maximum(-shortfall, 0.0), np.maximum(shortfall, 0.0))
     at_bound[free] = np.abs(shortfall[free])
-    balance = abs(qp.g[-1] + qp.y @ alpha) / qp.upper.max()
-    violation = max(float(at_bound.max()), float(balance), qp.relative_gap(candidate.w, alpha))
+    violation = max(float(at_bound.max()), qp.imbalance(alpha), qp.relative_gap(candidate.w, alpha))
     return HingeSolution(candidate.w, alpha, n_iter, violation) if violation <= ACCEPTED else None
 
 
-def _balanced(qp: HingeQP, alpha: FloatArray) -> bool:
-    return bool(abs(qp.g[-1] + qp.y @ alpha) <= TOLERANCE * qp.upper.max())
-
-
 class _FreeRows:
-    """Solves for the free multipliers, keeping L^-1 r_i of every row that was ever free (P = L L')."""
+    """Solves for the free multipliers, keeping L^-1 r_i of every row that was ever free (P = L L') and their products."""
 
     def __init__(self, qp: HingeQP) -> None:
         self.qp = qp
         self.columns = np.empty((qp.n_terms, 0), order="F")
+        self.products = np.empty((0, 0))
         self.position = np.full(len(qp.y), -1)
 
     def solve(self, place: Places, free: IntArray, alpha: FloatArray) -> _Candidate | None:
@@ -121,35 +118,42 @@ class _FreeRows:
         h = qp.g + (qp.y * at_bound) @ qp.A
         z = qp.solve_P(h[:-1])
         if len(free) == 0:
-            c = hinge_intercept(R @ z, qp.y, qp.upper)
-            return _Candidate(np.append(z, c), at_bound, np.full(len(at_bound), np.inf))
-        B = self._columns_of(free)
-        K = B.T @ B
+            return _Candidate(np.append(z, qp.best_level(z)), at_bound, np.full(len(at_bound), np.inf))
+        mine = self._positions_of(free)
+        K = self.products[np.ix_(mine, mine)]
         curvature = float(np.trace(K)) / len(free)
         shift = PROXIMAL * curvature
-        # With k + 1 free rows K alone is singular and only the balance 1's = -h_c determines s. Adding curvature * 1 1' to K,
-        # and its value under the balance to the right-hand side, changes nothing but the conditioning.
-        K += curvature
+        # With k + 1 free rows K alone is singular and only the balance e's = -h_c determines s (e: the rows' entries of c, all
+        # 1 for samples). Adding curvature * e e' to K, and its value under the balance to the right-hand side, changes nothing
+        # but the conditioning.
+        e = qp.A[free, -1]
+        K += curvature * np.outer(e, e)
         K[np.diag_indices(len(free))] += shift
-        factor, failed = dpotrf(K, lower=1, clean=0, overwrite_a=1)
+        factor, failed = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
         if failed:
             return None
-        # With signed multipliers s = y alpha of the free rows:  K s + c 1 = y - R z,  1's = -h_c
-        target = qp.y[free] - R[free] @ z - curvature * h[-1]
-        ones = dpotrs(factor, np.ones(len(free)), lower=1)[0]
+        # With signed multipliers s = y alpha of the free rows:  K s + c e = y target - R z,  e's = -h_c
+        rhs = qp.y[free] * qp.target[free] - R[free] @ z - curvature * h[-1] * e
+        along_c = dpotrs(factor, e, lower=1)[0]
         signed = qp.y[free] * np.clip(alpha[free], 0.0, qp.upper[free])
         for _ in range(REFINEMENTS):
-            partial = dpotrs(factor, target + shift * signed, lower=1)[0]
-            c = (partial.sum() + h[-1]) / ones.sum()
-            signed = partial - c * ones
-        z = z + dtrtrs(qp.factor, B @ signed, lower=1, trans=1)[0]
+            partial = dpotrs(factor, rhs + shift * signed, lower=1)[0]
+            c = ((e * partial).sum() + h[-1]) / (e * along_c).sum() if e.any() else 0.0
+            signed = partial - c * along_c
+        weights = np.zeros(self.columns.shape[1])
+        weights[mine] = signed
+        z = z + dtrtrs(qp.factor, self.columns @ weights, lower=1, trans=1)[0]
         at_bound[free] = qp.y[free] * signed
-        return _Candidate(np.append(z, c), at_bound, qp.upper * curvature)
+        return _Candidate(np.append(z, c if e.any() else qp.best_level(z)), at_bound, qp.upper * curvature)
 
-    def _columns_of(self, free: IntArray) -> FloatArray:
+    def _positions_of(self, free: IntArray) -> IntArray:
+        """Where the free rows stand among the columns; rows that were never free before are added."""
         new = free[self.position[free] < 0]
         if len(new):
-            self.position[new] = self.columns.shape[1] + np.arange(len(new))
+            n_old = self.columns.shape[1]
+            self.position[new] = n_old + np.arange(len(new))
             fresh = dtrtrs(self.qp.factor, self.qp.A[new, :-1].T, lower=1)[0]
+            across = self.columns.T @ fresh
+            self.products = np.block([[self.products, across], [across.T, gram(fresh)]])
             self.columns = np.concatenate([self.columns, fresh], axis=1)
-        return self.columns[:, self.position[free]]
+        return self.position[free]

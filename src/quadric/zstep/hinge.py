@@ -9,7 +9,7 @@ last stage not settle exactly, the interior point's own answer is returned with 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,33 +37,63 @@ WORKING_SHARE = 4
 """The interior point's first try keeps one sample in so many, and never fewer than twice the number of terms."""
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """Where the next step may start: a surface with its level, and its multipliers."""
+
+    w: FloatArray
+    alpha: FloatArray
+
+
 class HingeStep(Step):
-    """Remembers the last multipliers and surface, and starts from them."""
+    """Remembers its answers and starts from near ones: the last fixed point on the same support, or the last answer.
+
+    The very first sweep of a decomposition, from u = 0, is the same for every k, so its answer is kept too.
+    """
 
     def __init__(self, problem: HingeProblem) -> None:
         self.problem = problem
         self._upper = problem.C * problem.loss_weight
-        self._alpha: FloatArray | None = None
-        self._w = np.zeros(problem.n_terms + 1)
+        self._last: _Answer | None = None
+        self._settled: dict[bytes, FloatArray] = {}
+        self._from_zero: dict[float, tuple[StepSolution, _Answer]] = {}
 
     @classmethod
     def of(cls, problem: SparseProblem) -> HingeStep:
         assert isinstance(problem, HingeProblem)
         return cls(problem)
 
+    def at(self, C: float) -> HingeStep:
+        """The solver of the same problem at another C, which starts from the last answer of this one."""
+        step = HingeStep(replace(self.problem, C=C))
+        if self._last is not None:
+            step._last = replace(self._last, alpha=self._last.alpha * (C / self.problem.C))
+        return step
+
     @property
     def multipliers(self) -> FloatArray:
         """The alpha of the last solution."""
-        assert self._alpha is not None
-        return self._alpha
+        assert self._last is not None
+        return self._last.alpha
 
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
-        return self._penalised(np.full(self.problem.n_terms, rho), u)
+        penalty = np.full(self.problem.n_terms, rho)
+        if u.any():
+            return self._penalised(penalty, u)
+        if rho not in self._from_zero:
+            solution = self._penalised(penalty, u)
+            assert self._last is not None
+            self._from_zero = {rho: (solution, self._last)}
+        solution, self._last = self._from_zero[rho]
+        return solution
 
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
         penalty = np.full(self.problem.n_terms, rho)
         penalty[support] = 0.0
-        return self._penalised(penalty, np.zeros(self.problem.n_terms))
+        key = support.tobytes()
+        solution = self._penalised(penalty, np.zeros(self.problem.n_terms), self._settled.get(key))
+        self._settled = {key: self.multipliers}
+        return solution
 
     def refit(self, support: IntArray) -> StepSolution:
         problem = self.problem
@@ -72,19 +102,19 @@ class HingeStep(Step):
         columns = np.append(support, problem.n_terms)
         G = problem.G[np.ix_(support, support)]
         qp = HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns)))
-        solution = solve_hinge(qp, self._w[columns], self._alpha)
+        solution = solve_hinge(qp, *self._start(columns))
         w = np.zeros(problem.n_terms + 1)
         w[support] = np.where(_is_noise(solution, qp), 0.0, solution.w[:-1])
         w[-1] = problem.level(w[:-1])
         self._remember(w, solution.alpha)
         return self._solution(w, problem.objective_at_level(w[:-1], w[-1]), solution.violation)
 
-    def _penalised(self, penalty: FloatArray, u: FloatArray) -> StepSolution:
+    def _penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
         problem = self.problem
         P = problem.G.copy()
         P[np.diag_indices_from(P)] += penalty
         qp = HingeQP(problem.A, problem.y, self._upper, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))
-        solution = solve_hinge(qp, self._w, self._alpha)
+        solution = solve_hinge(qp, *self._start(slice(None)), likely)
         z = solution.w[:-1]
         w = np.append(z, problem.level(z))
         self._remember(w, solution.alpha)
@@ -109,8 +139,13 @@ class HingeStep(Step):
         self._remember(np.append(z, c), alpha)
         return StepSolution(z, c, problem.objective(z, c), 0.0)
 
+    def _start(self, columns: IntArray | slice) -> tuple[FloatArray, FloatArray | None]:
+        if self._last is None:
+            return np.zeros(self.problem.n_terms + 1)[columns], None
+        return self._last.w[columns], self._last.alpha
+
     def _remember(self, w: FloatArray, alpha: FloatArray) -> None:
-        self._w, self._alpha = w, alpha
+        self._last = _Answer(w, alpha)
 
 
 def _is_noise(solution: HingeSolution, qp: HingeQP) -> BoolArray:
@@ -120,10 +155,16 @@ def _is_noise(solution: HingeSolution, qp: HingeQP) -> BoolArray:
     return cancelled & (size * R.max(axis=0) <= NEGLIGIBLE)
 
 
-def solve_hinge(qp: HingeQP, w: FloatArray, alpha: FloatArray | None) -> HingeSolution:
-    """Minimise q, from an old answer (w, alpha) or from scratch (alpha None); see the module's head."""
+def solve_hinge(
+    qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None = None
+) -> HingeSolution:
+    """Minimise q, from an old answer (w, alpha) or from scratch (alpha None); see the module's head.
+
+    ``likely`` are multipliers that may be nearer; a failed attempt costs little beside the interior point it may save.
+    """
     if alpha is not None:
-        solution = solve_active_set(qp, alpha) or _on_working_set(qp, w)
+        solution = None if likely is None else solve_active_set(qp, likely)
+        solution = solution or solve_active_set(qp, alpha) or _on_working_set(qp, w)
         if solution is not None:
             return solution
     solution = _from_scratch(qp, w)
@@ -146,12 +187,13 @@ def _from_scratch(qp: HingeQP, w: FloatArray) -> HingeSolution:
 
 def _with_equal_rows_merged(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
     """The same problem with equal samples taken as one: they are what keeps an active set from settling."""
-    rows, group = np.unique(np.column_stack([qp.A, qp.y]), axis=0, return_inverse=True)
+    rows, group = np.unique(np.column_stack([qp.A, qp.y, qp.target]), axis=0, return_inverse=True)
     if len(rows) == len(qp.y):
         return None
     group = group.ravel()
     upper = np.bincount(group, weights=qp.upper).astype(float)
-    small = HingeQP(np.ascontiguousarray(rows[:, :-1]), rows[:, -1].copy(), upper, qp.P, qp.g, qp.offset)
+    A, y, target = np.ascontiguousarray(rows[:, :-2]), rows[:, -2].copy(), rows[:, -1].copy()
+    small = HingeQP(A, y, upper, qp.P, qp.g, qp.offset, target)
     solution = _from_scratch(small, w)
     return replace(solution, alpha=(solution.alpha / upper)[group] * qp.upper)
 
@@ -161,7 +203,7 @@ def _on_working_set(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
     size = max(len(qp.y) // WORKING_SHARE, 2 * qp.n_terms)
     if size >= len(qp.y):
         return None
-    excess = qp.margins(w) - 1.0
+    excess = qp.margins(w) - qp.target
     working = np.sort(np.argpartition(np.abs(excess), size)[:size])
     at_bound = np.where(excess < 0.0, qp.upper, 0.0)
     at_bound[working] = 0.0

@@ -1,7 +1,7 @@
 """Primal-dual interior point for the hinge z-step, on (p+1) x (p+1) normal equations.
 
-Variables: w = [z; c]; margins f = y * (A w); excess t >= 0 and slack x >= 0 with t - x = f - 1; multipliers 0 <= alpha <=
-upper, beta = upper - alpha. Central path: alpha t = beta x = mu. Eliminating everything but w leaves
+Variables: w = [z; c]; margins f = y * (A w); excess t >= 0 and slack x >= 0 with t - x = f - target; multipliers
+0 <= alpha <= upper, beta = upper - alpha. Central path: alpha t = beta x = mu. Eliminating everything but w leaves
 
     (diag(P, 0) + A' diag(theta) A) dw = rhs,   theta = 1 / (t/alpha + x/beta);
 
@@ -17,7 +17,6 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from quadric.geometry.lifting import row_chunks
-from quadric.intercept import hinge_intercept
 from quadric.types import FloatArray
 from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 
@@ -57,7 +56,7 @@ class InteriorPoint:
         # starts with a residual; it shrinks by (1 - step) each time.
         mu = spread * float(qp.upper.mean())
         half = mu / qp.upper
-        s = self.margins - 1.0
+        s = self.margins - qp.target
         root = np.hypot(s, 2.0 * half)
         large, small = 0.5 * (root + np.abs(s)), 2.0 * half**2 / (root + np.abs(s))
         self.t = np.where(s > 0, large, small) + half
@@ -167,7 +166,7 @@ class InteriorPoint:
         """The present iterate, with the exact intercept of its z and the violation that is left."""
         qp = self.qp
         z = self.w[:-1]
-        w = np.append(z, hinge_intercept(qp.A[:, :-1] @ z, qp.y, qp.upper))
+        w = np.append(z, qp.best_level(z))
         off_path = np.minimum(self.alpha / qp.upper, self.t) + np.minimum(self.beta / qp.upper, self.x)
         violation = max(float(off_path.max()), qp.relative_gap(w, self.alpha))
         return HingeSolution(w, self.alpha, self.n_iter, violation)

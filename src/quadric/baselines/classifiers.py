@@ -1,0 +1,343 @@
+"""The scikit-learn face of the baselines: each is a grid of one cell."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from quadric.baselines.grids import (
+    MAX_ITER,
+    POSITIVE,
+    TOL,
+    GridFits,
+    l0_least_squares_grid,
+    l1_linear_grid,
+    l1_quadratic_grid,
+    least_squares_grid,
+    linear_hinge_grid,
+    quadratic_hinge_grid,
+)
+from quadric.estimators._base import SurfaceClassifier
+from quadric.estimators._validation import Samples, check_parameters, check_spread, integer_from, validate_samples
+
+RESIDUAL_TOLERANCE = 1e-6
+"""Violation of the optimality conditions that is worth a warning."""
+
+
+class BaselineClassifier(SurfaceClassifier):
+    """Validates, fits a grid of one cell and keeps its surfaces; subclasses write ``_one_cell``."""
+
+    _rules = {"C": POSITIVE}
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        check_parameters(self, self._rules)
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        samples = validate_samples(X, y, sample_weight, self.class_weight)
+        check_spread(samples.X, getattr(self, "feature_names_in_", None), type(self).__name__)
+        fits = self._one_cell(samples)
+        self._warn_unless_solved(fits)
+        self.classes_ = samples.classes
+        self._set_surfaces(fits.surfaces(0))
+
+    def _one_cell(self, samples: Samples) -> GridFits:
+        raise NotImplementedError
+
+    def _warn_unless_solved(self, fits: GridFits) -> None:
+        residual = float(fits.residual.max())
+        if residual > RESIDUAL_TOLERANCE:
+            self._warn(
+                f"the optimality conditions hold only to {residual:.2g}, above {RESIDUAL_TOLERANCE:g}; standardise X or lower C"
+            )
+
+    def _warn(self, trouble: str) -> None:
+        warnings.warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning, stacklevel=6)
+
+
+class LinearHingeSVC(BaselineClassifier):
+    r"""Linear support vector machine (LSVM), solved by the hinge solver of this package.
+
+    Minimises over w and b
+
+    .. math::
+        \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i (w'x_i + b)).
+
+    The optimum is that of scikit-learn's ``SVC(kernel="linear")``; the time does not grow with C.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the loss.
+    class_weight : dict, "balanced" or None
+        Factors on the loss of the classes.
+
+    Attributes
+    ----------
+    surfaces_ : list of QuadraticSurface
+        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise. W is zero.
+    coef_ : array of shape (n_surfaces, p)
+        z = [hvec(W); b] of each surface.
+    intercept_ : array of shape (n_surfaces,)
+        c of each surface.
+    classes_ : array
+        Labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X brought them.
+    """
+
+    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
+        self.C = C
+        self.class_weight = class_weight
+
+    def _one_cell(self, samples: Samples) -> GridFits:
+        return linear_hinge_grid(samples, [self.C])
+
+
+class QuadraticSVC(BaselineClassifier):
+    r"""Quadratic surface support vector machine without a limit on its terms (QSVM).
+
+    Minimises over f(x) = 1/2 x'Wx + b'x + c
+
+    .. math::
+        \sum_i \|W x_i + b\|^2 + C \sum_i \max(0, 1 - y_i f(x_i)).
+
+    Parameters
+    ----------
+    C : float
+        Weight of the loss against the regulariser.
+    class_weight : dict, "balanced" or None
+        Factors on the loss of the classes; they do not touch the regulariser.
+
+    Attributes
+    ----------
+    surfaces_ : list of QuadraticSurface
+        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise.
+    coef_ : array of shape (n_surfaces, p)
+        z = [hvec(W); b] of each surface.
+    intercept_ : array of shape (n_surfaces,)
+        c of each surface.
+    classes_ : array
+        Labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X brought them.
+    """
+
+    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
+        self.C = C
+        self.class_weight = class_weight
+
+    def _one_cell(self, samples: Samples) -> GridFits:
+        return quadratic_hinge_grid(samples, [self.C])
+
+
+class L1QuadraticSVC(BaselineClassifier):
+    r"""Quadratic surface support vector machine with an l1 penalty on W (l1-QSVM).
+
+    Minimises over f(x) = 1/2 x'Wx + b'x + c
+
+    .. math::
+        \sum_i \|W x_i + b\|^2 + C_1 \sum_{i \le j} |W_{ij}| + C_2 \sum_i \max(0, 1 - y_i f(x_i)).
+
+    b and c are not penalised: with a large ``C1`` the surface is a hyperplane.
+
+    Parameters
+    ----------
+    C1 : float
+        Weight of the l1 norm of the upper triangle of W.
+    C2 : float
+        Weight of the loss.
+    class_weight : dict, "balanced" or None
+        Factors on the loss of the classes; they do not touch the regulariser.
+
+    Attributes
+    ----------
+    surfaces_ : list of QuadraticSurface
+        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise. Entries of W
+        that the penalty removes are exactly zero.
+    coef_ : array of shape (n_surfaces, p)
+        z = [hvec(W); b] of each surface.
+    intercept_ : array of shape (n_surfaces,)
+        c of each surface.
+    classes_ : array
+        Labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X brought them.
+    """
+
+    _rules = {"C1": POSITIVE, "C2": POSITIVE}
+
+    def __init__(self, C1: float = 1.0, C2: float = 1.0, *, class_weight: Any = None) -> None:
+        self.C1 = C1
+        self.C2 = C2
+        self.class_weight = class_weight
+
+    def _one_cell(self, samples: Samples) -> GridFits:
+        return l1_quadratic_grid(samples, [self.C1], [self.C2])
+
+
+class LeastSquaresSVC(BaselineClassifier):
+    r"""Linear least-squares support vector machine (LS-SVM).
+
+    Minimises over w and b
+
+    .. math::
+        \tfrac12 \|w\|^2 + \tfrac{C}{2} \sum_i (1 - y_i (w'x_i + b))^2.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the loss.
+    class_weight : dict, "balanced" or None
+        Factors on the loss of the classes.
+
+    Attributes
+    ----------
+    surfaces_ : list of QuadraticSurface
+        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise. W is zero.
+    coef_ : array of shape (n_surfaces, p)
+        z = [hvec(W); b] of each surface.
+    intercept_ : array of shape (n_surfaces,)
+        c of each surface.
+    classes_ : array
+        Labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X brought them.
+    """
+
+    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
+        self.C = C
+        self.class_weight = class_weight
+
+    def _one_cell(self, samples: Samples) -> GridFits:
+        return least_squares_grid(samples, [self.C])
+
+
+class L1LinearSVC(BaselineClassifier):
+    r"""Linear support vector machine with an l1 norm (l1-SVM), a linear program solved by HiGHS.
+
+    Minimises over w and b
+
+    .. math::
+        \|w\|_1 + C \sum_i \max(0, 1 - y_i (w'x_i + b)).
+
+    The minimiser need not be unique; the vertex that is returned is always the same.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the loss.
+    class_weight : dict, "balanced" or None
+        Factors on the loss of the classes.
+
+    Attributes
+    ----------
+    surfaces_ : list of QuadraticSurface
+        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise. W is zero.
+    coef_ : array of shape (n_surfaces, p)
+        z = [hvec(W); b] of each surface.
+    intercept_ : array of shape (n_surfaces,)
+        c of each surface.
+    classes_ : array
+        Labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X brought them.
+    """
+
+    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
+        self.C = C
+        self.class_weight = class_weight
+
+    def _one_cell(self, samples: Samples) -> GridFits:
+        return l1_linear_grid(samples, [self.C])
+
+
+class L0LeastSquaresSVC(BaselineClassifier):
+    r"""Linear least-squares support vector machine that counts its features (LS-l0-SVM); a reconstruction.
+
+    The paper compares with the model of Tang et al. (Information Sciences, 2024), whose text was not at hand. What stands here
+    was rebuilt from its name, its parameters and their ranges, and may differ from the original:
+
+    .. math::
+        \min \tfrac12 \|w\|^2 + \tfrac{C}{2} \sum_i (1 - y_i (w'x_i + b))^2 + \lambda \|v\|_0 \quad \text{with } w = v
+
+    by the alternating direction method of multipliers with penalty ``gamma``: a ridge step for w, the hard threshold
+    sqrt(2 lam / gamma) for v, a step for the multipliers. v predicts, with the intercept that suits it. The problem is not
+    convex; with a ``gamma`` that is small against the data the iterations may cycle, which a ConvergenceWarning tells.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the loss.
+    gamma : float
+        Penalty of the augmented Lagrangian.
+    lam : float
+        Price of a feature.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Step, in units of the threshold, below which the iterations may end: when the support they are on is a fixed point.
+    class_weight : dict, "balanced" or None
+        Factors on the loss of the classes.
+
+    Attributes
+    ----------
+    surfaces_ : list of QuadraticSurface
+        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise. W is zero.
+    coef_ : array of shape (n_surfaces, p)
+        z = [hvec(W); b] of each surface.
+    intercept_ : array of shape (n_surfaces,)
+        c of each surface.
+    n_iter_ : array of shape (n_surfaces,)
+        Iterations of each surface.
+    classes_ : array
+        Labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X brought them.
+    """
+
+    _rules = {"C": POSITIVE, "gamma": POSITIVE, "lam": POSITIVE, "max_iter": integer_from(1), "tol": POSITIVE}
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        gamma: float = 100.0,
+        lam: float = 1.0,
+        *,
+        max_iter: int = MAX_ITER,
+        tol: float = TOL,
+        class_weight: Any = None,
+    ) -> None:
+        self.C = C
+        self.gamma = gamma
+        self.lam = lam
+        self.max_iter = max_iter
+        self.tol = tol
+        self.class_weight = class_weight
+
+    def _one_cell(self, samples: Samples) -> GridFits:
+        fits = l0_least_squares_grid(samples, [self.C], [self.gamma], [self.lam], max_iter=self.max_iter, tol=self.tol)
+        self.n_iter_ = fits.n_iter[0]
+        return fits
+
+    def _warn_unless_solved(self, fits: GridFits) -> None:
+        residual = float(fits.residual.max())
+        if residual > self.tol:
+            self._warn(
+                f"the iterations did not settle within max_iter={self.max_iter}: last step {residual:.2g}, tol = {self.tol:g}; "
+                "raise max_iter, or gamma where they cycle"
+            )

@@ -1,0 +1,285 @@
+"""Whole grids of the baselines on one set of samples: what cells can share is computed once.
+
+One function a model. Each returns the surfaces of every combination of the values it is given, the last parameter running
+fastest; the estimators of classifiers.py are the case of one cell. Cells agree with separate fits to solver precision,
+whatever the order of the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from quadric.baselines.l1_quadratic import L1Path
+from quadric.baselines.least_squares import Spectrum, ThresholdProblems, hard_threshold_admm, moments
+from quadric.baselines.linear_data import LinearData
+from quadric.baselines.linear_program import solve_l1_program
+from quadric.blas import one_blas_thread
+from quadric.estimators._validation import check_values, integer_from, number_above
+from quadric.geometry.lifting import lift
+from quadric.geometry.surface import QuadraticSurface
+from quadric.geometry.terms import term_count
+from quadric.intercept import hinge_intercept
+from quadric.problem import HingeData, HingeProblem, LabelledSamples
+from quadric.progress import Report, silent
+from quadric.types import FloatArray, IntArray
+from quadric.zstep import HingeStep
+
+POSITIVE = number_above(0.0)
+MAX_ITER, TOL = 1000, 1e-4
+"""When the alternating iterations of the l0 model stop."""
+
+
+@dataclass(frozen=True)
+class GridFits:
+    """Surfaces of every cell of a grid.
+
+    Attributes
+    ----------
+    cells : tuple of mappings
+        The parameters of each cell, by name.
+    coef : array of shape (n_cells, n_surfaces, p)
+        z = [hvec(W); b].
+    intercept : array of shape (n_cells, n_surfaces)
+        c.
+    residual : array of shape (n_cells, n_surfaces)
+        What the solver left of the optimality conditions, in its own unit; 0 for closed forms.
+    n_iter : array of shape (n_cells, n_surfaces)
+        Iterations, where a model has a limit on them; 0 otherwise.
+    """
+
+    cells: tuple[Mapping[str, float], ...]
+    coef: FloatArray
+    intercept: FloatArray
+    residual: FloatArray
+    n_iter: IntArray
+
+    def surfaces(self, cell: int) -> list[QuadraticSurface]:
+        """The surfaces of one cell: one for two classes, one a class otherwise."""
+        rows = zip(self.coef[cell], self.intercept[cell], strict=True)
+        return [QuadraticSurface.from_coordinates(z, float(c)) for z, c in rows]
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """f of every surface at each row of X.
+
+        Parameters
+        ----------
+        X : array of shape (m, n)
+
+        Returns
+        -------
+        array of shape (n_cells, n_surfaces, m)
+        """
+        with one_blas_thread():
+            flat = self.coef.reshape(-1, self.coef.shape[-1]) @ lift(X).T
+        return flat.reshape(*self.intercept.shape, len(X)) + self.intercept[:, :, None]
+
+
+def linear_hinge_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: Report = silent) -> GridFits:
+    """Linear support vector machines: min 1/2 w'w + C sum_i o_i max(0, 1 - y_i (w'x_i + b)).
+
+    Parameters
+    ----------
+    samples : LabelledSamples
+        Two or more classes.
+    Cs : sequence of float
+        Weights of the loss.
+    report : Report
+        Hears of every cell.
+    """
+    grid = _Grid(samples, report, C=Cs)
+    with one_blas_thread():
+        data = LinearData.of(samples)
+        for surface, positive in enumerate(_positives(samples)):
+            _hinge_path(grid, surface, data.hinge_problem(positive, 1.0))
+    return grid.fits()
+
+
+def quadratic_hinge_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: Report = silent) -> GridFits:
+    """Quadratic surface machines: min sum_i w_i ||W x_i + b||^2 + C sum_i o_i max(0, 1 - y_i f(x_i)).
+
+    Parameters
+    ----------
+    samples : LabelledSamples
+        Two or more classes.
+    Cs : sequence of float
+        Weights of the loss.
+    report : Report
+        Hears of every cell.
+    """
+    grid = _Grid(samples, report, C=Cs)
+    with one_blas_thread():
+        for surface, problem in enumerate(_quadratic_problems(samples)):
+            _hinge_path(grid, surface, problem)
+    return grid.fits()
+
+
+def l1_quadratic_grid(
+    samples: LabelledSamples, C1s: Sequence[float], C2s: Sequence[float], *, report: Report = silent
+) -> GridFits:
+    """The quadratic surface machine plus C1 sum_(i<=j) |W_ij|, with C2 as the weight of the loss.
+
+    Parameters
+    ----------
+    samples : LabelledSamples
+        Two or more classes.
+    C1s, C2s : sequences of float
+        Weights of the penalty and of the loss.
+    report : Report
+        Hears of every cell.
+    """
+    grid = _Grid(samples, report, C1=C1s, C2=C2s)
+    with one_blas_thread():
+        for surface, problem in enumerate(_quadratic_problems(samples)):
+            for C2 in sorted(set(grid.values("C2"))):
+                path = L1Path(replace(problem, C=C2))
+                for cell in grid.falling("C1", C2=C2):
+                    fit = path.fit(grid.cells[cell]["C1"])
+                    grid.put(cell, surface, problem.embed(fit.z), fit.c, fit.residual)
+    return grid.fits()
+
+
+def least_squares_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: Report = silent) -> GridFits:
+    """Least-squares linear machines: min 1/2 w'w + C/2 sum_i o_i (1 - y_i (w'x_i + b))^2.
+
+    Parameters
+    ----------
+    samples : LabelledSamples
+        Two or more classes.
+    Cs : sequence of float
+        Weights of the loss.
+    report : Report
+        Hears of every cell.
+    """
+    grid = _Grid(samples, report, C=Cs)
+    with one_blas_thread():
+        data = LinearData.of(samples)
+        spectrum = Spectrum(data)
+        for surface, positive in enumerate(_positives(samples)):
+            q = moments(data, positive)
+            for cell, parameters in enumerate(grid.cells):
+                grid.put_linear(cell, surface, data, spectrum.ridge(q, parameters["C"]), data.mean_label(positive))
+    return grid.fits()
+
+
+def l1_linear_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: Report = silent) -> GridFits:
+    """l1 linear machines: min ||w||_1 + C sum_i o_i max(0, 1 - y_i (w'x_i + b)).
+
+    Parameters
+    ----------
+    samples : LabelledSamples
+        Two or more classes.
+    Cs : sequence of float
+        Weights of the loss.
+    report : Report
+        Hears of every cell.
+    """
+    grid = _Grid(samples, report, C=Cs)
+    with one_blas_thread():
+        data = LinearData.of(samples)
+        for surface, positive in enumerate(_positives(samples)):
+            y = data.labels(positive)
+            for cell, parameters in enumerate(grid.cells):
+                w = solve_l1_program(data.X, y, parameters["C"] * data.weight)
+                grid.put_linear(cell, surface, data, w, hinge_intercept(data.X @ w, y, data.weight))
+    return grid.fits()
+
+
+def l0_least_squares_grid(
+    samples: LabelledSamples,
+    Cs: Sequence[float],
+    gammas: Sequence[float],
+    lams: Sequence[float],
+    *,
+    max_iter: int = MAX_ITER,
+    tol: float = TOL,
+    report: Report = silent,
+) -> GridFits:
+    """The least-squares linear machine plus lam ||w||_0, by alternating directions with hard thresholds.
+
+    Parameters
+    ----------
+    samples : LabelledSamples
+        Two or more classes.
+    Cs, gammas, lams : sequences of float
+        Weight of the loss, penalty of the augmented Lagrangian, weight of the number of features.
+    max_iter : int
+        Largest number of iterations a cell.
+    tol : float
+        Step, in units of the threshold sqrt(2 lam / gamma), below which a cell is done.
+    report : Report
+        Hears of every cell.
+    """
+    check_values({"max_iter": max_iter, "tol": tol}, {"max_iter": integer_from(1), "tol": POSITIVE})
+    grid = _Grid(samples, report, C=Cs, gamma=gammas, lam=lams)
+    columns = [np.array(grid.values(name)) for name in ("C", "gamma", "lam")]
+    with one_blas_thread():
+        data = LinearData.of(samples)
+        spectrum = Spectrum(data)
+        for surface, positive in enumerate(_positives(samples)):
+            q = np.tile(moments(data, positive), (len(grid.cells), 1))
+            fits = hard_threshold_admm(spectrum, ThresholdProblems(q, *columns), max_iter=max_iter, tol=tol)
+            grid.n_iter[:, surface] = fits.n_iter
+            for cell in range(len(grid.cells)):
+                grid.put_linear(cell, surface, data, fits.v[cell], data.mean_label(positive), float(fits.residual[cell]))
+    return grid.fits()
+
+
+class _Grid:
+    """Arrays of a GridFits while they fill."""
+
+    def __init__(self, samples: LabelledSamples, report: Report, **values: Sequence[float]) -> None:
+        for name, some in values.items():
+            if len(some) == 0:
+                raise ValueError(f"{name} has no values: give at least one")
+            for value in some:
+                check_values({name: value}, {name: POSITIVE})
+        self.cells = tuple(dict(zip(values, map(float, combination), strict=True)) for combination in product(*values.values()))
+        self._report = report
+        shape = (len(self.cells), len(_positives(samples)))
+        self._coef = np.zeros((*shape, term_count(samples.X.shape[1])))
+        self._intercept, self._residual = np.zeros(shape), np.zeros(shape)
+        self.n_iter = np.zeros(shape, dtype=np.intp)
+
+    def values(self, name: str) -> list[float]:
+        """One parameter of every cell."""
+        return [cell[name] for cell in self.cells]
+
+    def falling(self, name: str, **fixed: float) -> list[int]:
+        """The cells with the ``fixed`` parameters, the largest value of ``name`` first."""
+        chosen = [i for i, cell in enumerate(self.cells) if fixed.items() <= cell.items()]
+        return sorted(chosen, key=lambda i: -self.cells[i][name])
+
+    def put(self, cell: int, surface: int, z: FloatArray, c: float, residual: float = 0.0) -> None:
+        self._coef[cell, surface], self._intercept[cell, surface], self._residual[cell, surface] = z, c, residual
+        words = ", ".join(f"{name}={value:g}" for name, value in self.cells[cell].items())
+        self._report(f"surface {surface + 1} of {self._intercept.shape[1]}, {words}")
+
+    def put_linear(self, cell: int, surface: int, data: LinearData, w: FloatArray, level: float, residual: float = 0.0) -> None:
+        self.put(cell, surface, data.coordinates(w), level - float(data.mean @ w), residual)
+
+    def fits(self) -> GridFits:
+        return GridFits(self.cells, self._coef, self._intercept, self._residual, self.n_iter)
+
+
+def _positives(samples: LabelledSamples) -> list[int]:
+    """The class that each surface is positive for: the second of two, or each in turn."""
+    n_classes = len(samples.class_weight)
+    return [1] if n_classes == 2 else list(range(n_classes))
+
+
+def _quadratic_problems(samples: LabelledSamples) -> list[HingeProblem]:
+    data = HingeData.from_samples(samples)
+    return [data.one_against_rest(positive, 1.0, term_count(samples.X.shape[1])) for positive in _positives(samples)]
+
+
+def _hinge_path(grid: _Grid, surface: int, problem: HingeProblem) -> None:
+    """One surface at every C, largest first, each from the answer before."""
+    step = HingeStep(problem)
+    for cell in grid.falling("C"):
+        step = step.at(grid.cells[cell]["C"])
+        solution = step.refit(np.arange(problem.n_terms))
+        grid.put(cell, surface, problem.embed(solution.z), solution.c, solution.residual)

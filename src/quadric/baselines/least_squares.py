@@ -1,0 +1,130 @@
+"""Linear least-squares fits, dense and with hard thresholds, on the spectrum of the centred samples.
+
+Symbols: X the centred samples, o the loss weights, q = X' diag(o) y, and V, e with X' diag(o) X = V diag(e) V'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import svd
+
+from quadric.baselines.linear_data import LinearData
+from quadric.types import BoolArray, FloatArray, IntArray
+
+
+class Spectrum:
+    """Everything that all C, all penalties and all classes share.
+
+    Parameters
+    ----------
+    data : LinearData
+    """
+
+    def __init__(self, data: LinearData) -> None:
+        # Through R of QR, not through X'X: squaring the samples would square their condition
+        R = np.linalg.qr(np.sqrt(data.weight)[:, None] * data.X, mode="r")
+        _, sizes, self.Vt = svd(R, full_matrices=False)
+        self.e = sizes**2
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """X' diag(o) X."""
+        return (self.Vt.T * self.e) @ self.Vt
+
+    def ridge(self, q: FloatArray, C: float) -> FloatArray:
+        """argmin of 1/2 w'w + C/2 sum_i o_i (y_i - w'x_i)^2."""
+        return self.Vt.T @ ((self.Vt @ q) / (self.e + 1.0 / C))
+
+    def shifted_solve(self, rhs: FloatArray, shift: FloatArray, C: FloatArray) -> FloatArray:
+        """(shift I + C X' diag(o) X)^-1 rhs, for many rows of rhs with a shift and a C each.
+
+        Each row goes through its own product, so that its bits do not depend on the other rows.
+        """
+        inside = (self.Vt @ rhs[:, :, None])[:, :, 0]
+        scaled = C[:, None] * self.e
+        inside *= scaled / (shift[:, None] + scaled)
+        return (rhs - (self.Vt.T @ inside[:, :, None])[:, :, 0]) / shift[:, None]
+
+
+def moments(data: LinearData, positive: int) -> FloatArray:
+    """Q for one class against the rest."""
+    return (data.weight * data.labels(positive)) @ data.X
+
+
+@dataclass(frozen=True)
+class ThresholdProblems:
+    """Many problems min 1/2 w'w + C/2 sum_i o_i (y_i - w'x_i - b)^2 + lam ||v||_0 with w = v, one a row.
+
+    Attributes
+    ----------
+    q : array of shape (rows, n)
+    C, gamma, lam : arrays of shape (rows,)
+        gamma is the penalty of the augmented Lagrangian.
+    """
+
+    q: FloatArray
+    C: FloatArray
+    gamma: FloatArray
+    lam: FloatArray
+
+    @property
+    def threshold(self) -> FloatArray:
+        """Entries of v are zero or larger than this."""
+        return np.sqrt(2.0 * self.lam / self.gamma)
+
+    def at(self, rows: IntArray) -> ThresholdProblems:
+        return ThresholdProblems(self.q[rows], self.C[rows], self.gamma[rows], self.lam[rows])
+
+
+@dataclass(frozen=True)
+class ThresholdFits:
+    """v of each row, the iterations it took and the last step in units of the threshold."""
+
+    v: FloatArray
+    n_iter: IntArray
+    residual: FloatArray
+
+
+def hard_threshold_admm(spectrum: Spectrum, problems: ThresholdProblems, *, max_iter: int, tol: float) -> ThresholdFits:
+    """Alternate w = argmin of the augmented Lagrangian, v = hard(w + u, threshold), u = u + w - v, from v = u = 0.
+
+    A row is done when its step is below ``tol`` and the fixed point on its support, which is known without iterating, is
+    one. The problem is not convex, and with a gamma that is small against the curvature rows may cycle instead; they keep
+    the last v.
+    """
+    v, n_iter, residual = np.zeros_like(problems.q), np.full(len(problems.q), max_iter), np.zeros(len(problems.q))
+    live = np.arange(len(problems.q))
+    present, u = problems, np.zeros_like(problems.q)
+    for iteration in range(1, max_iter + 1):
+        gamma, threshold, before = present.gamma[:, None], present.threshold, v[live]
+        w = spectrum.shifted_solve(present.C[:, None] * present.q + gamma * (before - u), 1.0 + present.gamma, present.C)
+        free = w + u
+        after = np.where(np.abs(free) > threshold[:, None], free, 0.0)
+        u = free - after
+        step = np.maximum(np.abs(w - after), np.abs(after - before)).max(axis=1) / threshold
+        v[live], residual[live] = after, step
+        done = np.zeros(len(live), dtype=bool)
+        for row in np.flatnonzero(step <= tol):
+            fixed = _fixed_point(spectrum, present.at(np.array([row])), after[row] != 0.0)
+            if fixed is not None:
+                v[live[row]], n_iter[live[row]], done[row] = fixed, iteration, True
+        if done.any():
+            live, u, present = live[~done], u[~done], present.at(np.flatnonzero(~done))
+        if len(live) == 0:
+            break
+    return ThresholdFits(v, n_iter, residual)
+
+
+def _fixed_point(spectrum: Spectrum, problem: ThresholdProblems, support: BoolArray) -> FloatArray | None:
+    """The fit on a support, if the iteration stays there: no entry inside the threshold, no gradient beyond its reach."""
+    C, gamma, threshold = problem.C[0], problem.gamma[0], problem.threshold[0]
+    M = C * spectrum.gram
+    M[np.diag_indices_from(M)] += 1.0
+    v = np.zeros(len(support))
+    v[support] = np.linalg.solve(M[np.ix_(support, support)], C * problem.q[0, support])
+    gradient = C * problem.q[0] - M @ v
+    stays = (np.abs(v[support]) >= threshold).all() and (np.abs(gradient[~support]) <= gamma * threshold).all()
+    return v if stays else None

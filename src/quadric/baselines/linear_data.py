@@ -1,0 +1,88 @@
+"""What the linear models share: the features that vary, centred, and the way back to a surface with W = 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadric.geometry.moments import CONSTANT_TOLERANCE
+from quadric.geometry.terms import term_count
+from quadric.problem import HingeProblem, LabelledSamples
+from quadric.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class LinearData:
+    """Centred samples; the intercept b of w'x + b becomes the level b + mean'w.
+
+    Attributes
+    ----------
+    X : array of shape (m, number of features that vary)
+        x - mean.
+    mean : array
+        Loss-weighted mean of those features.
+    features : array
+        Their positions among all features.
+    n_features : int
+        Number of all features.
+    codes : array of shape (m,)
+        Class of each sample.
+    weight : array of shape (m,)
+        o, the loss weights.
+    """
+
+    X: FloatArray
+    mean: FloatArray
+    features: IntArray
+    n_features: int
+    codes: IntArray
+    weight: FloatArray
+
+    @staticmethod
+    def of(samples: LabelledSamples) -> LinearData:
+        weight = samples.loss_weight
+        share = weight / weight.sum()
+        mean = share @ samples.X
+        centred = samples.X - mean
+        variance = share @ centred**2
+        features = np.flatnonzero(variance > CONSTANT_TOLERANCE**2 * (variance + mean**2))
+        if len(features) == 0:
+            raise ValueError("X has no feature that varies: there is nothing to tell the classes apart by")
+        X = np.ascontiguousarray(centred[:, features])
+        return LinearData(X, mean[features], features, samples.X.shape[1], samples.codes, weight)
+
+    @property
+    def terms(self) -> IntArray:
+        """Positions of the features in the full z."""
+        return term_count(self.n_features) - self.n_features + self.features
+
+    def labels(self, positive: int) -> FloatArray:
+        """1 for one class, -1 for the rest."""
+        return np.where(self.codes == positive, 1.0, -1.0)
+
+    def hinge_problem(self, positive: int, C: float) -> HingeProblem:
+        """1/2 w'w + C sum_i o_i max(0, 1 - y_i (w'x_i + b)), as a problem of the engine: G = I on the linear terms."""
+        n_terms = len(self.features)
+        return HingeProblem(
+            C=C,
+            k=n_terms,
+            n_features=self.n_features,
+            terms=self.terms,
+            G=np.eye(n_terms),
+            scatter_trace=float(self.weight @ np.sum(self.X**2, axis=1)),
+            A=np.column_stack([self.X, np.ones(len(self.X))]),
+            center=self.mean,
+            y=self.labels(positive),
+            loss_weight=self.weight,
+        )
+
+    def mean_label(self, positive: int) -> float:
+        """Loss-weighted mean of the labels: the level of every least-squares fit."""
+        return float(self.weight @ self.labels(positive) / self.weight.sum())
+
+    def coordinates(self, w: FloatArray) -> FloatArray:
+        """The full z of a surface with b = w and W = 0."""
+        z = np.zeros(term_count(self.n_features))
+        z[self.terms] = w
+        return z

@@ -1,0 +1,72 @@
+"""The commands put together, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+import quadric
+from quadric.cli.console import UsageError, note, say
+from quadric.cli.data import data
+from quadric.cli.paper import paper
+
+HELP = """Sparse quadratic-surface classifiers: a small non-linear equation you can defend.
+
+Every command has --help with examples. Results go to standard output or files, progress and remarks to standard error.
+Exit codes: 0 success, 1 failure, 2 wrong usage. --debug, anywhere, shows the traceback of an error."""
+
+app = typer.Typer(
+    name="quadric", help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"quadric {quadric.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Options of all commands."""
+
+
+app.command()(paper)
+app.command()(data)
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line; errors become one line on standard error."""
+    debug = "--debug" in arguments
+    try:
+        code = app(args=[a for a in arguments if a != "--debug"], prog_name="quadric", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except KeyboardInterrupt:
+        note("quadric: interrupted")
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        note(f"quadric: {_one_line(error)}")
+        return 2 if _is_usage(error) else 1
+
+
+def _is_usage(error: Exception) -> bool:
+    """Wrong usage: ours, or the parser's own error, which knows its exit code."""
+    return isinstance(error, UsageError) or getattr(error, "exit_code", 1) == 2
+
+
+def _one_line(error: Exception) -> str:
+    describe = getattr(error, "format_message", None)
+    text = describe() if callable(describe) else str(error)
+    known = isinstance(error, UsageError | ValueError | OSError | ImportError | RuntimeError) or callable(describe)
+    line = " ".join(text.split())
+    return line if known and line else f"unexpected {type(error).__name__}: {line or 'no message'} (--debug shows where)"

@@ -1,0 +1,23 @@
+"""The paper's twelve data sets: a registry of what they are, and loaders that accept nothing but the right files."""
+
+from quadric.datasets.arrays import Dataset
+from quadric.datasets.fetching import add, fetch
+from quadric.datasets.info import DatasetInfo, Recipe
+from quadric.datasets.loading import load
+from quadric.datasets.registry import REGISTRY, resolve
+from quadric.datasets.storage import DatasetError, DatasetStatus, cache_folder, status
+
+__all__ = [
+    "REGISTRY",
+    "Dataset",
+    "DatasetError",
+    "DatasetInfo",
+    "DatasetStatus",
+    "Recipe",
+    "add",
+    "cache_folder",
+    "fetch",
+    "load",
+    "resolve",
+    "status",
+]

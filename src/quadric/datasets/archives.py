@@ -1,0 +1,46 @@
+"""Single files of zip archives from strangers: read in memory, never unpacked, never larger than a limit."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import PurePosixPath
+
+LARGEST = 20_000_000
+"""Bytes of a download, and of any one file in it; the paper's files are below two million."""
+
+
+def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """One file of an archive.
+
+    Parameters
+    ----------
+    archive : ZipFile
+    name : str
+        Its full name in the archive.
+    """
+    with archive.open(name) as member:
+        content = member.read(LARGEST + 1)  # what the archive says about the size need not be true
+    if len(content) > LARGEST:
+        raise ValueError(f"{name} has more than {LARGEST} bytes")
+    return content
+
+
+def original_in(content: bytes, name: str) -> bytes:
+    """The file of a given name: out of a zip archive, or the content itself when it is no archive with that file.
+
+    Parameters
+    ----------
+    content : bytes
+    name : str
+        Folders in the archive and the case of letters do not matter.
+    """
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        return content
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        found = [entry for entry in archive.namelist() if PurePosixPath(entry).name.lower() == name.lower()]
+        if found:
+            return read_member(archive, found[0])
+    if name.lower().endswith(".xlsx"):  # a workbook is a zip archive itself
+        return content
+    raise ValueError(f"there is no {name} in the archive")

@@ -1,0 +1,135 @@
+"""What is known about a data set before it is read: values only, no files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Layout = Literal["commas", "spaces", "xlsx", "xls"]
+Header = Literal["absent", "first row", "matched by name"]
+Obtained = Literal["scikit-learn", "fetched", "by hand", "private"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the file of the public home becomes the CSV whose checksum is known; ``str`` tells it in words.
+
+    Attributes
+    ----------
+    original : str
+        Name of the file at the public home, or in its archive.
+    archive : str or None
+        Path of the zip archive below the home's address; None where there is no public address.
+    layout : {"commas", "spaces", "xlsx", "xls"}
+    sheet : str or None
+        Of a workbook; None is the first one.
+    header : {"absent", "first row", "matched by name"}
+        "first row" is left out, the CSV has its own names; "matched by name" takes the last column of each of the CSV's names,
+        whatever the case, and the rows below it that have a number in all of them.
+    leading : int
+        Columns left out on the left.
+    missing : str or None
+        Rows with this text in a cell are left out.
+    replaced : tuple of (column, old, new)
+        Texts of cells that differ in the CSV.
+    last_rows : tuple of int
+        Rows of the original, counted from 0, that stand at the end of the CSV.
+    """
+
+    original: str
+    archive: str | None
+    layout: Layout
+    sheet: str | None = None
+    header: Header = "absent"
+    leading: int = 0
+    missing: str | None = None
+    replaced: tuple[tuple[str, str, str], ...] = ()
+    last_rows: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        source = f"{self.original} of {self.archive}" if self.archive else self.original
+        layouts = {"commas": "comma-separated", "spaces": "separated by spaces", "xlsx": "a workbook", "xls": "a workbook"}
+        steps = [f"{source} ({layouts[self.layout]}{f', sheet {self.sheet}' if self.sheet else ''})"]
+        if self.header == "first row":
+            steps.append("names of columns replaced")
+        if self.header == "matched by name":
+            steps.append("the last column of each name, rows with a number in all of them")
+        if self.leading:
+            steps.append(f"first {'column' if self.leading == 1 else f'{self.leading} columns'} left out")
+        if self.missing:
+            steps.append(f"rows with {self.missing} left out")
+        steps.append("numbers in their shortest form")
+        steps += [f"{column} {old} written as {new}" for column, old, new in self.replaced]
+        if self.last_rows:
+            steps.append(f"the {len(self.last_rows)} rows in last_rows moved to the end")
+        return "; ".join(steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetInfo:
+    """One of the paper's data sets.
+
+    Attributes
+    ----------
+    name : str
+        Canonical name, the stem of its file.
+    paper_name : str
+        As the paper's tables print it.
+    table : int
+        The paper's table with its results: 2 or 4.
+    shape : tuple (m, n)
+        After the label rule.
+    source : str
+    homepage : str
+        Where a person gets it.
+    obtained : {"scikit-learn", "fetched", "by hand", "private"}
+    licence : str
+    kind : str
+        As in the paper's Table 3; "benchmark" for those of Table 2.
+    columns : tuple of str
+        Header of the CSV, the label last; empty where the file decides.
+    features : tuple of str
+        Names for people to read; ``columns`` has those of the file.
+    coding : str
+        How categories become numbers, in words.
+    label_rule : str
+        Which rows count and which class is positive, in words.
+    n_classes : int
+    class_names : tuple of str
+        In the order of the codes in y; empty where the file decides.
+    positive : tuple of str
+        Labels of the positive class; empty with three classes, or where the file decides.
+    left_out : tuple of str
+        Labels whose rows are left out.
+    category_orders : tuple of (column, tuple of str)
+        Categories whose codes are not their alphabetical ranks.
+    sha256 : str or None
+        Of the CSV; None where there is none, or none that is known.
+    recipe : Recipe or None
+        How the CSV is made of the original.
+    """
+
+    name: str
+    paper_name: str
+    table: int
+    shape: tuple[int, int]
+    source: str
+    homepage: str
+    obtained: Obtained
+    licence: str
+    kind: str = "benchmark"
+    columns: tuple[str, ...]
+    features: tuple[str, ...]
+    coding: str = "numeric as they are"
+    label_rule: str
+    n_classes: int = 2
+    class_names: tuple[str, ...]
+    positive: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    category_orders: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    sha256: str | None = None
+    recipe: Recipe | None = None
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}.csv"

@@ -1,0 +1,161 @@
+"""Where the CSV files are looked for, whether they are the right ones, and what to do when they are not there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from quadric.datasets.arrays import form_problem
+from quadric.datasets.info import DatasetInfo
+from quadric.datasets.registry import resolve
+from quadric.files import write_atomically
+
+Folder: TypeAlias = str | os.PathLike[str] | None
+"""A folder that comes before all others; None for those of the environment."""
+
+
+class DatasetError(ValueError):
+    """A data set is not there, is not the right one, or cannot be had; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class DatasetStatus:
+    """Whether a data set can be loaded now.
+
+    Attributes
+    ----------
+    info : DatasetInfo
+    place : str or None
+        The file it would be read from, "scikit-learn", or None when it is missing.
+    problem : str or None
+        Why the file at ``place`` would be refused.
+    advice : str
+        How to get it.
+    """
+
+    info: DatasetInfo
+    place: str | None
+    problem: str | None
+    advice: str
+
+    @property
+    def available(self) -> bool:
+        return self.place is not None and self.problem is None
+
+
+def status(name: str, *, folder: Folder = None) -> DatasetStatus:
+    """Where a data set would be read from, and how to get it; nothing is fetched.
+
+    Parameters
+    ----------
+    name : str
+    folder : path, optional
+        Looked at first.
+    """
+    info = resolve(name)
+    if info.obtained == "scikit-learn":
+        return DatasetStatus(info, "scikit-learn", None, advice(info, folder))
+    path = find(info, folder)
+    if path is None:
+        return DatasetStatus(info, None, None, advice(info, folder))
+    return DatasetStatus(info, str(path), problem_with(info, path.read_bytes()), advice(info, folder))
+
+
+def cache_folder() -> Path:
+    """Where fetched files are kept: ``QUADRIC_CACHE``, else the folder that the operating system has for caches."""
+    if named := os.environ.get("QUADRIC_CACHE"):
+        return Path(named).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "quadric"
+
+
+def target(info: DatasetInfo, folder: Folder) -> Path:
+    """Where the CSV is written to."""
+    return (cache_folder() if folder is None else Path(folder).expanduser()) / info.file_name
+
+
+def find(info: DatasetInfo, folder: Folder) -> Path | None:
+    """The first file of that name in the given folder, ``QUADRIC_DATA`` and the cache."""
+    candidates = [place / info.file_name for place in _folders(folder)]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _folders(folder: Folder) -> list[Path]:
+    named = os.environ.get("QUADRIC_DATA")
+    if named and not Path(named).expanduser().is_dir():
+        raise DatasetError(f"QUADRIC_DATA names {named}, which is not a folder: correct it or unset it")
+    given = [Path(place).expanduser() for place in (folder, named or None) if place is not None]
+    return [*given, cache_folder()]
+
+
+def missing(info: DatasetInfo, folder: Folder) -> DatasetError:
+    """The error for a file that is nowhere."""
+    places = ", ".join(str(place) for place in _folders(folder))
+    return DatasetError(f"{info.file_name} is not in {places}; {advice(info, folder)}")
+
+
+def verified(info: DatasetInfo, path: Path, folder: Folder) -> bytes:
+    """The content of a file, if it is the right one."""
+    content = path.read_bytes()
+    if problem := problem_with(info, content):
+        raise DatasetError(f"{path} {problem}: remove it; {advice(info, folder)}")
+    return content
+
+
+def problem_with(info: DatasetInfo, content: bytes) -> str | None:
+    """Why a CSV is not the right one, or None; where no checksum is known its form decides."""
+    if info.sha256 is None:
+        return form_problem(info, content)
+    found = hashlib.sha256(content).hexdigest()
+    return None if found == info.sha256 else f"has sha256 {found} where {info.sha256} is expected"
+
+
+def store(info: DatasetInfo, content: bytes, folder: Folder) -> Path:
+    """Write the CSV where it will be found."""
+    path = target(info, folder)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise DatasetError(f"cannot write {path} ({error.strerror or error}): name a folder that can be written to") from error
+    return path
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Better now than after a download; nothing is made on disk yet."""
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise DatasetError(f"cannot write {path} ({nearest} cannot be written to): name a folder that can be written to")
+
+
+def advice(info: DatasetInfo, folder: Folder) -> str:
+    """How to get a data set: where from and where to."""
+    if info.obtained == "scikit-learn":
+        return "it comes with scikit-learn"
+    if info.obtained == "fetched":
+        return f"quadric.datasets.fetch({info.name!r}{_folder_argument(folder)}) downloads it, or {by_hand(info, folder)}"
+    return by_hand(info, folder)
+
+
+def by_hand(info: DatasetInfo, folder: Folder) -> str:
+    """What a person has to do where downloading does not work."""
+    path = target(info, folder)
+    if info.recipe is None:
+        m, n = info.shape
+        return f"{info.paper_name} is private: only its owners can put it, {m} rows of {n} features and a label, at {path}"
+    login = " (it wants a login)" if info.obtained == "by hand" else ""
+    call = f"quadric.datasets.add({info.name!r}, <that file>{_folder_argument(folder)})"
+    return f"get {info.recipe.original} from {info.homepage}{login} and let {call} put it at {path}"
+
+
+def _folder_argument(folder: Folder) -> str:
+    return "" if folder is None else f", folder={os.fspath(folder)!r}"

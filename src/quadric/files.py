@@ -1,0 +1,39 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file in one step: readers see the old content or the new one, and a failure leaves the old one.
+
+    Parameters
+    ----------
+    path : path
+        Its folder must exist.
+    content : str or bytes
+        Text is written as UTF-8 with the line ends it has.
+    """
+    target = Path(path)
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, _mode_of_new_files())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _mode_of_new_files() -> int:
+    """What open() would have given: mkstemp is stricter than the user's umask asks for."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,1 @@
+"""The paper as data: models, protocol, tasks, tables, figures and claims."""

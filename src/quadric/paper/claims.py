@@ -1,0 +1,278 @@
+"""What the paper says about its results, checked against ours, each with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadric.datasets import resolve
+from quadric.geometry.terms import term_count
+from quadric.paper.experiments import FAULT_DATASET, TREND_C, TREND_DATASETS, Plan, pattern_tasks
+from quadric.paper.faults import FAULTS
+from quadric.paper.figures import SIGNIFICANT, coefficients
+from quadric.paper.models import BEST_OF, MODELS
+from quadric.paper.protocol import OUTER_SPLITS, paper_reading
+from quadric.paper.results import TableCell, published, split_scores, table_cells, trend
+from quadric.paper.store import Store
+from quadric.paper.tasks import Task
+
+HOLDS, PARTLY, FAILS, UNCHECKED = "holds", "holds in part", "does not hold", "not checked"
+OURS = tuple(BEST_OF)
+FLAT = 1.0
+"""Points of accuracy within which a curve counts as flat."""
+WINS = {
+    "table2": ("ecoli", "haberman", "immunotherapy", "iris"),
+    "table4": ("australian", "japanese", "german", "credit_small"),
+}
+"""Where the paper says that its own models have the highest accuracy."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper and what came of it.
+
+    Attributes
+    ----------
+    statement : str
+    verdict : str
+    evidence : tuple of str
+        Sentences with the numbers.
+    """
+
+    statement: str
+    verdict: str
+    evidence: tuple[str, ...]
+
+
+def claims(plan: Plan, store: Store) -> list[Claim]:
+    """All claims that the rows allow to check."""
+    makers: list[Callable[[Plan, Store], Claim]] = [
+        lambda plan, store: winners(plan, store, "table2"),
+        lambda plan, store: winners(plan, store, "table4"),
+        squares_beat_hinge,
+        flat_beyond_some_k,
+        C_matters_less_than_k,
+        l1_turns_linear,
+        l1_misses_counts,
+        financial_features_act_through_products,
+        main_effects_kept,
+        regression_finds_financial_features,
+        ctg_figure_explained,
+        better_optimum_generalises,
+    ]
+    return [maker(plan, store) for maker in makers]
+
+
+def _verdict(parts: Sequence[bool]) -> str:
+    if not parts:
+        return UNCHECKED
+    return HOLDS if all(parts) else PARTLY if any(parts) else FAILS
+
+
+def winners(plan: Plan, store: Store, table: str) -> Claim:
+    """Whether the paper's own models win where it says they do."""
+    names = ", ".join(resolve(name).paper_name for name in WINS[table])
+    who = "the two l0 models have" if table == "table2" else "LS-l0-QSVM has"
+    parts, evidence = [], []
+    cells = table_cells(plan, store, table)
+    contenders = OURS if table == "table2" else OURS[1:]
+    for name in WINS[table]:
+        column = [cell for row in cells for cell in row if cell.dataset.name == name and _counts(cell)]
+        if len(column) < 2 or not any(cell.model in contenders for cell in column):
+            continue
+        best = max(_accuracy(cell) for cell in column)
+        leaders = [cell for cell in column if _accuracy(cell) >= best - 1e-9]
+        parts.append(any(cell.model in contenders for cell in leaders))
+        ours = max((cell for cell in column if cell.model in contenders), key=_accuracy)
+        evidence.append(
+            f"{resolve(name).paper_name}: best {best:.2f} ({', '.join(MODELS[cell.model].label for cell in leaders)}), "
+            f"{MODELS[ours.model].label} {_accuracy(ours):.2f}"
+        )
+    return Claim(f"{who} the highest accuracy on {names}", _verdict(parts), tuple(evidence))
+
+
+def _counts(cell: TableCell) -> bool:
+    """The paper's own rows only: not the best terms, and not the row that Table 4 gains here."""
+    return cell.ours is not None and cell.paper is not None and cell.model not in BEST_OF.values()
+
+
+def _accuracy(cell: TableCell) -> float:
+    return cell.ours.accuracy_mean if cell.ours else -np.inf
+
+
+def squares_beat_hinge(plan: Plan, store: Store) -> Claim:
+    """LS-l0-QSVM against l0-QSVM where the paper names them winners."""
+    rows = {row[0].model: row for row in table_cells(plan, store, "table2") if row}
+    parts, evidence = [], []
+    if all(model in rows for model in OURS):
+        for hinge, squares in zip(rows["l0-qsvm"], rows["ls-l0-qsvm"], strict=True):
+            if hinge.dataset.name in WINS["table2"] and hinge.ours and squares.ours:
+                parts.append(_accuracy(squares) >= _accuracy(hinge))
+                evidence.append(
+                    f"{hinge.dataset.paper_name}: LS-l0-QSVM {_accuracy(squares):.2f}, l0-QSVM {_accuracy(hinge):.2f}"
+                )
+    verdict = UNCHECKED if not parts else HOLDS if sum(parts) > len(parts) / 2 else FAILS
+    return Claim("LS-l0-QSVM is ahead of l0-QSVM on most of those benchmark sets", verdict, tuple(evidence))
+
+
+def flat_beyond_some_k(plan: Plan, store: Store) -> Claim:
+    """Where each curve over k comes within a point of its best and stays there."""
+    parts, evidence = [], []
+    for dataset in TREND_DATASETS:
+        for model in OURS:
+            line = trend(store, dataset, model, MODELS[model].label, along="k", C=TREND_C)
+            if line is None:
+                continue
+            low = np.flatnonzero(line.accuracy < line.accuracy.max() - FLAT)
+            first = int(low[-1]) + 1 if len(low) else 0
+            p = term_count(resolve(dataset).shape[1])
+            flat = first < len(line.x) and line.x[first] <= p / 2
+            parts.append(bool(flat))
+            where = f"from k = {line.x[first]:g} on" if first < len(line.x) else "nowhere"
+            evidence.append(
+                f"{resolve(dataset).paper_name}, {line.label}: within {FLAT:g} point of its best ({line.accuracy.max():.2f} at "
+                f"k = {line.x[int(line.accuracy.argmax())]:g}) {where}, of {p} terms"
+            )
+    return Claim("with C = 1024 accuracy rises with k and is flat beyond some k", _verdict(parts), tuple(evidence))
+
+
+def C_matters_less_than_k(plan: Plan, store: Store) -> Claim:
+    """Range of accuracy over C at a fixed k against its range over k at a fixed C."""
+    parts, evidence = [], []
+    for dataset, k in TREND_DATASETS.items():
+        for model in OURS:
+            over_k = trend(store, dataset, model, "", along="k", C=TREND_C)
+            over_C = trend(store, dataset, model, "", along="C", k=k)
+            if over_k is None or over_C is None:
+                continue
+            ranges = [float(np.ptp(line.accuracy)) for line in (over_C, over_k)]
+            parts.append(ranges[0] < ranges[1])
+            evidence.append(
+                f"{resolve(dataset).paper_name}, {MODELS[model].label}: {ranges[0]:.2f} points over C at k = {k}, "
+                f"{ranges[1]:.2f} over k at C = {TREND_C:g}"
+            )
+    return Claim("C matters less than k", _verdict(parts), tuple(evidence))
+
+
+def _l1_counts(store: Store) -> dict[str, np.ndarray] | None:
+    key = Task("l1-counts", "immunotherapy", "l1-qsvm").key
+    return {name: np.array(store[key][name]) for name in ("C1", "C2", "in_W", "in_b")} if key in store else None
+
+
+def l1_turns_linear(plan: Plan, store: Store) -> Claim:
+    """The C1 from which W is zero."""
+    counts, parts, evidence = _l1_counts(store), [], []
+    if counts is not None:
+        for C2, in_W in zip(counts["C2"], counts["in_W"], strict=True):
+            still = np.flatnonzero(in_W > 0)
+            linear_from = int(still[-1]) + 1 if len(still) else 0
+            parts.append(linear_from < len(in_W))
+            at = f"from C1 = {counts['C1'][linear_from]:.3g} on" if parts[-1] else f"not up to C1 = {counts['C1'][-1]:g}"
+            evidence.append(f"C2 = {C2:g}: W is zero {at}")
+    return Claim("l1-QSVM turns into a linear SVM when C1 is large (immunotherapy)", _verdict(parts), tuple(evidence))
+
+
+def l1_misses_counts(plan: Plan, store: Store) -> Claim:
+    """Counts that no C1 of a fine grid gives."""
+    counts, parts, evidence = _l1_counts(store), [], []
+    if counts is not None:
+        for C2, in_W, in_b in zip(counts["C2"], counts["in_W"], counts["in_b"], strict=True):
+            reached = sorted({int(total) for total in in_W + in_b})
+            missed = [count for count in range(reached[0], reached[-1] + 1) if count not in reached]
+            parts.append(bool(missed))
+            evidence.append(f"C2 = {C2:g}: {len(counts['C1'])} values of C1 give the counts {reached}; never {missed}")
+    return Claim("l1-QSVM cannot be told how many terms to keep (immunotherapy)", _verdict(parts), tuple(evidence))
+
+
+GCD = {"Duration": 2, "Credit amount": 5, "Installment rate": 8}
+KEPT = (6, 11, 12, 15, 16, 17, 18, 19, 20)
+"""Features (counted from 1) whose main effects the paper says b keeps."""
+
+
+def _gcd(store: Store) -> tuple[np.ndarray, np.ndarray] | None:
+    key = pattern_tasks("figure4")[0].key
+    return coefficients(store[key], 20) if key in store else None
+
+
+def financial_features_act_through_products(plan: Plan, store: Store) -> Claim:
+    """Duration, credit amount and instalment rate: absent from b, present in W."""
+    surface, parts, evidence = _gcd(store), [], []
+    if surface is not None:
+        W, b = surface
+        for name, feature in GCD.items():
+            j = feature - 1
+            products = int(np.count_nonzero(np.delete(W[j], j)))
+            parts.append(b[j] == 0.0 and bool(W[j].any()))
+            evidence.append(
+                f"{name} ({feature}): {'not in b' if b[j] == 0.0 else f'b = {b[j]:+.3g}'}, {products} products, "
+                f"{'a' if W[j, j] else 'no'} square"
+            )
+    statement = "GCD at (256, 47): duration, credit amount and instalment rate act only through W"
+    return Claim(statement, _verdict(parts), tuple(evidence))
+
+
+def main_effects_kept(plan: Plan, store: Store) -> Claim:
+    """Which main effects b keeps."""
+    surface, parts, evidence = _gcd(store), [], []
+    if surface is not None:
+        ours = [j + 1 for j in range(20) if surface[1][j] != 0.0]
+        parts = [feature in ours for feature in KEPT]
+        evidence = [
+            f"ours: {ours}; the paper's: {list(KEPT)}; in both: {[feature for feature in KEPT if feature in ours]}; "
+            f"{len(ours)} of {np.count_nonzero(surface[1]) + np.count_nonzero(np.triu(surface[0]))} terms are in b"
+        ]
+    return Claim("GCD at (256, 47): b keeps features 6, 11, 12 and 15 to 20", _verdict(parts), tuple(evidence))
+
+
+def regression_finds_financial_features(plan: Plan, store: Store) -> Claim:
+    """Significant coefficients of a logistic regression among features 1-8 and 9-20."""
+    key, parts, evidence = Task("significance", "german", "logit").key, [], []
+    if key in store:
+        significant = [j + 1 for j, p in enumerate(store[key]["p_values"]) if p < SIGNIFICANT]
+        financial = [j for j in significant if j <= 8]
+        context = [j for j in significant if j > 8]
+        parts = [len(financial) > len(context)]
+        evidence = [f"significant at 95 %: {financial} of 1 to 8, {context} of 9 to 20"]
+    return Claim(
+        "logistic regression finds more significant features among 1 to 8 than among 9 to 20", _verdict(parts), tuple(evidence)
+    )
+
+
+def ctg_figure_explained(plan: Plan, store: Store) -> Claim:
+    """LS-l0-QSVM on CTG with each of the paper's errors switched on."""
+    paper = published("table2", "ls-l0-qsvm", FAULT_DATASET)
+    assert paper is not None
+    evidence, near = [], []
+    for name, fault in FAULTS.items():
+        scores = split_scores(store, FAULT_DATASET, name, list(OUTER_SPLITS), kind="fault")
+        if scores is not None:
+            result = paper_reading(scores)
+            off = (result.accuracy_mean - paper.accuracy_mean) / paper.accuracy_std
+            near += [name] if abs(off) <= 1.0 and name != "none" else []
+            evidence.append(f"{fault.label}: {result.accuracy_mean:.2f} ± {result.accuracy_std:.2f} ({off:+.1f} deviations)")
+    statement = f"an error of the paper explains its {paper.accuracy_mean} ± {paper.accuracy_std} for LS-l0-QSVM on CTG"
+    verdict = UNCHECKED if len(evidence) < len(FAULTS) else HOLDS if near else FAILS
+    return Claim(statement, verdict, tuple(evidence))
+
+
+def better_optimum_generalises(plan: Plan, store: Store) -> Claim:
+    """Method "best" against "pd", in the reading a reader should believe where it is there."""
+    evidence: list[str] = []
+    differences: list[float] = []
+    for table in ("table2", "table4"):
+        rows = {row[0].model: row for row in table_cells(plan, store, table) if row}
+        for model, variant in BEST_OF.items():
+            pairs = list(zip(rows.get(model, []), rows.get(variant, []), strict=False))
+            for plain, best in pairs:
+                before, after = (cell.nested if plan.reading == "nested" else cell.ours for cell in (plain, best))
+                if before is not None and after is not None:
+                    differences.append(after.accuracy_mean - before.accuracy_mean)
+                    evidence.append(f"{plain.dataset.paper_name}, {MODELS[model].label}: {differences[-1]:+.2f} points")
+    if differences:
+        better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+        counts = f"better in {better}, worse in {worse} of {len(differences)} ({plan.reading} protocol)"
+        evidence = [f"mean difference {np.mean(differences):+.2f} points; {counts}", *evidence]
+    verdict = UNCHECKED if not differences else HOLDS if np.mean(differences) > 0 and better > worse else FAILS
+    return Claim("(our question) a better optimum of the same problem generalises better", verdict, tuple(evidence))

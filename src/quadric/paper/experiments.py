@@ -1,0 +1,162 @@
+"""Which tasks each table, figure and claim of the paper needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from quadric.datasets import REGISTRY, DatasetInfo, resolve, status
+from quadric.paper.faults import FAULTS
+from quadric.paper.models import BEST_OF, MODELS, PUBLISHED_MODELS
+from quadric.paper.protocol import OUTER_SPLITS, READINGS, splits_of
+from quadric.paper.tasks import Task, pattern_subject
+
+PARTS = ("table1", "table2", "table3", "table4", "figure1", "figure2", "figure3", "figure4", "claims")
+METHODS = ("pd", "best", "both")
+QUICK_DATASETS = ("haberman", "immunotherapy", "iris")
+TABLE_DATASETS = {
+    "table2": [name for name, info in REGISTRY.items() if info.table == 2],
+    "table4": [name for name, info in REGISTRY.items() if info.table == 4],
+}
+PATTERNS = {
+    "figure1": [
+        ("immunotherapy", "l1-qsvm", {"C1": 256.0, "C2": 100.0}),
+        ("immunotherapy", "l0-qsvm", {"C": 1024.0, "k": 12}),
+        ("immunotherapy", "ls-l0-qsvm", {"C": 1024.0, "k": 12}),
+    ],
+    "figure4": [("german", "ls-l0-qsvm", {"C": 256.0, "k": 47})],
+}
+TREND_DATASETS = {"immunotherapy": 12, "ecoli": 32}
+"""Data sets of the figure on C and k, with the k at which C varies."""
+TREND_C = 1024.0
+CURVE_DATASETS = ("german", "australian", "ccc")
+FAULT_DATASET = "ctg"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do.
+
+    Attributes
+    ----------
+    parts : tuple of str
+        Of PARTS.
+    models, datasets : tuple of str
+        Rows and columns of the two result tables.
+    reading : str
+        Of READINGS; "nested" shows both.
+    method : str
+        Of METHODS: how the terms of the two l0 models are found.
+    seed : int
+        Of the folds.
+    """
+
+    parts: tuple[str, ...] = PARTS
+    models: tuple[str, ...] = tuple(PUBLISHED_MODELS)
+    datasets: tuple[str, ...] = tuple(REGISTRY)
+    reading: str = "paper"
+    method: str = "pd"
+    seed: int = 0
+
+    @staticmethod
+    def of(
+        parts: Sequence[str] = (),
+        models: Sequence[str] = (),
+        datasets: Sequence[str] = (),
+        *,
+        reading: str = "paper",
+        method: str = "pd",
+        seed: int = 0,
+    ) -> Plan:
+        """A plan from names; unknown ones are refused with the list of the right ones."""
+        _check("part", parts, PARTS)
+        _check("model", models, MODELS)
+        _check("protocol", [reading], READINGS)
+        _check("method", [method], METHODS)
+        names = [resolve(name).name for name in datasets]
+        return Plan(
+            parts=_in_order(parts, PARTS),
+            models=_in_order(models, MODELS if models else PUBLISHED_MODELS),
+            datasets=_in_order(names, REGISTRY),
+            reading=reading,
+            method=method,
+            seed=seed,
+        )
+
+    def rows_of_table(self, table: str) -> list[str]:
+        """Models of a result table, the variants with the best terms after the model they vary."""
+        rows = []
+        for model in self.models:
+            if model not in BEST_OF:
+                rows.append(model)
+                continue
+            rows += [model] if self.method != "best" else []
+            rows += [BEST_OF[model]] if self.method != "pd" else []
+        return list(dict.fromkeys(rows))
+
+    def columns_of_table(self, table: str) -> list[DatasetInfo]:
+        """Data sets of a result table."""
+        return [resolve(name) for name in TABLE_DATASETS[table] if name in self.datasets]
+
+    def missing_data(self) -> list[DatasetInfo]:
+        """Data sets that are asked for and not there."""
+        return [resolve(name) for name in self.datasets if not is_there(name)]
+
+    def tasks(self) -> list[Task]:
+        """Everything that the parts need, each task once."""
+        tasks = [task for part in self.parts for task in self._tasks_of(part)]
+        return [task for task in dict.fromkeys(tasks) if is_there(task.dataset)]
+
+    def _tasks_of(self, part: str) -> list[Task]:
+        if part in TABLE_DATASETS:
+            return self._table_tasks(part)
+        if part in PATTERNS:
+            extra = [Task("significance", "german", "logit")] if part == "figure4" else []
+            return [*pattern_tasks(part), *extra] if self._has(PATTERNS[part][0][0]) else []
+        if part == "figure2":
+            names = [name for name in TREND_DATASETS if self._has(name)]
+            return [Task("grid", name, model, split) for name in names for model in BEST_OF for split in OUTER_SPLITS]
+        if part == "figure3":
+            names = [name for name in CURVE_DATASETS if self._has(name)]
+            return [Task("curve", name, "ls-l0-qsvm", split) for name in names for split in OUTER_SPLITS]
+        if part == "claims":
+            return self._claim_tasks()
+        return []
+
+    def _has(self, dataset: str) -> bool:
+        return dataset in self.datasets
+
+    def _table_tasks(self, table: str) -> list[Task]:
+        return [
+            Task("grid", info.name, model, split)
+            for info in self.columns_of_table(table)
+            for model in self.rows_of_table(table)
+            for split in splits_of(self.reading)
+        ]
+
+    def _claim_tasks(self) -> list[Task]:
+        tasks = [Task("l1-counts", "immunotherapy", "l1-qsvm")] if self._has("immunotherapy") else []
+        if self._has(FAULT_DATASET) and "ls-l0-qsvm" in self.models:
+            tasks += [Task("fault", FAULT_DATASET, fault, split) for fault in FAULTS for split in OUTER_SPLITS]
+        return tasks
+
+
+def pattern_tasks(figure: str) -> list[Task]:
+    """The surfaces that a figure of sparsity patterns shows."""
+    return [Task("pattern", dataset, pattern_subject(model, cell)) for dataset, model, cell in PATTERNS[figure]]
+
+
+def is_there(dataset: str) -> bool:
+    """Whether a data set can be read now."""
+    return status(dataset).place is not None
+
+
+def _check(what: str, names: Sequence[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"there is no {what} {name!r}; there are: {', '.join(known)}")
+
+
+def _in_order(names: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """The names in the paper's order; all of them where none is given."""
+    return tuple(name for name in known if not names or name in names)

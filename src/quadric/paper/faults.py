@@ -1,0 +1,173 @@
+"""LS-l0-QSVM with single errors of the paper, or of its authors' published code, switched on: do they explain its figures?
+
+For one C the sweeps of all k run side by side: one matrix a rho serves every column. Symbols as in the paper: A the lifted
+samples, D = diag(y), z, c, u, rho. The restart of step 12 is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from quadric.blas import one_blas_thread
+from quadric.geometry.energy import Energy
+from quadric.geometry.lifting import lift
+from quadric.geometry.terms import LINEAR, term_factors
+from quadric.problem import LabelledSamples
+from quadric.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Sweeping:
+    """How the penalty grows and when loops stop."""
+
+    rho: float | None = None
+    growth: float = 10**0.5
+    inner_tol: float = 1e-4
+    outer_tol: float = 1e-4
+    outer_steps: int = 60
+    inner_steps: int = 60
+    dense_start: bool = False
+
+
+AUTHORS_SWEEPING = Sweeping(
+    rho=0.1, growth=5**0.5, inner_tol=1e-2, outer_tol=0.1, outer_steps=10, inner_steps=60, dense_start=True
+)
+"""What the code of the paper's first versions does: few steps, loose tolerances, a dense random start."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One way to compute it wrong.
+
+    Attributes
+    ----------
+    label : str
+        What is wrong, in words.
+    halved_products : bool
+        s_i = 1/2 hvec(x x') halves the products as well as the squares (erratum 1).
+    wrong_coupling : bool
+        A'D1 in the place of A'1 in the equation of z (erratum 2).
+    refits : bool
+        False: predict with u and the c that belongs to z (erratum 20).
+    sweeping : Sweeping
+    drops : tuple of str
+        Features to leave out: not an error, but another reading of the data.
+    """
+
+    label: str
+    halved_products: bool = False
+    wrong_coupling: bool = False
+    refits: bool = True
+    sweeping: Sweeping = field(default_factory=Sweeping)
+    drops: tuple[str, ...] = ()
+
+
+FAULTS: dict[str, Fault] = {
+    "none": Fault("none: the same sweeps, done right"),
+    "lifting": Fault("products halved in the lifted vector", halved_products=True),
+    "coupling": Fault("A'D1 instead of A'1 in the equation of z", wrong_coupling=True),
+    "no-refit": Fault("u with the intercept of z, no refit", refits=False),
+    "schedule": Fault("ten loose outer steps from a dense random start", sweeping=AUTHORS_SWEEPING),
+    "schedule-no-refit": Fault("the same, and no refit", refits=False, sweeping=AUTHORS_SWEEPING),
+    "everything": Fault(
+        "all of these together", halved_products=True, wrong_coupling=True, refits=False, sweeping=AUTHORS_SWEEPING
+    ),
+    "without-class": Fault("none, but without the leaking feature CLASS", drops=("CLASS",)),
+}
+
+
+@one_blas_thread()
+def faulty_decisions(
+    samples: LabelledSamples, X: FloatArray, Cs: Sequence[float], ks: Sequence[int], fault: Fault, seed: int
+) -> FloatArray:
+    """f of every (k, C) at every row of X, for two classes: shape (n_ks, n_Cs, m)."""
+    y = np.where(samples.codes == 1, 1.0, -1.0)
+    A, R = (_lifted(part, fault) for part in (samples.X, X))
+    G = Energy.of_samples(samples.X, samples.sample_weight).gram()
+    rng = np.random.default_rng(seed)
+    decisions = [_Sweeps(A, y, G, C, np.asarray(ks), fault, rng).decisions(R) for C in Cs]
+    return np.stack(decisions, axis=1)
+
+
+def _lifted(X: FloatArray, fault: Fault) -> FloatArray:
+    R = lift(X)
+    if fault.halved_products:
+        left, right = term_factors(X.shape[1])
+        R[:, (left != right) & (right != LINEAR)] *= 0.5
+    return R
+
+
+class _Sweeps:
+    """Algorithm 1 for one C and all k at once."""
+
+    def __init__(
+        self, A: FloatArray, y: FloatArray, G: FloatArray, C: float, ks: IntArray, fault: Fault, rng: np.random.Generator
+    ) -> None:
+        p = A.shape[1]
+        self.fault = fault
+        self.ks = ks
+        coupled = A.T @ (y if fault.wrong_coupling else np.ones(len(y)))
+        self.system = np.empty((p + 1, p + 1))
+        self.system[:p, :p] = G + 2.0 * C * (A.T @ A)
+        self.system[:p, p] = 2.0 * C * coupled
+        self.system[p, :p] = 2.0 * C * A.sum(axis=0)
+        self.system[p, p] = 2.0 * C * len(y)
+        self.target = 2.0 * C * np.append(A.T @ y, y.sum())
+        self.U = -7.0 * rng.random((p, len(ks))) if fault.sweeping.dense_start else np.zeros((p, len(ks)))
+        self.Z = np.zeros_like(self.U)
+        self.c = np.zeros(len(ks))
+
+    def decisions(self, R: FloatArray) -> FloatArray:
+        self._outer_loop()
+        if self.fault.refits:
+            self._refit()
+        return (R @ self.U + self.c).T
+
+    def _outer_loop(self) -> None:
+        how, p = self.fault.sweeping, len(self.U)
+        rho = 1e-3 * float(np.trace(self.system[:p, :p])) / p if how.rho is None else how.rho
+        going = np.arange(len(self.ks))
+        for _ in range(how.outer_steps):
+            self._inner_loop(going, rho)
+            distance = np.abs(self.Z[:, going] - self.U[:, going]).max(axis=0)
+            going = going[distance > how.outer_tol]
+            if len(going) == 0:
+                return
+            rho *= how.growth
+
+    def _inner_loop(self, going: IntArray, rho: float) -> None:
+        how, p = self.fault.sweeping, len(self.U)
+        shifted = self.system.copy()
+        shifted[np.arange(p), np.arange(p)] += rho
+        inverse = np.linalg.inv(shifted)
+        base = inverse @ self.target
+        for _ in range(how.inner_steps):
+            solution = base[:, None] + rho * (inverse[:, :p] @ self.U[:, going])
+            U = _largest_of_columns(solution[:p], self.ks[going])
+            change = np.maximum(_change(self.Z[:, going], solution[:p]), _change(self.U[:, going], U))
+            self.Z[:, going], self.c[going], self.U[:, going] = solution[:p], solution[p], U
+            going = going[change > how.inner_tol]
+            if len(going) == 0:
+                return
+
+    def _refit(self) -> None:
+        p = len(self.U)
+        for column in range(len(self.ks)):
+            live = np.append(np.flatnonzero(self.U[:, column]), p)
+            solution = np.linalg.lstsq(self.system[np.ix_(live, live)], self.target[live])[0]
+            self.U[live[:-1], column], self.c[column] = solution[:-1], solution[-1]
+
+
+def _largest_of_columns(Z: FloatArray, ks: IntArray) -> FloatArray:
+    """Each column with its k largest entries kept, ties to the lower index."""
+    order = np.argsort(-np.abs(Z), axis=0, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(len(Z))[:, None], axis=0)
+    return np.where(rank < ks, Z, 0.0)
+
+
+def _change(before: FloatArray, after: FloatArray) -> FloatArray:
+    return np.abs(after - before).max(axis=0) / np.maximum(np.abs(after).max(axis=0), 1.0)

@@ -1,0 +1,171 @@
+"""The paper's figures as SVG, drawn from the rows of a store; the same rows give the same bytes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from quadric.datasets import resolve
+from quadric.extras import require
+from quadric.geometry.terms import term_count, to_matrix
+from quadric.paper.experiments import CURVE_DATASETS, PATTERNS, TREND_C, TREND_DATASETS, pattern_tasks
+from quadric.paper.models import BEST_OF, MODELS
+from quadric.paper.results import Trend, trend
+from quadric.paper.store import Row, Store
+from quadric.paper.tables import shown_parameters
+from quadric.paper.tasks import CURVE_CS, Task
+from quadric.types import FloatArray
+
+BLUE, ORANGE, GREEN, GREY = "#1f5fa8", "#d98200", "#2e8b57", "#9aa4ad"
+COLOURS = {"l0-qsvm": BLUE, "ls-l0-qsvm": ORANGE}
+SIGNIFICANT = 0.05
+
+
+def coefficients(row: Row, n_features: int) -> tuple[FloatArray, FloatArray]:
+    """W and b of a stored surface."""
+    z = np.zeros(term_count(n_features))
+    for term, value in row["terms"]:
+        z[term] = value
+    return to_matrix(z)
+
+
+def sparsity_figure(store: Store) -> str | None:
+    """Non-zero entries of W and b for the three sparse quadratic models on immunotherapy."""
+    tasks = pattern_tasks("figure1")
+    if any(task.key not in store for task in tasks):
+        return None
+    figure, axes = _canvas(1, len(tasks), (10.5, 4.2))
+    for ax, task, (dataset, model, cell) in zip(axes.flat, tasks, PATTERNS["figure1"], strict=True):
+        W, b = coefficients(store[task.key], resolve(dataset).shape[1])
+        _draw_pattern(ax, W, b)
+        count = len(store[task.key]["terms"])
+        ax.set_title(f"{MODELS[model].label}\n({shown_parameters(cell)}): {count} terms", fontsize=10)
+    return _svg(figure)
+
+
+def trend_figure(store: Store) -> str | None:
+    """Accuracy against k at C = 1024 and against C at a fixed k, both l0 models in each panel."""
+    panels: list[tuple[str, str, list[Trend | None]]] = []
+    for dataset, k in TREND_DATASETS.items():
+        name = resolve(dataset).paper_name
+        along_k = [trend(store, dataset, model, MODELS[model].label, along="k", C=TREND_C) for model in BEST_OF]
+        along_C = [trend(store, dataset, model, MODELS[model].label, along="C", k=k) for model in BEST_OF]
+        panels += [(f"{name}: accuracy against k (C = {TREND_C:g})", "k", along_k)]
+        panels += [(f"{name}: accuracy against C (k = {k})", "C", along_C)]
+    if any(line is None for _, _, lines in panels for line in lines):
+        return None
+    figure, axes = _canvas(2, 2, (10.5, 7.5))
+    for ax, (title, name, lines) in zip(axes.flat, panels, strict=True):
+        _draw_lines(ax, title, name, lines, list(COLOURS.values()))
+    return _svg(figure)
+
+
+def credit_figure(store: Store) -> str | None:
+    """Accuracy of LS-l0-QSVM against k on credit data, for three values of C."""
+    panels = []
+    for dataset in CURVE_DATASETS:
+        lines = [trend(store, dataset, "ls-l0-qsvm", f"C = {C:g}", along="k", kind="curve", C=C) for C in CURVE_CS]
+        if all(line is not None for line in lines):
+            panels.append((f"{resolve(dataset).paper_name}: LS-l0-QSVM", "k", lines))
+    if not panels:
+        return None
+    figure, axes = _canvas(1, len(panels), (5.2 * len(panels), 4.0))
+    for ax, (title, name, lines) in zip(axes.flat, panels, strict=True):
+        _draw_lines(ax, title, name, lines, [BLUE, ORANGE, GREEN])
+    return _svg(figure)
+
+
+def significance_figure(store: Store) -> str | None:
+    """GCD: the non-zero pattern of W and b beside the significant coefficients of a logistic regression."""
+    pattern, test = pattern_tasks("figure4")[0], Task("significance", "german", "logit")
+    if pattern.key not in store or test.key not in store:
+        return None
+    W, b = coefficients(store[pattern.key], 20)
+    p_values = np.array(store[test.key]["p_values"])
+    figure, axes = _canvas(1, 2, (9.5, 6.6), width_ratios=[14, 1])
+    _draw_pattern(axes[0, 0], W, b)
+    axes[0, 0].set_title(
+        f"LS-l0-QSVM ({shown_parameters(PATTERNS['figure4'][0][2])}): non-zero entries of W, and of b below", fontsize=10
+    )
+    _draw_column(axes[0, 1], p_values < SIGNIFICANT)
+    axes[0, 1].set_title("LR, 95 %", fontsize=10)
+    return _svg(figure)
+
+
+FIGURES: dict[str, tuple[str, Callable[[Store], str | None]]] = {
+    "figure1": ("Figure 1. Sparsity of W and b on immunotherapy, three sparse quadratic models", sparsity_figure),
+    "figure2": ("Figure 2. Accuracy against k and C: l0-QSVM (blue) and LS-l0-QSVM (orange)", trend_figure),
+    "figure3": ("Figure 3. Accuracy of LS-l0-QSVM against k on credit data", credit_figure),
+    "figure4": (
+        "Figure 4. GCD: terms of LS-l0-QSVM (blue) and significant coefficients of a logistic regression (green)",
+        significance_figure,
+    ),
+}
+
+
+def _canvas(rows: int, columns: int, size: tuple[float, float], **grid: Any) -> tuple[Any, Any]:
+    pyplot = require("matplotlib.figure", "plot")
+    figure = pyplot.Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, gridspec_kw=grid or None)
+
+
+def _draw_pattern(ax: Any, W: FloatArray, b: FloatArray) -> None:
+    """W as squares, with b as one more row below; filled where a coefficient is not zero."""
+    n = len(b)
+    for i in range(n):
+        for j in range(n):
+            _square(ax, j, i, BLUE if W[i, j] else "white")
+        _square(ax, i, n + 0.6, BLUE if b[i] else "white")
+    ax.set_xlim(-0.6, n - 0.4)
+    ax.set_ylim(n + 1.2, -0.6)
+    ax.set_xticks(range(n), [str(i) for i in range(1, n + 1)], fontsize=8)
+    ax.set_yticks([*range(n), n + 0.6], [*(str(i) for i in range(1, n + 1)), "b"], fontsize=8)
+    ax.set_aspect("equal")
+    _without_frame(ax)
+
+
+def _draw_column(ax: Any, marked: Sequence[bool] | np.ndarray) -> None:
+    n = len(marked)
+    for i, mark in enumerate(marked):
+        _square(ax, 0, i, GREEN if mark else "white")
+    ax.set_xlim(-0.6, 0.6)
+    ax.set_ylim(n + 1.2, -0.6)
+    ax.set_xticks([])
+    ax.set_yticks(range(n), [str(i) for i in range(1, n + 1)], fontsize=8)
+    ax.set_aspect("equal")
+    _without_frame(ax)
+
+
+def _square(ax: Any, x: float, y: float, colour: str) -> None:
+    patches = require("matplotlib.patches", "plot")
+    ax.add_patch(patches.Rectangle((x - 0.45, y - 0.45), 0.9, 0.9, facecolor=colour, edgecolor=GREY, linewidth=0.5))
+
+
+def _without_frame(ax: Any) -> None:
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def _draw_lines(ax: Any, title: str, name: str, lines: Sequence[Trend | None], colours: Sequence[str]) -> None:
+    for line, colour in zip(lines, colours, strict=False):
+        if line is not None:
+            ax.plot(line.x, line.accuracy, marker="o", markersize=3, color=colour, label=line.label)
+    if name == "C":
+        ax.set_xscale("log", base=4)
+    ax.set_xlabel(name)
+    ax.set_ylabel("accuracy, %")
+    ax.set_title(title, fontsize=10)
+    ax.grid(alpha=0.3)
+    ax.legend(fontsize=8)
+
+
+def _svg(figure: Any) -> str:
+    matplotlib = require("matplotlib", "plot")
+    out = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "quadric", "svg.fonttype": "none", "font.family": "sans-serif"}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return out.getvalue()

@@ -1,0 +1,265 @@
+"""The paper's ten models with their grids (appendix A), and what evaluates a whole grid on one training part.
+
+A grid is a list of cells in the order in which ties are decided: k before C where there is a k. ``decide`` returns f of every
+cell, class and test sample at once, so that paths and shared factorisations do the work of the grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+from sklearn.svm import SVC
+
+from quadric.baselines.grids import (
+    l0_least_squares_grid,
+    l1_linear_grid,
+    l1_quadratic_grid,
+    least_squares_grid,
+    linear_hinge_grid,
+    quadratic_hinge_grid,
+)
+from quadric.geometry.lifting import lift
+from quadric.geometry.terms import term_count
+from quadric.problem import TRAINING_DATA, LabelledSamples
+from quadric.search.path import trace_path
+from quadric.types import FloatArray
+
+Cell: TypeAlias = dict[str, float]
+CS_OF_TWO = [2.0**power for power in range(-2, 11)]
+CS_FALLING = CS_OF_TWO[::-1]
+"""Equal means of LS-SVM and l1-SVM go to the larger C: the only order in which their iris rows are the paper's."""
+CS_OF_FOUR = [4.0**power for power in range(-1, 9)]
+C1S, C2S = CS_OF_TWO, [0.1, 1.0, 10.0, 100.0]
+GAMMAS, LAMBDAS = [1e2, 1e3, 1e4], [0.1, 1.0, 10.0]
+FEW_TERMS = 60
+"""Up to so many terms k goes in steps of 2, above in steps of 5."""
+LARGEST_BEST_K = {"ctg": 62}
+"""Where the search for the best terms of the hinge loss stops: exchanges are convex problems of their own there."""
+
+
+def budgets(n_features: int) -> list[int]:
+    """The paper's values of k: 2, 2 + delta, ... up to the number of terms."""
+    p = term_count(n_features)
+    return list(range(2, p + 1, 2 if p <= FEW_TERMS else 5))
+
+
+Decide: TypeAlias = Callable[[LabelledSamples, FloatArray, Sequence[Cell]], FloatArray]
+
+
+@dataclass(frozen=True)
+class Model:
+    """One row of Table 1.
+
+    Attributes
+    ----------
+    key : str
+        Name on the command line.
+    label : str
+        Name in tables.
+    solver : str
+        What finds its optimum here.
+    published_solver : str
+        What the paper names.
+    parameters : tuple of str
+        What the grid is over.
+    grid : callable
+        From a data set's name and its number of features to the cells.
+    decide : callable
+        From training samples, test samples and the cells to decisions of shape (n_cells, n_surfaces, m).
+    cost : callable
+        From (m, p) to a rough number of seconds, for the order of work and the time left.
+    """
+
+    key: str
+    label: str
+    solver: str
+    published_solver: str
+    parameters: tuple[str, ...]
+    grid: Callable[[str, int], list[Cell]]
+    decide: Decide
+    cost: Callable[[int, int], float]
+
+
+def _grid_of(**values: Sequence[float]) -> Callable[[str, int], list[Cell]]:
+    cells = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
+    return lambda dataset, n_features: cells
+
+
+def _sparse_grid(dataset: str, n_features: int) -> list[Cell]:
+    return [{"k": k, "C": C} for k in budgets(n_features) for C in CS_OF_FOUR]
+
+
+def _best_hinge_grid(dataset: str, n_features: int) -> list[Cell]:
+    largest = LARGEST_BEST_K.get(dataset, term_count(n_features))
+    return [cell for cell in _sparse_grid(dataset, n_features) if cell["k"] <= largest]
+
+
+def positives(samples: LabelledSamples) -> Sequence[int]:
+    """The classes that get a surface: the second of two, else each."""
+    return [1] if len(samples.class_weight) == 2 else range(len(samples.class_weight))
+
+
+def _sparse_path(loss: str, method: str) -> Decide:
+    """All k and C of one training part along one path a class."""
+
+    def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
+        ks = sorted({int(cell["k"]) for cell in cells})
+        Cs = sorted({cell["C"] for cell in cells})
+        data, R = TRAINING_DATA[loss].from_samples(samples), lift(X)
+        decisions = np.empty((len(cells), len(positives(samples)), len(X)))
+        where = [(Cs.index(cell["C"]), ks.index(int(cell["k"]))) for cell in cells]
+        for i, positive in enumerate(positives(samples)):
+            path = trace_path(data, positive, Cs, ks, method=method, seed=(0, positive))
+            values = path.coef @ R.T + path.intercept[..., None]
+            decisions[:, i] = [values[place] for place in where]
+        return decisions
+
+    return decide
+
+
+def _kernel_machine(**parameters: object) -> Decide:
+    """scikit-learn's SVC, a fit a cell and class."""
+
+    def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
+        decisions = np.empty((len(cells), len(positives(samples)), len(X)))
+        for c, cell in enumerate(cells):
+            for i, positive in enumerate(positives(samples)):
+                machine = SVC(C=cell["C"], cache_size=500, **parameters)
+                decisions[c, i] = machine.fit(samples.X, samples.codes == positive).decision_function(X)
+        return decisions
+
+    return decide
+
+
+MODELS: dict[str, Model] = {
+    model.key: model
+    for model in [
+        Model(
+            "lsvm",
+            "LSVM",
+            "quadric's hinge solver",
+            "Scikit-learn",
+            ("C",),
+            _grid_of(C=CS_OF_TWO),
+            lambda samples, X, cells: linear_hinge_grid(samples, CS_OF_TWO).scores(X),
+            lambda m, p: 3e-5 * m,
+        ),
+        Model(
+            "ls-svm",
+            "LS-SVM",
+            "closed form, one eigendecomposition for all C",
+            "Numpy",
+            ("C",),
+            _grid_of(C=CS_FALLING),
+            lambda samples, X, cells: least_squares_grid(samples, CS_FALLING).scores(X),
+            lambda m, p: 0.02,
+        ),
+        Model(
+            "svm-rbf",
+            "SVM-rbf",
+            "scikit-learn's SVC, gamma='scale'",
+            "Scikit-learn",
+            ("C",),
+            _grid_of(C=CS_OF_TWO),
+            _kernel_machine(kernel="rbf"),
+            lambda m, p: 2e-6 * m**2,
+        ),
+        Model(
+            "svm-q2",
+            "SVM-Q2",
+            "scikit-learn's SVC, degree 2, coef0=1, gamma='scale'",
+            "Scikit-learn",
+            ("C",),
+            _grid_of(C=CS_OF_TWO),
+            _kernel_machine(kernel="poly", degree=2, coef0=1.0),
+            lambda m, p: 1e-5 * m**2,
+        ),
+        Model(
+            "l1-svm",
+            "l1-SVM",
+            "linear program, HiGHS",
+            "COPT",
+            ("C",),
+            _grid_of(C=CS_FALLING),
+            lambda samples, X, cells: l1_linear_grid(samples, CS_FALLING).scores(X),
+            lambda m, p: 1e-3 * m,
+        ),
+        Model(
+            "ls-l0-svm",
+            "LS-l0-SVM",
+            "ADMM with hard thresholding (a reconstruction)",
+            "ADMM",
+            ("C", "gamma", "lam"),
+            _grid_of(C=CS_OF_TWO, gamma=GAMMAS, lam=LAMBDAS),
+            lambda samples, X, cells: l0_least_squares_grid(samples, CS_OF_TWO, GAMMAS, LAMBDAS).scores(X),
+            lambda m, p: 0.5,
+        ),
+        Model(
+            "qsvm",
+            "QSVM",
+            "quadric's hinge solver",
+            "COPT",
+            ("C",),
+            _grid_of(C=CS_OF_TWO),
+            lambda samples, X, cells: quadratic_hinge_grid(samples, CS_OF_TWO).scores(X),
+            lambda m, p: 1e-5 * m * p,
+        ),
+        Model(
+            "l1-qsvm",
+            "l1-QSVM",
+            "quadric's hinge solver, |w| as a hinge of its own",
+            "COPT",
+            ("C1", "C2"),
+            _grid_of(C1=C1S, C2=C2S),
+            lambda samples, X, cells: l1_quadratic_grid(samples, C1S, C2S).scores(X),
+            lambda m, p: 5e-5 * m * p,
+        ),
+        Model(
+            "l0-qsvm",
+            "l0-QSVM",
+            "Algorithm 1, quadric's hinge solver, refit",
+            "Algorithm 1, COPT",
+            ("C", "k"),
+            _sparse_grid,
+            _sparse_path("hinge", "pd"),
+            lambda m, p: 3e-4 * m * p,
+        ),
+        Model(
+            "ls-l0-qsvm",
+            "LS-l0-QSVM",
+            "Algorithm 1, one eigendecomposition a C, refit",
+            "Algorithm 1, closed form, COPT",
+            ("C", "k"),
+            _sparse_grid,
+            _sparse_path("least_squares", "pd"),
+            lambda m, p: 1e-4 * p**2,
+        ),
+        Model(
+            "l0-qsvm-best",
+            "l0-QSVM, best terms",
+            "exchanges of terms along the path",
+            "",
+            ("C", "k"),
+            _best_hinge_grid,
+            _sparse_path("hinge", "best"),
+            lambda m, p: 4e-4 * m * p,
+        ),
+        Model(
+            "ls-l0-qsvm-best",
+            "LS-l0-QSVM, best terms",
+            "exchanges of terms along the path",
+            "",
+            ("C", "k"),
+            _sparse_grid,
+            _sparse_path("least_squares", "best"),
+            lambda m, p: 4e-4 * p**2,
+        ),
+    ]
+}
+PUBLISHED_MODELS = [key for key in MODELS if not key.endswith("-best")]
+BEST_OF = {"l0-qsvm": "l0-qsvm-best", "ls-l0-qsvm": "ls-l0-qsvm-best"}
+"""Where the same model is also fitted with the terms that exchanges find instead of the paper's algorithm."""

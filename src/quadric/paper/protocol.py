@@ -1,0 +1,153 @@
+"""How the paper measures: folds, standardisation inside them, scores, and which cell of a grid is reported.
+
+Two readings of the same scores. "paper": the best mean over the grid, on the folds that also chose it, as the paper reports
+it; optimistic. "nested": the cell is chosen by five folds inside each training part, and scored on the part left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from quadric.types import BoolArray, FloatArray, IntArray
+
+N_FOLDS = 5
+READINGS = ("paper", "nested")
+SAME = 1e-12
+"""Means closer than this are equal: a sum of the same scores in another order must not decide a tie."""
+
+
+@dataclass(frozen=True, order=True)
+class Split:
+    """One way to leave samples out: an outer fold, or an inner fold of its training part.
+
+    Attributes
+    ----------
+    outer : int
+    inner : int or None
+        None: train on the whole training part of the outer fold, test on the outer fold.
+    """
+
+    outer: int
+    inner: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.outer}" if self.inner is None else f"{self.outer}.{self.inner}"
+
+    def parts(self, n_samples: int, seed: int) -> tuple[IntArray, IntArray]:
+        """Training and test samples."""
+        train, test = _folds(n_samples, seed)[self.outer]
+        if self.inner is None:
+            return train, test
+        inner_train, inner_test = _folds(len(train), seed)[self.inner]
+        return train[inner_train], train[inner_test]
+
+
+OUTER_SPLITS = tuple(Split(outer) for outer in range(N_FOLDS))
+INNER_SPLITS = tuple(Split(outer, inner) for outer in range(N_FOLDS) for inner in range(N_FOLDS))
+
+
+def splits_of(reading: str) -> tuple[Split, ...]:
+    """The splits that a reading needs."""
+    return OUTER_SPLITS if reading == "paper" else OUTER_SPLITS + INNER_SPLITS
+
+
+def _folds(n_samples: int, seed: int) -> list[tuple[IntArray, IntArray]]:
+    return list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(np.empty(n_samples)))
+
+
+@dataclass(frozen=True)
+class Standardisation:
+    """Means and deviations of a training part.
+
+    Attributes
+    ----------
+    center, scale : arrays of shape (n,)
+    """
+
+    center: FloatArray
+    scale: FloatArray
+
+    @staticmethod
+    def of(X: FloatArray) -> Standardisation:
+        scale = X.std(axis=0)
+        return Standardisation(X.mean(axis=0), np.where(scale > 1e-12 * np.abs(X).max(axis=0), scale, 1.0))
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        return (X - self.center) / self.scale
+
+
+@dataclass(frozen=True)
+class GridScores:
+    """Accuracy and F1 of every cell of a grid on one split, in per cent.
+
+    Attributes
+    ----------
+    accuracy, f1 : arrays of shape (n_cells,)
+    """
+
+    accuracy: FloatArray
+    f1: FloatArray
+
+    @staticmethod
+    def of(decisions: FloatArray, codes: IntArray) -> GridScores:
+        """Score decisions of shape (n_cells, n_surfaces, m): signs for two classes, the largest for more.
+
+        F1 is that of the positive class for two classes, the mean over classes for more.
+        """
+        two_classes = decisions.shape[1] == 1
+        predicted = (decisions[:, 0] > 0).astype(int) if two_classes else decisions.argmax(axis=1)
+        classes = [1] if two_classes else range(decisions.shape[1])
+        f1 = np.mean([_f1(predicted == code, codes == code) for code in classes], axis=0)
+        return GridScores(100.0 * (predicted == codes).mean(axis=1), 100.0 * f1)
+
+
+def _f1(predicted: BoolArray, actual: BoolArray) -> FloatArray:
+    """F1 of one class for each row of predictions; 0 where the class is neither predicted nor there."""
+    hits = (predicted & actual).sum(axis=1)
+    named = predicted.sum(axis=1) + actual.sum()
+    return 2.0 * hits / np.maximum(named, 1)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """Means and sample deviations over the folds, and the cells of the grid they belong to.
+
+    Attributes
+    ----------
+    accuracy_mean, accuracy_std, f1_mean, f1_std : float
+    cells : tuple of int
+        One for the paper's reading, one a fold for the nested one.
+    """
+
+    accuracy_mean: float
+    accuracy_std: float
+    f1_mean: float
+    f1_std: float
+    cells: tuple[int, ...]
+
+
+def best_cell(scores: list[GridScores]) -> int:
+    """The first cell with the largest mean accuracy: grids stand in the order in which ties are decided."""
+    mean = np.mean([score.accuracy for score in scores], axis=0)
+    return int(np.flatnonzero(mean >= mean.max() - SAME * 100.0)[0])
+
+
+def paper_reading(outer: list[GridScores]) -> Reported:
+    """The best mean over the grid, on the folds that chose it."""
+    cell = best_cell(outer)
+    return _reported(outer, [cell] * len(outer), (cell,))
+
+
+def nested_reading(outer: list[GridScores], inner: list[list[GridScores]]) -> Reported:
+    """Each outer fold scored at the cell that its own inner folds choose."""
+    cells = [best_cell(scores) for scores in inner]
+    return _reported(outer, cells, tuple(cells))
+
+
+def _reported(outer: list[GridScores], cells: list[int], shown: tuple[int, ...]) -> Reported:
+    accuracy = np.array([score.accuracy[cell] for score, cell in zip(outer, cells, strict=True)])
+    f1 = np.array([score.f1[cell] for score, cell in zip(outer, cells, strict=True)])
+    return Reported(float(accuracy.mean()), float(accuracy.std(ddof=1)), float(f1.mean()), float(f1.std(ddof=1)), shown)

@@ -1,0 +1,135 @@
+"""Results on disk: one JSON line a finished piece of work, in a file that survives being cut off anywhere.
+
+The first line says what the rows belong to; rows of another version, protocol or seed never get into the same file. How long
+each row took stands in a second file, so that a run that was interrupted ends with the same bytes as one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from quadric.files import write_atomically
+from quadric.progress import Report, silent
+
+Row: TypeAlias = Mapping[str, Any]
+ROWS, TIMES = "rows.jsonl", "times.jsonl"
+SCHEMA = 1
+
+
+class StoreError(RuntimeError):
+    """A store that cannot be used or written."""
+
+
+class Store:
+    """Finished rows by their key.
+
+    Parameters
+    ----------
+    folder : path
+        Where the files are; made if it is not there.
+    identity : mapping
+        What all rows depend on; a store with another identity is refused.
+    report : callable
+        Told when a damaged end was repaired.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], identity: Mapping[str, Any], report: Report = silent) -> None:
+        self.folder = Path(folder)
+        self.header = {"store": "quadric paper", "schema": SCHEMA, **identity}
+        self._make_folder()
+        self.rows: dict[str, Row] = {row["key"]: row for row in self._opened(ROWS, report)}
+        self.times: dict[str, Row] = {row["key"]: row for row in self._opened(TIMES, report)}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.rows
+
+    def __getitem__(self, key: str) -> Row:
+        return self.rows[key]
+
+    def add(self, row: Row, seconds: float) -> None:
+        """Append a finished row; it is on the disk when this returns."""
+        self._append(TIMES, {"key": row["key"], "seconds": round(seconds, 3)})
+        self._append(ROWS, row)
+        self.rows[row["key"]] = row
+        self.times[row["key"]] = {"key": row["key"], "seconds": round(seconds, 3)}
+
+    def arrange(self, order: Callable[[str], Any]) -> None:
+        """Put the rows into one order whatever the order they came in."""
+        keys = sorted(self.rows, key=order)
+        if keys != list(self.rows):
+            self.rows = {key: self.rows[key] for key in keys}
+            write_atomically(self.folder / ROWS, _text([self.header, *self.rows.values()]))
+
+    def _make_folder(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make the folder {self.folder}: {error.strerror}") from error
+
+    def _opened(self, name: str, report: Report) -> list[Row]:
+        path = self.folder / name
+        try:
+            if not path.exists():
+                write_atomically(path, _text([self.header]))
+            content = path.read_bytes()
+        except OSError as error:
+            raise StoreError(f"cannot write to {self.folder}: {error.strerror}") from error
+        whole, _, rest = content.rpartition(b"\n")
+        lines = whole.split(b"\n") if whole else []
+        rows = [_parsed(line) for line in lines]
+        if rest or (rows and rows[-1] is None):
+            rows = rows if rest else rows[:-1]
+            write_atomically(path, b"".join(line + b"\n" for line in lines[: len(rows)]))
+            report(f"{path}: the last line was damaged and has been dropped; its work is done again")
+        if None in rows:
+            raise StoreError(f"{path}: line {rows.index(None) + 1} is damaged; move the file away, or delete that line")
+        self._check_header(path, rows[0] if rows else None)
+        return [row for row in rows[1:] if row is not None]
+
+    def _check_header(self, path: Path, header: Row | None) -> None:
+        if header is None or header.get("store") != self.header["store"]:
+            raise StoreError(f"{path} is not a store of this command; choose another --output")
+        for name, mine in self.header.items():
+            if header.get(name) != mine:
+                raise StoreError(
+                    f"{path} was made with {name} {header.get(name)!r}, this run has {mine!r}; rows of both must not be mixed: "
+                    "choose another --output, or delete that folder"
+                )
+
+    def _append(self, name: str, row: Row) -> None:
+        """One write at the end; where it fails half way, the file is cut back to what it was."""
+        path = self.folder / name
+        line = (_line(row) + "\n").encode()
+        try:
+            with path.open("ab", buffering=0) as file:
+                size = file.tell()
+                try:
+                    written = file.write(line)
+                    if written != len(line):
+                        raise OSError(28, "No space left on device")
+                    os.fsync(file.fileno())
+                except OSError:
+                    file.truncate(size)
+                    raise
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}; rows up to here are kept, run again to go on") from error
+
+
+def _line(row: Row) -> str:
+    return json.dumps(row, separators=(",", ":"), allow_nan=False)
+
+
+def _text(rows: Iterable[Row]) -> str:
+    return "".join(_line(row) + "\n" for row in rows)
+
+
+def _parsed(line: bytes) -> Row | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) and ("key" in row or "store" in row) else None

@@ -1,0 +1,206 @@
+"""The four tables as rows of text, and as CSV, Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quadric.datasets import DatasetInfo
+from quadric.paper.experiments import Plan
+from quadric.paper.models import MODELS, Cell
+from quadric.paper.protocol import N_FOLDS, Reported
+from quadric.paper.results import Published, TableCell, table_cells
+from quadric.paper.store import Store
+
+PRIVATE = "private"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Text of one place in a table."""
+
+    text: str
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table ready to be written down.
+
+    Attributes
+    ----------
+    name : str
+        Of its files.
+    caption : str
+    header : tuple of str
+    rows : tuple of tuples of Entry
+    """
+
+    name: str
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+
+    def csv(self) -> str:
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.header)
+        writer.writerows([entry.text for entry in row] for row in self.rows)
+        return out.getvalue()
+
+    def markdown(self) -> str:
+        lines = [_piped(self.header), _piped(["---"] * len(self.header))]
+        lines += [_piped([f"**{e.text}**" if e.bold else e.text for e in row]) for row in self.rows]
+        return "\n".join(lines) + "\n"
+
+    def latex(self) -> str:
+        body = [" & ".join(_latex_entry(entry) for entry in row) + r" \\" for row in self.rows]
+        return "\n".join(
+            [
+                r"\begin{table}",
+                r"\centering",
+                rf"\caption{{{latex_escaped(self.caption)}}}",
+                rf"\begin{{tabular}}{{{'l' * len(self.header)}}}",
+                r"\toprule",
+                " & ".join(latex_escaped(name) for name in self.header) + r" \\",
+                r"\midrule",
+                *body,
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+                "",
+            ]
+        )
+
+    def html(self) -> str:
+        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self.header)
+        rows = "".join("<tr>" + "".join(_html_entry(e, i == 0) for i, e in enumerate(row)) + "</tr>\n" for row in self.rows)
+        caption = f"<caption>{html.escape(self.caption)}</caption>"
+        return f"<table>\n{caption}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n"
+
+
+def models_table(plan: Plan) -> TextTable:
+    """Table 1."""
+    rows = []
+    for key in dict.fromkeys([*plan.rows_of_table("table2"), *plan.rows_of_table("table4")]):
+        model = MODELS[key]
+        cells = [model.label, model.solver, model.published_solver or "(ours only)", ", ".join(model.parameters)]
+        rows.append(tuple(Entry(text) for text in cells))
+    return TextTable("table1", "Table 1. Models", ("Model", "Solver here", "Solver in the paper", "Parameters"), tuple(rows))
+
+
+def credit_table(plan: Plan) -> TextTable:
+    """Table 3."""
+    rows = []
+    for info in plan.columns_of_table("table4"):
+        features = "; ".join(f"{i}. {name}" for i, name in enumerate(info.features, 1))
+        cells = [info.paper_name, info.source, info.kind, f"({info.shape[0]}, {info.shape[1]})", features]
+        rows.append(tuple(Entry(text) for text in cells))
+    header = ("Data set", "Source", "Type", "(m, n)", "Features")
+    return TextTable("table3", "Table 3. Credit data", header, tuple(rows))
+
+
+def result_table(plan: Plan, store: Store, table: str) -> TextTable:
+    """Table 2 or 4: a row for each model on each data set, ours beside the paper's."""
+    cells = table_cells(plan, store, table)
+    header = ["Data set", "Model", "acc ours", "acc paper", "diff", "F1 ours", "F1 paper", "diff", "chosen"]
+    header += ["acc nested", "F1 nested"] if plan.reading == "nested" else []
+    rows = []
+    for j in range(len(plan.columns_of_table(table))):
+        column = [row[j] for row in cells]
+        best = _best_accuracy(column)
+        rows += [_result_row(cell, best, nested=plan.reading == "nested") for cell in column]
+    title = {"table2": "Table 2. Public benchmark data", "table4": "Table 4. Credit data"}[table]
+    caption = (
+        f"{title}: mean ± sample deviation over {N_FOLDS} folds, per cent; diff: ours less the paper's in units of the paper's "
+        "deviation; bold: the best accuracy of ours on a data set"
+    )
+    return TextTable(table, caption, tuple(header), tuple(rows))
+
+
+def _result_row(cell: TableCell, best: float, *, nested: bool) -> tuple[Entry, ...]:
+    is_best = cell.ours is not None and cell.ours.accuracy_mean >= best - 1e-9
+    label = MODELS[cell.model].label + (" (ours only)" if cell.paper is None else "")
+    m, n = cell.dataset.shape
+    texts = [f"{cell.dataset.paper_name} ({m}, {n})", label]
+    for figure in ("acc", "f1"):
+        ours = _plus_minus(cell.ours, figure) or _reason(cell.dataset)
+        texts += [ours, _plus_minus(cell.paper, figure) or "–", _difference(cell, figure)]
+    texts.append(shown_parameters(cell.chosen) or "–")
+    texts += [_plus_minus(cell.nested, figure) or "–" for figure in ("acc", "f1")] if nested else []
+    return tuple(Entry(text, bold=is_best and i in (2, 5)) for i, text in enumerate(texts))
+
+
+def _best_accuracy(cells: Sequence[TableCell]) -> float:
+    return max((cell.ours.accuracy_mean for cell in cells if cell.ours is not None), default=-math.inf)
+
+
+def long_table(plan: Plan, store: Store) -> TextTable:
+    """Every cell of both result tables as one row, with all digits and the chosen parameters."""
+    names = ("accuracy_mean", "accuracy_std", "f1_mean", "f1_std")
+    header = ["table", "dataset", "model", *names, *(f"paper_{name}" for name in names), "deviations", "chosen"]
+    header += [f"nested_{name}" for name in names]
+    rows = []
+    for table in ("table2", "table4"):
+        for cell in (cell for row in table_cells(plan, store, table) for cell in row):
+            numbers = [*_numbers(cell.ours), *_numbers(cell.paper)]
+            deviation = "" if cell.deviation is None else f"{cell.deviation:.3f}"
+            texts = [table, cell.dataset.name, cell.model, *numbers, deviation, shown_parameters(cell.chosen)]
+            rows.append(tuple(Entry(text) for text in [*texts, *_numbers(cell.nested)]))
+    return TextTable("cells", "All cells", tuple(header), tuple(rows))
+
+
+def shown_parameters(cell: Cell | None) -> str:
+    """A point of a grid in words."""
+    return "" if cell is None else ", ".join(f"{name}={value:g}" for name, value in cell.items())
+
+
+def _numbers(values: Reported | Published | None) -> list[str]:
+    if values is None:
+        return [""] * 4
+    return [f"{value:.4f}" for value in (values.accuracy_mean, values.accuracy_std, values.f1_mean, values.f1_std)]
+
+
+def _reason(info: DatasetInfo) -> str:
+    """Why a cell is empty."""
+    return PRIVATE if info.obtained == "private" else "not computed"
+
+
+def _plus_minus(values: Reported | Published | None, figure: str) -> str:
+    if values is None:
+        return ""
+    mean, std = (values.accuracy_mean, values.accuracy_std) if figure == "acc" else (values.f1_mean, values.f1_std)
+    return f"{mean:.2f} ± {std:.2f}"
+
+
+def _difference(cell: TableCell, figure: str) -> str:
+    if cell.paper is None or cell.ours is None:
+        return "–"
+    if figure == "acc":
+        return f"{cell.deviation:+.2f}"
+    return f"{(cell.ours.f1_mean - cell.paper.f1_mean) / cell.paper.f1_std:+.2f}"
+
+
+def _piped(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+
+def latex_escaped(text: str) -> str:
+    """Text that LaTeX prints as it is."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--"}
+    return "".join(special.get(letter, "\\" + letter if letter in "&%$#_{}" else letter) for letter in text)
+
+
+def _latex_entry(entry: Entry) -> str:
+    text = latex_escaped(entry.text)
+    return rf"\textbf{{{text}}}" if entry.bold else text
+
+
+def _html_entry(entry: Entry, is_name: bool) -> str:
+    text = html.escape(entry.text)
+    text = f"<strong>{text}</strong>" if entry.bold else text
+    return f'<th scope="row">{text}</th>' if is_name else f"<td>{text}</td>"

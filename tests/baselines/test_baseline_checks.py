@@ -1,0 +1,19 @@
+"""scikit-learn's own checks for every baseline, all of them, with no expected failure."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from quadric.baselines import (
+    L0LeastSquaresSVC,
+    L1LinearSVC,
+    L1QuadraticSVC,
+    LeastSquaresSVC,
+    LinearHingeSVC,
+    QuadraticSVC,
+)
+
+
+@parametrize_with_checks(
+    [LinearHingeSVC(), QuadraticSVC(), L1QuadraticSVC(), LeastSquaresSVC(), L1LinearSVC(), L0LeastSquaresSVC()]
+)
+def test_estimator_check(estimator, check):
+    check(estimator)

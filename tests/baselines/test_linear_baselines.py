@@ -1,0 +1,183 @@
+"""Least squares against its dual system, the linear program against Clarabel, the l0 iterations against what they promise."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from baselines.definitions import labelled, minimum, objective
+from helpers import random_samples
+from paper_data import folder, load
+from quadric.baselines import L0LeastSquaresSVC, L1LinearSVC, LeastSquaresSVC
+from quadric.baselines.grids import l0_least_squares_grid
+from quadric.baselines.least_squares import Spectrum
+from quadric.baselines.linear_data import LinearData
+
+needs_data = pytest.mark.skipif(folder() is None, reason="the paper's data are not here: set QUADRIC_DATA")
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 1024.0])
+@pytest.mark.parametrize(("m", "n"), [(40, 3), (8, 12)])
+def test_least_squares_solves_the_dual_system(m, n, C):
+    """[0 y'; y Omega + I/C] [b; alpha] = [0; 1] with Omega_ij = y_i y_j x_i'x_j, and w = sum alpha_i y_i x_i."""
+    X, y = random_samples(1, m=m, n=n)
+    X += 3.0
+    system = np.zeros((m + 1, m + 1))
+    system[0, 1:] = system[1:, 0] = y
+    system[1:, 1:] = np.outer(y, y) * (X @ X.T) + np.eye(m) / C
+    b, *alpha = np.linalg.solve(system, np.append(0.0, np.ones(m)))
+    model = LeastSquaresSVC(C).fit(X, y)
+    assert_allclose(model.surfaces_[0].b, (y * alpha) @ X, rtol=1e-8, atol=1e-10)
+    assert_allclose(model.intercept_, b, rtol=1e-8)
+
+
+def test_least_squares_keeps_its_digits_far_from_unit_scale():
+    """Columns from 1e-4 to 1e4: the normal equations alone would lose the small ones."""
+    X, y = random_samples(2, m=60, n=3)
+    X = X * np.array([1e-4, 1.0, 1e4])
+    with pytest.warns(UserWarning, match="far from standardised"):
+        model = LeastSquaresSVC(100.0).fit(X, y)
+    design = np.vstack([np.sqrt(100.0) * np.column_stack([X, np.ones(60)]), np.eye(3, 4)])
+    w = np.linalg.lstsq(design / [1e-4, 1.0, 1e4, 1.0], np.append(np.sqrt(100.0) * y, np.zeros(3)), rcond=None)[0]
+    assert_allclose(model.surfaces_[0].b, w[:3] / [1e-4, 1.0, 1e4], rtol=1e-9)
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0, 64.0, 1024.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_linear_program_optimum_is_clarabels(seed, C):
+    X, y = random_samples(seed, m=60, n=4)
+    model = L1LinearSVC(C).fit(X, y)
+    value = objective(model, model.surfaces_[0], X, y)
+    assert value == pytest.approx(minimum(model, X, y), rel=1e-7)
+
+
+def test_weighted_linear_program_optimum_is_clarabels():
+    X, y = random_samples(5, m=60, n=4)
+    w = np.random.default_rng(0).uniform(0.5, 3.0, size=60)
+    model = L1LinearSVC(2.0).fit(X, y, sample_weight=w)
+    assert objective(model, model.surfaces_[0], X, y, w) == pytest.approx(minimum(model, X, y, w), rel=1e-7)
+
+
+@needs_data
+@pytest.mark.parametrize("C", [1.0, 1024.0])
+@pytest.mark.parametrize("name", ["haberman", "australian"])
+def test_linear_program_optimum_on_the_papers_data_is_clarabels(name, C):
+    X, y = load(name)
+    model = L1LinearSVC(C).fit(X, y)
+    assert objective(model, model.surfaces_[0], X, y) == pytest.approx(minimum(model, X, y), rel=1e-7)
+
+
+def test_the_linear_program_leaves_features_out():
+    X, y = random_samples(3, m=100, n=8)
+    counts = [np.count_nonzero(L1LinearSVC(C).fit(X, y).coef_) for C in (0.001, 0.05, 1.0)]
+    assert counts[0] == 0
+    assert 0 < counts[1] < counts[2] <= 8
+
+
+def test_a_linear_program_that_fails_says_so(monkeypatch):
+    class Failure:
+        status, message = 4, "numerical difficulties."
+
+    monkeypatch.setattr("quadric.baselines.linear_program.linprog", lambda *args, **options: Failure)
+    X, y = random_samples(0)
+    with pytest.raises(RuntimeError, match="HiGHS did not solve the linear program: numerical difficulties"):
+        L1LinearSVC().fit(X, y)
+
+
+def plain_admm(X, y, C, gamma, lam, n_steps):
+    """The three steps of the method, a thousand times, with dense matrices."""
+    Xc, yc, n = X - X.mean(axis=0), y - y.mean(), X.shape[1]
+    v = u = np.zeros(n)
+    for _ in range(n_steps):
+        w = np.linalg.solve((1 + gamma) * np.eye(n) + C * Xc.T @ Xc, C * Xc.T @ yc + gamma * (v - u))
+        v = np.where(np.abs(w + u) > np.sqrt(2 * lam / gamma), w + u, 0.0)
+        u = u + w - v
+    return v
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_l0_iterations_end_where_the_plain_method_ends(seed):
+    X, y = random_samples(seed, m=60, n=6)
+    C, gamma, lam = 1.0, 1e3, [0.05, 0.1, 0.2][seed % 3]
+    model = L0LeastSquaresSVC(C, gamma, lam, max_iter=3000).fit(X, y)
+    assert model.n_iter_[0] < 3000
+    assert_allclose(model.surfaces_[0].b, plain_admm(X, y, C, gamma, lam, 4000), atol=1e-7)
+    assert_allclose(model.intercept_, np.mean(y - X @ model.surfaces_[0].b), atol=1e-12)
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e6])
+@pytest.mark.parametrize("seed", range(6))
+def test_l0_answers_are_fixed_points(seed, tol):
+    """Stationary on the support with entries above the threshold, gradients off it within gamma times the threshold.
+
+    So too where any step would be small enough to end.
+    """
+    X, y = random_samples(seed, m=60, n=6)
+    C, gamma, lam = 2.0, 1e3, 0.15
+    model = L0LeastSquaresSVC(C, gamma, lam, tol=tol).fit(X, y)
+    v, threshold = model.surfaces_[0].b, np.sqrt(2 * lam / gamma)
+    gradient = v - C * X.T @ (y - X @ v - model.intercept_[0])
+    support = v != 0
+    assert 0 < support.sum() < 6
+    assert np.abs(gradient[support]).max() < 1e-9 * C * 60
+    assert np.abs(v[support]).min() >= threshold
+    assert np.abs(gradient[~support]).max() <= gamma * threshold
+
+
+def test_l0_stops_at_its_limit_with_the_plain_methods_iterate():
+    X, y = random_samples(0, m=60, n=6)
+    with pytest.warns(
+        ConvergenceWarning, match=r"did not settle within max_iter=7: last step .*; raise max_iter, or gamma where they cycle"
+    ) as seen:
+        model = L0LeastSquaresSVC(1.0, 1e3, 0.1, max_iter=7).fit(X, y)
+    assert seen[0].filename == __file__
+    assert model.n_iter_[0] == 7
+    assert_allclose(model.surfaces_[0].b, plain_admm(X, y, 1.0, 1e3, 0.1, 7), atol=1e-12)
+
+
+def test_l0_prices():
+    """No feature is worth a huge price; with a tiny one the answer is the dense fit."""
+    X, y = random_samples(2, m=60, n=4)
+    assert np.count_nonzero(L0LeastSquaresSVC(1.0, 1e4, 1e6).fit(X, y).coef_) == 0
+    assert_allclose(L0LeastSquaresSVC(1.0, 100.0, 1e-8).fit(X, y).coef_, LeastSquaresSVC(1.0).fit(X, y).coef_, atol=1e-10)
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("ecoli", [[5, 5, 3], [6, 4, 3], [5, 3, 0]]), ("australian", [[10, 5, 1], [12, 7, 2], [11, 5, 1]])],
+)
+def test_l0_counts_of_features_on_the_papers_data(name, counts):
+    """Counted once by 200 iterations of the plain method at C = 1; rows gamma, columns lam."""
+    X, y = load(name)
+    fits = l0_least_squares_grid(labelled(X, y), [1.0], [1e2, 1e3, 1e4], [0.1, 1.0, 10.0], max_iter=200)
+    assert_array_equal(np.count_nonzero(fits.coef[:, 0], axis=1).reshape(3, 3), counts)
+
+
+@pytest.mark.parametrize(("m", "n"), [(30, 4), (5, 9)])
+def test_shifted_solves_solve_their_systems(m, n):
+    rng = np.random.default_rng(m)
+    X, y = random_samples(0, m=m, n=n)
+    data = LinearData.of(labelled(X, y, rng.uniform(0.5, 2.0, size=m)))
+    gram = (data.X * data.weight[:, None]).T @ data.X
+    spectrum, rhs = Spectrum(data), rng.normal(size=(3, n))
+    shift, C = np.array([1.0, 11.0, 1e4]), np.array([0.1, 100.0, 2.0])
+    solved = spectrum.shifted_solve(rhs, shift, C)
+    for row in range(3):
+        assert_allclose(shift[row] * solved[row] + C[row] * gram @ solved[row], rhs[row], atol=1e-8)
+        assert_array_equal(spectrum.shifted_solve(rhs[[row]], shift[[row]], C[[row]])[0], solved[row])
+    assert_allclose(spectrum.gram, gram, atol=1e-10)
+
+
+def test_constant_features_stay_out_of_linear_models():
+    X, y = random_samples(4, m=50, n=3)
+    wide = np.column_stack([X[:, 0], np.full(50, 0.1), X[:, 1:]])
+    for model in (LeastSquaresSVC(), L1LinearSVC(), L0LeastSquaresSVC(lam=0.01)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            narrow, with_constant = model.fit(X, y).surfaces_[0], model.fit(wide, y).surfaces_[0]
+        assert with_constant.b[1] == 0.0
+        assert_allclose(with_constant.b[[0, 2, 3]], narrow.b, atol=1e-9)
+        assert_allclose(with_constant.c, narrow.c, atol=1e-9)

@@ -1,0 +1,83 @@
+"""``quadric paper`` and ``quadric data`` as a person meets them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from quadric.cli import main
+
+
+def test_a_part_runs_writes_and_goes_on(tmp_path, capsys):
+    arguments = ["paper", "table1", "table2", "--models", "ls-svm,lsvm", "--datasets", "iris", "--output", str(tmp_path / "out")]
+    assert main([*arguments, "--jobs", "1", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert (first["pieces"], first["done_before"], first["cells_compared"]) == (10, 0, 2)
+    rows = (tmp_path / "out" / "rows.jsonl").read_bytes()
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["done_before"] == 10
+    assert (tmp_path / "out" / "rows.jsonl").read_bytes() == rows
+    assert "83.33 ± 8.50" in (tmp_path / "out" / "table2.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["paper", "table7"], 2, "table1, table2"),
+        (["paper", "--models", "svm"], 2, "ls-l0-qsvm"),
+        (["paper", "--datasets", "mnist"], 2, "german"),
+        (["paper", "--protocol", "loose"], 2, "nested"),
+        (["paper", "--seed", "-1"], 2, "seed"),
+        (["paper", "--nonsense"], 2, "nonsense"),
+        (["data", "mnist"], 2, "german"),
+        (["no-such-command"], 2, "no-such-command"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_code_two(arguments, code, says, tmp_path, capsys):
+    output = ["--output", str(tmp_path / "out")] if arguments[0] == "paper" else []
+    assert main([*arguments, *output]) == code
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert says in captured.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_store_of_another_protocol_is_refused(tmp_path, capsys):
+    arguments = ["paper", "table2", "--models", "ls-svm", "--datasets", "iris", "--output", str(tmp_path)]
+    assert main([*arguments, "--jobs", "1"]) == 0
+    assert main([*arguments, "--protocol", "nested"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "choose another --output" in error
+
+
+def test_debug_shows_the_traceback(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["paper", "table1", "--output", str(tmp_path / "file"), "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_data_are_listed(capsys):
+    assert main(["data", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert len(listed) == 12
+    assert listed["iris"]["where"] == "scikit-learn"
+    assert main(["data"]) == 0
+    assert "german" in capsys.readouterr().out
+
+
+def test_help_and_version(capsys):
+    assert main(["--help"]) == 0
+    assert "paper" in capsys.readouterr().out
+    assert main(["paper", "--help"]) == 0
+    assert "quadric paper --quick" in capsys.readouterr().out
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("quadric ")
+
+
+def test_without_the_extra_the_command_says_how_to_install_it():
+    code = "import sys; sys.modules['typer'] = None; from quadric.cli import main; sys.exit(main([]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install 'quadric[cli]'" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,183 @@
+"""Tables, figures, claims and pages are what the rows say."""
+
+import csv
+import io
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from quadric.datasets import resolve
+from quadric.paper.claims import FAILS, HOLDS, UNCHECKED, claims, l1_misses_counts, l1_turns_linear, winners
+from quadric.paper.experiments import Plan, pattern_tasks
+from quadric.paper.figures import FIGURES, coefficients
+from quadric.paper.page import gather, page, reproduction, write_everything
+from quadric.paper.protocol import OUTER_SPLITS, splits_of
+from quadric.paper.results import table_cells, trend
+from quadric.paper.store import Store
+from quadric.paper.tables import Entry, TextTable, latex_escaped, result_table
+from quadric.paper.tasks import Task, grid_cells
+
+IDENTITY = {"version": "1", "protocol": "nested", "seed": 0}
+MODELS = ("ls-svm", "l0-qsvm", "ls-l0-qsvm")
+
+
+def row(task, accuracy):
+    return {"key": task.key, "accuracy": list(map(float, accuracy)), "f1": [value / 2 for value in map(float, accuracy)]}
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Iris with made-up scores: cell i of a grid scores level + i in outer folds, and the first cell wins in inner ones."""
+    store = Store(tmp_path, IDENTITY)
+    for model, level in zip(MODELS, (10.0, 5.0, 3.0), strict=True):
+        n_cells = len(grid_cells(model, "iris"))
+        for split in splits_of("nested"):
+            scores = level + np.arange(n_cells) + split.outer if split.inner is None else -np.arange(n_cells)
+            store.add(row(Task("grid", "iris", model, split), scores), 2.0)
+    return store
+
+
+@pytest.fixture
+def plan():
+    return Plan.of(["table2", "claims"], MODELS, ["iris"], reading="nested")
+
+
+def test_cells_hold_both_readings_and_the_papers_figures(plan, store):
+    cell = table_cells(plan, store, "table2")[0][0]
+    assert cell.ours.accuracy_mean == pytest.approx(10 + 12 + 2)
+    assert cell.ours.accuracy_std == pytest.approx(np.std(range(5), ddof=1))
+    assert cell.ours.f1_mean == pytest.approx(12.0)
+    assert cell.nested.accuracy_mean == pytest.approx(10 + 2)
+    assert cell.chosen == {"C": 0.25}  # the last of LS-SVM's cells: ties go to the larger C, so it stands last
+    assert cell.deviation == pytest.approx((24 - 83.33) / 8.50)
+
+
+def test_a_missing_row_leaves_its_cell_empty(plan, tmp_path):
+    cell = table_cells(plan, Store(tmp_path / "empty", IDENTITY), "table2")[0][0]
+    assert (cell.ours, cell.nested, cell.deviation) == (None, None, None)
+    assert result_table(plan, Store(tmp_path / "empty", IDENTITY), "table2").rows[0][2].text == "not computed"
+
+
+def test_private_data_say_so():
+    plan = Plan.of(["table4"], ["ls-svm"], ["ccc"])
+    assert plan.tasks() == [] or resolve("ccc").obtained != "private"
+    assert [info.name for info in plan.missing_data()] == ["ccc"]
+
+
+def test_the_best_of_a_data_set_is_bold_and_only_it(plan, store):
+    table = result_table(plan, store, "table2")
+    best = 3 + len(grid_cells("ls-l0-qsvm", "iris")) - 1 + 2
+    bold = [line for line in table.rows if line[2].bold]
+    assert [line[1].text for line in bold] == ["l0-QSVM"]
+    assert bold[0][2].text.startswith(f"{best + 2:.2f}")
+
+
+def test_a_table_is_the_same_in_every_format():
+    table = TextTable("t", "a caption", ("a|b", "x_y"), ((Entry("1 & 2", bold=True), Entry("<3>")),))
+    assert list(csv.reader(io.StringIO(table.csv()))) == [["a|b", "x_y"], ["1 & 2", "<3>"]]
+    assert table.markdown() == "| a\\|b | x_y |\n| --- | --- |\n| **1 & 2** | <3> |\n"
+    assert r"\textbf{1 \& 2} & <3> \\" in table.latex()
+    assert "<strong>1 &amp; 2</strong>" in table.html()
+    assert "&lt;3&gt;" in table.html()
+    assert latex_escaped("50% of a_b ± c") == r"50\% of a\_b $\pm$ c"
+
+
+def test_trends_follow_one_parameter(store):
+    line = trend(store, "iris", "l0-qsvm", "a line", along="k", C=1024.0)
+    cells = grid_cells("l0-qsvm", "iris")
+    assert line.x.tolist() == [2, 4, 6, 8, 10, 12, 14]
+    assert line.accuracy.tolist() == [5.0 + cells.index({"k": k, "C": 1024.0}) + 2 for k in line.x]
+
+
+def test_winners_are_counted_among_the_papers_own_rows(plan, store):
+    claim = winners(plan, store, "table2")
+    assert claim.verdict == HOLDS
+    assert "best 76.00 (l0-QSVM)" in claim.evidence[0]
+
+
+def test_what_cannot_be_checked_says_so(plan, tmp_path):
+    assert {claim.verdict for claim in claims(plan, Store(tmp_path / "empty", IDENTITY))} == {UNCHECKED}
+
+
+def test_l1_claims_read_the_counts(plan, tmp_path):
+    store = Store(tmp_path, IDENTITY)
+    counts = {"C1": [1.0, 2.0, 4.0], "C2": [1.0, 10.0], "in_W": [[5, 1, 0], [5, 4, 2]], "in_b": [[2, 2, 2], [2, 2, 2]]}
+    store.add({"key": Task("l1-counts", "immunotherapy", "l1-qsvm").key, **counts}, 0.1)
+    linear = l1_turns_linear(plan, store)
+    assert linear.verdict == "holds in part"
+    assert linear.evidence == ("C2 = 1: W is zero from C1 = 4 on", "C2 = 10: W is zero not up to C1 = 4")
+    missed = l1_misses_counts(plan, store)
+    assert "[2, 3, 7]; never [4, 5, 6]" in missed.evidence[0]
+    assert missed.verdict != FAILS
+
+
+def test_figures_are_drawn_from_their_rows_and_repeat(tmp_path):
+    store = Store(tmp_path, IDENTITY)
+    assert [draw(store) for _, draw in FIGURES.values()] == [None] * 4
+    for i, task in enumerate(pattern_tasks("figure1")):
+        store.add({"key": task.key, "terms": [[0, 1.5], [3, -2.0], [34, 1.0]][: i + 1], "c": 0.5}, 0.1)
+    drawn = FIGURES["figure1"][1](store)
+    assert drawn == FIGURES["figure1"][1](store)
+    assert "3 terms" in drawn
+    W, b = coefficients(store[pattern_tasks("figure1")[2].key], 7)
+    assert (W[0, 0], W[0, 3], W[3, 0], b[6]) == (1.5, -2.0, -2.0, 1.0)
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.links, self.scripts = [], 0
+
+    def handle_starttag(self, tag, attrs):
+        self.scripts += tag == "script"
+        self.links += [value for name, value in attrs if name in ("src", "href") and value and not value.startswith("#")]
+
+
+def test_the_page_is_whole_and_fetches_nothing(plan, store, tmp_path):
+    findings = gather(plan, store, "quadric paper")
+    text = page(findings)
+    tags = Tags()
+    tags.feed(text)
+    assert tags.scripts == 0
+    assert [link for link in tags.links if "w3.org" not in link] == []
+    assert "default-src 'none'" in text
+    assert "LS-l0-QSVM" in text
+
+
+def test_everything_is_written_and_repeats(plan, store, tmp_path):
+    findings = gather(plan, store, "quadric paper")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    names = {path.name for path in write_everything(findings, store, folder)}
+    assert {"table2.csv", "table2.md", "table2.tex", "cells.csv", "index.html", "reproduction.md"} <= names
+    assert (folder / "reproduction.md").read_text() == reproduction(findings)
+    rows = list(csv.DictReader(io.StringIO((folder / "cells.csv").read_text())))
+    assert {line["model"] for line in rows} == set(MODELS)
+    assert float(rows[0]["nested_accuracy_mean"]) == pytest.approx(12.0)
+
+
+def test_outer_splits_are_enough_for_the_papers_reading():
+    tasks = Plan.of(["table2"], ["ls-svm"], ["iris"]).tasks()
+    assert [task.split for task in tasks] == list(OUTER_SPLITS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ({"parts": ["table9"]}, "table1"),
+        ({"models": ["svm"]}, "ls-l0-qsvm"),
+        ({"datasets": ["mnist"]}, "german"),
+        ({"reading": "both"}, "nested"),
+        ({"method": "fast"}, "best"),
+    ],
+)
+def test_unknown_names_list_the_right_ones(arguments, names):
+    with pytest.raises(ValueError, match=names):
+        Plan.of(**arguments)
+
+
+def test_the_best_terms_stand_after_the_model_they_vary():
+    plan = Plan.of(["table2"], ["ls-svm", "ls-l0-qsvm"], ["iris"], method="both")
+    assert plan.rows_of_table("table2") == ["ls-svm", "ls-l0-qsvm", "ls-l0-qsvm-best"]
+    assert Plan.of(models=["ls-l0-qsvm"], method="best").rows_of_table("table2") == ["ls-l0-qsvm-best"]

@@ -1,0 +1,116 @@
+"""Rows survive whatever happens to the file, and rows of other runs stay out."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from quadric.paper.store import ROWS, Store, StoreError
+
+IDENTITY = {"version": "1", "protocol": "paper", "seed": 0}
+
+
+def rows(n):
+    return [{"key": f"grid/iris/m/{i}", "accuracy": [1.0 / 3.0, float(i)]} for i in range(n)]
+
+
+def filled(folder, n=3):
+    store = Store(folder, IDENTITY)
+    for row in rows(n):
+        store.add(row, 0.1)
+    return store
+
+
+def test_rows_come_back_with_the_same_bits(tmp_path):
+    filled(tmp_path)
+    again = Store(tmp_path, IDENTITY)
+    assert list(again.rows.values()) == rows(3)
+    assert "grid/iris/m/2" in again
+    assert again.times["grid/iris/m/1"]["seconds"] == 0.1
+
+
+@pytest.mark.parametrize("cut", [1, 5, 40])
+def test_a_damaged_last_line_is_dropped_and_reported(tmp_path, cut):
+    filled(tmp_path)
+    path = tmp_path / ROWS
+    path.write_bytes(path.read_bytes()[:-cut])
+    told = []
+    store = Store(tmp_path, IDENTITY, report=told.append)
+    assert list(store.rows.values()) == rows(2)
+    assert "last line was damaged" in told[0]
+    store.add(rows(3)[2], 0.1)
+    assert list(Store(tmp_path, IDENTITY).rows.values()) == rows(3)
+
+
+def test_a_last_line_of_rubbish_with_its_end_is_dropped_too(tmp_path):
+    filled(tmp_path)
+    with (tmp_path / ROWS).open("ab") as file:
+        file.write(b'{"key": "half\n')
+    assert list(Store(tmp_path, IDENTITY).rows.values()) == rows(3)
+
+
+def test_damage_in_the_middle_is_refused(tmp_path):
+    filled(tmp_path)
+    lines = (tmp_path / ROWS).read_bytes().split(b"\n")
+    lines[2] = b"{"
+    (tmp_path / ROWS).write_bytes(b"\n".join(lines))
+    with pytest.raises(StoreError, match="line 3 is damaged"):
+        Store(tmp_path, IDENTITY)
+
+
+@pytest.mark.parametrize("change", [{"version": "2"}, {"protocol": "nested"}, {"seed": 1}])
+def test_rows_of_another_run_are_refused_with_advice(tmp_path, change):
+    filled(tmp_path)
+    before = (tmp_path / ROWS).read_bytes()
+    with pytest.raises(StoreError, match="choose another --output"):
+        Store(tmp_path, IDENTITY | change)
+    assert (tmp_path / ROWS).read_bytes() == before
+
+
+def test_some_other_file_is_no_store(tmp_path):
+    (tmp_path / ROWS).write_text(json.dumps({"key": "x"}) + "\n")
+    with pytest.raises(StoreError, match="not a store"):
+        Store(tmp_path, IDENTITY)
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot make the folder"):
+        Store(tmp_path / "file" / "below", IDENTITY)
+
+
+FULL_DISK = """
+import resource, signal, sys
+from quadric.paper.store import Store, StoreError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = Store(sys.argv[1], {"version": "1", "protocol": "paper", "seed": 0})
+resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
+try:
+    for i in range(100):
+        store.add({"key": f"grid/iris/m/{i}", "accuracy": [0.5] * 20}, 0.1)
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_a_file_that_can_grow_no_further_stays_whole(tmp_path):
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, tmp_path], capture_output=True, text=True, check=True)
+    assert "cannot write" in done.stdout
+    assert "run again to go on" in done.stdout
+    assert (tmp_path / ROWS).read_bytes().endswith(b"\n")
+    told = []
+    assert 0 < len(Store(tmp_path, IDENTITY, report=told.append).rows) < 100
+    assert told == []
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1500
+    assert signal.getsignal(signal.SIGXFSZ) is not None
+    assert os.path.getsize(tmp_path / ROWS) <= 1500
+
+
+def test_rows_can_be_put_in_order(tmp_path):
+    store = filled(tmp_path)
+    store.arrange(lambda key: -int(key[-1]))
+    assert list(Store(tmp_path, IDENTITY).rows) == [f"grid/iris/m/{i}" for i in (2, 1, 0)]

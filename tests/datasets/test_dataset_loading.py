@@ -160,7 +160,7 @@ def test_a_wrong_file_is_refused_even_when_a_right_one_follows(small, tmp_path, 
     folder_with(cache)
     assert load("haberman").y.tolist() == [0, 1, 1, 1]
     monkeypatch.setenv("QUADRIC_DATA", str(folder_with(tmp_path / "data", CONVERTED + b"\n")))
-    with pytest.raises(DatasetError, match=r"data/haberman\.csv has sha256"):
+    with pytest.raises(DatasetError, match=r"data.haberman\.csv has sha256"):
         load("haberman")
     assert not status("haberman").available
 

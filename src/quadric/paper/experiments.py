@@ -136,6 +136,8 @@ class Plan:
 
     def _claim_tasks(self) -> list[Task]:
         tasks = [Task("l1-counts", "immunotherapy", "l1-qsvm")] if self._has("immunotherapy") else []
+        if self._has("abalone"):
+            tasks += [Task("coding", "abalone", "ls-svm", split) for split in OUTER_SPLITS]
         if self._has(FAULT_DATASET) and "ls-l0-qsvm" in self.models:
             tasks += [Task("fault", FAULT_DATASET, fault, split) for fault in FAULTS for split in OUTER_SPLITS]
         return tasks
@@ -148,7 +150,7 @@ def pattern_tasks(figure: str) -> list[Task]:
 
 def is_there(dataset: str) -> bool:
     """Whether a data set can be read now."""
-    return status(dataset).place is not None
+    return status(dataset).place is not None  # a file with a wrong checksum counts: loading it says what is wrong
 
 
 def _check(what: str, names: Sequence[str], known: Collection[str]) -> None:

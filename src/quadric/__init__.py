@@ -10,6 +10,7 @@ from quadric.estimators import (
     certify,
     sparse_quadratic_path,
 )
+from quadric.export import load_model, save_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.search.path import Path
 
@@ -24,5 +25,7 @@ __all__ = [
     "SparseQuadraticSVCCV",
     "alternatives",
     "certify",
+    "load_model",
+    "save_model",
     "sparse_quadratic_path",
 ]

@@ -1,6 +1,6 @@
 """Reads the two result tables out of the paper's LaTeX source; run it to write src/quadric/paper/published.json anew.
 
-    python tests/paper/read_tex.py ../shared/paper/l0-qsvm.tex
+python tests/paper/read_tex.py ../shared/paper/l0-qsvm.tex
 """
 
 import json
@@ -36,7 +36,9 @@ def read_table(text, number):
             model = MODELS[match[1]]
         kind = "mean" if re.search(r"&\s*mean\s*&", line) else "std" if re.search(r"&\s*std\s*&", line) else None
         if kind:
-            values = [float(value) for value in re.findall(r"(?<![\w.{])\d+\.\d+", line.split(kind, 1)[1].replace(r"\textbf{", " "))]
+            values = [
+                float(value) for value in re.findall(r"(?<![\w.{])\d+\.\d+", line.split(kind, 1)[1].replace(r"\textbf{", " "))
+            ]
             for dataset, accuracy, f1 in zip(DATASETS[number], values[::2], values[1::2], strict=True):
                 cell = rows.setdefault(model, {}).setdefault(dataset, {})
                 cell[f"accuracy_{kind}"], cell[f"f1_{kind}"] = accuracy, f1

@@ -14,7 +14,7 @@ from quadric.paper.figures import FIGURES, coefficients
 from quadric.paper.page import gather, page, reproduction, write_everything
 from quadric.paper.protocol import OUTER_SPLITS, splits_of
 from quadric.paper.results import table_cells, trend
-from quadric.paper.store import Store
+from quadric.paper.store import Store, Took
 from quadric.paper.tables import Entry, TextTable, latex_escaped, result_table
 from quadric.paper.tasks import Task, grid_cells
 
@@ -34,7 +34,7 @@ def store(tmp_path):
         n_cells = len(grid_cells(model, "iris"))
         for split in splits_of("nested"):
             scores = level + np.arange(n_cells) + split.outer if split.inner is None else -np.arange(n_cells)
-            store.add(row(Task("grid", "iris", model, split), scores), 2.0)
+            store.add(row(Task("grid", "iris", model, split), scores), Took(3.0, 2.0))
     return store
 
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_checked_says_so(plan, tmp_path):
 def test_l1_claims_read_the_counts(plan, tmp_path):
     store = Store(tmp_path, IDENTITY)
     counts = {"C1": [1.0, 2.0, 4.0], "C2": [1.0, 10.0], "in_W": [[5, 1, 0], [5, 4, 2]], "in_b": [[2, 2, 2], [2, 2, 2]]}
-    store.add({"key": Task("l1-counts", "immunotherapy", "l1-qsvm").key, **counts}, 0.1)
+    store.add({"key": Task("l1-counts", "immunotherapy", "l1-qsvm").key, **counts}, Took(0.1, 0.1))
     linear = l1_turns_linear(plan, store)
     assert linear.verdict == "holds in part"
     assert linear.evidence == ("C2 = 1: W is zero from C1 = 4 on", "C2 = 10: W is zero not up to C1 = 4")
@@ -116,7 +116,7 @@ def test_figures_are_drawn_from_their_rows_and_repeat(tmp_path):
     store = Store(tmp_path, IDENTITY)
     assert [draw(store) for _, draw in FIGURES.values()] == [None] * 4
     for i, task in enumerate(pattern_tasks("figure1")):
-        store.add({"key": task.key, "terms": [[0, 1.5], [3, -2.0], [34, 1.0]][: i + 1], "c": 0.5}, 0.1)
+        store.add({"key": task.key, "terms": [[0, 1.5], [3, -2.0], [34, 1.0]][: i + 1], "c": 0.5}, Took(0.1, 0.1))
     drawn = FIGURES["figure1"][1](store)
     assert drawn == FIGURES["figure1"][1](store)
     assert "3 terms" in drawn

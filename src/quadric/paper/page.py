@@ -21,7 +21,7 @@ from quadric.paper.store import Store
 from quadric.paper.tables import TextTable, credit_table, long_table, models_table, result_table
 
 OTHER_WORK = {"curve": "Figure 3", "fault": "errors switched on"}
-TIME_CAPTION = "Seconds of work by column, summed over data sets and folds."
+TIME_CAPTION = "Seconds of one core's work by column, summed over data sets and folds."
 LIBRARIES = ("quadric", "numpy", "scipy", "scikit-learn", "joblib", "statsmodels", "matplotlib")
 
 
@@ -100,7 +100,7 @@ def _seconds_by_column(store: Store) -> dict[str, float]:
         kind, _, subject, *split = key.split("/")
         name = MODELS[subject].label if kind == "grid" else OTHER_WORK.get(kind, "single fits")
         reading = ", inner folds" if split and "." in split[0] else ""
-        totals[name + reading] += row["seconds"]
+        totals[name + reading] += row["work"]
     return dict(sorted(totals.items(), key=lambda item: -item[1]))
 
 
@@ -150,7 +150,7 @@ def _outlier_line(item: Outlier) -> str:
 def _time_lines(findings: Findings) -> list[str]:
     total = sum(findings.seconds.values())
     lines = [f"{name}: {seconds:.1f} s" for name, seconds in findings.seconds.items()]
-    return [f"all work: {total:.0f} s on one core", *lines]
+    return [f"all work: {total:.0f} s", *lines]
 
 
 def reproduction(findings: Findings) -> str:

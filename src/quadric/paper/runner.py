@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from joblib import Parallel, cpu_count, delayed
 
 from quadric.blas import one_blas_thread
-from quadric.paper.store import Store
+from quadric.paper.store import Store, Took
 from quadric.paper.tasks import Task, execute
 
 Advance: TypeAlias = Callable[["Progress"], None]
@@ -68,8 +68,8 @@ def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = 
     n_jobs = n_jobs or cpu_count(only_physical_cores=True)
     clock = _Clock(missing)
     workers = Parallel(n_jobs=n_jobs, return_as="generator", pre_dispatch="all", batch_size=1)
-    for task, (row, seconds) in zip(missing, workers(delayed(_timed)(task, seed) for task in missing), strict=True):
-        store.add(row, seconds)
+    for task, (row, took) in zip(missing, workers(delayed(_timed)(task, seed) for task in missing), strict=True):
+        store.add(row, took)
         if advance is not None:
             advance(clock.after(task))
 
@@ -78,11 +78,11 @@ def _is_inner(task: Task) -> bool:
     return task.split is not None and task.split.inner is not None
 
 
-def _timed(task: Task, seed: int) -> tuple[dict[str, Any], float]:
-    began = time.perf_counter()
+def _timed(task: Task, seed: int) -> tuple[dict[str, Any], Took]:
+    began, used = time.perf_counter(), time.process_time()
     with one_blas_thread():
         row = execute(task, seed)
-    return row, time.perf_counter() - began
+    return row, Took(time.perf_counter() - began, time.process_time() - used)
 
 
 class _Clock:

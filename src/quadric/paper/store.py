@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,6 +23,14 @@ SCHEMA = 1
 
 class StoreError(RuntimeError):
     """A store that cannot be used or written."""
+
+
+@dataclass(frozen=True)
+class Took:
+    """How long a row took, in seconds by the clock and of a core's work; the two differ on a busy machine."""
+
+    clock: float
+    work: float
 
 
 class Store:
@@ -50,12 +59,13 @@ class Store:
     def __getitem__(self, key: str) -> Row:
         return self.rows[key]
 
-    def add(self, row: Row, seconds: float) -> None:
+    def add(self, row: Row, took: Took) -> None:
         """Append a finished row; it is on the disk when this returns."""
-        self._append(TIMES, {"key": row["key"], "seconds": round(seconds, 3)})
+        time = {"key": row["key"], "clock": round(took.clock, 3), "work": round(took.work, 3)}
+        self._append(TIMES, time)
         self._append(ROWS, row)
         self.rows[row["key"]] = row
-        self.times[row["key"]] = {"key": row["key"], "seconds": round(seconds, 3)}
+        self.times[row["key"]] = time
 
     def arrange(self, order: Callable[[str], Any]) -> None:
         """Put the rows into one order whatever the order they came in."""

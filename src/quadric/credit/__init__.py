@@ -1,0 +1,50 @@
+"""Credit scoring: calibrated probabilities, points, measures of separation and stability, validation tables."""
+
+from quadric.credit.calibration import CalibratedModel, IsotonicCalibration, SigmoidCalibration
+from quadric.credit.metrics import (
+    CutoffChoice,
+    GainsTable,
+    StabilityTable,
+    auc,
+    cutoff_by_cost,
+    gains_table,
+    gini,
+    ks_statistic,
+    population_stability_index,
+    stability_table,
+)
+from quadric.credit.scale import (
+    RoundingLoss,
+    ScoreScale,
+    TermPoints,
+    rounding_loss,
+    scaled_surface,
+    score_points,
+    term_points,
+)
+from quadric.credit.validation import ValidationTable, validation_table
+
+__all__ = [
+    "CalibratedModel",
+    "CutoffChoice",
+    "GainsTable",
+    "IsotonicCalibration",
+    "RoundingLoss",
+    "ScoreScale",
+    "SigmoidCalibration",
+    "StabilityTable",
+    "TermPoints",
+    "ValidationTable",
+    "auc",
+    "cutoff_by_cost",
+    "gains_table",
+    "gini",
+    "ks_statistic",
+    "population_stability_index",
+    "rounding_loss",
+    "scaled_surface",
+    "score_points",
+    "stability_table",
+    "term_points",
+    "validation_table",
+]

@@ -1,0 +1,390 @@
+"""Probabilities from decision values, by scikit-learn's calibration, kept as a few numbers that can be written down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from scipy.special import expit
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+
+from quadric.estimators import SparseQuadraticSVC
+from quadric.estimators._validation import N_JOBS, check_parameters, one_of
+from quadric.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class SigmoidCalibration:
+    """p = 1 / (1 + exp(a f + b)): Platt's scaling.
+
+    Attributes
+    ----------
+    a, b : float
+        Negative ``a`` lets the probability grow with the decision value.
+    """
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "a", float(self.a))
+        object.__setattr__(self, "b", float(self.b))
+        if not (np.isfinite(self.a) and np.isfinite(self.b)):
+            raise ValueError(f"a and b of a sigmoid must be finite, got {self.a} and {self.b}")
+
+    def log_odds(self, f: FloatArray) -> FloatArray:
+        """log(p / (1 - p)) = -(a f + b)."""
+        return np.asarray(-(self.a * np.asarray(f) + self.b))
+
+    def __call__(self, f: FloatArray) -> FloatArray:
+        """The probability at each decision value."""
+        return np.asarray(expit(self.log_odds(f)))
+
+
+@dataclass(frozen=True, eq=False)
+class IsotonicCalibration:
+    """p is piecewise linear and non-decreasing between (x[0], y[0]) and (x[-1], y[-1]), and constant beyond them.
+
+    Attributes
+    ----------
+    x : array of shape (t,)
+        Decision values, increasing.
+    y : array of shape (t,)
+        Their probabilities.
+    """
+
+    x: FloatArray
+    y: FloatArray
+
+    def __post_init__(self) -> None:
+        x, y = np.array(self.x, dtype=float), np.array(self.y, dtype=float)
+        if x.ndim != 1 or x.shape != y.shape or len(x) == 0:
+            raise ValueError(f"x of shape {x.shape} and y of shape {y.shape} do not make a curve: need two equal lengths")
+        if not (np.isfinite(x).all() and (np.diff(x) > 0).all()):
+            raise ValueError("x of an isotonic calibration must be finite and increasing")
+        if not ((y >= 0).all() and (y <= 1).all() and (np.diff(y) >= 0).all()):
+            raise ValueError("y of an isotonic calibration must be non-decreasing probabilities")
+        x.setflags(write=False)
+        y.setflags(write=False)
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "y", y)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, IsotonicCalibration):
+            return NotImplemented
+        return np.array_equal(self.x, other.x) and np.array_equal(self.y, other.y)
+
+    def __hash__(self) -> int:
+        return hash((self.x.tobytes(), self.y.tobytes()))
+
+    def __call__(self, f: FloatArray) -> FloatArray:
+        """The probability at each decision value."""
+        return np.asarray(np.interp(f, self.x, self.y))
+
+
+Calibration: TypeAlias = SigmoidCalibration | IsotonicCalibration
+METHODS: dict[str, type[Calibration]] = {"sigmoid": SigmoidCalibration, "isotonic": IsotonicCalibration}
+
+
+class CalibratedModel(ClassifierMixin, BaseEstimator):
+    """A classifier with probabilities, and with predictions that agree with them.
+
+    Runs scikit-learn's ``CalibratedClassifierCV(estimator, ensemble=False)``: the calibration is fitted to decision values of
+    samples left out in turn, the model to all of them. What remains is one model and one small curve a decision value, so that
+    the whole can be written into a file, a formula or a scorecard.
+
+    Parameters
+    ----------
+    estimator : classifier with a decision_function, or None
+        Also a Pipeline that ends in one; None: ``SparseQuadraticSVC()``. A ``FrozenEstimator`` is not fitted again: all samples
+        go to the calibration.
+    method : {"sigmoid", "isotonic"}
+        The curve: Platt's sigmoid, or a non-decreasing piecewise linear one, which wants a thousand samples or more.
+    cv : int, splitter or iterable
+        Folds, as in scikit-learn; every sample must be left out once.
+    n_jobs : int or None
+        Folds fitted at the same time; the result does not depend on it.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted to all samples.
+    calibrators_ : list of SigmoidCalibration or IsotonicCalibration
+        One for two classes, giving the probability of ``classes_[1]``; else one a class, their values divided by their sum.
+    method_ : str
+        "sigmoid" or "isotonic".
+    classes_ : array
+        Labels.
+    n_features_in_, feature_names_in_ :
+        Those of ``estimator_``, where it has them.
+
+    Notes
+    -----
+    ``predict`` follows the probabilities: where they say so, against the sign of ``decision_function``, which is that of the
+    classifier itself. ``class_weight`` of the estimator moves its surface; the probabilities follow the samples as they are.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from quadric import SparseQuadraticSVC
+    >>> from quadric.credit import CalibratedModel
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = X[:, :5]
+    >>> model = CalibratedModel(make_pipeline(StandardScaler(), SparseQuadraticSVC(k=3))).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (569, 2)
+    """
+
+    _rules = {"method": one_of(*METHODS), "n_jobs": N_JOBS}
+
+    def __init__(self, estimator: Any = None, *, method: str = "sigmoid", cv: Any = 5, n_jobs: int | None = None) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.n_jobs = n_jobs
+
+    @classmethod
+    def from_parts(cls, estimator: Any, calibrators: Sequence[Calibration]) -> Self:
+        """A fitted model from a fitted classifier and its calibrations.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+        calibrators : sequence of SigmoidCalibration or of IsotonicCalibration
+            One for two classes, one a class otherwise.
+        """
+        kinds = {type(calibrator) for calibrator in calibrators}
+        names = [name for name, kind in METHODS.items() if kinds == {kind}]
+        if not names:
+            raise TypeError("calibrators must be SigmoidCalibration objects, or IsotonicCalibration objects, and at least one")
+        check_is_fitted(estimator)
+        n_classes = len(estimator.classes_)
+        expected = 1 if n_classes == 2 else n_classes
+        if len(calibrators) != expected:
+            raise ValueError(f"{n_classes} classes need {expected} calibration(s), got {len(calibrators)}")
+        model = cls(estimator, method=names[0])
+        model.estimator_, model.calibrators_ = estimator, list(calibrators)
+        return model
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier and its calibration.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, n)
+            Samples, as the estimator takes them.
+        y : array-like of shape (m,)
+            Labels of two or more classes.
+        sample_weight : array-like of shape (m,), optional
+            Weights for the classifier and for the calibration. A Pipeline hands them to its last step; its transformers do not
+            see them. A frozen estimator leaves them to the calibration.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._rules)
+        estimator = SparseQuadraticSVC() if self.estimator is None else self.estimator
+        if not hasattr(estimator, "decision_function"):
+            raise TypeError(f"CalibratedModel needs an estimator with a decision_function, and {_name(estimator)} has none")
+        y = _checked_labels(X, y)
+        if isinstance(estimator, FrozenEstimator):
+            _check_frozen(estimator.estimator, y)
+        weight = _checked_weights(sample_weight, X, y)
+        folds = _checked_folds(check_cv(self.cv, y, classifier=True).split(X, y), y, weight)
+        fitted = CalibratedClassifierCV(
+            _Weighted(estimator, None if weight is None else _weight_keyword(estimator)),
+            method=self.method,
+            cv=folds,
+            n_jobs=self.n_jobs,
+            ensemble=False,
+        )
+        # _Weighted takes the weights by name: requests of the user's own routing are not needed and must not get in the way
+        with config_context(enable_metadata_routing=False):
+            fitted.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+        (pair,) = fitted.calibrated_classifiers_
+        self.estimator_ = pair.estimator.fitted_
+        self.calibrators_ = [_as_value(calibrator) for calibrator in pair.calibrators]
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """f(x) of the classifier itself, before calibration.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, n)
+            Samples.
+
+        Returns
+        -------
+        array of shape (m,) for two classes, (m, n_classes) otherwise
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.decision_function(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, n)
+            Samples.
+
+        Returns
+        -------
+        array of shape (m, n_classes)
+            Rows sum to 1; columns follow ``classes_``. Where all of several calibrations say 0, the classes are equally likely.
+        """
+        return probabilities(self.decision_function(X), self.calibrators_)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class with the largest probability; among equal ones, the first in ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, n)
+            Samples.
+
+        Returns
+        -------
+        array of shape (m,)
+        """
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Labels."""
+        return np.asarray(self.estimator_.classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features that the classifier was fitted with."""
+        return int(self.estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the features that the classifier was fitted with."""
+        return np.asarray(self.estimator_.feature_names_in_)
+
+    @property
+    def method_(self) -> str:
+        """What the calibrations are: "sigmoid" or "isotonic"."""
+        (name,) = [name for name, kind in METHODS.items() if isinstance(self.calibrators_[0], kind)]
+        return name
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "calibrators_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(SparseQuadraticSVC() if self.estimator is None else self.estimator).input_tags
+        return tags
+
+
+def probabilities(decision: FloatArray, calibrators: Sequence[Calibration]) -> FloatArray:
+    """Probabilities of all classes from decision values of shape (m,) or (m, n_classes)."""
+    if len(calibrators) == 1:
+        positive = calibrators[0](decision)
+        return np.column_stack([1.0 - positive, positive])
+    values = np.column_stack([calibrator(column) for calibrator, column in zip(calibrators, decision.T, strict=True)])
+    total = values.sum(axis=1, keepdims=True)
+    return np.divide(values, total, out=np.full_like(values, 1.0 / len(calibrators)), where=total != 0.0)
+
+
+class _Weighted(ClassifierMixin, BaseEstimator):
+    """Any classifier, as one whose ``fit`` takes sample_weight: that is where scikit-learn's calibration looks for it."""
+
+    def __init__(self, estimator: Any, keyword: str | None) -> None:
+        self.estimator = estimator
+        self.keyword = keyword
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        if isinstance(self.estimator, FrozenEstimator):
+            self.fitted_ = self.estimator.estimator
+        else:
+            extra = {} if sample_weight is None or self.keyword is None else {self.keyword: sample_weight}
+            self.fitted_ = clone(self.estimator).fit(X, y, **extra)
+        self.classes_ = self.fitted_.classes_
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        return np.asarray(self.fitted_.decision_function(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.asarray(self.fitted_.predict(X))
+
+
+def _weight_keyword(estimator: Any) -> str | None:
+    """The name under which ``fit`` takes sample weights; None for a frozen estimator, which is not fitted."""
+    if isinstance(estimator, FrozenEstimator):
+        return None
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__{_weight_keyword(last)}"
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise TypeError(f"{_name(estimator)} takes no sample_weight: fit it without, or calibrate another classifier")
+    return "sample_weight"
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator[-1] if isinstance(estimator, Pipeline) else estimator).__name__
+
+
+def _checked_labels(X: Any, y: Any) -> np.ndarray:
+    if y is None:
+        raise ValueError("CalibratedModel requires y to be passed, but the target y is None")
+    check_consistent_length(X, y)
+    check_classification_targets(y)
+    y = column_or_1d(y, warn=True)
+    classes = np.unique(y).tolist()
+    if len(classes) < 2:
+        raise ValueError(f"y must have samples of at least two classes, but has {len(classes)} class: {classes}")
+    return np.asarray(y)
+
+
+def _check_frozen(estimator: Any, y: np.ndarray) -> None:
+    check_is_fitted(estimator)
+    known, given = np.asarray(estimator.classes_).tolist(), np.unique(y).tolist()
+    if given != known:
+        raise ValueError(f"the frozen estimator knows the classes {known}, but y has {given}")
+
+
+def _checked_weights(sample_weight: Any, X: Any, y: np.ndarray) -> FloatArray | None:
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    lost = np.setdiff1d(y, y[weight > 0]).tolist()
+    if lost:
+        raise ValueError(f"sample_weight is zero for every sample of class {lost[0]!r}: give it weight or drop it")
+    return np.asarray(weight)
+
+
+def _checked_folds(folds: Any, y: np.ndarray, weight: FloatArray | None) -> list[tuple[IntArray, IntArray]]:
+    """The folds, each with all classes to learn from: a model that lacks one would have no decision value for it."""
+    checked = []
+    for number, (train, test) in enumerate(folds):
+        seen = y[train] if weight is None else y[train][weight[train] > 0]
+        missing = np.setdiff1d(y, seen).tolist()
+        if missing:
+            raise ValueError(f"fold {number} has no training sample of class {missing[0]!r}; use fewer folds")
+        checked.append((train, test))
+    return checked
+
+
+def _as_value(calibrator: Any) -> Calibration:
+    if hasattr(calibrator, "X_thresholds_"):
+        return IsotonicCalibration(calibrator.X_thresholds_, calibrator.y_thresholds_)
+    return SigmoidCalibration(calibrator.a_, calibrator.b_)

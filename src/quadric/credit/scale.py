@@ -1,0 +1,318 @@
+"""Points instead of log-odds: the scale of scorecards, exact or in integers with the loss stated.
+
+points = base_score + pdo / log 2 * (log odds - log base_odds), with odds of good to bad: more points mean less risk.
+After a sigmoid calibration the log-odds are linear in f, so the points are themselves a quadratic surface.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+from sklearn.utils.validation import _check_sample_weight
+
+from quadric.credit._parts import parts_of, sigmoid_surface
+from quadric.credit.calibration import SigmoidCalibration
+from quadric.credit.metrics import auc, ks_statistic
+from quadric.estimators._validation import Rule, check_values, none_or, number_above
+from quadric.geometry.surface import QuadraticSurface
+from quadric.geometry.terms import LINEAR, term_factors, term_names
+from quadric.types import FloatArray
+
+FINITE = Rule(number_above(-np.inf).holds, "a finite number")
+RULES = {"pdo": number_above(0.0), "base_score": FINITE, "base_odds": number_above(0.0)}
+
+
+@dataclass(frozen=True)
+class ScoreScale:
+    """Points from odds of good to bad.
+
+    Attributes
+    ----------
+    pdo : float
+        Points to double the odds.
+    base_score : float
+        Points at the base odds.
+    base_odds : float
+        Odds of good to bad that earn the base score.
+
+    Examples
+    --------
+    >>> from quadric.credit import ScoreScale
+    >>> scale = ScoreScale(pdo=20, base_score=600, base_odds=50)
+    >>> [round(float(scale.points_from_odds(odds)), 6) for odds in (50, 100, 25)]
+    [600.0, 620.0, 580.0]
+    """
+
+    pdo: float = 20.0
+    base_score: float = 600.0
+    base_odds: float = 50.0
+
+    def __post_init__(self) -> None:
+        check_values(vars(self), RULES)
+
+    @property
+    def factor(self) -> float:
+        """Points a unit of log-odds: pdo / log 2."""
+        return float(self.pdo / np.log(2.0))
+
+    @property
+    def offset(self) -> float:
+        """Points at even odds."""
+        return float(self.base_score - self.factor * np.log(self.base_odds))
+
+    def points(self, log_odds: Any) -> FloatArray:
+        """Points from the logarithm of the odds of good to bad."""
+        return np.asarray(self.offset + self.factor * np.asarray(log_odds, dtype=float))
+
+    def points_from_odds(self, odds: Any) -> FloatArray:
+        """Points from the odds of good to bad."""
+        return self.points(np.log(np.asarray(odds, dtype=float)))
+
+    def points_from_probability(self, bad: Any) -> FloatArray:
+        """Points from the probability of bad; infinite at 0 and 1."""
+        return self.points(-logit(np.asarray(bad, dtype=float)))
+
+    def log_odds(self, points: Any) -> FloatArray:
+        """The logarithm of the odds of good to bad that earn these points."""
+        return np.asarray((np.asarray(points, dtype=float) - self.offset) / self.factor)
+
+    def probability(self, points: Any) -> FloatArray:
+        """The probability of bad at these points."""
+        return np.asarray(expit(-self.log_odds(points)))
+
+
+def score_points(model: Any, X: Any, scale: ScoreScale | None = None, *, good: Any = None, integer: bool = False) -> FloatArray:
+    """Points of samples; more points mean less risk.
+
+    Parameters
+    ----------
+    model : fitted two-class model with probabilities
+        A CalibratedModel, a Pipeline with one, or any classifier with ``predict_proba``.
+    X : array-like or frame of shape (m, n)
+        Samples.
+    scale : ScoreScale, optional
+        By default 20 points double the odds and 600 points stand for 50 to 1.
+    good : label, optional
+        The class called good; by default ``classes_[0]``, so that ``classes_[1]`` is the event, or bad.
+    integer : bool
+        Use the rounded points of :func:`term_points`.
+
+    Returns
+    -------
+    array of shape (m,)
+        Infinite where a probability is 0 or 1, which an isotonic calibration may say.
+    """
+    if integer:
+        return scaled_surface(model, scale, good=good, integer=True)(sigmoid_surface(model).features(X))
+    return (scale or ScoreScale()).points(-_sign_of_bad(model, good) * _log_odds(model, X))
+
+
+def scaled_surface(model: Any, scale: ScoreScale | None = None, *, good: Any = None, integer: bool = False) -> QuadraticSurface:
+    """The surface whose values are points.
+
+    Parameters
+    ----------
+    model : CalibratedModel with method "sigmoid", or Pipeline with one
+        Its classifier is a quadric one for two classes.
+    scale, good :
+        As in :func:`score_points`.
+    integer : bool
+        Round the constant and the polynomial coefficients of all terms (W_aa / 2 for "a^2"), so that the surface can be worked
+        out by hand; :func:`rounding_loss` states what that costs.
+
+    Returns
+    -------
+    QuadraticSurface
+        Of the classifier's own features: after the transformers of a pipeline, and standardised where the classifier does that.
+    """
+    scale, parts = scale or ScoreScale(), sigmoid_surface(model)
+    turn = _sign_of_bad(model, good) * scale.factor
+    slope = turn * parts.sigmoid.a
+    constant = scale.offset + turn * (parts.sigmoid.a * parts.surface.c + parts.sigmoid.b)
+    surface = QuadraticSurface(slope * parts.surface.W, slope * parts.surface.b, constant)
+    return _rounded(surface) if integer else surface
+
+
+@dataclass(frozen=True, eq=False)
+class TermPoints:
+    """Points as a sum over terms: constant + sum of points[t] * (value of term t).
+
+    Attributes
+    ----------
+    terms : tuple of str
+        "age*income", "age^2", "age"; the one with most points a unit first.
+    points : array
+        Points a unit of the term.
+    constant : float
+    scale : ScoreScale
+    """
+
+    terms: tuple[str, ...]
+    points: FloatArray
+    constant: float
+    scale: ScoreScale
+
+    def rows(self) -> list[tuple[str, float]]:
+        """The constant, then each term with its points."""
+        return [("constant", self.constant), *zip(self.terms, self.points.tolist(), strict=True)]
+
+
+def term_points(model: Any, scale: ScoreScale | None = None, *, good: Any = None, integer: bool = False) -> TermPoints:
+    """The scorecard: points of each term.
+
+    Parameters
+    ----------
+    model, scale, good, integer :
+        As in :func:`scaled_surface`. Terms whose points round to zero stay in the table.
+    """
+    exact = scaled_surface(model, scale, good=good)
+    weights = _polynomial(exact)
+    live = np.flatnonzero(weights)
+    order = live[np.argsort(-np.abs(weights[live]), kind="stable")]
+    used = _rounded(exact) if integer else exact
+    names = term_names(sigmoid_surface(model).feature_names)
+    return TermPoints(tuple(names[t] for t in order), _polynomial(used)[order], used.c, scale or ScoreScale())
+
+
+@dataclass(frozen=True)
+class RoundingLoss:
+    """What integer points cost, in points and in decisions.
+
+    Attributes
+    ----------
+    n_samples : int
+    largest, mean : float
+        Of the differences between rounded and exact points on the samples, without their signs.
+    bound : float
+        No sample whose features lie within the ranges seen can differ by more; so two of them that are more than twice this
+        apart keep their order.
+    auc, integer_auc, ks, integer_ks : float or None
+        Of the exact and of the rounded points; None without labels.
+    cutoff : float or None
+    flips : int or None
+        Samples that pass the cut-off (points of at least that many) with one kind of points and fail with the other.
+    """
+
+    n_samples: int
+    largest: float
+    mean: float
+    bound: float
+    auc: float | None = None
+    integer_auc: float | None = None
+    ks: float | None = None
+    integer_ks: float | None = None
+    cutoff: float | None = None
+    flips: int | None = None
+
+    def statement(self) -> str:
+        """The loss in one sentence."""
+        parts = [
+            f"integer points differ from exact ones by at most {self.largest:.3g} and by {self.mean:.3g} on average on "
+            f"{self.n_samples} samples, never by more than {self.bound:.3g} within their ranges"
+        ]
+        if self.auc is not None:
+            parts.append(f"AUC {self.auc:.4f} becomes {self.integer_auc:.4f}, KS {self.ks:.4f} becomes {self.integer_ks:.4f}")
+        if self.cutoff is not None:
+            parts.append(f"{self.flips} decisions change at the cut-off of {self.cutoff:g}")
+        return "; ".join(parts)
+
+
+def rounding_loss(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    scale: ScoreScale | None = None,
+    good: Any = None,
+    cutoff: float | None = None,
+    sample_weight: Any = None,
+) -> RoundingLoss:
+    """What rounding the points of all terms to integers costs on given samples.
+
+    Parameters
+    ----------
+    model : as in :func:`scaled_surface`
+    X : array-like or frame of shape (m, n)
+        Samples.
+    y : array-like of shape (m,), optional
+        Their labels, for AUC and KS.
+    scale, good :
+        As in :func:`score_points`.
+    cutoff : float, optional
+        Points from which an applicant is accepted.
+    sample_weight : array-like of shape (m,), optional
+        Repetitions, in the mean, AUC and KS.
+    """
+    check_values({"cutoff": cutoff}, {"cutoff": none_or(FINITE)})
+    exact = scaled_surface(model, scale, good=good)
+    rounded = _rounded(exact)
+    change = QuadraticSurface(rounded.W - exact.W, rounded.b - exact.b, rounded.c - exact.c)
+    x = sigmoid_surface(model).features(X)
+    difference, before, after = np.abs(change(x)), exact(x), rounded(x)
+    measures: dict[str, Any] = {}
+    if y is not None:
+        known = {"sample_weight": sample_weight, "event": model.classes_[_position_of_bad(model, good)]}
+        measures = {"auc": auc(y, -before, **known), "integer_auc": auc(y, -after, **known)}
+        measures |= {"ks": ks_statistic(y, -before, **known), "integer_ks": ks_statistic(y, -after, **known)}
+    if cutoff is not None:
+        measures |= {"cutoff": float(cutoff), "flips": int(np.sum((before >= cutoff) != (after >= cutoff)))}
+    weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+    return RoundingLoss(
+        n_samples=len(x),
+        largest=float(difference.max()),
+        mean=float(np.average(difference, weights=weight)),
+        bound=_largest_within(change, x.min(axis=0), x.max(axis=0)),
+        **measures,
+    )
+
+
+def _position_of_bad(model: Any, good: Any) -> int:
+    """In ``classes_``."""
+    classes = np.asarray(model.classes_).tolist()
+    if len(classes) != 2:
+        raise ValueError(f"points need two classes, but the model has {len(classes)}")
+    if good is not None and good not in classes:
+        raise ValueError(f"good must be one of {classes}, got {good!r}")
+    return 0 if good is not None and good == classes[1] else 1
+
+
+def _sign_of_bad(model: Any, good: Any) -> float:
+    """1 where bad is the second class, which decision values and log-odds are meant for; -1 where it is the first."""
+    return 2.0 * _position_of_bad(model, good) - 1.0
+
+
+def _log_odds(model: Any, X: Any) -> FloatArray:
+    """Of the second class: straight from the sigmoid where there is one, as probabilities near 1 have few digits left."""
+    calibrators = parts_of(model).calibrators
+    if len(calibrators) == 1 and isinstance(calibrators[0], SigmoidCalibration):
+        return calibrators[0].log_odds(model.decision_function(X))
+    if not hasattr(model, "predict_proba"):
+        raise TypeError(f"{type(model).__name__} has no probabilities: wrap it in a CalibratedModel")
+    return np.asarray(logit(model.predict_proba(X)[:, 1]))
+
+
+def _polynomial(surface: QuadraticSurface) -> FloatArray:
+    """Coefficients of the products themselves, in the order of z: W_aa / 2 for squares."""
+    left, right = term_factors(surface.n_features)
+    return surface.coordinates() * np.where(left == right, 0.5, 1.0)
+
+
+def _rounded(surface: QuadraticSurface) -> QuadraticSurface:
+    left, right = term_factors(surface.n_features)
+    z = np.rint(_polynomial(surface)) * np.where(left == right, 2.0, 1.0)
+    return QuadraticSurface.from_coordinates(z, float(np.rint(surface.c)))
+
+
+def _largest_within(surface: QuadraticSurface, low: FloatArray, high: FloatArray) -> float:
+    """A bound on |f| over a box: every term at its own extremes."""
+    left, right = term_factors(surface.n_features)
+    second_low, second_high = (np.where(right == LINEAR, 1.0, end[right]) for end in (low, high))
+    corners = np.array([first * second for first in (low[left], high[left]) for second in (second_low, second_high)])
+    largest, smallest = corners.max(axis=0), corners.min(axis=0)
+    smallest = np.where(left == right, np.maximum(smallest, 0.0), smallest)  # no square is below zero
+    weights = _polynomial(surface)
+    ends = np.array([weights * smallest, weights * largest])
+    return float(max(abs(surface.c + ends.max(axis=0).sum()), abs(surface.c + ends.min(axis=0).sum())))

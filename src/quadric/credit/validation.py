@@ -1,0 +1,234 @@
+"""One table of measures for the development, test and out-of-time samples of a model."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logit
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.utils.validation import check_is_fitted
+
+from quadric.credit.metrics import LabelledScores, auc, ks_statistic, labelled_scores, population_stability_index
+from quadric.types import FloatArray
+
+MEASURES = (
+    "samples",
+    "event rate",
+    "mean probability",
+    "accuracy",
+    "AUC",
+    "Gini",
+    "KS",
+    "Brier score",
+    "log loss",
+    "calibration intercept",
+    "calibration slope",
+    "PSI",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationTable:
+    """Measures of a model on several samples.
+
+    Attributes
+    ----------
+    measures : tuple of str
+        Rows.
+    samples : tuple of str
+        Columns.
+    values : array of shape (n_measures, n_samples)
+        NaN where a measure does not exist.
+    cutoff : float
+        Above it a sample was counted as an event.
+    event : label
+        The class called event.
+    """
+
+    measures: tuple[str, ...]
+    samples: tuple[str, ...]
+    values: FloatArray
+    cutoff: float
+    event: Any
+
+    def value(self, measure: str, sample: str) -> float:
+        """One cell by its names.
+
+        Parameters
+        ----------
+        measure, sample : str
+        """
+        for name, known in ((measure, self.measures), (sample, self.samples)):
+            if name not in known:
+                raise KeyError(f"the table has no {name!r}, only {', '.join(known)}")
+        return float(self.values[self.measures.index(measure), self.samples.index(sample)])
+
+    def rows(self) -> list[tuple[str, list[float]]]:
+        """Each measure with its values."""
+        return list(zip(self.measures, self.values.tolist(), strict=True))
+
+    def to_text(self) -> str:
+        """Aligned columns, with four decimals; blank where there is no value."""
+        cells = self._shown()
+        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if i == 0 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in cells
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
+    def to_markdown(self) -> str:
+        """A table in Markdown, with four decimals."""
+        header, *body = [[cell.replace("|", "\\|") for cell in row] for row in self._shown()]
+        rule = ["---", *["---:"] * len(self.samples)]
+        return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *body))
+
+    def to_csv(self) -> str:
+        """Comma-separated values, with all digits."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["measure", *self.samples])
+        for measure, values in self.rows():
+            writer.writerow([measure, *("" if np.isnan(value) else repr(value) for value in values)])
+        return text.getvalue()
+
+    def _shown(self) -> list[list[str]]:
+        body = [[measure, *(_shown(measure, value) for value in values)] for measure, values in self.rows()]
+        return [["", *self.samples], *body]
+
+
+def _shown(measure: str, value: float) -> str:
+    if np.isnan(value):
+        return ""
+    return f"{value:.10g}" if measure == "samples" else f"{value:.4f}"
+
+
+def validation_table(
+    model: Any, samples: Mapping[str, Sequence[Any]], *, cutoff: float | None = None, event: Any = None, bins: Any = 10
+) -> ValidationTable:
+    """Measure a fitted two-class model on several samples.
+
+    The score is the probability of the event where the model has probabilities, else its decision value, turned towards the
+    event; measures of probabilities are then blank. The calibration intercept and slope are those of a logistic regression of
+    the event on the log-odds: 0 and 1 are right, a slope below 1 means probabilities too far from the middle. They are blank
+    where they do not exist: the samples are separated, or some probability is 0 or 1.
+
+    Parameters
+    ----------
+    model : fitted classifier or Pipeline
+        CalibratedModel or another with ``predict_proba``, or one with ``decision_function`` only.
+    samples : mapping of names to (X, y) or (X, y, sample_weight)
+        For example "development", "test" and "out of time"; labels as the model knows them. The first is the one that the
+        population stability index compares the others' scores with.
+    cutoff : float, optional
+        A sample counts as an event when its score is above; 0.5 for probabilities and 0 for decision values unless given.
+    event : label, optional
+        By default ``classes_[1]``.
+    bins : int or sequence of float
+        Bins of the population stability index.
+
+    Returns
+    -------
+    ValidationTable
+    """
+    if not isinstance(samples, Mapping) or not samples:
+        raise ValueError("samples must map at least one name to (X, y) or (X, y, sample_weight)")
+    check_is_fitted(model)
+    judge = _Judge.of(model, cutoff, event)
+    scored = {name: judge.score(name, sample) for name, sample in samples.items()}
+    first, *_ = scored.values()
+    columns = [{**judge.measures(sample), "PSI": _stability(first, sample, bins)} for sample in scored.values()]
+    values = np.array([[column.get(measure, np.nan) for column in columns] for measure in MEASURES])
+    return ValidationTable(MEASURES, tuple(scored), values, judge.cutoff, judge.classes[judge.position])
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """A model, what it calls an event and where it cuts."""
+
+    model: Any
+    classes: list[Any]
+    position: int
+    has_probabilities: bool
+    cutoff: float
+
+    @staticmethod
+    def of(model: Any, cutoff: float | None, event: Any) -> _Judge:
+        classes = np.asarray(model.classes_).tolist()
+        if len(classes) != 2:
+            raise ValueError(f"a validation table needs a model of two classes, and this one has {len(classes)}")
+        if event is not None and event not in classes:
+            raise ValueError(f"event must be one of {classes}, got {event!r}")
+        if cutoff is not None and not np.isfinite(cutoff):
+            raise ValueError(f"cutoff must be a finite number, got {cutoff}")
+        has_probabilities = hasattr(model, "predict_proba")
+        default = 0.5 if has_probabilities else 0.0
+        position = 1 if event is None else classes.index(event)
+        return _Judge(model, classes, position, has_probabilities, default if cutoff is None else float(cutoff))
+
+    def score(self, name: str, sample: Sequence[Any]) -> LabelledScores:
+        """Labels and scores of one sample."""
+        if len(sample) not in (2, 3):
+            raise ValueError(f"sample {name!r} must be (X, y) or (X, y, sample_weight), got {len(sample)} parts")
+        X, y, weight = (*sample, None)[:3]
+        unknown = [label for label in np.unique(y).tolist() if label not in self.classes]
+        if unknown:
+            raise ValueError(f"sample {name!r} has labels that the model does not know: {unknown[:5]}")
+        if self.has_probabilities:
+            score = self.model.predict_proba(X)[:, self.position]
+        else:
+            score = self.model.decision_function(X) * (1.0 if self.position == 1 else -1.0)
+        try:
+            return labelled_scores(y, score, weight, self.classes[self.position])
+        except ValueError as error:
+            raise ValueError(f"sample {name!r}: {error}") from error
+
+    def measures(self, sample: LabelledScores) -> dict[str, float]:
+        """All measures but those that compare samples."""
+        event, score, weight = sample.is_event, sample.score, sample.weight
+        area = auc(event, score, weight)
+        out = {
+            "samples": float(weight.sum()),
+            "event rate": float(np.average(event, weights=weight)),
+            "accuracy": float(np.average((score > self.cutoff) == event, weights=weight)),
+            "AUC": area,
+            "Gini": 2.0 * area - 1.0,
+            "KS": ks_statistic(event, score, weight),
+        }
+        if self.has_probabilities:
+            intercept, slope = _calibration_line(sample)
+            out |= {
+                "mean probability": float(np.average(score, weights=weight)),
+                "Brier score": float(brier_score_loss(event, score, sample_weight=weight)),
+                "log loss": float(log_loss(event, score, sample_weight=weight)),
+                "calibration intercept": intercept,
+                "calibration slope": slope,
+            }
+        return out
+
+
+def _stability(first: LabelledScores, sample: LabelledScores, bins: Any) -> float:
+    return population_stability_index(
+        first.score, sample.score, bins, expected_weight=first.weight, actual_weight=sample.weight
+    )
+
+
+def _calibration_line(sample: LabelledScores) -> tuple[float, float]:
+    """Intercept and slope of the events' log-odds on those predicted, NaN where no finite ones are the most likely."""
+    log_odds = logit(sample.score)
+    events, others = log_odds[sample.is_event], log_odds[~sample.is_event]
+    overlap = others.max() > events.min() and events.max() > others.min()
+    if not (overlap and np.isfinite(log_odds).all()):
+        return np.nan, np.nan
+    line = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10, max_iter=1000)
+    line.fit(log_odds[:, None], sample.is_event, sample_weight=sample.weight)
+    return float(line.intercept_[0]), float(line.coef_[0, 0])

@@ -1,0 +1,140 @@
+"""JSON that is not trusted: strict parsing, and values that are only taken after a check of type, range and size."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+MAX_BYTES = 32 << 20
+MAX_TEXT = 10_000
+MAX_ITEMS = 1_000_000
+
+T = TypeVar("T")
+
+
+class ModelFileError(ValueError):
+    """A model file cannot be used: damaged, not a model file, or from a newer version."""
+
+
+def parse_file(path: Path) -> Any:
+    """The content of a JSON file; nothing but plain values, no NaN, no repeated keys."""
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ModelFileError(f"{path.name} is larger than {MAX_BYTES >> 20} MB: not a model file")
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_without_repetition)
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"{path.name} is damaged or no model file: byte {error.start} is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ModelFileError(f"{path.name} is damaged or no model file: {error.msg} at {where}") from None
+    except RecursionError:
+        raise ModelFileError(f"{path.name} is damaged or no model file: it is nested too deeply") from None
+    except ValueError as error:
+        raise ModelFileError(f"{path.name} is damaged or no model file: {error}") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number that a model may hold")
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key comes twice")
+    return found
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value of the file with the place it stands at, for messages.
+
+    Attributes
+    ----------
+    value : Any
+    place : str
+        Empty for the whole file.
+    """
+
+    value: Any
+    place: str
+
+    def fail(self, words: str) -> ModelFileError:
+        """The error to raise."""
+        return ModelFileError(f"damaged model file: {self.place or 'it'} {words}")
+
+    def fields(self, names: Collection[str]) -> dict[str, Node]:
+        """The members of an object with exactly these keys."""
+        if not isinstance(self.value, dict):
+            raise self.fail("must be an object")
+        odd = sorted(set(names).symmetric_difference(self.value))
+        if odd:
+            raise self.fail(f"{'has an unknown' if odd[0] in self.value else 'lacks the'} key {_short(odd[0])}")
+        return {name: Node(self.value[name], f"{self.place}.{name}".lstrip(".")) for name in names}
+
+    def items(self, length: int | None = None, at_most: int = MAX_ITEMS) -> list[Node]:
+        """The members of a list."""
+        if not isinstance(self.value, list):
+            raise self.fail("must be a list")
+        if length is not None and len(self.value) != length:
+            raise self.fail(f"must have {length} items, it has {len(self.value)}")
+        if len(self.value) > at_most:
+            raise self.fail(f"has {len(self.value)} items, more than {at_most}")
+        return [Node(value, f"{self.place}[{i}]") for i, value in enumerate(self.value)]
+
+    def optional(self, read: Callable[[Node], T]) -> T | None:
+        """None for null, else what ``read`` makes of it."""
+        return None if self.value is None else read(self)
+
+    def number(self) -> float:
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            raise self.fail("must be a number")
+        try:
+            number = float(self.value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise self.fail("must be a finite number")
+        return number
+
+    def numbers(self, length: int | None = None) -> list[float]:
+        return [item.number() for item in self.items(length)]
+
+    def integer(self, low: int, high: int) -> int:
+        if isinstance(self.value, bool) or not isinstance(self.value, int) or not low <= self.value <= high:
+            raise self.fail(f"must be an integer from {low} to {high}")
+        return self.value
+
+    def boolean(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise self.fail("must be true or false")
+        return self.value
+
+    def text(self) -> str:
+        if not isinstance(self.value, str) or len(self.value) > MAX_TEXT:
+            raise self.fail(f"must be a text of at most {MAX_TEXT} characters")
+        try:
+            self.value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise self.fail("is not a valid text") from None
+        return self.value
+
+    def choice(self, options: Collection[str]) -> str:
+        if not isinstance(self.value, str) or self.value not in options:
+            raise self.fail(f"must be one of {', '.join(sorted(options))}")
+        return self.value
+
+    def texts(self, length: int | None = None, at_most: int = MAX_ITEMS) -> list[str]:
+        texts = [item.text() for item in self.items(length, at_most)]
+        if len(set(texts)) != len(texts):
+            raise self.fail("has a text twice")
+        return texts
+
+
+def _short(text: str) -> str:
+    return ascii(text if len(text) <= 40 else text[:40] + "...")

@@ -1,0 +1,109 @@
+"""Constructor parameters as JSON and back, with the types that JSON does not know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from quadric.export._checks import Node
+
+SPLITTERS = {splitter.__name__: splitter for splitter in (KFold, StratifiedKFold)}
+SPLITTER_KEYS = ("n_splits", "shuffle", "random_state")
+LARGEST_RANGE = 1_000_000
+
+
+def written_parameter(name: str, value: Any) -> Any:
+    """A parameter as plain JSON; tuples, mappings, arrays, ranges and folds are marked as what they are.
+
+    Parameters
+    ----------
+    name : str
+        For the message where it cannot be written.
+    value : Any
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        raise ValueError(f"cannot save the parameter {name}={value!r}: it is not finite")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list):
+        return [written_parameter(name, item) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [written_parameter(name, item) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[written_parameter(name, key), written_parameter(name, item)] for key, item in value.items()]}
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return {"array": written_parameter(name, value.tolist())}
+    if type(value) in SPLITTERS.values():
+        settings = {key: written_parameter(name, getattr(value, key)) for key in SPLITTER_KEYS}
+        return {"folds": {"class": type(value).__name__, **settings}}
+    raise ValueError(
+        f"cannot save the parameter {name}={value!r}: set it to a plain value first (model.set_params({name}=...))"
+    )
+
+
+def read_parameter(node: Node) -> Any:
+    """What :func:`written_parameter` wrote."""
+    value = node.value
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return node.integer(-(2**63), 2**64)
+    if isinstance(value, float):
+        return node.number()
+    if isinstance(value, str):
+        return node.text()
+    if isinstance(value, list):
+        return [read_parameter(item) for item in node.items()]
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in _MARKED:
+        raise node.fail("is not a parameter")
+    (mark,) = value
+    return _MARKED[mark](Node(value[mark], f"{node.place}.{mark}"))
+
+
+def _read_dict(node: Node) -> dict[Any, Any]:
+    out = {}
+    for item in node.items():
+        key, value = item.items(length=2)
+        if not isinstance(key.value, str | int | float | bool):
+            raise key.fail("cannot be a key")
+        out[read_parameter(key)] = read_parameter(value)
+    return out
+
+
+def _read_range(node: Node) -> range:
+    start, stop, step = (item.integer(-LARGEST_RANGE, LARGEST_RANGE) for item in node.items(length=3))
+    if step == 0:
+        raise node.fail("has step 0")
+    return range(start, stop, step)
+
+
+def _read_array(node: Node) -> np.ndarray:
+    items = [read_parameter(item) for item in node.items()]
+    try:
+        array = np.array(items)
+    except ValueError:
+        array = np.array(None)
+    if array.dtype.kind not in "bif":
+        raise node.fail("is not an array of numbers")
+    return array
+
+
+def _read_folds(node: Node) -> Any:
+    fields = node.fields(("class", *SPLITTER_KEYS))
+    splitter = SPLITTERS[fields["class"].choice(SPLITTERS)]
+    return splitter(**{key: read_parameter(fields[key]) for key in SPLITTER_KEYS})
+
+
+_MARKED: dict[str, Any] = {
+    "tuple": lambda node: tuple(read_parameter(item) for item in node.items()),
+    "dict": _read_dict,
+    "range": _read_range,
+    "array": _read_array,
+    "folds": _read_folds,
+}

@@ -1,0 +1,50 @@
+"""What writing and reading of model files have to agree on."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from quadric.baselines import (
+    L0LeastSquaresSVC,
+    L1LinearSVC,
+    L1QuadraticSVC,
+    LeastSquaresSVC,
+    LinearHingeSVC,
+    QuadraticSVC,
+)
+from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+
+SCHEMA = 1
+"""Raised when files change in a way that older versions cannot read."""
+ESTIMATORS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        SparseQuadraticSVC,
+        SparseQuadraticSVCCV,
+        L0LeastSquaresSVC,
+        L1LinearSVC,
+        L1QuadraticSVC,
+        LeastSquaresSVC,
+        LinearHingeSVC,
+        QuadraticSVC,
+    )
+}
+"""The only classes that a file can ask for."""
+FITTED = ("status", "n_iter", "center", "scale", "best_k", "best_C")
+"""What a file keeps of a fit beside the surfaces and certificates: attributes, without the underscore at their end."""
+LABEL_TYPES = re.compile(r"[<>|=](b1|[iu][1248]|f[48]|U\d{1,4}|O)")
+"""Array types of class labels."""
+MAX_FEATURES = 2_000
+MAX_CLASSES = 1_000
+MAX_COEFFICIENTS = 20_000_000
+"""Entries of all W together: what a file may make us allocate."""
+
+
+def quadric_version() -> str:
+    """The installed version, for the record."""
+    try:
+        return version("quadric")
+    except PackageNotFoundError:  # run from a source tree
+        return "unknown"

@@ -1,0 +1,234 @@
+"""Models as equations that people read: plain text and LaTeX, in centred variables or expanded to raw units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from quadric.export._shown import ANYTHING, LEVEL, heading, sample_lines, shown
+from quadric.export.scoring import Polynomial, ScoringModel, Term, Variable, scoring_model
+from quadric.tables import CodedFeature
+
+DIGITS = {"centred": 4, "expanded": 9}
+"""Significant digits unless asked for: raw units need more of them, because their terms largely cancel each other."""
+EXACT = 17
+
+
+def expanded(model: ScoringModel) -> ScoringModel:
+    """The same scores as polynomials in raw features; centring spreads a product over linear terms, so there may be more.
+
+    Parameters
+    ----------
+    model : ScoringModel
+    """
+    return replace(
+        model,
+        variables=tuple(Variable(variable.feature, 0.0, 1.0) for variable in model.variables),
+        polynomials=tuple(_expanded(polynomial, model.variables) for polynomial in model.polynomials),
+    )
+
+
+def _expanded(polynomial: Polynomial, variables: Sequence[Variable]) -> Polynomial:
+    constant = polynomial.constant
+    coefficients: dict[tuple[int, ...], float] = {}
+
+    def add(factors: tuple[int, ...], value: float) -> None:
+        coefficients[factors] = coefficients.get(factors, 0.0) + value
+
+    for term in polynomial.terms:
+        rate = term.coefficient
+        for factor in term.factors:
+            rate /= variables[factor].scale
+        centers = [variables[factor].center for factor in term.factors]
+        add(term.factors, rate)
+        if len(term.factors) == 1:
+            constant -= rate * centers[0]
+        else:
+            (first, second), (low, high) = term.factors, centers
+            add((first,), -rate * high)
+            add((second,), -rate * low)
+            constant += rate * low * high
+    live = [Term(value, factors) for factors, value in coefficients.items() if value != 0.0]
+    return Polynomial(constant, tuple(sorted(live, key=lambda term: -abs(term.coefficient))))
+
+
+def equation(model: Any, *, form: str = "centred", precision: int | None = None) -> str:
+    """The scores of a model as lines of text.
+
+    Parameters
+    ----------
+    model : fitted model, or ScoringModel
+    form : {"centred", "expanded"}
+        "centred": the k terms in variables such as (age - 35.5)/11.4. "expanded": raw units; there may be more linear terms,
+        and a last line says so. Categories are [housing = own], which is 1 where it is true and 0 elsewhere.
+    precision : int, optional
+        Significant digits, 17 for all; by default 4 in centred and 9 in raw units.
+    """
+    scoring, digits = _in_form(model, form, precision)
+    lines = [
+        f"{name} = {_signed_sum(scoring, polynomial, _Text(digits))}"
+        for name, polynomial in zip(
+            _names(scoring, lambda text: f"[{shown(text, plain=LEVEL)}]"), scoring.polynomials, strict=True
+        )
+    ]
+    return "\n".join(lines + _form_note(model, scoring, form))
+
+
+def to_latex(model: Any, *, form: str = "centred", precision: int | None = None) -> str:
+    """The scores of a model as LaTeX, with a table of sample rows.
+
+    Parameters
+    ----------
+    model, form, precision :
+        As in :func:`equation`. The text needs the package amsmath.
+    """
+    scoring, digits = _in_form(model, form, precision)
+    style = _Latex(digits)
+    rows = []
+    names = _names(scoring, lambda text: f"_{{\\text{{{escaped_latex(text)}}}}}")
+    for name, polynomial in zip(names, scoring.polynomials, strict=True):
+        first, *rest = _summands(scoring, polynomial, style)
+        sign = "-" if first.negative else ""
+        rows.append(f"{name} &= {sign}{first.text}")
+        rows += [f"  &\\quad {'-' if summand.negative else '+'} {summand.text}" for summand in rest]
+    notes = [*heading(scoring), *_form_note(model, scoring, form), "Needs the package amsmath.", *sample_lines(scoring)]
+    body = " \\\\\n".join(rows)
+    lines = [*(f"% {note}" for note in notes), "\\begin{align*}", body, "\\end{align*}", _sample_table(scoring), ""]
+    return "\n".join(lines)
+
+
+def _in_form(model: Any, form: str, precision: int | None) -> tuple[ScoringModel, int]:
+    if form not in DIGITS:
+        raise ValueError(f"form must be 'centred' or 'expanded', got {form!r}")
+    digits = DIGITS[form] if precision is None else precision
+    if not 1 <= digits <= EXACT:
+        raise ValueError(f"precision must be from 1 to {EXACT} digits, got {precision!r}")
+    scoring = scoring_model(model)
+    return (expanded(scoring) if form == "expanded" else scoring), digits
+
+
+def _form_note(model: Any, scoring: ScoringModel, form: str) -> list[str]:
+    if form == "centred":
+        return []
+    before = sum(len(polynomial.terms) for polynomial in scoring_model(model).polynomials)
+    after = sum(len(polynomial.terms) for polynomial in scoring.polynomials)
+    return [f"(expanded to raw units: {after} terms for the model's {before}, which are counted in centred variables)"]
+
+
+def _names(scoring: ScoringModel, index: Callable[[str], str]) -> list[str]:
+    return ["f"] if scoring.is_binary else ["f" + index(name) for name in scoring.classes]
+
+
+@dataclass(frozen=True)
+class _Summand:
+    negative: bool
+    text: str
+
+
+def _summands(scoring: ScoringModel, polynomial: Polynomial, style: _Text) -> list[_Summand]:
+    summands = [
+        _Summand(
+            term.coefficient < 0, style.product(abs(term.coefficient), [scoring.variables[v] for v in term.factors], scoring)
+        )
+        for term in polynomial.terms
+    ]
+    return [*summands, _Summand(polynomial.constant < 0, style.number(abs(polynomial.constant)))]
+
+
+def _signed_sum(scoring: ScoringModel, polynomial: Polynomial, style: _Text) -> str:
+    first, *rest = _summands(scoring, polynomial, style)
+    text = ("-" if first.negative else "") + first.text
+    return text + "".join(f" {'-' if summand.negative else '+'} {summand.text}" for summand in rest)
+
+
+class _Text:
+    """How the parts of an equation are written in plain text."""
+
+    def __init__(self, digits: int) -> None:
+        self.digits = digits
+
+    def number(self, value: float) -> str:
+        return repr(value) if self.digits >= EXACT else f"{value:.{self.digits}g}"
+
+    def feature(self, feature: CodedFeature, column: str) -> str:
+        if feature.kind == "level":
+            return f"[{shown(column)} = {shown(str(feature.level), plain=LEVEL)}]"
+        if feature.kind == "missing":
+            return f"[{shown(column)} is missing]"
+        return f"rank({shown(column)})" if feature.kind == "rank" else shown(column)
+
+    def variable(self, variable: Variable, scoring: ScoringModel) -> str:
+        text = self.feature(variable.feature, scoring.inputs[variable.feature.input].name)
+        if variable.center != 0.0:
+            text = f"({text} {'-' if variable.center > 0 else '+'} {self.number(abs(variable.center))})"
+        return text if variable.scale == 1.0 else f"{text}/{self.number(variable.scale)}"
+
+    def product(self, coefficient: float, variables: Sequence[Variable], scoring: ScoringModel) -> str:
+        texts = [self.variable(variable, scoring) for variable in variables]
+        if len(texts) == 2 and texts[0] == texts[1]:
+            texts = [f"({texts[0]})^2" if "/" in texts[0] else f"{texts[0]}^2"]
+        return "*".join([self.number(coefficient), *texts])
+
+
+class _Latex(_Text):
+    """The same in LaTeX."""
+
+    def number(self, value: float) -> str:
+        mantissa, _, exponent = super().number(value).partition("e")
+        return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+
+    def feature(self, feature: CodedFeature, column: str) -> str:
+        name = f"\\text{{{escaped_latex(column)}}}"
+        if feature.kind == "level":
+            return f"[{name} = \\text{{{escaped_latex(str(feature.level))}}}]"
+        if feature.kind == "missing":
+            return f"[{name}\\text{{ is missing}}]"
+        return f"\\operatorname{{rank}}({name})" if feature.kind == "rank" else name
+
+    def variable(self, variable: Variable, scoring: ScoringModel) -> str:
+        text = self.feature(variable.feature, scoring.inputs[variable.feature.input].name)
+        if variable.center != 0.0:
+            text = f"{text} {'-' if variable.center > 0 else '+'} {self.number(abs(variable.center))}"
+        if variable.scale != 1.0:
+            return f"\\frac{{{text}}}{{{self.number(variable.scale)}}}"
+        return f"({text})" if variable.center != 0.0 else text
+
+    def product(self, coefficient: float, variables: Sequence[Variable], scoring: ScoringModel) -> str:
+        texts = [self.variable(variable, scoring) for variable in variables]
+        if len(texts) == 2 and texts[0] == texts[1]:
+            texts = [f"\\left({texts[0]}\\right)^2"]
+        return " \\, ".join([self.number(coefficient), *texts])
+
+
+_LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+}
+
+
+def escaped_latex(text: str) -> str:
+    """A text that LaTeX prints as it is; what cannot be printed is written as an escape."""
+    return "".join(_LATEX_SPECIAL.get(character, character) for character in shown(text, plain=ANYTHING))
+
+
+def _sample_table(scoring: ScoringModel) -> str:
+    heads = [column.name for column in scoring.inputs] + scoring.outputs("score") + ["class"]
+    lines = [" & ".join(escaped_latex(head) for head in heads) + r" \\ \hline"]
+    for sample in scoring.samples:
+        cells = ["" if value is None else escaped_latex(str(value)) for value in sample.values]
+        cells += [repr(score) for score in sample.scores] + [escaped_latex(sample.label)]
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join(["\\begin{tabular}{" + "l" * len(heads) + "}", *lines, "\\end{tabular}"])

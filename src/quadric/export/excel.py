@@ -1,0 +1,272 @@
+"""Scores as an Excel workbook whose formulas stay alive: change an input and the score follows."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from io import BytesIO
+from typing import Any
+
+from quadric.credit import IsotonicCalibration, SigmoidCalibration
+from quadric.export._shown import heading
+from quadric.export.equations import equation
+from quadric.export.scoring import ScoringModel, Variable, scoring_model
+from quadric.extras import require
+from quadric.files import write_atomically
+
+MOST_COLUMNS, LONGEST_TEXT = 16_000, 32_000
+"""Of a sheet, and of a cell; Excel's own limits are a little higher."""
+STEEPEST = 700
+"""EXP() fails beyond 709."""
+
+
+def to_excel(model: Any, path: str | os.PathLike[str], *, spare_rows: int = 100) -> None:
+    """Write a workbook that scores rows by formulas.
+
+    The sheet "Score" takes one row a case: inputs on the left, then score, label and, where the model is calibrated,
+    probability. Its first rows are samples with their expected scores. "Variables" and "Terms" hold what every term adds to
+    each row, "Model" the coefficients. A row with an unknown category, or with a missing value that the model does not fill
+    in, gets #N/A.
+
+    Parameters
+    ----------
+    model : fitted model, or ScoringModel
+    path : path
+    spare_rows : int
+        Rows with formulas below the samples, for cases of one's own.
+    """
+    scoring = scoring_model(model)
+    _check_limits(scoring)
+    xlsxwriter = require("xlsxwriter", "excel")
+    content = BytesIO()
+    workbook = xlsxwriter.Workbook(content, {"in_memory": True})
+    workbook.set_properties({"created": datetime(2000, 1, 1, tzinfo=UTC), "comments": heading(scoring)[0]})
+    _Book(scoring, workbook, xlsxwriter.utility).fill(spare_rows)
+    workbook.close()
+    write_atomically(path, content.getvalue())
+
+
+def _check_limits(scoring: ScoringModel) -> None:
+    n_terms = sum(len(polynomial.terms) + 1 for polynomial in scoring.polynomials)
+    if max(n_terms, len(scoring.variables), len(scoring.inputs) + 4 * len(scoring.classes)) > MOST_COLUMNS:
+        raise ValueError(f"the model has {n_terms} terms, more than an Excel sheet has columns")
+    texts = [column.name for column in scoring.inputs] + list(scoring.classes)
+    texts += [level for column in scoring.inputs for level in column.categories]
+    if any(len(text) > LONGEST_TEXT for text in texts):
+        raise ValueError(f"a name has more than {LONGEST_TEXT} characters, more than an Excel cell holds")
+
+
+class _Book:
+    """The sheets, and where in them things stand. Row 0 is the head of every sheet; rows of "Score" are those of the others."""
+
+    def __init__(self, scoring: ScoringModel, workbook: Any, utility: Any) -> None:
+        self.scoring = scoring
+        self.cell = utility.xl_rowcol_to_cell
+        self.span = utility.xl_range_abs
+        self.bold = workbook.add_format({"bold": True})
+        names = ("Score", "Variables", "Terms", "Model", "Levels", "Curves", "About")
+        self.sheets = {name: workbook.add_worksheet(name) for name in names}
+        self.n_scores = len(scoring.polynomials)
+        self.first_score = 1 + len(scoring.inputs)
+        self.label_column = self.first_score + self.n_scores
+        self.first_chance = self.label_column + 1
+        self.first_expected = self.first_chance + (self.n_scores if scoring.calibrators else 0)
+        self.starts = [sum(len(p.terms) for p in scoring.polynomials[:i]) for i in range(self.n_scores + 1)]
+        self.first_coefficient = len(scoring.variables) + 3
+        """Row of "Model" with the constant of the first score; its terms follow, then the next score."""
+
+    def fill(self, spare_rows: int) -> None:
+        self._about()
+        self._levels()
+        self._curves()
+        self._model()
+        self._heads()
+        samples = self.scoring.samples
+        for row in range(1, len(samples) + spare_rows + 1):
+            sample = samples[row - 1] if row <= len(samples) else None
+            if sample is not None:
+                self.sheets["Score"].write_string(row, 0, f"sample {row}")
+                for i, value in enumerate(sample.values, start=1):
+                    self._value(row, i, value)
+                for i, score in enumerate(sample.scores):
+                    self.sheets["Score"].write_number(row, self.first_expected + i, score)
+            self._formulas(row, sample)
+
+    def _value(self, row: int, column: int, value: float | str | None) -> None:
+        if isinstance(value, str):
+            self.sheets["Score"].write_string(row, column, value)
+        elif value is not None:
+            self.sheets["Score"].write_number(row, column, value)
+
+    def _formulas(self, row: int, sample: Any) -> None:
+        empty = f"COUNTA(Score!{self._across(row, 0, self.first_score - 1)})=0"
+        for i, variable in enumerate(self.scoring.variables):
+            standardised = f"({self._feature(variable, row)}-Model!{self._fixed(i + 1, 4)})/Model!{self._fixed(i + 1, 5)}"
+            self._formula("Variables", row, i, f'=IF({empty},"",{standardised})')
+        for s, polynomial in enumerate(self.scoring.polynomials):
+            for t, term in enumerate(polynomial.terms):
+                factors = [f"Variables!{self.cell(row, v)}" for v in term.factors]
+                product = "*".join([f"Model!{self._fixed(self._coefficient_row(s) + 1 + t, 4)}", *factors])
+                self._formula("Terms", row, self.starts[s] + t, f'=IF({empty},"",{product})')
+        for s in range(self.n_scores):
+            constant = f"Model!{self._fixed(self._coefficient_row(s), 4)}"
+            terms = self._terms(row, s)
+            total = f"{constant}+SUM({terms})" if terms else constant
+            cached = "" if sample is None else sample.scores[s]
+            self._formula("Score", row, self.first_score + s, f'=IF({empty},"",{total})', cached)
+        if self.scoring.calibrators:
+            self._chances(row, empty, sample)
+        self._formula("Score", row, self.label_column, f'=IF({empty},"",{self._label(row)})', sample.label if sample else "")
+        if sample is not None:
+            self._formula("Score", row, self.first_expected + self.n_scores, f'=IF({self._agrees(row)},"ok","DIFFERS")')
+
+    def _formula(self, sheet: str, row: int, column: int, formula: str, cached: Any = "") -> None:
+        self.sheets[sheet].write_formula(row, column, formula, None, cached)
+
+    def _feature(self, variable: Variable, row: int) -> str:
+        feature = variable.feature
+        column = self.scoring.inputs[feature.input]
+        x = f"Score!{self.cell(row, 1 + feature.input)}"
+        if feature.kind == "number":
+            value = f"IF(ISNUMBER({x}),{x},NA())"
+            return value if column.fill is None else f'IF({x}="",{column.fill!r},{value})'
+        if feature.kind == "missing" and column.type == "number":
+            return f'IF({x}="",1,0)'
+        levels = f"Levels!{self.span(1, feature.input, len(column.categories), feature.input)}"
+        found = f"SUMPRODUCT(--EXACT({x},{levels}))>0" if self.scoring.unseen == "refuse" else "TRUE"
+        if feature.kind == "missing":
+            return f'IF({x}="",1,IF({found},0,NA()))'
+        if feature.kind == "rank":
+            value = f"SUMPRODUCT(EXACT({x},{levels})*(ROW({levels})-2))"
+            fill = None if column.fill is None else column.categories.index(str(column.fill))
+        else:
+            place = self._fixed(1 + column.categories.index(str(feature.level)), feature.input)
+            value = f"IF(EXACT({x},Levels!{place}),1,0)"
+            fill = None if column.fill is None else int(column.fill == feature.level)
+        return f'IF({x}="",{"NA()" if fill is None else fill},IF({found},{value},NA()))'
+
+    def _chances(self, row: int, empty: str, sample: Any) -> None:
+        """Curves beside the terms, probabilities beside the scores."""
+        first = self.starts[-1]
+        for s, calibrator in enumerate(self.scoring.calibrators):
+            curve = self._curve(calibrator, s, f"Score!{self.cell(row, self.first_score + s)}")
+            self._formula("Terms", row, first + s, f'=IF({empty},"",{curve})')
+        total = f"SUM(Terms!{self._across(row, first, first + self.n_scores - 1)})"
+        for s in range(self.n_scores):
+            chance = f"Terms!{self.cell(row, first + s)}"
+            if not self.scoring.is_binary:
+                chance = f"IF({total}=0,1/{self.n_scores},{chance}/{total})"
+            cached = "" if sample is None else sample.probabilities[1 if self.scoring.is_binary else s]
+            self._formula("Score", row, self.first_chance + s, f'=IF({empty},"",{chance})', cached)
+
+    def _curve(self, calibrator: SigmoidCalibration | IsotonicCalibration, s: int, score: str) -> str:
+        if isinstance(calibrator, SigmoidCalibration):
+            z = f"Curves!{self._fixed(1, 2 * s)}*{score}+Curves!{self._fixed(1, 2 * s + 1)}"
+            return f"1/(1+EXP(MAX(-{STEEPEST},MIN({STEEPEST},{z}))))"
+        n = len(calibrator.x)
+        if n == 1:
+            return f"IF(ISNUMBER({score}),Curves!{self._fixed(1, 2 * s + 1)},NA())"
+        x, y = (f"Curves!{self.span(1, 2 * s + i, n, 2 * s + i)}" for i in (0, 1))
+        f = f"MIN(MAX({score},INDEX({x},1)),INDEX({x},{n}))"
+        i = f"MIN(MATCH({f},{x},1),{n - 1})"
+        rise, run = f"(INDEX({y},{i}+1)-INDEX({y},{i}))", f"(INDEX({x},{i}+1)-INDEX({x},{i}))"
+        return f"INDEX({y},{i})+({f}-INDEX({x},{i}))*{rise}/{run}"
+
+    def _label(self, row: int) -> str:
+        first = self.first_chance if self.scoring.calibrators else self.first_score
+        classes = [f"Model!{self._fixed(i + 1, 7)}" for i in range(len(self.scoring.classes))]
+        if self.scoring.is_binary:
+            threshold = "0.5" if self.scoring.calibrators else "0"
+            return f"IF({self.cell(row, first)}>{threshold},{classes[1]},{classes[0]})"
+        judged = self._across(row, first, first + self.n_scores - 1)
+        return f"INDEX(Model!{self.span(1, 7, len(classes), 7)},MATCH(MAX({judged}),{judged},0))"
+
+    def _agrees(self, row: int) -> str:
+        """All scores within rounding of the expected ones; an error counts as a difference."""
+        conditions = []
+        for s in range(self.n_scores):
+            found, expected = self.cell(row, self.first_score + s), self.cell(row, self.first_expected + s)
+            terms = self._terms(row, s)
+            size = f"SUMPRODUCT(ABS({terms}))" if terms else "0"
+            conditions.append(f"IFERROR(ABS({found}-{expected})<=1E-9*(1+{size}),FALSE)")
+        return f"AND({','.join(conditions)})"
+
+    def _terms(self, row: int, s: int) -> str:
+        """The range of the terms of one score; empty where it has none."""
+        start, stop = self.starts[s], self.starts[s + 1]
+        return f"Terms!{self._across(row, start, stop - 1)}" if stop > start else ""
+
+    def _across(self, row: int, first: int, last: int) -> str:
+        return f"{self.cell(row, first)}:{self.cell(row, last)}"
+
+    def _fixed(self, row: int, column: int) -> str:
+        return str(self.cell(row, column, row_abs=True, col_abs=True))
+
+    def _coefficient_row(self, s: int) -> int:
+        return self.first_coefficient + self.starts[s] + s
+
+    def _head(self, sheet: str, texts: list[str], row: int = 0) -> None:
+        for column, text in enumerate(texts):
+            self.sheets[sheet].write_string(row, column, text, self.bold)
+
+    def _heads(self) -> None:
+        scoring = self.scoring
+        outputs = [*scoring.outputs("score"), "label"]
+        outputs += scoring.outputs("probability") if scoring.calibrators else []
+        expected = [f"expected {name}" for name in scoring.outputs("score")]
+        self._head("Score", ["row", *(column.name for column in scoring.inputs), *outputs, *expected, "check"])
+        self._head("Variables", [variable.feature.name for variable in scoring.variables])
+        curves = scoring.outputs("curve") if scoring.calibrators else []
+        self._head("Terms", [*(self._term_name(t.factors) for p in scoring.polynomials for t in p.terms), *curves])
+        for name in ("Score", "Variables", "Terms"):
+            self.sheets[name].freeze_panes(1, 0)
+
+    def _term_name(self, factors: tuple[int, ...]) -> str:
+        names = [self.scoring.variables[v].feature.name for v in factors]
+        return f"{names[0]}^2" if len(factors) == 2 and factors[0] == factors[1] else "*".join(names)
+
+    def _model(self) -> None:
+        sheet = self.sheets["Model"]
+        self._head("Model", ["variable", "input", "kind", "level", "center", "scale", "", "classes"])
+        for row, variable in enumerate(self.scoring.variables, start=1):
+            feature = variable.feature
+            texts = [feature.name, self.scoring.inputs[feature.input].name, feature.kind, feature.level or ""]
+            for column, text in enumerate(texts):
+                sheet.write_string(row, column, text)
+            sheet.write_number(row, 4, variable.center)
+            sheet.write_number(row, 5, variable.scale)
+        for row, name in enumerate(self.scoring.classes, start=1):
+            sheet.write_string(row, 7, name)
+        self._head("Model", ["score", "term", "", "", "coefficient"], self.first_coefficient - 1)
+        for s, (name, polynomial) in enumerate(zip(self.scoring.outputs("score"), self.scoring.polynomials, strict=True)):
+            lines = [("1", polynomial.constant), *((self._term_name(t.factors), t.coefficient) for t in polynomial.terms)]
+            for row, (term, coefficient) in enumerate(lines, start=self._coefficient_row(s)):
+                sheet.write_string(row, 0, name)
+                sheet.write_string(row, 1, term)
+                sheet.write_number(row, 4, coefficient)
+
+    def _levels(self) -> None:
+        self._head("Levels", [column.name for column in self.scoring.inputs])
+        for i, column in enumerate(self.scoring.inputs):
+            for row, level in enumerate(column.categories, start=1):
+                self.sheets["Levels"].write_string(row, i, level)
+
+    def _curves(self) -> None:
+        sheet = self.sheets["Curves"]
+        for s, calibrator in enumerate(self.scoring.calibrators):
+            is_sigmoid = isinstance(calibrator, SigmoidCalibration)
+            for i, head in enumerate(("a", "b") if is_sigmoid else ("x", "y")):
+                values = [getattr(calibrator, head)] if is_sigmoid else getattr(calibrator, head).tolist()
+                sheet.write_string(0, 2 * s + i, f"{head} {s + 1}", self.bold)
+                for row, value in enumerate(values, start=1):
+                    sheet.write_number(row, 2 * s + i, value)
+
+    def _about(self) -> None:
+        notes = [
+            *heading(self.scoring),
+            *equation(self.scoring).split("\n"),
+            "Fill in rows of the sheet Score; the first rows are samples with their expected scores.",
+            "The coefficients on the sheet Model are those of the model: change them only on purpose.",
+        ]
+        for row, note in enumerate(notes):
+            self.sheets["About"].write_string(row, 0, note[:LONGEST_TEXT])

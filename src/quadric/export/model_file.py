@@ -1,0 +1,133 @@
+"""Models as JSON files: the whole of a fitted model in plain text, read back without running anything.
+
+Schema 1, top keys:
+
+- ``schema``, ``quadric_version``
+- ``task``: ``target``, names of the ``classes``, the ``positive`` one of two; the estimator's own ``labels``, of ``dtype``
+- ``inputs``: columns of raw data with ``name``, ``type``, ``categories``, ``dropped``, ``fill``, ``indicator``; empty without
+  an encoder. ``coding``: the parameters of the encoder, or null
+- ``scaler``: ``center`` and ``scale`` (null where not used), ``names``, ``output``; or null
+- ``features``: ``count`` and ``names`` of what the classifier takes
+- ``surfaces``: ``terms`` [i, j, W_ij] with i <= j, [i, null, b_i] for linear ones, and ``c``; in the units of the classifier
+- ``estimator``: its ``class``, step names, and what else it knows of its fit; ``params``: its parameters
+- ``calibration``: ``method``, ``curves``, ``params``; or null
+- ``certificates``; ``data``: ``rows`` and ``sha256``, or null; ``metadata``: anything plain
+- ``samples``: raw ``values``, one an input, with ``scores``, ``label`` and ``probabilities`` as the model gave them
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from quadric.export._checks import parse_file
+from quadric.export._parts import take_apart
+from quadric.export._reading import read_document
+from quadric.export._samples import made_up_rows
+from quadric.export._saved import DataOrigin, SavedModel
+from quadric.export._writing import document_of
+from quadric.export.scoring import sample_table
+from quadric.files import write_atomically
+from quadric.tables import Table
+
+
+def save_model(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    class_names: Sequence[str] | None = None,
+    target: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    data: Table | DataOrigin | None = None,
+    samples: Any = None,
+    force: bool = True,
+) -> None:
+    """Write a fitted model to a JSON file, from which ``load_model`` makes the same model again, bit for bit.
+
+    Paths over k, scores of cross-validation and traces of the search are not written.
+
+    Parameters
+    ----------
+    model : fitted classifier of this package, Pipeline ending in one, or CalibratedModel of these
+        Also what ``read_model`` gave; names and origin are then kept unless given anew.
+    path : path
+        Its folder must exist.
+    class_names : sequence of str, optional
+        Names of the classes, in the order of ``classes_``, where the labels are codes.
+    target : str, optional
+        Name of the target column.
+    metadata : mapping, optional
+        Whatever else is to be kept: texts, numbers, lists and mappings of them.
+    data : Table or DataOrigin, optional
+        What the model was fitted to; the number of rows and the hash of the file are kept.
+    samples : Table, frame, mapping of columns or array, optional
+        Raw rows to keep with their scores; by default a few made-up ones. Mind that they may be personal data.
+    force : bool
+        False: refuse to replace a file.
+    """
+    target_path = Path(path)
+    if not force and target_path.exists():
+        raise FileExistsError(f"{target_path} exists already")
+    saved = model if isinstance(model, SavedModel) else SavedModel(model, (), None, {}, None, None)
+    given: dict[str, Any] = {
+        "class_names": None if class_names is None else tuple(class_names),
+        "target": target,
+        "metadata": None if metadata is None else dict(metadata),
+        "data": DataOrigin(data.n_rows, data.sha256) if isinstance(data, Table) else data,
+    }
+    saved = replace(saved, **{name: value for name, value in given.items() if value is not None})
+    try:
+        json.dumps(saved.metadata, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"metadata cannot be written as JSON: {error}") from None
+    parts = take_apart(saved.model)
+    if samples is not None:
+        rows = sample_table(parts, samples)
+    else:
+        rows = made_up_rows(parts) if saved.samples is None else saved.samples
+    write_atomically(target_path, _laid_out(document_of(saved, parts, rows)))
+
+
+def _laid_out(document: Mapping[str, Any]) -> str:
+    """JSON with a line a key, and a line an item of its lists: short, and readable as a difference of two versions."""
+    members = []
+    for key, value in document.items():
+        shown = json.dumps(value, allow_nan=False)
+        if isinstance(value, list) and value:
+            shown = "[\n  " + ",\n  ".join(json.dumps(item, allow_nan=False) for item in value) + "\n ]"
+        members.append(f" {json.dumps(key)}: {shown}")
+    return "{\n" + ",\n".join(members) + "\n}\n"
+
+
+def read_model(path: str | os.PathLike[str]) -> SavedModel:
+    """Read a model file with all that it says.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    SavedModel
+    """
+    return read_document(parse_file(Path(path)))
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read a model file.
+
+    Parameters
+    ----------
+    path : path
+        What ``save_model`` wrote. Damaged, hostile and newer files give a ModelFileError; nothing in them is executed.
+
+    Returns
+    -------
+    fitted estimator
+        A Pipeline where the model has an encoder or a scaler, else the classifier; a CalibratedModel where it is calibrated.
+    """
+    return read_model(path).model

@@ -1,0 +1,252 @@
+"""Scores as an ONNX graph, written node by node."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from quadric.credit import IsotonicCalibration, SigmoidCalibration
+from quadric.export._schema import quadric_version
+from quadric.export.scoring import Sample, ScoringModel, Variable, scoring_model
+from quadric.extras import require
+from quadric.files import write_atomically
+
+OPSET, ML_OPSET, IR_VERSION = 13, 2, 8
+UNKNOWN, MISSING = -1, -2
+"""Codes of a category that is not known, and of an empty text."""
+
+
+def to_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
+    """Write an ONNX model.
+
+    Inputs: ``numbers`` of shape (m, number of numeric columns), NaN where missing, and ``categories`` of shape (m, number of
+    text columns), an empty text where missing; a model without one kind of column lacks that input. The metadata list their
+    columns in order (``numbers``, ``categories``), and hold ``classes`` and ``samples``.
+
+    Outputs: ``score`` and, where the model is calibrated, ``probability``, of shape (m,) for two classes and (m, n_classes)
+    otherwise; ``label`` of shape (m,). A row with an unknown category, or with a missing value that the model does not fill in,
+    gets NaN and an empty label.
+
+    Parameters
+    ----------
+    model : fitted model, or ScoringModel
+    path : path
+    dtype : {"float32", "float64"}
+        Of the numbers that go in and come out. In between the graph computes in double precision, because means far from zero
+        leave nothing of a centred float32.
+    """
+    if dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
+    onnx = require("onnx", "onnx")
+    scoring = scoring_model(model)
+    proto = _Graph(scoring, onnx, dtype).model()
+    onnx.checker.check_model(proto, full_check=True)
+    write_atomically(path, proto.SerializeToString(deterministic=True))
+
+
+class _Graph:
+    def __init__(self, scoring: ScoringModel, onnx: Any, dtype: str) -> None:
+        self.scoring = scoring
+        self.onnx = onnx
+        self.helper = onnx.helper
+        self.outer = onnx.TensorProto.FLOAT if dtype == "float32" else onnx.TensorProto.DOUBLE
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.numbers = [i for i, column in enumerate(scoring.inputs) if column.type == "number"]
+        self.categories = [i for i, column in enumerate(scoring.inputs) if column.type == "category"]
+
+    def model(self) -> Any:
+        self._wide = self._node("Cast", "numbers", to=self.onnx.TensorProto.DOUBLE) if self.numbers else ""
+        scores = self._scores()
+        chances = self._chances(scores) if self.scoring.calibrators else None
+        self._output("score", scores)
+        if chances is not None:
+            self._output("probability", chances)
+        self._label(scores if chances is None else chances)
+        helper, types = self.helper, self.onnx.TensorProto
+        inputs = []
+        if self.numbers:
+            inputs.append(helper.make_tensor_value_info("numbers", self.outer, ["m", len(self.numbers)]))
+        if self.categories:
+            inputs.append(helper.make_tensor_value_info("categories", types.STRING, ["m", len(self.categories)]))
+        shape = ["m"] if self.scoring.is_binary else ["m", len(self.scoring.classes)]
+        outputs = [helper.make_tensor_value_info("score", self.outer, shape)]
+        if chances is not None:
+            outputs.append(helper.make_tensor_value_info("probability", self.outer, shape))
+        outputs.append(helper.make_tensor_value_info("label", types.STRING, ["m"]))
+        graph = helper.make_graph(self.nodes, "scores", inputs, outputs, self.constants)
+        proto = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="quadric",
+            producer_version=quadric_version(),
+        )
+        helper.set_model_props(proto, self._metadata())
+        return proto
+
+    def _metadata(self) -> dict[str, str]:
+        names = [column.name for column in self.scoring.inputs]
+        content = {
+            "numbers": [names[i] for i in self.numbers],
+            "categories": [names[i] for i in self.categories],
+            "classes": self.scoring.classes,
+            "samples": [self._sample(sample) for sample in self.scoring.samples],
+        }
+        return {key: json.dumps(value) for key, value in content.items()}
+
+    def _sample(self, sample: Sample) -> dict[str, Any]:
+        return {
+            "numbers": [sample.values[i] for i in self.numbers],
+            "categories": [sample.values[i] for i in self.categories],
+            "scores": sample.scores,
+            "label": sample.label,
+            "probabilities": sample.probabilities,
+        }
+
+    def _node(self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
+        """Add a node and return the name of its output."""
+        output = output or f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(self.helper.make_node(kind, list(inputs), [output], domain=domain, **attributes))
+        return output
+
+    def _constant(self, values: Any, kind: Any = np.float64) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, dtype=kind), name))
+        return name
+
+    def _scores(self) -> str:
+        """Z = (features - center) / scale; then products of its columns, and Z itself, times coefficients, plus constants."""
+        variables, polynomials = self.scoring.variables, self.scoring.polynomials
+        constants = self._constant([[polynomial.constant for polynomial in polynomials]])
+        if not variables:
+            return self._node("Add", self._node("Mul", self._any_column(), self._constant(0.0)), constants)
+        columns = self._node("Concat", *(self._feature(variable) for variable in variables), axis=1)
+        centred = self._node("Sub", columns, self._constant([variable.center for variable in variables]))
+        Z = self._node("Div", centred, self._constant([variable.scale for variable in variables]))
+        linear = np.zeros((len(variables), len(polynomials)))
+        pairs: list[tuple[int, ...]] = sorted({t.factors for p in polynomials for t in p.terms if len(t.factors) == 2})
+        quadratic = np.zeros((len(pairs), len(polynomials)))
+        for s, polynomial in enumerate(polynomials):
+            for term in polynomial.terms:
+                if len(term.factors) == 1:
+                    linear[term.factors[0], s] = term.coefficient
+                else:
+                    quadratic[pairs.index(term.factors), s] = term.coefficient
+        # Gemm rather than MatMul: onnxruntime fuses scalars into the latter in single precision
+        total = self._node("Gemm", Z, self._constant(linear), constants)
+        if not pairs:
+            return total
+        left, right = (self._node("Gather", Z, self._constant([p[i] for p in pairs], np.int64), axis=1) for i in (0, 1))
+        products = self._node("Mul", left, right)
+        return self._node("Gemm", products, self._constant(quadratic), total)
+
+    def _any_column(self) -> str:
+        """A column of finite numbers, for a model without terms: it gives the number of rows."""
+        if self.numbers:
+            column = self._node("IsNaN", self._node("Gather", self._wide, self._constant([0], np.int64), axis=1))
+        else:
+            column = self._codes(self.categories[0])
+        return self._node("Cast", column, to=self.onnx.TensorProto.DOUBLE)
+
+    def _feature(self, variable: Variable) -> str:
+        """A column of shape (m, 1) in double precision."""
+        feature = variable.feature
+        column = self.scoring.inputs[feature.input]
+        double = self.onnx.TensorProto.DOUBLE
+        if column.type == "number":
+            place = self._constant([self.numbers.index(feature.input)], np.int64)
+            raw = self._node("Gather", self._wide, place, axis=1)
+            absent = self._node("IsNaN", raw)
+            if feature.kind == "missing":
+                return self._node("Cast", absent, to=double)
+            return raw if column.fill is None else self._node("Where", absent, self._constant(float(column.fill)), raw)
+        codes = self._codes(feature.input)
+        absent = self._node("Equal", codes, self._constant(MISSING, np.int64))
+        if feature.kind == "missing":
+            value, refused = self._node("Cast", absent, to=double), [UNKNOWN]
+        else:
+            if column.fill is not None:
+                fill = self._constant(column.categories.index(str(column.fill)), np.int64)
+                codes = self._node("Where", absent, fill, codes)
+            if feature.kind == "rank":
+                value = self._node("Cast", codes, to=double)
+            else:
+                level = self._constant(column.categories.index(str(feature.level)), np.int64)
+                value = self._node("Cast", self._node("Equal", codes, level), to=double)
+            refused = [UNKNOWN, MISSING]
+        if self.scoring.unseen == "as_dropped":
+            refused = [code for code in refused if code != UNKNOWN]
+        for code in refused:
+            is_refused = self._node("Equal", codes, self._constant(code, np.int64))
+            value = self._node("Where", is_refused, self._constant(np.nan), value)
+        return value
+
+    def _codes(self, position: int) -> str:
+        """Positions of the texts of a column among its categories."""
+        levels = self.scoring.inputs[position].categories
+        place = self._constant([self.categories.index(position)], np.int64)
+        texts = self._node("Gather", "categories", place, axis=1)
+        return self._node(
+            "LabelEncoder",
+            texts,
+            domain="ai.onnx.ml",
+            keys_strings=[*levels, ""],
+            values_int64s=[*range(len(levels)), MISSING],
+            default_int64=UNKNOWN,
+        )
+
+    def _chances(self, scores: str) -> str:
+        columns = []
+        for s, calibrator in enumerate(self.scoring.calibrators):
+            score = self._node("Gather", scores, self._constant([s], np.int64), axis=1)
+            columns.append(self._curve(calibrator, score))
+        if len(columns) == 1:
+            return columns[0]
+        curves = self._node("Concat", *columns, axis=1)
+        total = self._node("ReduceSum", curves, self._constant([1], np.int64), keepdims=1)
+        is_zero = self._node("Equal", total, self._constant(0.0))
+        share = self._node("Div", curves, self._node("Where", is_zero, self._constant(1.0), total))
+        return self._node("Where", is_zero, self._constant(1.0 / len(columns)), share)
+
+    def _curve(self, calibrator: SigmoidCalibration | IsotonicCalibration, score: str) -> str:
+        if isinstance(calibrator, SigmoidCalibration):
+            z = self._node("Add", self._node("Mul", score, self._constant(-calibrator.a)), self._constant(-calibrator.b))
+            return self._node("Sigmoid", z)
+        # A piecewise linear function is its first value plus the slopes times the part of each piece that has been passed
+        x, y = calibrator.x, calibrator.y
+        if len(x) == 1:
+            return self._node("Add", self._node("Mul", score, self._constant(0.0)), self._constant(y[0]))
+        passed = self._node("Max", self._node("Sub", score, self._constant(x[:-1])), self._constant(0.0))
+        passed = self._node("Min", passed, self._constant(np.diff(x)))
+        slopes = self._constant((np.diff(y) / np.diff(x))[:, None])
+        return self._node("Gemm", passed, slopes, self._constant([[y[0]]]))
+
+    def _output(self, name: str, values: str) -> None:
+        if self.scoring.is_binary:
+            values = self._node("Squeeze", values, self._constant([1], np.int64))
+        self._node("Cast", values, output=name, to=self.outer)
+
+    def _label(self, judged: str) -> None:
+        axis = self._constant([1], np.int64)
+        total = self._node("Squeeze", self._node("ReduceSum", judged, axis, keepdims=1), axis)
+        if self.scoring.is_binary:
+            threshold = self._constant(0.5 if self.scoring.calibrators else 0.0)
+            positive = self._node("Greater", self._node("Squeeze", judged, axis), threshold)
+            best = self._node("Cast", positive, to=self.onnx.TensorProto.INT64)
+        else:
+            best = self._node("ArgMax", judged, axis=1, keepdims=0)
+        names = [*self.scoring.classes, ""]
+        unknown = self._constant(len(names) - 1, np.int64)
+        best = self._node("Where", self._node("IsNaN", total), unknown, best)
+        self._node("Gather", self._texts(names), best, output="label", axis=0)
+
+    def _texts(self, texts: Sequence[str]) -> str:
+        name = f"constant_{len(self.constants)}"
+        encoded = [text.encode("utf-8") for text in texts]
+        self.constants.append(self.helper.make_tensor(name, self.onnx.TensorProto.STRING, [len(texts)], encoded))
+        return name

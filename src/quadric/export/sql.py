@@ -1,0 +1,180 @@
+"""Scores as one SELECT that SQLite, DuckDB and PostgreSQL all run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from quadric.credit import IsotonicCalibration, SigmoidCalibration
+from quadric.export._shown import heading, sample_lines
+from quadric.export.equations import equation
+from quadric.export.scoring import Polynomial, ScoringModel, Variable, scoring_model
+from quadric.tables import InputColumn
+
+GROUP = 50
+"""Terms a pair of parentheses: SQLite refuses expressions that are nested more than 1000 deep."""
+STEEPEST = 700.0
+"""PostgreSQL raises an error where exp() overflows or underflows."""
+
+
+def to_sql(model: Any, *, table: str | Sequence[str] = "data", prefix: str = "quadric_") -> str:
+    """A SELECT of all columns of a table followed by score, label and, where the model is calibrated, probability.
+
+    With more than two classes there is one score (and probability) a class, numbered in their order. A row with an unknown
+    category, or with a missing value that the model does not fill in, gets NULL. Columns of numbers must hold numbers or NULL.
+
+    Parameters
+    ----------
+    model : fitted model, or ScoringModel
+    table : str or sequence of str
+        Name of the table; with its schema, ("schema", "table").
+    prefix : str
+        Put before the names of the new columns.
+    """
+    scoring = scoring_model(model)
+    writer = _Writer(scoring, prefix)
+    notes = [
+        *heading(scoring),
+        *equation(scoring).splitlines(),
+        "Runs on SQLite, DuckDB and PostgreSQL.",
+        *sample_lines(scoring),
+    ]
+    source = identifier(table) if isinstance(table, str) else ".".join(identifier(part) for part in table)
+    return "\n".join([*(f"-- {note}" for note in notes), writer.statement(source), ""])
+
+
+def identifier(name: str) -> str:
+    """A name in double quotes."""
+    return '"' + _without_nul(name).replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text in single quotes."""
+    return "'" + _without_nul(text).replace("'", "''") + "'"
+
+
+def number(value: float) -> str:
+    """A number with an exponent: a double in SQLite and DuckDB, and no integer in PostgreSQL."""
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError(f"SQL has no way to write the null character in {text!r}")
+    return text
+
+
+class _Writer:
+    def __init__(self, model: ScoringModel, prefix: str) -> None:
+        self.model = model
+        self.prefix = prefix
+
+    def names(self, name: str) -> list[str]:
+        return [identifier(self.prefix + output) for output in self.model.outputs(name)]
+
+    def statement(self, table: str) -> str:
+        scored, calibrated = identifier(self.prefix + "scored"), identifier(self.prefix + "calibrated")
+        scores = self._named("score", [_sum_of(self._summands(polynomial)) for polynomial in self.model.polynomials])
+        steps = [f"{scored} AS (\n{_select('d', scores, table)}\n)"]
+        judged, source = [f"s.{name}" for name in self.names("score")], scored
+        if self.model.calibrators:
+            chances = self._named("probability", self._chances(judged))
+            steps.append(f"{calibrated} AS (\n{_select('s', chances, scored)}\n)")
+            judged, source = [f"s.{name}" for name in self.names("probability")], calibrated
+        label = f"{self._label(judged)} AS {identifier(self.prefix + 'label')}"
+        return "WITH " + ",\n".join(steps) + "\n" + _select("s", [label], source) + ";"
+
+    def _named(self, name: str, expressions: Sequence[str]) -> list[str]:
+        return [f"{expression} AS {column}" for expression, column in zip(expressions, self.names(name), strict=True)]
+
+    def _summands(self, polynomial: Polynomial) -> list[str]:
+        terms = [" * ".join([number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in polynomial.terms]
+        return [f"CAST({number(polynomial.constant)} AS DOUBLE PRECISION)", *terms]
+
+    def _variable(self, position: int) -> str:
+        variable = self.model.variables[position]
+        text = self._feature(variable)
+        if variable.center != 0.0:
+            text = f"({text} - {number(variable.center)})"
+        return text if variable.scale == 1.0 else f"({text} / {number(variable.scale)})"
+
+    def _feature(self, variable: Variable) -> str:
+        column = self.model.inputs[variable.feature.input]
+        # With the table's name in front: SQLite takes an unknown name in quotes for a text otherwise
+        name = f"d.{identifier(column.name)}"
+        kind = variable.feature.kind
+        if kind == "number":
+            value = f"CAST({name} AS DOUBLE PRECISION)"
+            return value if column.fill is None else f"COALESCE({value}, {number(float(column.fill))})"
+        if kind == "missing":
+            present = "IS NOT NULL" if column.type == "number" else self._is_known(column, column.categories)
+            cases = [("IS NULL", 1.0), (present, 0.0)]
+        elif kind == "rank":
+            cases = [(f"= {literal(level)}", float(rank)) for rank, level in enumerate(column.categories)]
+            cases += [("IS NULL", float(column.categories.index(str(column.fill))))] if column.fill is not None else []
+        else:
+            others = [level for level in column.categories if level != variable.feature.level]
+            cases = [(f"= {literal(str(variable.feature.level))}", 1.0)]
+            cases += [(self._is_known(column, others), 0.0)] if others else []
+            cases += [("IS NULL", float(column.fill == variable.feature.level))] if column.fill is not None else []
+        whens = " ".join(f"WHEN {name} {condition} THEN {number(value)}" for condition, value in cases)
+        return f"(CASE {whens} END)"
+
+    def _is_known(self, column: InputColumn, levels: Sequence[str]) -> str:
+        if self.model.unseen == "as_dropped":
+            return "IS NOT NULL"
+        return f"IN ({', '.join(literal(level) for level in levels)})"
+
+    def _chances(self, scores: Sequence[str]) -> list[str]:
+        curves = [_curve(calibrator, score) for calibrator, score in zip(self.model.calibrators, scores, strict=True)]
+        known = _finite(scores)
+        if len(curves) == 1:
+            return [f"CASE WHEN {known} THEN {curves[0]} END"]
+        total = "(" + " + ".join(curves) + ")"
+        even = number(1.0 / len(curves))
+        return [
+            f"CASE WHEN {known} THEN CASE WHEN {total} = 0e0 THEN {even} ELSE {curve} / {total} END END" for curve in curves
+        ]
+
+    def _label(self, judged: Sequence[str]) -> str:
+        names = [literal(name) for name in self.model.classes]
+        if self.model.is_binary:
+            threshold = number(0.5 if self.model.calibrators else 0.0)
+            choice = f"CASE WHEN {judged[0]} > {threshold} THEN {names[1]} ELSE {names[0]} END"
+        else:
+            cases = []
+            for i, name in enumerate(names[:-1]):
+                best = " AND ".join(f"{judged[i]} >= {other}" for other in judged[i + 1 :])
+                cases.append(f"WHEN {best} THEN {name}")
+            choice = f"CASE {' '.join(cases)} ELSE {names[-1]} END"
+        return f"CASE WHEN {_finite(judged)} THEN {choice} END"
+
+
+def _select(alias: str, columns: Sequence[str], source: str) -> str:
+    listed = ",\n  ".join([f"{alias}.*", *columns])
+    return f"SELECT\n  {listed}\nFROM {source} AS {alias}"
+
+
+def _sum_of(summands: Sequence[str]) -> str:
+    if len(summands) <= GROUP:
+        return "\n    + ".join(summands)
+    groups = [summands[start : start + GROUP] for start in range(0, len(summands), GROUP)]
+    return _sum_of([f"({_sum_of(group)})" for group in groups])
+
+
+def _finite(values: Sequence[str]) -> str:
+    """True where all values are numbers; NULL or false for NULL and NaN, which PostgreSQL takes for the largest number."""
+    return " + ".join(f"({value} - {value})" for value in values) + " = 0e0"
+
+
+def _curve(calibrator: SigmoidCalibration | IsotonicCalibration, score: str) -> str:
+    if isinstance(calibrator, SigmoidCalibration):
+        z, low, high = f"({number(calibrator.a)} * {score} + {number(calibrator.b)})", number(-STEEPEST), number(STEEPEST)
+        return f"(1e0 / (1e0 + exp(CASE WHEN {z} > {high} THEN {high} WHEN {z} < {low} THEN {low} ELSE {z} END)))"
+    x, y = calibrator.x.tolist(), calibrator.y.tolist()
+    whens = [f"WHEN {score} <= {number(x[0])} THEN {number(y[0])}"]
+    for i in range(len(x) - 1):
+        slope = (y[i + 1] - y[i]) / (x[i + 1] - x[i])
+        whens.append(f"WHEN {score} <= {number(x[i + 1])} THEN {number(y[i])} + ({score} - {number(x[i])}) * {number(slope)}")
+    return f"(CASE {' '.join(whens)} ELSE {number(y[-1])} END)"

@@ -1,0 +1,20 @@
+"""Tables of raw data: reading them, and turning their columns into the numbers that a classifier takes."""
+
+from quadric.tables.encoder import TableEncoder
+from quadric.tables.exclusions import structural_exclusions
+from quadric.tables.inputs import CodedFeature, InputColumn
+from quadric.tables.reading import read_chunks, read_table
+from quadric.tables.table import Table, as_table
+from quadric.tables.targets import target_labels
+
+__all__ = [
+    "CodedFeature",
+    "InputColumn",
+    "Table",
+    "TableEncoder",
+    "as_table",
+    "read_chunks",
+    "read_table",
+    "structural_exclusions",
+    "target_labels",
+]

@@ -1,0 +1,220 @@
+"""CSV files as blocks of checked rows, and columns of text as numbers."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quadric.tables.table import check_names, text_column
+from quadric.types import FloatArray
+
+DELIMITERS = (",", ";", "\t", "|")
+SNIFFED = 1 << 16
+"""Characters that are looked at to find the delimiter."""
+NOT_CSV = {
+    b"PK\x03\x04": "a zip or Excel file: save it as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel file: save it as CSV",
+    b"\x1f\x8b": "compressed: unpack it first",
+}
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A CSV file that has been looked at: how it is to be read, and the names of its columns.
+
+    Attributes
+    ----------
+    path : Path
+    delimiter, encoding : str
+    names : tuple of str
+    """
+
+    path: Path
+    delimiter: str
+    encoding: str
+    names: tuple[str, ...]
+
+    @staticmethod
+    def open(path: Path, delimiter: str | None, encoding: str) -> CsvFile:
+        encoding = _usable(encoding)
+        with _one_line_errors(path, encoding):
+            _refuse_other_formats(path, encoding)
+            if delimiter is None:
+                delimiter = _sniffed(path, encoding)
+            elif len(delimiter) != 1:
+                raise ValueError(f"the delimiter must be one character, got {delimiter!r}")
+            with path.open(encoding=encoding, newline="") as text:
+                header = next(csv.reader(text, delimiter=delimiter, strict=True), None)
+            if not header:
+                raise ValueError("the file is empty" if header is None else "the first line is blank: column names are needed")
+            names = tuple(name.strip() for name in header)
+            _suspect_delimiter(names, delimiter)
+            check_names(names)
+        return CsvFile(path, delimiter, encoding, names)
+
+    def blocks(self, n_rows: int) -> Iterator[list[tuple[str, ...]]]:
+        """Columns of up to ``n_rows`` rows at a time, as texts; blank lines are left out."""
+        with _one_line_errors(self.path, self.encoding), self.path.open(encoding=self.encoding, newline="") as text:
+            reader = self._reader(text)
+            n_read = 0
+            while rows := list(islice(reader, n_rows)):
+                if set(map(len, rows)) != {len(self.names)}:
+                    self._refuse_ragged(rows, n_read)
+                    rows = [row for row in rows if row]
+                n_read += len(rows)
+                if rows:
+                    yield list(zip(*rows, strict=True))
+            if n_read == 0:
+                raise ValueError("the file has column names but no rows")
+
+    def line_of_row(self, row: int) -> int:
+        """Line on which a row ends (from 1, blank lines not counted as rows): only worked out for messages."""
+        with self.path.open(encoding=self.encoding, newline="") as text:
+            reader = self._reader(text)
+            next(islice(filter(None, reader), row - 1, None))
+            return reader.line_num
+
+    def _reader(self, text: io.TextIOBase) -> Any:
+        reader = csv.reader(text, delimiter=self.delimiter, strict=True)
+        next(reader)
+        return reader
+
+    def _refuse_ragged(self, rows: list[list[str]], n_before: int) -> None:
+        present = [row for row in rows if row]
+        for number, row in enumerate(present, start=n_before + 1):
+            if len(row) != len(self.names):
+                line = self.line_of_row(number)
+                raise ValueError(f"line {line} has {len(row)} values, the header has {len(self.names)} columns")
+
+
+@dataclass
+class ColumnParser:
+    """Turns the texts of one column into numbers or into cleaned texts.
+
+    Attributes
+    ----------
+    missing : collection of str
+        Texts that stand for no value.
+    """
+
+    missing: Collection[str]
+    _cleaned: dict[str, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # A code such as -999 parses as a number, so that every value has to be compared with it
+        self._codes_are_numbers = any(_is_number(code) for code in self.missing)
+
+    def numbers(self, values: Sequence[str]) -> FloatArray | None:
+        """The values as numbers, NaN where missing; None where one of them is no number."""
+        numbers = None if self._codes_are_numbers else _numbers(values, float)
+        if numbers is None:
+            numbers = _numbers(values, self._number)
+        # float() reads "1_000", and nobody who writes that means a number; one look at all values costs little
+        if numbers is not None and "_" in "".join(values) and any("_" in v for v in values if v.strip() not in self.missing):
+            return None
+        return numbers
+
+    def texts(self, values: Sequence[str]) -> np.ndarray:
+        """The values without spaces around them, None where missing; equal ones are one object."""
+        cleaned = self._cleaned
+        for value in set(values).difference(cleaned):
+            text = value.strip()
+            cleaned[value] = None if text in self.missing else text
+        return text_column([cleaned[value] for value in values])
+
+    def _number(self, text: str) -> float:
+        return np.nan if text.strip() in self.missing else float(text)
+
+
+def _numbers(values: Sequence[str], convert: Callable[[str], float]) -> FloatArray | None:
+    try:
+        return np.fromiter(map(convert, values), np.float64, len(values))
+    except ValueError:
+        return None
+
+
+def _is_number(text: str) -> bool:
+    numbers = _numbers([text], float)
+    return numbers is not None and not np.isnan(numbers[0])
+
+
+def _usable(encoding: str) -> str:
+    try:
+        name = codecs.lookup(encoding).name
+    except LookupError:
+        raise ValueError(f"there is no encoding {encoding!r}; try utf-8 or latin-1") from None
+    return "utf-8-sig" if name == "utf-8" else name  # a byte order mark is not part of the first name
+
+
+def _refuse_other_formats(path: Path, encoding: str) -> None:
+    with path.open("rb") as file:
+        start = file.read(4)
+    for magic, words in NOT_CSV.items():
+        if start.startswith(magic):
+            raise ValueError(f"the file is {words}")
+    if start.startswith(UTF_16) and not encoding.startswith("utf-16"):
+        raise ValueError("the file is UTF-16: try --encoding utf-16")
+
+
+def _sniffed(path: Path, encoding: str) -> str:
+    """The delimiter that splits the first rows into the most columns, the same number in each."""
+    with path.open(encoding=encoding, newline="") as text:
+        sample = text.read(SNIFFED)
+        complete = not text.read(1)
+
+    def quality(delimiter: str) -> tuple[bool, int]:
+        rows = list(islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), 200))
+        rows = rows if complete or len(rows) < 2 else rows[:-1]  # the last one may have been cut off
+        widths = [len(row) for row in rows if row]
+        return len(set(widths)) == 1 and widths[0] > 1, widths[0] if widths else 0
+
+    return max(DELIMITERS, key=quality)
+
+
+def _suspect_delimiter(names: Sequence[str], delimiter: str) -> None:
+    others = [other for other in DELIMITERS if other != delimiter and other in names[0]]
+    if len(names) == 1 and others:
+        raise ValueError(f"there is only one column, {names[0]!r}: wrong delimiter? the header has {others[0]!r}")
+
+
+@contextmanager
+def _one_line_errors(path: Path, encoding: str) -> Iterator[None]:
+    """Say which file is at fault, and turn what the csv module and the decoder raise into advice."""
+    try:
+        yield
+    except UnicodeError:
+        raise ValueError(f"{path.name}: {_undecodable(path, encoding)}") from None
+    except csv.Error as error:
+        raise ValueError(f"{path.name}: not a well-formed CSV file ({error}); look for a quote that is not closed") from None
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
+
+
+def _undecodable(path: Path, encoding: str) -> str:
+    """Words for the first byte that the encoding cannot read."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    position, lines = 0, 1
+    name = encoding.removesuffix("-sig")
+    advice = "latin-1" if name != "latin-1" else "utf-8"
+    with path.open("rb") as file:
+        for chunk in iter(lambda: file.read(1 << 20), b""):
+            pending = len(decoder.getstate()[0])
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError as error:
+                position += error.start - pending
+                lines += chunk[: max(error.start - pending, 0)].count(b"\n")
+                return f"byte {position} (line {lines}) is not {name}; try --encoding {advice}"
+            position += len(chunk)
+            lines += chunk.count(b"\n")
+    return f"the file ends in the middle of a character of {name}; try --encoding {advice}"

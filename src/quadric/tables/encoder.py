@@ -1,0 +1,279 @@
+"""Columns of a table as the numeric features of a classifier: one-hot or ordinal codes, and what to do with missing values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from quadric.estimators._validation import check_parameters, integer_from, one_of
+from quadric.tables.inputs import CodedFeature, InputColumn, coded_features
+from quadric.tables.table import Table, as_table, number_text
+from quadric.types import BoolArray, FloatArray, IntArray
+
+MISSING, UNSEEN = -1, -2
+"""Stand for a level where there is none, and where it is not known."""
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turns a table into numbers: numbers stay as they are, texts become one feature a level or one rank.
+
+    Parameters
+    ----------
+    coding : {"onehot", "ordinal"}
+        "onehot": a feature a level, but for the most frequent one (of several, the first in alphabetical order).
+        "ordinal": the position of the level in alphabetical order.
+    missing : {"refuse", "impute", "indicator"}
+        "refuse": an error. "impute": the mean of a number, the most frequent level. "indicator": that, and a further feature
+        that is 1 where the value was missing, for columns that had missing values when fitted.
+    unseen : {"refuse", "as_dropped"}
+        What a level that was not there when fitted is: an error, or none of the known ones, like the dropped level
+        (only with "onehot").
+    max_levels : int
+        A text column with more levels is refused: most likely it is an identifier.
+
+    Attributes
+    ----------
+    input_names_ : tuple of str
+        Columns, in the order of fitting.
+    inputs_ : tuple of InputColumn
+    features_ : tuple of CodedFeature
+    blocks_ : array of shape (n_features_out,)
+        Position of the column that each feature comes from.
+    numeric_ : array of bool of shape (n_features_out,)
+        Which features are numbers of the table, not codes.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from quadric.tables import TableEncoder
+    >>> encoder = TableEncoder().fit({"age": [30, 40, 50], "home": ["own", "rent", "own"]})
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'home=rent']
+    >>> encoder.transform({"age": [20], "home": ["rent"]}).tolist()
+    [[20.0, 1.0]]
+    """
+
+    _rules = {
+        "coding": one_of("onehot", "ordinal"),
+        "missing": one_of("refuse", "impute", "indicator"),
+        "unseen": one_of("refuse", "as_dropped"),
+        "max_levels": integer_from(2),
+    }
+
+    def __init__(
+        self, *, coding: str = "onehot", missing: str = "refuse", unseen: str = "refuse", max_levels: int = 100
+    ) -> None:
+        self.coding = coding
+        self.missing = missing
+        self.unseen = unseen
+        self.max_levels = max_levels
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the levels of text columns and the values that stand for missing ones.
+
+        Parameters
+        ----------
+        X : Table, frame, mapping of columns, or array-like of shape (m, n)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._rules)
+        if self.unseen == "as_dropped" and self.coding == "ordinal":
+            raise ValueError("unseen='as_dropped' needs coding='onehot': an unknown level has no rank")
+        table = as_table(X)
+        if not table.names or table.n_rows == 0:
+            raise ValueError("the table has no columns" if not table.names else "the table has no rows")
+        return self._set_inputs(
+            [self._learned(name, column, table) for name, column in zip(table.names, table.columns, strict=True)]
+        )
+
+    @classmethod
+    def from_inputs(cls, inputs: Sequence[InputColumn], **parameters: Any) -> Self:
+        """A fitted encoder from what one has learned.
+
+        Parameters
+        ----------
+        inputs : sequence of InputColumn
+        **parameters : Any
+            Of the constructor.
+        """
+        encoder = cls(**parameters)
+        check_parameters(encoder, cls._rules)
+        return encoder._set_inputs(inputs)
+
+    def _set_inputs(self, inputs: Sequence[InputColumn]) -> Self:
+        self.inputs_ = tuple(inputs)
+        self.input_names_ = tuple(column.name for column in inputs)
+        self.feature_names_in_ = np.array(self.input_names_, dtype=object)
+        self.n_features_in_ = len(inputs)
+        self.features_ = coded_features(inputs, self.coding)
+        self.blocks_: IntArray = np.array([feature.input for feature in self.features_], dtype=np.intp)
+        self.numeric_: BoolArray = np.array([feature.kind == "number" for feature in self.features_])
+        return self
+
+    def _learned(self, name: str, column: np.ndarray, table: Table) -> InputColumn:
+        absent = _absent(column)
+        if absent.all():
+            raise ValueError(f"column {name!r} has no values: drop it")
+        if absent.any() and self.missing == "refuse":
+            raise ValueError(_refused_missing(name, absent, table))
+        indicator = self.missing == "indicator" and bool(absent.any())
+        if column.dtype != object:
+            _refuse_infinite(name, column, table)
+            fill = None if self.missing == "refuse" else float(column[~absent].mean())
+            return InputColumn(name, "number", fill=fill, indicator=indicator)
+        counts = Counter(column[~absent].tolist())
+        if len(counts) > self.max_levels:
+            raise ValueError(_too_many_levels(name, sorted(counts), self.max_levels))
+        common = min(counts, key=lambda level: (-counts[level], level))
+        return InputColumn(
+            name,
+            "category",
+            tuple(sorted(counts)),
+            common if self.coding == "onehot" else None,
+            None if self.missing == "refuse" else common,
+            indicator,
+        )
+
+    def transform(self, X: Any) -> FloatArray:
+        """The features of each row.
+
+        Parameters
+        ----------
+        X : Table, frame, mapping of columns, or array-like of shape (m, n)
+            Columns are found by name, in any order; others are ignored (see :meth:`extra_columns`). Those of an array are
+            taken in the order of fitting.
+
+        Returns
+        -------
+        array of shape (m, n_features_out)
+        """
+        check_is_fitted(self)
+        table = as_table(X, self.input_names_)
+        absent = [name for name in self.input_names_ if name not in table.names]
+        if absent:
+            more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
+            raise ValueError(f"the table has no column {absent[0]!r}{more}; it has {_listed(table.names)}")
+        out = np.empty((table.n_rows, len(self.features_)))
+        for i, column in enumerate(self.inputs_):
+            values = self._values(column, table)
+            for j in np.flatnonzero(self.blocks_ == i):
+                out[:, j] = values(self.features_[j])
+        return out
+
+    def _values(self, column: InputColumn, table: Table) -> Callable[[CodedFeature], np.ndarray]:
+        """The function that gives the features of one column."""
+        raw = table[column.name]
+        absent = _absent(raw)
+        if column.fill is None and absent.any():
+            raise ValueError(_refused_missing(column.name, absent, table))
+        if column.type == "number":
+            numbers = _as_numbers(column, raw, absent, table)
+            return lambda feature: absent if feature.kind == "missing" else numbers
+        codes = self._codes(column, raw, table)
+        by_kind: dict[str, Callable[[CodedFeature], np.ndarray]] = {
+            "missing": lambda feature: absent,
+            "rank": lambda feature: codes,
+            "level": lambda feature: codes == column.categories.index(str(feature.level)),
+        }
+        return lambda feature: by_kind[feature.kind](feature)
+
+    def _codes(self, column: InputColumn, raw: np.ndarray, table: Table) -> IntArray:
+        """Position of each value among the categories."""
+        position: dict[str | None, int] = {level: code for code, level in enumerate(column.categories)}
+        position[None] = MISSING if column.fill is None else position[str(column.fill)]
+        values = raw.tolist() if raw.dtype == object else [None if v != v else number_text(v) for v in raw.tolist()]
+        codes = np.array([position.get(value, UNSEEN) for value in values], dtype=np.intp)
+        unseen = np.flatnonzero(codes == UNSEEN)
+        if len(unseen) and self.unseen == "refuse":
+            raise ValueError(
+                f"column {column.name!r}, row {table.first_row + unseen[0]}: {values[unseen[0]]!r} was not there when fitted "
+                f"({len(unseen)} such row(s)); the known levels are {_listed(column.categories)}"
+            )
+        return codes
+
+    def extra_columns(self, X: Any) -> list[str]:
+        """Names of the columns of a table that the encoder ignores.
+
+        Parameters
+        ----------
+        X : Table, frame or mapping of columns
+        """
+        check_is_fitted(self)
+        return [name for name in as_table(X, self.input_names_).names if name not in self.input_names_]
+
+    @property
+    def text_names(self) -> tuple[str, ...]:
+        """Columns that hold categories: what ``read_table`` and ``read_chunks`` need as ``text`` for new data."""
+        check_is_fitted(self)
+        return tuple(column.name for column in self.inputs_ if column.type == "category")
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the features: "age", "housing=rent", "age is missing".
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored: the names are those of fitting.
+
+        Returns
+        -------
+        array of str
+        """
+        check_is_fitted(self)
+        return np.array([feature.name for feature in self.features_], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = True
+        tags.input_tags.allow_nan = self.missing != "refuse"
+        return tags
+
+
+def _absent(column: np.ndarray) -> BoolArray:
+    if column.dtype == object:
+        return np.array([value is None for value in column.tolist()], dtype=bool)
+    return np.isnan(column)
+
+
+def _as_numbers(column: InputColumn, raw: np.ndarray, absent: BoolArray, table: Table) -> FloatArray:
+    if raw.dtype == object and not absent.all():
+        row = int(np.flatnonzero(~absent)[0])
+        raise ValueError(f"column {column.name!r} must hold numbers; row {table.first_row + row} has {raw[row]!r}")
+    numbers = np.full(len(raw), np.nan) if raw.dtype == object else raw
+    _refuse_infinite(column.name, numbers, table)
+    return np.where(absent, float(column.fill or 0.0), numbers) if absent.any() else numbers
+
+
+def _refuse_infinite(name: str, numbers: FloatArray, table: Table) -> None:
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        raise ValueError(f"column {name!r} is infinite in row {table.first_row + infinite[0]}: replace or remove such values")
+
+
+def _refused_missing(name: str, absent: BoolArray, table: Table) -> str:
+    row = table.first_row + int(np.flatnonzero(absent)[0])
+    return (
+        f"column {name!r} is missing in {int(absent.sum())} row(s), the first is row {row}: "
+        "fill it in, drop the rows, or fit with missing='impute' or 'indicator'"
+    )
+
+
+def _too_many_levels(name: str, levels: Sequence[str], limit: int) -> str:
+    commas = all(level.replace(",", "", 1).lstrip("+-").isdigit() for level in levels)
+    advice = "write its decimal commas as points" if commas else "drop it if it is an identifier, or raise max_levels"
+    return f"column {name!r} has {len(levels)} different texts such as {levels[0]!r}, more than {limit}: {advice}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")

@@ -1,0 +1,192 @@
+"""Files as tables: CSV by the standard library, Parquet by pyarrow."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from quadric.progress import Report, silent
+from quadric.tables._csv import ColumnParser, CsvFile
+from quadric.tables._parquet import ParquetFile, is_parquet
+from quadric.tables.table import Table, number_text, text_column
+
+MISSING = ("", "NA", "NaN", "null", "?")
+BLOCK_ROWS = 50_000
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    missing: Collection[str] = MISSING,
+    text: Collection[str] = (),
+    report: Report = silent,
+) -> Table:
+    """Read a whole CSV or Parquet file.
+
+    A column of a CSV file is numeric if every value that is not missing is a finite number; spaces around names and values do
+    not count. Memory: 8 bytes a value, and the different texts once.
+
+    Parameters
+    ----------
+    path : path
+        A file that begins as Parquet files do is read as one, by pyarrow; any other as CSV with column names in its first line.
+    delimiter : str, optional
+        Of a CSV file; by default found among comma, semicolon, tab and bar.
+    encoding : str
+        Of a CSV file; a byte order mark is no harm.
+    missing : collection of str
+        Values of a CSV file that stand for no value.
+    text : collection of str
+        Columns that are texts even where all values are numbers, such as codes.
+    report : callable
+        Receives lines of progress.
+    """
+    path = Path(path)
+    if is_parquet(path):
+        names, columns = _whole_parquet(ParquetFile(path), text, report)
+    else:
+        names, columns = _whole_csv(CsvFile.open(path, delimiter, encoding), missing, text, report)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return Table(names, columns, digest)
+
+
+def read_chunks(
+    path: str | os.PathLike[str],
+    rows: int = 100_000,
+    *,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    missing: Collection[str] = MISSING,
+    text: Collection[str] = (),
+) -> Iterator[Table]:
+    """Read a file a piece at a time: files larger than memory can be scored.
+
+    Parameters
+    ----------
+    path, delimiter, encoding, missing :
+        As in :func:`read_table`.
+    rows : int
+        Rows a piece.
+    text : collection of str
+        Columns that are texts. What the other columns hold is found for each piece anew, so name all that a model takes as
+        categories (``TableEncoder.text_names``).
+    """
+    path = Path(path)
+    if rows < 1:
+        raise ValueError(f"rows must be at least 1, got {rows}")
+    first_row = 1
+    if is_parquet(path):
+        parquet = ParquetFile(path)
+        for block in parquet.blocks(rows):
+            columns = tuple(_typed(path, name, part, name in text) for name, part in zip(parquet.names, block, strict=True))
+            yield Table(parquet.names, columns, first_row=first_row)
+            first_row += len(columns[0])
+        return
+    file = CsvFile.open(path, delimiter, encoding)
+    for texts in file.blocks(rows):
+        columns = tuple(
+            _parsed(file, name, ColumnParser(missing), part, name in text, first_row)
+            for name, part in zip(file.names, texts, strict=True)
+        )
+        yield Table(file.names, columns, first_row=first_row)
+        first_row += len(columns[0])
+
+
+def _whole_parquet(file: ParquetFile, text: Collection[str], report: Report) -> tuple[tuple[str, ...], tuple[np.ndarray, ...]]:
+    parts: list[list[np.ndarray]] = [[] for _ in file.names]
+    n_rows = 0
+    for block in file.blocks(BLOCK_ROWS):
+        for name, kept, part in zip(file.names, parts, block, strict=True):
+            kept.append(_typed(file.path, name, part, name in text))
+        n_rows += len(block[0])
+        report(f"{file.path.name}: {n_rows} rows read")
+    return file.names, tuple(np.concatenate(kept) for kept in parts)
+
+
+def _typed(path: Path, name: str, values: np.ndarray, is_text: bool) -> np.ndarray:
+    if values.dtype == object:
+        return values
+    if is_text:
+        return text_column([None if np.isnan(value) else number_text(value) for value in values.tolist()])
+    if np.isinf(values).any():
+        raise ValueError(f"{path.name}: column {name!r} holds infinite values: replace or remove them")
+    return values
+
+
+def _whole_csv(
+    file: CsvFile, missing: Collection[str], text: Collection[str], report: Report
+) -> tuple[tuple[str, ...], tuple[np.ndarray, ...]]:
+    """Read once; a second time if a column turned out to be text after its first block had been taken for numbers."""
+    texts = set(text).intersection(file.names)
+    while True:
+        reading = _Reading(file, missing, texts)
+        reading.run(report)
+        if not reading.turned:
+            return file.names, reading.columns()
+        texts |= reading.turned
+
+
+class _Reading:
+    """One pass over a CSV file."""
+
+    def __init__(self, file: CsvFile, missing: Collection[str], texts: Collection[str]) -> None:
+        self.file = file
+        self.parsers = {name: ColumnParser(missing) for name in file.names}
+        self.texts = set(texts)
+        self.parts: dict[str, list[np.ndarray]] = {name: [] for name in file.names}
+        self.turned: set[str] = set()
+
+    def run(self, report: Report) -> None:
+        n_rows = 0
+        for block in self.file.blocks(BLOCK_ROWS):
+            for name, values in zip(self.file.names, block, strict=True):
+                self._take(name, values)
+            n_rows += len(block[0])
+            report(f"{self.file.path.name}: {n_rows} rows read")
+
+    def _take(self, name: str, values: tuple[str, ...]) -> None:
+        if name in self.turned:
+            return
+        parser, parts = self.parsers[name], self.parts[name]
+        numbers = None if name in self.texts else parser.numbers(values)
+        if numbers is None and name not in self.texts and parts:
+            self.turned.add(name)
+            parts.clear()
+        elif numbers is None:
+            self.texts.add(name)
+            parts.append(parser.texts(values))
+        else:
+            parts.append(numbers)
+
+    def columns(self) -> tuple[np.ndarray, ...]:
+        columns = []
+        for name in self.file.names:
+            column = np.concatenate(self.parts.pop(name))  # frees the pieces, a column at a time
+            if column.dtype != object:
+                _refuse_infinite(self.file, name, column, 1)
+            columns.append(column)
+        return tuple(columns)
+
+
+def _parsed(
+    file: CsvFile, name: str, parser: ColumnParser, values: tuple[str, ...], is_text: bool, first_row: int
+) -> np.ndarray:
+    numbers = None if is_text else parser.numbers(values)
+    if numbers is None:
+        return parser.texts(values)
+    _refuse_infinite(file, name, numbers, first_row)
+    return numbers
+
+
+def _refuse_infinite(file: CsvFile, name: str, numbers: np.ndarray, first_row: int) -> None:
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        line = file.line_of_row(first_row + int(infinite[0]))
+        raise ValueError(f"{file.path.name}: column {name!r} is infinite on line {line}: replace or remove such values")

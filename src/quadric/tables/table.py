@@ -1,0 +1,166 @@
+"""Named columns of numbers or texts, as an immutable value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from quadric.geometry.terms import default_names
+
+EXACT_INTEGERS = 2.0**53
+"""Below this, a float that holds an integer is that integer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns with names; each holds numbers (float64, NaN where missing) or texts (object, None where missing).
+
+    ``table["age"]`` is a column, ``table[rows]`` a table of these rows: scikit-learn can split it into folds.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Different from each other and not empty.
+    columns : tuple of arrays of shape (n_rows,)
+    sha256 : str or None
+        Of the file that the whole table was read from.
+    first_row : int
+        Number of the first row in its file, for messages; rows count from 1.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[np.ndarray, ...]
+    sha256: str | None = None
+    first_row: int = 1
+
+    def __post_init__(self) -> None:
+        check_names(self.names)
+        lengths = {len(column) for column in self.columns}
+        if len(self.names) != len(self.columns) or len(lengths) > 1:
+            raise ValueError("a table needs one column a name, all of one length")
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.columns[0]) if self.columns else 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, len(self.names)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in self.names:
+                raise KeyError(key)
+            return self.columns[self.names.index(key)]
+        rows = key[0] if isinstance(key, tuple) else key  # scikit-learn asks for [rows, ...]
+        return Table(self.names, tuple(column[rows] for column in self.columns))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def drop(self, names: Collection[str]) -> Table:
+        """The table without some columns.
+
+        Parameters
+        ----------
+        names : collection of str
+            Those that are not there do no harm.
+        """
+        kept = [i for i, name in enumerate(self.names) if name not in names]
+        return Table(tuple(self.names[i] for i in kept), tuple(self.columns[i] for i in kept), self.sha256, self.first_row)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse column names that are empty or appear twice."""
+    for position, name in enumerate(names, start=1):
+        if not isinstance(name, str):
+            raise TypeError(f"column names must be texts, and column {position} is named {name!r}")
+        if not name.strip():
+            hint = "; is it an index? write the file without it" if position == 1 else ""
+            raise ValueError(f"column {position} has no name{hint}")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        places = [position for position, name in enumerate(names, start=1) if name == twice[0]]
+        raise ValueError(f"column name {twice[0]!r} appears {len(places)} times (columns {', '.join(map(str, places))})")
+
+
+def as_table(data: Any, names: Sequence[str] | None = None) -> Table:
+    """Any form of columns as a Table.
+
+    Parameters
+    ----------
+    data : Table, pandas or polars frame, mapping of columns, or array-like of shape (m, n)
+        Types are kept: texts that look like numbers stay texts. Columns of both become texts. An empty text is a missing value.
+    names : sequence of str, optional
+        Names for the columns of an array; x0, x1, ... without them.
+    """
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, Mapping):
+        return Table(tuple(data), tuple(as_column(name, values) for name, values in data.items()))
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        frame_names = tuple(str(name) for name in data.columns)
+        check_names(frame_names)
+        return Table(frame_names, tuple(as_column(str(name), data[name]) for name in data.columns))
+    array = data if isinstance(data, np.ndarray) else _array_of_rows(data)
+    if array.ndim != 2:
+        raise ValueError(f"a table must have two dimensions, got {array.ndim}: pass a frame, a mapping of columns or rows")
+    names = default_names(array.shape[1]) if names is None else names
+    if len(names) != array.shape[1]:
+        raise ValueError(f"the table has {array.shape[1]} columns instead of {len(names)}")
+    return Table(tuple(names), tuple(as_column(name, column) for name, column in zip(names, array.T, strict=True)))
+
+
+def as_column(name: str, values: Any) -> np.ndarray:
+    """Values as numbers or as texts."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"column {name!r} must have one dimension, got {array.ndim}")
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    if array.dtype.kind not in "OUT":
+        raise ValueError(f"column {name!r} is of type {array.dtype}: turn it into numbers or texts first")
+    items = [None if is_missing(value) or value == "" else value for value in array.tolist()]
+    present = [value for value in items if value is not None]
+    if all(isinstance(value, Real) for value in present):
+        return np.array([np.nan if value is None else float(value) for value in items])
+    if not all(isinstance(value, str | Real) for value in present):
+        odd = next(value for value in present if not isinstance(value, str | Real))
+        raise ValueError(f"column {name!r} holds a {type(odd).__name__}: turn it into numbers or texts first")
+    return text_column([value if value is None or isinstance(value, str) else number_text(float(value)) for value in items])
+
+
+def text_column(values: Sequence[str | None]) -> np.ndarray:
+    """Texts as an array of objects."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, pandas' NA and NaT."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, Real) and bool(value != value)
+
+
+def number_text(value: float) -> str:
+    """A number as a person writes it: 3 rather than 3.0."""
+    value = float(value)
+    return str(int(value)) if value.is_integer() and abs(value) < EXACT_INTEGERS else repr(value)
+
+
+def _array_of_rows(data: Any) -> np.ndarray:
+    """Rows as an array of objects: numpy would turn numbers next to texts into texts."""
+    try:
+        return np.array(data, dtype=object)
+    except ValueError as error:
+        raise ValueError(f"cannot read a {type(data).__name__} as a table: {error}") from None

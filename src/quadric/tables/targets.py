@@ -1,0 +1,89 @@
+"""A target column as class codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from quadric.tables.table import as_column, number_text
+from quadric.types import IntArray
+
+MOST_CLASSES = 50
+MOST_FRACTIONS = 20
+"""More different values, or more that are not whole numbers, make a target continuous."""
+
+
+def target_labels(values: Any, positive: str | float | None = None) -> tuple[IntArray, tuple[str, ...]]:
+    """Class codes of a target column, and the names of the classes.
+
+    Parameters
+    ----------
+    values : array-like of shape (m,)
+        Numbers or texts; texts that are all numbers are ordered as numbers.
+    positive : str or number, optional
+        Of two classes, the one that a high score is to mean; by default the last in sorted order.
+
+    Returns
+    -------
+    codes : array of shape (m,)
+        Positions in the names.
+    names : tuple of str
+        Labels as the column has them; of two, the positive one is the last.
+    """
+    column = as_column("the target", values)
+    positive = None if positive is None else _text(positive)
+    texts = [_text(value) for value in column.tolist()]
+    if None in texts:
+        rows = [row for row, text in enumerate(texts, start=1) if text is None]
+        raise ValueError(f"the target is missing in {len(rows)} row(s), the first is row {rows[0]}: drop them or fill them in")
+    names = _sorted_names({text for text in texts if text is not None})
+    if len(names) < 2:
+        shown = f"is {names[0]!r} in every row" if names else "has no rows"
+        raise ValueError(f"the target {shown}: there is nothing to tell apart")
+    _refuse_continuous(names)
+    names = _positive_last(names, positive)
+    position = {name: code for code, name in enumerate(names)}
+    return np.array([position[text] for text in texts if text is not None], dtype=np.intp), tuple(names)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, str) else number_text(value)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+def _sorted_names(names: set[str]) -> list[str]:
+    numbers = {name: _number(name) for name in names}
+    if any(number is None for number in numbers.values()):
+        return sorted(names)
+    return sorted(names, key=lambda name: (numbers[name], name))
+
+
+def _refuse_continuous(names: list[str]) -> None:
+    numbers = [_number(name) for name in names]
+    fractions = sum(number is not None and not number.is_integer() for number in numbers)
+    if len(names) > MOST_CLASSES or fractions > MOST_FRACTIONS:
+        raise ValueError(
+            f"the target has {len(names)} different values ({names[0]!r} to {names[-1]!r}) and looks continuous: "
+            "classes are needed, cut it into some first"
+        )
+
+
+def _positive_last(names: list[str], positive: str | None) -> list[str]:
+    if positive is None:
+        return names
+    wanted = [name for name in names if name == positive or (_number(name) is not None and _number(name) == _number(positive))]
+    if not wanted:
+        raise ValueError(f"the target has no value {positive!r}; it has {', '.join(map(repr, names))}")
+    if len(names) > 2:
+        raise ValueError(f"a positive value is for two classes, and the target has {len(names)}: leave it out")
+    return [name for name in names if name != wanted[0]] + wanted[:1]

@@ -1,0 +1,254 @@
+"""Files that are damaged, too new or made to do harm: one line, quickly, and nothing happens."""
+
+import contextlib
+import copy
+import json
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from export.random_models import random_model
+from quadric.export import ModelFileError, load_model, save_model
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    """The document of a calibrated model with categories."""
+    path = tmp_path_factory.mktemp("file") / "model.json"
+    seed = next(s for s in range(100) if _is_rich(random_model(s)[0]))
+    save_model(random_model(seed)[0], path)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _is_rich(model):
+    return (
+        getattr(model, "method_", "") == "sigmoid"
+        and len(model.estimator_) == 3
+        and len(model.classes_) == 2
+        and {column.type for column in model.estimator_[0].inputs_} == {"number", "category"}
+        and len(model.estimator_[-1].surfaces_[0].terms()) >= 2
+    )
+
+
+def place(document, *keys):
+    for key in keys[:-1]:
+        document = document[key]
+    return document, keys[-1]
+
+
+def setting(value, *keys):
+    def tamper(document):
+        inner, key = place(document, *keys)
+        inner[key] = value
+
+    return tamper
+
+
+def removing(*keys):
+    def tamper(document):
+        inner, key = place(document, *keys)
+        del inner[key]
+
+    return tamper
+
+
+def repeating_a_term(document):
+    terms = document["surfaces"][0]["terms"]
+    terms.append(terms[0])
+
+
+def swapping_a_term(document):
+    document["surfaces"][0]["terms"][0] = [1, 0, 2.0]
+
+
+def moving_a_coefficient(document):
+    document["surfaces"][0]["terms"][0][2] += 1.0
+
+
+def huge_scaler(document):
+    document["scaler"]["center"] = [0.0] * 100_000
+
+
+def many_categories(document):
+    column = next(column for column in document["inputs"] if column["type"] == "category")
+    column["categories"] = [f"{i:06d}" for i in range(5_000)]
+
+
+def many_classes(document):
+    n = 2_000
+    document["task"] = {
+        "target": None,
+        "classes": [f"{i:06d}" for i in range(n)],
+        "positive": None,
+        "labels": list(range(n)),
+        "dtype": "<i8",
+    }
+
+
+def unsorted_categories(document):
+    next(column for column in document["inputs"] if column["type"] == "category")["categories"] = ["b", "a"]
+
+
+def filling_in_nothing_known(document):
+    column = next(column for column in document["inputs"] if column["type"] == "category")
+    column["fill"] = "no such level"
+
+
+def huge_sample(document):
+    kinds = [column["type"] for column in document["inputs"]]
+    values = document["samples"][0]["values"]
+    document["samples"][0]["values"] = [1e308 if k == "number" else v for k, v in zip(kinds, values, strict=True)]
+
+
+TAMPERED = {
+    "newer schema": (setting(3, "schema"), r"newer quadric \(schema 3\); this one reads up to 1: upgrade"),
+    "absurd schema": (setting(10**300, "schema"), "newer quadric"),
+    "schema zero": (setting(0, "schema"), "schema must be an integer from 1 to 1"),
+    "schema true": (setting(True, "schema"), "schema must be an integer"),
+    "schema text": (setting("1", "schema"), "schema must be an integer"),
+    "no surfaces": (removing("surfaces"), "file: it lacks the key 'surfaces'"),
+    "extra key": (setting(1, "__reduce__"), "unknown key '__reduce__'"),
+    "two surfaces": (lambda d: d["surfaces"].append(d["surfaces"][0]), "must have 1 items"),
+    "term out of range": (setting([0, 10**6, 1.0], "surfaces", 0, "terms", 0), "integer from 0 to"),
+    "negative feature": (setting([-1, 0, 1.0], "surfaces", 0, "terms", 0), "integer from 0"),
+    "lower triangle": (swapping_a_term, "integer from 1 to"),
+    "term twice": (repeating_a_term, "comes twice"),
+    "short term": (setting([0, 1], "surfaces", 0, "terms", 0), "must have 3 items"),
+    "text coefficient": (setting([0, 0, "1"], "surfaces", 0, "terms", 0), "must be a number"),
+    "overflowing intercept": (setting(10**400, "surfaces", 0, "c"), "finite|digits"),
+    "changed coefficient": (moving_a_coefficient, "do not fit the model"),
+    "million features": (setting(10**6, "features", "count"), "integer from 1 to 2000"),
+    "other feature count": (setting(2000, "features", "count"), "but the inputs make"),
+    "huge scaler": (huge_scaler, "must have"),
+    "zero scale": (lambda d: d["scaler"]["scale"].__setitem__(0, 0.0), "must be positive"),
+    "many categories": (many_categories, "has 5000 items, more than 2000"),
+    "many classes": (many_classes, "has 2000 items, more than 1000"),
+    "unsorted categories": (unsorted_categories, "sorted"),
+    "unknown fill": (filling_in_nothing_known, "not there"),
+    "two equal inputs": (lambda d: d["inputs"].append(d["inputs"][0]), "different names"),
+    "inputs without coding": (setting(None, "coding"), "must be empty"),
+    "unknown coding": (setting("hash", "coding", "coding"), "coding must be"),
+    "other class": (setting("os.system", "estimator", "class"), "estimator.class must be one of L0LeastSquaresSVC"),
+    "unknown parameter": (setting(1, "params", "__class__"), "unknown key"),
+    "parameter object": (setting({"py/object": "os.system"}, "params", "C"), "is not a parameter"),
+    "parameter range": (setting({"range": [0, 10**12, 1]}, "params", "k"), "must be an integer from"),
+    "output": (setting("__import__('os')", "scaler", "output"), "output must be"),
+    "label types": (setting("|V8", "task", "dtype"), "do not fit their type"),
+    "label bytes": (setting("<U999999999", "task", "dtype"), "do not fit their type"),
+    "labels in disorder": (lambda d: d["task"]["labels"].reverse(), "increasing order"),
+    "one class": (lambda d: [d["task"][key].pop() for key in ("classes", "labels")], "two classes"),
+    "wrong positive": (setting("x", "task", "positive"), "second of two"),
+    "calibration method": (setting("magic", "calibration", "method"), "must be one of isotonic, sigmoid"),
+    "calibration curves": (setting([], "calibration", "curves"), "calibrat"),
+    "certificate status": (setting("perfect", "certificates", 0, "status"), "must be one of gap, local, optimal"),
+    "certificate number": (setting("x", "certificates", 0, "objective"), "must be a number"),
+    "sample label": (setting("nobody", "samples", 0, "label"), "must be one of"),
+    "sample values": (setting([], "samples", 0, "values"), "must have"),
+    "sample scores": (setting([1e308], "samples", 0, "scores"), "do not fit the model"),
+    "huge sample": (huge_sample, "do not fit the model"),
+    "lone surrogate": (setting("\ud800", "task", "target"), "not a valid text"),
+    "long text": (setting("x" * 20_000, "task", "target"), "at most 10000 characters"),
+    "rows below zero": (setting({"rows": -1, "sha256": None}, "data"), "integer from 0"),
+    "metadata list": (setting([], "metadata"), "must be an object"),
+    "steps": (setting(["a", "a", "a"], "estimator", "steps"), "twice"),
+}
+
+
+def refused(path, words):
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match=words) as caught:
+            load_model(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+    assert peak < 250e6
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+def test_tampered_documents_are_refused_in_one_line(tmp_path, original, case):
+    tamper, words = TAMPERED[case]
+    document = copy.deepcopy(original)
+    tamper(document)
+    (tmp_path / "model.json").write_text(json.dumps(document), encoding="utf-8")
+    refused(tmp_path / "model.json", words)
+
+
+BROKEN = {
+    "cut off": (lambda text: text[: len(text) // 2], r"damaged or no model file: .* at line \d+, column \d+"),
+    "empty": (lambda text: "", "at line 1, column 1"),
+    "a number": (lambda text: "7", "no schema"),
+    "a list": (lambda text: "[]", "no schema"),
+    "other JSON": (lambda text: '{"a": 1}', "no schema"),
+    "NaN": (lambda text: text.replace('"c": ', '"c": NaN, "d": ', 1), "NaN is not a number"),
+    "Infinity": (lambda text: text.replace('"c": ', '"c": -Infinity, "d": ', 1), "Infinity is not a number"),
+    "large exponent": (
+        lambda text: text.replace('"c": ', '"c": 1e999, "d": ', 1).replace(', "d": ', "1, ", 0),
+        "unknown key|finite",
+    ),
+    "many digits": (lambda text: text.replace('"schema": 1', '"schema": ' + "9" * 10_000), "damaged or no model file"),
+    "a key twice": (lambda text: text.replace('"schema": 1', '"schema": 1, "schema": 1'), "a key comes twice"),
+    "deep nesting": (lambda text: "[" * 200_000, "nested too deeply|damaged"),
+    "HTML": (lambda text: "<html><script>alert(1)</script></html>", "line 1, column 1"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_text_is_refused_in_one_line(tmp_path, original, case):
+    breaking, words = BROKEN[case]
+    (tmp_path / "model.json").write_text(breaking(json.dumps(original)), encoding="utf-8")
+    refused(tmp_path / "model.json", words)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    (tmp_path / "model.json").write_bytes(b'{"schema": 1, "x": "\xff"}')
+    refused(tmp_path / "model.json", "byte 20 is not UTF-8")
+
+
+def test_a_file_of_many_megabytes_is_not_read(tmp_path):
+    with (tmp_path / "model.json").open("wb") as file:
+        file.truncate(200 << 20)
+    refused(tmp_path / "model.json", "larger than 32 MB")
+
+
+class Bomb:
+    exploded = False
+
+    def __reduce__(self):
+        return setattr, (Bomb, "exploded", True)
+
+
+def test_pickles_are_not_loaded(tmp_path):
+    (tmp_path / "model.json").write_bytes(pickle.dumps(Bomb(), protocol=0))
+    refused(tmp_path / "model.json", "damaged or no model file")
+    assert not Bomb.exploded
+
+
+def test_random_damage_never_raises_anything_else(tmp_path, original):
+    """Replace one value anywhere in the file by something else, many times."""
+    rng = np.random.default_rng(0)
+    poison = [None, True, -1, 2**70, 1e308, "x", "", [], {}, [[[]]], {"tuple": 3}]
+    accepted = 0
+    for _ in range(300):
+        document = copy.deepcopy(original)
+        spots = list(_spots(document))
+        inner, key = spots[rng.integers(len(spots))]
+        inner[key] = poison[rng.integers(len(poison))]
+        (tmp_path / "model.json").write_text(json.dumps(document), encoding="utf-8")
+        with contextlib.suppress(ModelFileError):
+            load_model(tmp_path / "model.json")
+            accepted += 1
+    assert accepted < 100
+
+
+def _spots(value):
+    members = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, member in list(members):
+        yield value, key
+        if isinstance(member, dict | list):
+            yield from _spots(member)

@@ -55,20 +55,22 @@ def minimum(model, X, y, w=None):
     n = X.shape[1]
     W, b, c = cp.Variable((n, n), symmetric=True), cp.Variable(n), cp.Variable()
     triangle = cp.hstack([W[i, j] for i, j in zip(*np.triu_indices(n), strict=True)])
-    scores = slow_lift(X) @ cp.hstack([triangle, b]) + c
-    hinge = w @ cp.pos(1 - cp.multiply(y, scores))
-    energy = cp.sum_squares(
-        cp.multiply(np.sqrt(w)[:, None] * np.ones(n), X @ W + np.ones((len(X), 1)) @ cp.reshape(b, (1, n), order="C"))
-    )
+    slopes = X @ W + np.ones((len(X), 1)) @ cp.reshape(b, (1, n), order="C")
+    energy = cp.sum_squares(cp.multiply(np.sqrt(w)[:, None] * np.ones(n), slopes))
+
+    def hinge(scores):
+        return w @ cp.pos(1 - cp.multiply(y, scores + c))
+
+    linear, quadratic = hinge(X @ b), hinge(slow_lift(X) @ cp.hstack([triangle, b]))
     match model:
         case LinearHingeSVC():
-            value, flat = 0.5 * cp.sum_squares(b) + model.C * hinge, [W == 0]
+            value = 0.5 * cp.sum_squares(b) + model.C * linear
         case QuadraticSVC():
-            value, flat = energy + model.C * hinge, []
+            value = energy + model.C * quadratic
         case L1QuadraticSVC():
-            value, flat = energy + model.C1 * cp.norm1(triangle) + model.C2 * hinge, []
+            value = energy + model.C1 * cp.norm1(triangle) + model.C2 * quadratic
         case L1LinearSVC():
-            value, flat = cp.norm1(b) + model.C * hinge, [W == 0]
-    problem = cp.Problem(cp.Minimize(value), flat)
+            value = cp.norm1(b) + model.C * linear
+    problem = cp.Problem(cp.Minimize(value))
     problem.solve(solver=cp.CLARABEL, **TIGHT)
     return float(problem.value)

@@ -1,5 +1,8 @@
 """Grids: every cell is the fit of its parameters, whatever stands next to it."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -24,8 +27,8 @@ from quadric.baselines.grids import (
     linear_hinge_grid,
     quadratic_hinge_grid,
 )
-from quadric.blas import one_blas_thread
 from quadric.problem import LabelledSamples
+from quadric.zstep.hinge import solve_hinge
 
 CS = [1.0, 0.25, 64.0, 8.0, 1024.0]
 GRIDS = [
@@ -91,14 +94,52 @@ def test_scores_are_the_surfaces_values():
             assert_allclose(surface(X[:20]), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize(("model", "grid", "values"), GRIDS)
-def test_grids_repeat_to_the_bit_whatever_the_threads(model, grid, values):
-    X, y = random_samples(3, m=120, n=5)
-    with one_blas_thread():
-        one = grid(labelled(X, y), *values)
-    two = grid(labelled(X, y), *values)
-    assert_array_equal(one.coef, two.coef)
-    assert_array_equal(one.intercept, two.intercept)
+BITS = """
+import hashlib
+import numpy as np
+from quadric.baselines import grids
+from quadric.problem import LabelledSamples
+rng = np.random.default_rng(0)
+X = rng.normal(size=(400, 12))
+codes = (X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=400) > 0).astype(int)
+samples = LabelledSamples(X, codes, np.ones(400), np.ones(2))
+some = {"l1_quadratic": ([64.0, 8.0], [1.0]), "l0_least_squares": ([1.0, 16.0], [1e3], [1.0])}
+for name in ("linear_hinge", "quadratic_hinge", "l1_quadratic", "least_squares", "l1_linear", "l0_least_squares"):
+    fits = getattr(grids, name + "_grid")(samples, *some.get(name, ([1.0, 16.0],)))
+    print(name, hashlib.sha256(fits.coef.tobytes() + fits.intercept.tobytes() + fits.scores(X).tobytes()).hexdigest())
+"""
+
+
+def test_grids_do_not_depend_on_the_number_of_blas_threads():
+    one, two = (
+        subprocess.run(
+            [sys.executable, "-c", BITS],
+            env={"OPENBLAS_NUM_THREADS": threads, "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2")
+    )
+    assert one == two
+    assert len(one.splitlines()) == 6
+
+
+@pytest.mark.parametrize("grid", [linear_hinge_grid, quadratic_hinge_grid])
+def test_hinge_fits_start_from_the_answer_at_the_larger_C(grid, monkeypatch):
+    X, y = random_samples(3, m=60, n=3)
+    starts, answers = [], []
+
+    def recorded(qp, w, alpha):
+        solution = solve_hinge(qp, w, alpha)
+        starts.append(alpha)
+        answers.append(solution.alpha)
+        return solution
+
+    monkeypatch.setattr("quadric.zstep.hinge.solve_hinge", recorded)
+    grid(labelled(X, y), [1.0, 16.0, 4.0])
+    assert starts[0] is None
+    assert_allclose(starts[1:], np.array(answers[:2]) / 4.0)
 
 
 def test_l0_cells_do_not_feel_each_other_at_all():

@@ -11,8 +11,10 @@ from helpers import make_problem, random_samples, slow_lift
 from paper_data import folder, load
 from quadric.baselines import L1QuadraticSVC, LinearHingeSVC, QuadraticSVC
 from quadric.baselines.grids import l1_quadratic_grid
+from quadric.baselines.l1_quadratic import L1Path
 from quadric.geometry.surface import QuadraticSurface
 from quadric.zstep import step_for
+from quadric.zstep.hinge import solve_hinge
 
 needs_data = pytest.mark.skipif(folder() is None, reason="the paper's data are not here: set QUADRIC_DATA")
 
@@ -158,6 +160,26 @@ def test_l1_without_a_price_is_the_quadratic_machine(seed):
     X, y = random_samples(seed, m=60, n=3)
     dense = QuadraticSVC(10.0).fit(X, y)
     assert_allclose(L1QuadraticSVC(1e-9, 10.0).fit(X, y).coef_, dense.coef_, atol=1e-7)
+
+
+def test_l1_fits_start_from_the_answer_before(monkeypatch):
+    """The same price again: the multipliers it starts from are the answer, those of the penalties too."""
+    X, y = random_samples(1, m=80, n=4)
+    path = L1Path(make_problem("hinge", X, y, C=5.0))
+    first, calls = path.fit(4.0), []
+
+    def recorded(qp, w, alpha):
+        solution = solve_hinge(qp, w, alpha)
+        calls.append((alpha, solution))
+        return solution
+
+    monkeypatch.setattr("quadric.baselines.l1_quadratic.solve_hinge", recorded)
+    second = path.fit(4.0)
+    ((start, solution),) = calls
+    assert solution.n_iter == 1
+    assert len(start) > 80
+    assert_allclose(start, solution.alpha, atol=1e-8)
+    assert_allclose(second.z, first.z, atol=1e-10)
 
 
 def test_l1_with_dependent_columns_keeps_to_its_objective():

@@ -1,6 +1,7 @@
 """Least squares against its dual system, the linear program against Clarabel, the l0 iterations against what they promise."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from helpers import random_samples
 from paper_data import folder, load
 from quadric.baselines import L0LeastSquaresSVC, L1LinearSVC, LeastSquaresSVC
 from quadric.baselines.grids import l0_least_squares_grid
-from quadric.baselines.least_squares import Spectrum
+from quadric.baselines.least_squares import Spectrum, ThresholdProblems, _fixed_point
 from quadric.baselines.linear_data import LinearData
 
 needs_data = pytest.mark.skipif(folder() is None, reason="the paper's data are not here: set QUADRIC_DATA")
@@ -124,6 +125,38 @@ def test_l0_answers_are_fixed_points(seed, tol):
     assert np.abs(gradient[support]).max() < 1e-9 * C * 60
     assert np.abs(v[support]).min() >= threshold
     assert np.abs(gradient[~support]).max() <= gamma * threshold
+
+
+def test_l0_fixed_points_are_those_that_a_step_leaves_alone():
+    """Every support tried: its fit is a fixed point exactly if one step of the plain method keeps it."""
+    C, gamma, lam = 1.0, 300.0, 0.3
+    threshold, verdicts = np.sqrt(2 * lam / gamma), set()
+    for seed, support in product(range(4), product([False, True], repeat=4)):
+        X, y = random_samples(seed, m=40, n=4)
+        data = LinearData.of(labelled(X, y))
+        q, M, inside = data.labels(1) @ data.X, np.eye(4) + C * data.X.T @ data.X, np.array(support)
+        problem = ThresholdProblems(q[None], np.array([C]), np.array([gamma]), np.array([lam]))
+        found = _fixed_point(Spectrum(data), problem, inside)
+        v = np.zeros(4)
+        v[inside] = np.linalg.solve(M[np.ix_(inside, inside)], C * q[inside])
+        u = np.where(inside, 0.0, (C * q - M @ v) / gamma)
+        stays = np.array_equal(np.abs(v + u) > threshold, inside)
+        assert (found is not None) == stays
+        if stays:
+            assert_allclose(found, v, atol=1e-12)
+        verdicts.add((bool(np.abs(v[inside]).min(initial=1.0) >= threshold), bool((np.abs(u) <= threshold).all())))
+    assert verdicts >= {(True, True), (True, False), (False, True)}
+
+
+def test_l0_counts_its_iterations():
+    X, y = random_samples(0, m=60, n=6)
+    (enough,) = L0LeastSquaresSVC(2.0, 1e3, 0.15).fit(X, y).n_iter_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert L0LeastSquaresSVC(2.0, 1e3, 0.15, max_iter=int(enough)).fit(X, y).n_iter_ == [enough]
+    with pytest.warns(ConvergenceWarning, match=f"max_iter={enough - 1}"):
+        L0LeastSquaresSVC(2.0, 1e3, 0.15, max_iter=int(enough) - 1).fit(X, y)
+    assert L0LeastSquaresSVC(2.0, 1e3, 0.15, tol=1e6).fit(X, y).n_iter_[0] < enough
 
 
 def test_l0_stops_at_its_limit_with_the_plain_methods_iterate():

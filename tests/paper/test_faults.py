@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from helpers import random_samples
 
+from helpers import random_samples
 from quadric import SparseQuadraticSVC
 from quadric.paper.faults import FAULTS, faulty_decisions
 from quadric.problem import LabelledSamples

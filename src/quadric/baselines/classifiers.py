@@ -65,7 +65,7 @@ class LinearHingeSVC(BaselineClassifier):
     .. math::
         \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i (w'x_i + b)).
 
-    The optimum is that of scikit-learn's ``SVC(kernel="linear")``; the time does not grow with C.
+    The optimum is that of scikit-learn's ``SVC(kernel="linear")``, whose time grows with C; here it hardly does.
 
     Parameters
     ----------

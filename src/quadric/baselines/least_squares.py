@@ -50,7 +50,7 @@ class Spectrum:
 
 
 def moments(data: LinearData, positive: int) -> FloatArray:
-    """Q for one class against the rest."""
+    """X' diag(o) y of one class against the rest."""
     return (data.weight * data.labels(positive)) @ data.X
 
 

@@ -155,9 +155,7 @@ def _is_noise(solution: HingeSolution, qp: HingeQP) -> BoolArray:
     return cancelled & (size * R.max(axis=0) <= NEGLIGIBLE)
 
 
-def solve_hinge(
-    qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None = None
-) -> HingeSolution:
+def solve_hinge(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None = None) -> HingeSolution:
     """Minimise q, from an old answer (w, alpha) or from scratch (alpha None); see the module's head.
 
     ``likely`` are multipliers that may be nearer; a failed attempt costs little beside the interior point it may save.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import traceback
 from typing import Annotated
@@ -9,14 +10,26 @@ from typing import Annotated
 import typer
 
 import quadric
+from quadric.cli.certify import certify
+from quadric.cli.compare import compare
 from quadric.cli.console import UsageError, note, say
 from quadric.cli.data import data
+from quadric.cli.explain import explain
+from quadric.cli.export import export
+from quadric.cli.fit import fit
 from quadric.cli.paper import paper
+from quadric.cli.path import path
+from quadric.cli.predict import predict
+from quadric.cli.report import report
+from quadric.workflow import OptionError
 
 HELP = """Sparse quadratic-surface classifiers: a small non-linear equation you can defend.
 
 Every command has --help with examples. Results go to standard output or files, progress and remarks to standard error.
 Exit codes: 0 success, 1 failure, 2 wrong usage. --debug, anywhere, shows the traceback of an error."""
+
+INTERRUPTED = 130
+"""What typer makes of an interrupt."""
 
 app = typer.Typer(
     name="quadric", help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -36,8 +49,9 @@ def options(
     """Options of all commands."""
 
 
-app.command()(paper)
-app.command()(data)
+for command in (fit, path, predict, explain, report, export, certify, compare, paper, data):
+    # A docstring with a backslash is written raw; \b before its examples is to be the character that keeps their lines
+    app.command(help=(inspect.getdoc(command) or "").replace(r"\b", "\b"))(command)
 
 
 def run(arguments: list[str]) -> int:
@@ -45,6 +59,8 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         code = app(args=[a for a in arguments if a != "--debug"], prog_name="quadric", standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except KeyboardInterrupt:
         note("quadric: interrupted")
@@ -60,8 +76,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _is_usage(error: Exception) -> bool:
-    """Wrong usage: ours, or the parser's own error, which knows its exit code."""
-    return isinstance(error, UsageError) or getattr(error, "exit_code", 1) == 2
+    """Wrong usage: ours, that of an option which does not suit the data, or the parser's, which knows its exit code."""
+    return isinstance(error, UsageError | OptionError) or getattr(error, "exit_code", 1) == 2
 
 
 def _one_line(error: Exception) -> str:

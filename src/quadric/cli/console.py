@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
+import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -21,6 +24,8 @@ FIRST_LINE_AFTER = 2.0
 """Seconds of work before progress is shown."""
 SECONDS_BETWEEN_LINES = 10.0
 """Where standard error is no terminal, progress is a line now and then."""
+SILENCE = 2.0
+"""Seconds without a word after which the time so far is shown."""
 
 
 class UsageError(Exception):
@@ -29,12 +34,17 @@ class UsageError(Exception):
 
 def say(text: str) -> None:
     """One line on standard output."""
-    print(text)  # noqa: T201
+    print(_printable(text))  # noqa: T201
 
 
 def note(text: str) -> None:
     """One line on standard error: what a reader of the output should know and a program should not see."""
-    print(text, file=sys.stderr)  # noqa: T201
+    print(_printable(text), file=sys.stderr)  # noqa: T201
+
+
+def _printable(text: str) -> str:
+    """Names come from files: what a terminal would obey is shown instead."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def say_json(value: Mapping[str, Any]) -> None:
@@ -66,21 +76,86 @@ def write_output(path: Path, content: str | bytes, force: bool) -> None:
 
 
 @contextmanager
+def streamed_output(path: Path, force: bool) -> Iterator[TextIO]:
+    """A result that is written piece by piece, and is there when all of it is."""
+    check_free(path, force)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
 def progress_lines(what: str) -> Iterator[Report]:
     """A reporter for work of unknown length: the latest line on a terminal, a line now and then elsewhere."""
-    console, began, last = stderr(), time.monotonic(), [time.monotonic()]
+    console, due = stderr(), [time.monotonic() + FIRST_LINE_AFTER]
     if console.is_terminal:
         with console.status(what) as status:
             yield lambda line: status.update(f"{what}: {line}")
         return
+    stream = sys.stderr  # the one of now: what is written while working may be caught and sent here
 
     def write(line: str) -> None:
-        now = time.monotonic()
-        if now - began >= FIRST_LINE_AFTER and now - last[0] >= FIRST_LINE_AFTER:
-            last[0] = now
-            note(f"{what}: {line}")
+        if time.monotonic() >= due[0]:
+            due[0] = time.monotonic() + SECONDS_BETWEEN_LINES
+            print(f"{what}: {line}", file=stream, flush=True)
 
     yield write
+
+
+@contextmanager
+def working(what: str) -> Iterator[Report]:
+    """Show the progress of computations, also of those that only write to standard error; then their warnings, a line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        with progress_lines(what) as report, _heartbeat(report) as alive, redirect_stderr(_Lines(alive)):
+            yield alive
+    for message in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, UserWarning)):
+        note(f"quadric: {' '.join(message.split())}")
+
+
+class _Lines(io.TextIOBase):
+    """Sends what is written to a report, line by line."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in filter(None, map(str.strip, lines)):
+            self._report(line)
+        return len(text)
+
+
+@contextmanager
+def _heartbeat(report: Report) -> Iterator[Report]:
+    """The same reporter, which repeats itself with the time so far where nothing new was said for a while."""
+    began = time.monotonic()
+    last, said, done = [began], [""], threading.Event()
+
+    def alive(line: str) -> None:
+        last[0], said[0] = time.monotonic(), f"{line}, "
+        report(line)
+
+    def beat() -> None:
+        while not done.wait(1.0):
+            if time.monotonic() - last[0] >= SILENCE:
+                report(f"{said[0]}{duration(time.monotonic() - began)} so far")
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield alive
+    finally:
+        done.set()
+        thread.join()
 
 
 @contextmanager

@@ -84,8 +84,8 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
         Scores of all cells.
     ks_, Cs_ : arrays
         The grid.
-    path_ : Path, or a list of them in the order of classes_ for more than two classes
-        On all data; its ``scores`` are ``cv_scores_``.
+    path_ : Path or list of Path
+        On all data; one a class, in the order of ``classes_``, for more than two of them. Its ``scores`` are ``cv_scores_``.
     surfaces_, coef_, intercept_, certificates_, status_, n_iter_, classes_ :
         Of the final fit, as in SparseQuadraticSVC.
     center_, scale_ : arrays of shape (n,)

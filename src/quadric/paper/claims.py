@@ -14,9 +14,9 @@ from quadric.paper.faults import FAULTS
 from quadric.paper.figures import SIGNIFICANT, coefficients
 from quadric.paper.models import BEST_OF, MODELS
 from quadric.paper.protocol import OUTER_SPLITS, paper_reading
-from quadric.paper.results import TableCell, published, split_scores, table_cells, trend
+from quadric.paper.results import Published, TableCell, published, split_scores, table_cells, trend
 from quadric.paper.store import Store
-from quadric.paper.tasks import Task
+from quadric.paper.tasks import Task, grid_cells
 
 HOLDS, PARTLY, FAILS, UNCHECKED = "holds", "holds in part", "does not hold", "not checked"
 OURS = tuple(BEST_OF)
@@ -253,9 +253,23 @@ def ctg_figure_explained(plan: Plan, store: Store) -> Claim:
             off = (result.accuracy_mean - paper.accuracy_mean) / paper.accuracy_std
             near += [name] if abs(off) <= 1.0 and name != "none" else []
             evidence.append(f"{fault.label}: {result.accuracy_mean:.2f} ± {result.accuracy_std:.2f} ({off:+.1f} deviations)")
+    evidence += _shorter_grid(store, paper)
     statement = f"an error of the paper explains its {paper.accuracy_mean} ± {paper.accuracy_std} for LS-l0-QSVM on CTG"
-    verdict = UNCHECKED if len(evidence) < len(FAULTS) else HOLDS if near else FAILS
+    verdict = UNCHECKED if len(evidence) <= len(FAULTS) else HOLDS if near else FAILS
     return Claim(statement, verdict, tuple(evidence))
+
+
+def _shorter_grid(store: Store, paper: Published) -> list[str]:
+    """The end of the grid of k at which the best mean would come nearest to the paper's."""
+    scores = split_scores(store, FAULT_DATASET, "ls-l0-qsvm", list(OUTER_SPLITS))
+    if scores is None:
+        return []
+    budgets = np.array([cell["k"] for cell in grid_cells("ls-l0-qsvm", FAULT_DATASET)])
+    mean = np.mean([score.accuracy for score in scores], axis=0)
+    ends = sorted(set(budgets))
+    best = [float(mean[budgets <= end].max()) for end in ends]
+    nearest = int(np.argmin(np.abs(np.array(best) - paper.accuracy_mean)))
+    return [f"no error, but a grid of k that ends at {ends[nearest]:g} (of {ends[-1]:g}): {best[nearest]:.2f}"]
 
 
 def abalone_coded_alphabetically(plan: Plan, store: Store) -> Claim:

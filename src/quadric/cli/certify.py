@@ -1,0 +1,53 @@
+"""``quadric certify``: how good a model is as an answer to its own question."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from quadric.cli import options as shared
+from quadric.cli.console import note, say, say_json, working
+from quadric.cli.inputs import read_data, read_table_model, reading
+from quadric.cli.layout import certificate_facts, certificate_words, paragraph
+from quadric.estimators import certify as certify_model
+
+
+def certify(
+    model: shared.ModelFile,
+    data: shared.DataFile,
+    time_limit: Annotated[
+        float, typer.Option(min=0.0, help="Seconds a surface for the proof; 0: only its first bound.")
+    ] = 10.0,
+    na: shared.NA = None,
+    delimiter: shared.Delimiter = None,
+    encoding: shared.Encoding = "utf-8",
+    as_json: shared.AsJson = False,
+) -> None:
+    r"""Check the optimality of a model on its data, and bound how much better any other choice of terms could be.
+
+    The data must have the target column. Nothing of the fit is trusted: the conditions are computed again.
+
+    \b
+    Examples:
+      quadric certify model.json data.csv
+      quadric certify model.json data.csv --time-limit 60
+      quadric certify model.json data.csv --time-limit 0 --json
+    """
+    loaded = read_table_model(model)
+    with working("certify") as report:
+        table = read_data(data, reading(delimiter, encoding, na, loaded), text=loaded.text_names, report=report)
+        rows, y = loaded.labelled(table)
+        certificates = certify_model(loaded.estimator, loaded.rows(rows), y, time_limit=time_limit, verbose=1)
+    names = loaded.class_names
+    subjects = list(names) if len(certificates) > 1 else [names[1]]
+    same = None if loaded.saved.data is None else table.sha256 == loaded.saved.data.sha256
+    if as_json:
+        facts = [{"class": name, **certificate_facts(c)} for name, c in zip(subjects, certificates, strict=True)]
+        say_json({"rows": len(rows), "same_file": same, "certificates": facts})
+        return
+    for name, certificate in zip(subjects, certificates, strict=True):
+        terms = f"{certificate.n_terms} terms of {certificate.k} allowed"
+        say(paragraph(f"surface of {name}", f"{terms}; {certificate_words(certificate)}"))
+    if same is False:
+        note("quadric: not the file that the model was fitted to: it is judged as an answer for these rows")

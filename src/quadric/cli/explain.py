@@ -1,0 +1,108 @@
+"""``quadric explain``: why rows get their labels, and what would change them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from quadric.cli import inputs
+from quadric.cli import options as shared
+from quadric.cli.console import say, say_json, working
+from quadric.cli.layout import indented
+from quadric.tables.table import number_text
+
+if TYPE_CHECKING:
+    from quadric.workflow.explaining import Explanation
+
+AGAINST = {"mean": "the mean", "approved": "the best tenth", "cutoff": "the border"}
+
+
+def explain(
+    model: shared.ModelFile,
+    data: shared.DataFile,
+    rows: Annotated[str, typer.Option(help="Rows to explain, counted from 0: 0:10, 3 or 1,5,9.")] = "0:10",
+    reasons: Annotated[int, typer.Option(min=1, help="Most reasons a row.")] = 4,
+    reference: Annotated[
+        Literal["mean", "approved", "cutoff"],
+        typer.Option(
+            help="What rows are measured against: the mean of the background, the mean of its best tenth, the border."
+        ),
+    ] = "mean",
+    target_class: Annotated[
+        str | None,
+        typer.Option(metavar="CLASS", help="Class that is wanted; by default the other one of two, or the second best."),
+    ] = None,
+    background: Annotated[Path | None, typer.Option(help="Table of the population; by default the data.")] = None,
+    frozen: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes must leave alone; can be repeated.")
+    ] = None,
+    increase_only: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column that can only grow; can be repeated.")
+    ] = None,
+    decrease_only: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column that can only shrink; can be repeated.")
+    ] = None,
+    na: shared.NA = None,
+    delimiter: shared.Delimiter = None,
+    encoding: shared.Encoding = "utf-8",
+    as_json: shared.AsJson = False,
+) -> None:
+    r"""Explain rows: scores, the columns that cost most towards the wanted class, and the smallest change that reaches it.
+
+    Changes keep text columns as they are, stay within the range of the background, and keep whole numbers whole.
+
+    \b
+    Examples:
+      quadric explain model.json data.csv --rows 0:10
+      quadric explain model.json new.csv --background data.csv --rows 3
+      quadric explain model.json data.csv --rows 0,5 --target-class good \
+        --frozen age --increase-only savings
+      quadric explain model.json data.csv --rows 0:100 --json
+    """
+    from quadric.workflow.explaining import ExplainingOptions, check_asked, explain_rows
+
+    loaded = inputs.read_table_model(model)
+    how = inputs.reading(delimiter, encoding, na, loaded)
+    asked = ExplainingOptions(reasons, reference, target_class, frozen or (), increase_only or (), decrease_only or ())
+    with inputs.as_usage():
+        check_asked(loaded, asked)
+    with working("explain") as report:
+        table = inputs.read_data(data, how, text=loaded.text_names, report=report)
+        picked = inputs.rows(rows, len(table))
+        population = table if background is None else inputs.read_data(background, how, text=loaded.text_names, report=report)
+        answers = explain_rows(loaded, table, picked, population, asked)
+    if as_json:
+        say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})
+        return
+    for number, answer in enumerate(answers):
+        if number:
+            say("")
+        _tell(answer, AGAINST[reference])
+
+
+def _tell(answer: Explanation, against: str) -> None:
+    chance = "" if answer.probability is None else f", probability {answer.probability:.3g}"
+    say(f"row {answer.row}: score {answer.score:.4g}{chance}, label {answer.label}")
+    if answer.reasons:
+        say(f"  what speaks against {answer.target}, measured from {against}:")
+        for number, reason in enumerate(answer.reasons, start=1):
+            say(indented(reason.text, f"    {number}. "))
+    else:
+        say(f"  nothing speaks against {answer.target}, measured from {against}")
+    say(indented(_recourse_words(answer), "  "))
+
+
+def _recourse_words(answer: Explanation) -> str:
+    if not answer.reached:
+        return f"{answer.target}: {answer.message}"
+    if not answer.changes:
+        return f"{answer.target} already"
+    changes = ", ".join(f"{c.feature} {_number(c.before)} -> {_number(c.after)}" for c in answer.changes)
+    return f"{answer.message} to {answer.target}: {changes}"
+
+
+def _number(value: float) -> str:
+    return number_text(value) if value.is_integer() else f"{value:.6g}"

@@ -1,0 +1,114 @@
+"""Results as text of at most 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from quadric.certificate import Certificate
+
+WIDTH = 80
+
+
+def paragraph(label: str, text: str) -> str:
+    """A fact with its name before it, continued under itself."""
+    return textwrap.fill(f"{label}: {text}", WIDTH, subsequent_indent=" " * 2, break_long_words=False, break_on_hyphens=False)
+
+
+def indented(text: str, start: str) -> str:
+    """A text after ``start``, continued under itself."""
+    return textwrap.fill(
+        text, WIDTH, initial_indent=start, subsequent_indent=" " * len(start), break_long_words=False, break_on_hyphens=False
+    )
+
+
+def wrapped_equation(line: str) -> str:
+    """An equation with its summands kept whole where they fit, as many a line as there is room for."""
+    name, equals, right = line.partition(" = ")
+    if not equals:
+        return textwrap.fill(line, WIDTH)
+    indent = " " * min(len(name) + len(equals), 8)
+    lines = [f"{name} ="]
+    for summand in _split(right, (" + ", " - "), 1):
+        if _fits(lines[-1], f" {summand}"):
+            lines[-1] += f" {summand}"
+            continue
+        lines.append(indent[:-1])
+        for number, factor in enumerate(_split(summand, ("*",), 0)):
+            if number and not _fits(lines[-1], factor):
+                lines.append(f"{indent}    ")
+            lines[-1] += factor if number else f" {factor}"
+    return "\n".join(lines)
+
+
+def _fits(line: str, more: str) -> bool:
+    return len(line) + len(more) <= WIDTH
+
+
+def _split(text: str, separators: tuple[str, ...], skipped: int) -> Iterator[str]:
+    """Parts before separators that are neither in brackets nor in quoted names; the first ``skipped`` characters of one go."""
+    start, depth, quoted, escaped = 0, 0, False, False
+    for i, character in enumerate(text):
+        if escaped:
+            escaped = False
+        elif quoted:
+            quoted, escaped = character != '"', character == "\\"
+        elif character == '"':
+            quoted = True
+        elif depth == 0 and i > start and text.startswith(separators, i):
+            yield text[start:i]
+            start = i + skipped
+        elif character in "([":
+            depth += 1
+        elif character in ")]":
+            depth -= 1
+    yield text[start:]
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[str]:
+    """Lines of a table; columns are as wide as they must be, and the last one goes on below itself."""
+    *widths, _ = (max(map(len, column)) for column in zip(head, *rows, strict=True))
+    aligned = ["<" if i in left else ">" for i in range(len(widths))]
+    offset = sum(widths) + 2 * len(widths)
+    lines = []
+    for row in (head, *rows):
+        cells = [f"{cell:{side}{width}}" for cell, side, width in zip(row, aligned, widths, strict=False)]
+        last = textwrap.wrap(row[-1], max(WIDTH - offset, 20), break_long_words=False, break_on_hyphens=False) or [""]
+        lines.append("  ".join([*cells, last[0]]).rstrip())
+        lines += [" " * offset + more for more in last[1:]]
+    return lines
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def percent(share: float) -> str:
+    """A share as people say it."""
+    return f"{100 * share:.1f} %"
+
+
+def certificate_words(certificate: Certificate) -> str:
+    """What a certificate says."""
+    parts = [f"objective {certificate.objective:.6g}"]
+    if certificate.local_minimum:
+        parts.append("no better surface nearby")
+    elif certificate.basic_feasible:
+        parts.append("no term that varies would help nearby")
+    else:
+        parts.append(f"optimality conditions hold to {certificate.stationarity:.1g}")
+    if certificate.status == "optimal":
+        return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
+    if certificate.swap_optimal:
+        parts.append("no exchange of one term helps")
+    if certificate.gap is None:
+        return "; ".join([*parts, "no bound computed (quadric certify does)"])
+    return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
+
+
+def certificate_facts(certificate: Certificate) -> dict[str, Any]:
+    """The same for machines."""
+    return asdict(certificate)

@@ -1,0 +1,120 @@
+"""``quadric predict``: scores and labels of new rows, a piece at a time."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from quadric.cli import options as shared
+from quadric.cli.console import note, say, say_json, streamed_output, working
+from quadric.cli.inputs import check_column, check_output, check_there, read_table_model, reading
+from quadric.cli.layout import paragraph
+from quadric.tables import Table, read_chunks
+from quadric.tables.table import number_text
+from quadric.workflow import Scores, TableModel
+
+CHUNK_ROWS = 50_000
+
+
+def predict(
+    model: shared.ModelFile,
+    data: shared.DataFile,
+    output: Annotated[Path | None, typer.Option(help="CSV file to write; without it, standard output.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column of the data to repeat in the output; can be repeated.")
+    ] = None,
+    na: shared.NA = None,
+    delimiter: shared.Delimiter = None,
+    encoding: shared.Encoding = "utf-8",
+    force: shared.Force = False,
+    as_json: shared.AsJson = False,
+) -> None:
+    r"""Score the rows of a table.
+
+    Columns: score (above 0 for the positive class), label, and probability of the positive class where the model has been
+    calibrated; the label then follows the probability. With more than two classes, score and probability are those of the
+    label, and a score a class follows. Any number of rows: they are read and written piece by piece.
+
+    \b
+    Examples:
+      quadric predict model.json new.csv --output scores.csv
+      quadric predict model.json new.parquet --keep id --output scores.csv
+      quadric predict model.json new.csv | head
+      quadric predict model.json new.csv --output scores.csv --json
+    """
+    if output is not None:
+        check_output(output, force, model, data)
+    loaded = read_table_model(model)
+    check_there(data)
+    kept = tuple(keep or ())
+    how = reading(delimiter, encoding, na, loaded)
+    text = (*loaded.text_names, *(name for name in kept if name not in loaded.input_names))
+    counts: Counter[str] = Counter()
+    extra: list[str] = []
+    rows: list[dict[str, Any]] = []
+    head = _head(loaded, kept)
+    to_memory = as_json and output is None
+    target = nullcontext(sys.stdout) if output is None else streamed_output(output, force)
+    with working("predict") as report, target as file:
+        writer = None if to_memory else csv.writer(file, lineterminator="\n")
+        for table in read_chunks(data, CHUNK_ROWS, text=text, **how):
+            if not counts:
+                for name in kept:
+                    check_column(table, name, "--keep")
+                extra = [name for name in loaded.extra_columns(table) if name not in kept]
+            lines = list(_lines(loaded, table, kept))
+            if writer is None:
+                rows += [dict(zip(head, line, strict=True)) for line in lines]
+            else:
+                writer.writerows(lines if counts else [head, *lines])
+            counts.update(line[len(kept) + 1] for line in lines)
+            report(f"{counts.total()} rows scored")
+    if as_json:
+        listed = {"predictions": rows} if to_memory else {"output": str(output)}
+        say_json({"rows": counts.total(), "labels": dict(sorted(counts.items())), "ignored_columns": extra, **listed})
+        return
+    if extra:
+        note(paragraph("columns that the model does not use", ", ".join(extra)))
+    if output is not None:
+        say(f"{counts.total()} rows: " + ", ".join(f"{count} labelled {label}" for label, count in sorted(counts.items())))
+        say(f"written to: {output}")
+
+
+def _head(model: TableModel, kept: tuple[str, ...]) -> list[str]:
+    names = [*kept, "score", "label"]
+    names += ["probability"] if model.parts.calibrators else []
+    return names if len(model.class_names) == 2 else [*names, *(f"score_{name}" for name in model.class_names)]
+
+
+def _lines(model: TableModel, table: Table, kept: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    """What is written of each row."""
+    scores = model.scores(table)
+    columns: list[list[Any]] = [_texts(table, name) for name in kept]
+    labels = [model.class_names[code] for code in scores.codes.tolist()]
+    columns += [_of_label(scores), labels]
+    if scores.probabilities is not None:
+        rows = range(len(labels))
+        of = 1 if scores.decision.ndim == 1 else scores.codes
+        columns.append(scores.probabilities[rows, of].tolist())
+    if scores.decision.ndim == 2:
+        columns += [column.tolist() for column in scores.decision.T]
+    return zip(*columns, strict=True)
+
+
+def _of_label(scores: Scores) -> list[float]:
+    decision = scores.decision
+    return (decision if decision.ndim == 1 else decision[range(len(decision)), scores.codes]).tolist()
+
+
+def _texts(table: Table, name: str) -> list[str | None]:
+    column = table[name]
+    if column.dtype == object:
+        return column.tolist()
+    return [None if value != value else number_text(value) for value in column.tolist()]

@@ -1,0 +1,85 @@
+"""``quadric report``: everything about a model on one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quadric.cli import inputs
+from quadric.cli import options as shared
+from quadric.cli.console import UsageError, say, say_json, working, write_output
+from quadric.extras import require
+
+
+def report(
+    model: shared.ModelFile,
+    data: shared.DataFile,
+    output: Annotated[Path, typer.Option(help="HTML file to write.")],
+    title: Annotated[str | None, typer.Option(help="Title of the page; by default the name of the model file.")] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="Rows to explain, counted from 0: 0:3 or 1,5; by default three that are declined.")
+    ] = None,
+    frozen: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes must leave alone; can be repeated.")
+    ] = None,
+    ks: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBERS", help="Numbers of terms to show, as 1:12; by default up to twice the model's."),
+    ] = None,
+    bootstrap: Annotated[int, typer.Option(min=0, help="Fits for the stability of the terms; 0 for none.")] = 50,
+    folds: shared.Folds = 5,
+    seed: shared.Seed = 0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes. The result is the same.")] = None,
+    na: shared.NA = None,
+    delimiter: shared.Delimiter = None,
+    encoding: shared.Encoding = "utf-8",
+    force: shared.Force = False,
+    as_json: shared.AsJson = False,
+) -> None:
+    r"""Write a self-contained HTML report: equation, accuracy, path, stability, explanations, how it was made.
+
+    The data should be those that the model was fitted to, with the target column.
+
+    \b
+    Examples:
+      quadric report model.json data.csv --output report.html
+      quadric report model.json data.csv --bootstrap 0 --ks 1:10 --output r.html
+      quadric report model.json data.csv --rows 0,7 --frozen age --output r.html
+    """
+    inputs.check_output(output, force, model, data)
+    require("jinja2", "report")
+    from quadric.report import render
+    from quadric.summary import summarise
+
+    loaded = inputs.read_table_model(model)
+    grid = None if ks is None else inputs.integers(ks, "--ks")
+    if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
+        raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {ks}")
+    with working("report") as progress:
+        table = inputs.read_data(data, inputs.reading(delimiter, encoding, na, loaded), text=loaded.text_names, report=progress)
+        used, y = loaded.labelled(table)
+        summary = summarise(
+            loaded.saved.model,
+            loaded.inputs(used),
+            y,
+            name=title or model.stem,
+            target=loaded.saved.target or "",
+            class_names=loaded.class_names,
+            rows=() if rows is None else inputs.rows(rows, len(used)),
+            frozen=frozen or (),
+            ks=grid,
+            n_boot=bootstrap,
+            cv=folds,
+            random_state=seed,
+            n_jobs=jobs,
+            report=progress,
+            origin=(data.name, table.sha256),
+        )
+        page = render(summary)
+    write_output(output, page, force)
+    if as_json:
+        say_json({"output": str(output), "rows": len(used), "bytes": len(page.encode("utf-8"))})
+    else:
+        say(f"written to: {output}")

@@ -1,0 +1,155 @@
+"""The nearest point on the wanted side of a quadric: global optimum by one multiplier.
+
+    minimise 1/2 |e|^2  subject to  1/2 e'Ae + a'e >= r,  r > 0
+
+Let lambda be the eigenvalues of A and beta the coordinates of a in its eigenvectors. A point e is the global minimum when,
+for some sigma of at least 0 and at least every lambda, e_i = beta_i / (sigma - lambda_i) and the constraint holds with
+equality: the Lagrangian with multiplier 1 / sigma is then convex. Along these points
+
+    S(sigma) = sum_i beta_i^2 (sigma - lambda_i / 2) / (sigma - lambda_i)^2
+
+is the left side of the constraint and falls with sigma, so S(sigma) = r has one root at most. Where S stays below r up to the
+smallest sigma allowed, either no point is on the wanted side (no lambda is positive), or, the hard case, beta vanishes in the
+eigenspace of the largest lambda and a step of either sign along it makes up for what is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from quadric.types import BoolArray, FloatArray
+
+FLAT = 1e-13
+"""Eigenvalues below this fraction of the largest one count as zero."""
+NOISE = 16 * np.finfo(float).eps
+"""Slopes below this fraction of the magnitudes they were summed from count as zero."""
+ITERATIONS = 200
+"""Newton steps are safeguarded by bisection: this many always suffice, ten are usual."""
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Answers, a row a problem.
+
+    Attributes
+    ----------
+    e : array of shape (m, n)
+        The nearest point; zero where there is none.
+    multiplier : array of shape (m,)
+        e = multiplier * (A e + a); infinite at the top of a concave form.
+    reached : array of bool of shape (m,)
+        Whether any point is on the wanted side.
+    """
+
+    e: FloatArray
+    multiplier: FloatArray
+    reached: BoolArray
+
+
+def nearest(A: FloatArray, a: FloatArray, r: FloatArray, size: FloatArray) -> Nearest:
+    """Solve a batch of problems.
+
+    Parameters
+    ----------
+    A : symmetric array of shape (n, n) or (m, n, n)
+    a : array of shape (m, n)
+    r : array of shape (m,)
+        Positive.
+    size : array of shape (m,)
+        Magnitude of the sums that ``a`` was computed from: says which slopes are rounding.
+    """
+    values, vectors = np.linalg.eigh(A)
+    values = np.broadcast_to(_without_noise(values), a.shape)
+    slopes = np.einsum("...ji,...j->...i", vectors, a)
+    slopes = np.where(np.abs(slopes) <= NOISE * size[:, None], 0.0, slopes)
+    found = _in_eigenvectors(values, slopes, r)
+    return replace(found, e=np.einsum("...ij,...j->...i", vectors, found.e))
+
+
+def _without_noise(values: FloatArray) -> FloatArray:
+    """Eigenvalues with those that are zero but for rounding made zero."""
+    tolerance = FLAT * np.abs(values).max(axis=-1, keepdims=True, initial=0.0)
+    return np.where(np.abs(values) <= tolerance, 0.0, values)
+
+
+def _in_eigenvectors(values: FloatArray, slopes: FloatArray, r: FloatArray) -> Nearest:
+    """The answers in coordinates of the eigenvectors."""
+    floor = np.maximum(values.max(axis=1, initial=0.0), 0.0)  # the smallest sigma allowed
+    sloping = slopes != 0.0
+    # sigma = pole + t with the largest lambda that matters as pole: t keeps its digits however close to the pole sigma is
+    pole = np.where(sloping, values, -np.inf).max(axis=1, initial=-np.inf)
+    pole = np.where(sloping.any(axis=1), pole, floor)
+    secular = _Secular(values, slopes, pole)
+    t_least = floor - pole
+    at_least = np.where(t_least > 0.0, secular.reach(np.where(t_least > 0.0, t_least, 1.0)), np.inf)
+    at_least = np.where(sloping.any(axis=1), at_least, 0.0)
+    short = np.maximum(r - at_least, 0.0)
+    regular = short == 0.0
+    t = np.where(regular, secular.root(r, t_least), t_least)
+    e = secular.point(t)
+    hard = ~regular & (floor > 0.0)
+    rows = np.flatnonzero(hard)
+    e[rows, values[rows].argmax(axis=1)] = np.sqrt(2.0 * short[rows] / floor[rows])
+    reached = regular | hard
+    sigma = pole + t
+    with np.errstate(divide="ignore"):
+        multiplier = np.where(reached, 1.0 / sigma, np.nan)
+    return Nearest(np.where(reached[:, None], e, 0.0), multiplier, reached)
+
+
+@dataclass(frozen=True)
+class _Secular:
+    """S as a function of t = sigma - pole, a row a problem."""
+
+    values: FloatArray
+    slopes: FloatArray
+    pole: FloatArray
+
+    def _gaps(self, t: FloatArray) -> FloatArray:
+        """sigma - lambda; 1 where the slope is zero and nothing may depend on it."""
+        gaps = t[:, None] + (self.pole[:, None] - self.values)
+        return np.where(self.slopes == 0.0, 1.0, gaps)
+
+    def point(self, t: FloatArray) -> FloatArray:
+        gaps = self._gaps(t)
+        return self.slopes / np.where(gaps > 0.0, gaps, 1.0)
+
+    def reach(self, t: FloatArray) -> FloatArray:
+        """S(t)."""
+        gaps = self._gaps(t)
+        return np.asarray(np.sum((self.slopes / gaps) ** 2 * (gaps + 0.5 * self.values), axis=1))
+
+    def root(self, r: FloatArray, t_least: FloatArray) -> FloatArray:
+        """t >= t_least with S(t) = r, where there is one: Newton's method on log S against log t inside a bracket."""
+        low, high = self._bracket(r, t_least)
+        t = np.sqrt(low) * np.sqrt(high)
+        for _ in range(ITERATIONS):
+            gaps = self._gaps(t)
+            squares = (self.slopes / gaps) ** 2
+            S = np.sum(squares * (gaps + 0.5 * self.values), axis=1)
+            falling = (self.pole + t) * np.sum(squares / gaps, axis=1)  # -dS/dt
+            low, high = np.where(r <= S, t, low), np.where(r >= S, t, high)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                proposed = t * np.exp(np.log(S / r) * S / (t * falling))
+            inside = (proposed > low) & (proposed < high)
+            following = np.where(inside, proposed, np.sqrt(low) * np.sqrt(high))
+            moved = np.abs(following - t) > 2e-16 * t
+            t = np.where(moved, following, t)
+            if not moved.any():
+                break
+        return t
+
+    def _bracket(self, r: FloatArray, t_least: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """S is below B (1/t + pole/2t^2), as no gap is below t, and above the part of it that is at the pole."""
+        squares = self.slopes**2
+        at_pole = np.where(self.values == self.pole[:, None], squares, 0.0).sum(axis=1)
+        low = np.where(t_least > 0.0, t_least, 0.5 * self._crossing(at_pole, r))
+        high = np.maximum(2.0 * self._crossing(squares.sum(axis=1), r), 2.0 * low)
+        return np.where(low > 0.0, low, 1.0), np.where(high > 0.0, high, 1.0)
+
+    def _crossing(self, B: FloatArray, r: FloatArray) -> FloatArray:
+        """Where B (1/t + pole/2t^2) = r."""
+        lift = np.maximum(self.pole, 0.0)
+        return (B + np.sqrt(B * (B + 2.0 * r * lift))) / (2.0 * r)

@@ -1,0 +1,224 @@
+"""Reason codes: the input columns that cost a case most against a named reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quadric.blas import one_blas_thread
+from quadric.explain._model import Explainable, explainable
+from quadric.explain._nearest import nearest
+from quadric.explain._wanted import wanted_decision
+from quadric.explain.shapley import against_point, background_mean
+from quadric.geometry.surface import QuadraticSurface
+from quadric.tables.table import Table, as_table, number_text
+from quadric.types import FloatArray
+
+TEMPLATE = "{feature} is {value}, against {reference} in the reference: {points} points lost"
+MIXTURE = "a mixture"
+"""What stands for the reference value of a coded category: references are points between levels."""
+BEST_SHARE = 0.1
+"""Share of the approved background, from the top, whose mean is the reference "approved"."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReasonCodes:
+    """What hurts most, a row a case; rows have fewer reasons than asked for where fewer columns hurt.
+
+    Attributes
+    ----------
+    columns : list of lists of str
+        The input columns that cost most, worst first.
+    points : array of shape (m, n)
+        What each of them costs on the scale of the decision function; NaN where there is no reason.
+    texts : list of lists of str
+        The reasons as sentences.
+    contributions : array of shape (m, n_columns)
+        What every column adds towards the favourable class; sums to ``decision - reference_decision``. NaN where the reference
+        does not exist (no point at the cut-off).
+    names : list of str
+        The input columns.
+    decision, reference_decision : arrays of shape (m,)
+        Decision values towards the favourable class, of the cases and of their references.
+    """
+
+    columns: list[list[str]]
+    points: FloatArray
+    texts: list[list[str]]
+    contributions: FloatArray
+    names: list[str]
+    decision: FloatArray
+    reference_decision: FloatArray
+
+
+def reason_codes(
+    model: Any,
+    X: Any,
+    *,
+    n: int = 4,
+    reference: Any = "mean",
+    background: Any = None,
+    favourable: Any = None,
+    cutoff: float | None = None,
+    template: str = TEMPLATE,
+    templates: Mapping[str, str] | None = None,
+) -> ReasonCodes:
+    """Name the input columns that hurt each case most against a reference.
+
+    The difference between the decisions of a case and of its reference is split exactly: each column gets its own terms, and
+    half of every interaction (the Shapley values of the difference). Features that code one category count together.
+
+    Parameters
+    ----------
+    model : fitted quadric estimator, Pipeline ending in one, or QuadraticSurface
+    X : array-like of shape (m, n_columns)
+        Rows as the model takes them.
+    n : int
+        Most reasons a case.
+    reference : {"mean", "approved", "cutoff"} or array-like
+        "mean": the mean of the background. "approved": the mean of the best tenth of those rows of the background that have the
+        favourable decision. "cutoff": the point nearest to the case, in fitted units, at which the decision turns. Or rows as
+        the model takes them: one for all cases, or one a case.
+    background : array-like, or pair (mean, second), optional
+        The population: rows as the model takes them, or for "mean" their moments as in :func:`shapley`.
+    favourable : class label, optional
+        The decision that is wanted; by default ``classes_[0]``, as the positive class is the bad one in credit data.
+    cutoff : float, optional
+        Value of the decision function above which the second of two classes is decided, as in :func:`recourse`.
+    template : str
+        Text of a reason, with {feature}, {value}, {reference} and {points}; values are in raw units wherever only scalers stand
+        before the model.
+    templates : mapping, optional
+        Texts for some columns in place of ``template``.
+
+    Returns
+    -------
+    ReasonCodes
+    """
+    if not (isinstance(n, int | np.integer) and n >= 1):
+        raise ValueError(f"n must be an integer of at least 1, got {n!r}")
+    known = explainable(model)
+    label = known.classes[0] if favourable is None else favourable
+    surface = known.surface_towards(label)
+    V = known.reported(X)
+    U = known.fitted(V)
+    point = np.broadcast_to(_reference_points(known, surface, U, reference, background, label, cutoff), U.shape)
+    values = known.by_column(against_point(surface, U, point))
+    reasons = [[int(j) for j in np.argsort(row, kind="stable")[:n] if row[j] < 0.0] for row in values]
+    points = np.full((len(V), n), np.nan)
+    for i, picked in enumerate(reasons):
+        points[i, : len(picked)] = -values[i, picked]
+    writer = _Writer(known, template, dict(templates or {}), _cells(known, X), _cells(known, reference), V, point)
+    return ReasonCodes(
+        columns=[[known.columns[j] for j in picked] for picked in reasons],
+        points=points,
+        texts=[[writer.text(i, j, -values[i, j]) for j in picked] for i, picked in enumerate(reasons)],
+        contributions=values,
+        names=known.columns,
+        decision=surface(U),
+        reference_decision=surface(point),
+    )
+
+
+def _reference_points(
+    known: Explainable,
+    surface: QuadraticSurface,
+    U: FloatArray,
+    reference: Any,
+    background: Any,
+    label: Any,
+    cutoff: float | None,
+) -> FloatArray:
+    """One point for all cases or one a case, in fitted units."""
+    if not isinstance(reference, str):
+        points = known.fitted(known.reported(reference))
+        if len(points) not in (1, len(U)):
+            raise ValueError(f"reference has {len(points)} rows: give one for all cases or one for each of the {len(U)}")
+        return points
+    if reference == "cutoff":
+        turn = known.cutoff(cutoff) * (1.0 if known.class_code(label) == 1 else -1.0)
+        return nearest_boundary(QuadraticSurface(surface.W, surface.b, surface.c - turn), U)
+    if reference not in ("mean", "approved"):
+        raise ValueError(f"reference must be 'mean', 'approved', 'cutoff' or rows like X, got {reference!r}")
+    if background is None:
+        raise ValueError(f"reference={reference!r} needs the population: give it as background")
+    if reference == "mean":
+        return background_mean(known, background)
+    return _best_approved(known, surface, background, label, cutoff)
+
+
+def _best_approved(
+    known: Explainable, surface: QuadraticSurface, background: Any, label: Any, cutoff: float | None
+) -> FloatArray:
+    V = known.reported(background)
+    approved = wanted_decision(known, label, cutoff).reached(V)
+    if not approved.any():
+        raise ValueError(f"no row of the background has the favourable decision {label!r}")
+    U = known.fitted(V[approved])
+    best = np.argsort(-surface(U), kind="stable")[: int(np.ceil(BEST_SHARE * len(U)))]
+    return np.asarray(U[best].mean(axis=0))
+
+
+@one_blas_thread()
+def nearest_boundary(surface: QuadraticSurface, U: FloatArray) -> FloatArray:
+    """The nearest point with f = 0 of each row; NaN where there is none."""
+    out = U.copy()
+    f, slope = surface(U), surface.gradient(U)
+    size = (np.abs(U) @ np.abs(surface.W) + np.abs(surface.b)).max(axis=1)
+    for sign in (-1.0, 1.0):
+        rows = np.flatnonzero(sign * f < 0.0)
+        answer = nearest(sign * surface.W, sign * slope[rows], np.abs(f[rows]), size[rows])
+        out[rows] = np.where(answer.reached[:, None], U[rows] + answer.e, np.nan)
+    return out
+
+
+def _cells(known: Explainable, rows: Any) -> Table | None:
+    """Rows as they came, where a coder of categories can tell their columns."""
+    return None if known.numeric.all() or isinstance(rows, str) else as_table(rows, known.columns)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Turns a case and a column into a sentence."""
+
+    known: Explainable
+    template: str
+    templates: dict[str, str]
+    cells: Table | None
+    reference_cells: Table | None
+    V: FloatArray
+    point: FloatArray
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.templates if name not in self.known.columns]
+        if unknown:
+            raise ValueError(f"templates names columns that the model does not have: {unknown}")
+
+    def text(self, case: int, column: int, points: float) -> str:
+        name = self.known.columns[column]
+        value, reference = self._shown(case, column)
+        template = self.templates.get(name, self.template)
+        try:
+            return template.format(feature=name, value=value, reference=reference, points=f"{points:.3g}")
+        except (KeyError, IndexError) as error:
+            raise ValueError(f"template {template!r} has an unknown placeholder: {error}") from None
+
+    def _shown(self, case: int, column: int) -> tuple[str, str]:
+        """The column's value and its reference as people write them."""
+        feature, *others = np.flatnonzero(self.known.blocks == column)
+        if self.known.numeric[feature] and not others:
+            reference = self.known.units.center[feature] + self.known.units.scale[feature] * self.point[case, feature]
+            return f"{self.V[case, feature]:.6g}", f"{reference:.6g}"
+        return _cell(self.cells, self.known.columns[column], case), _cell(
+            self.reference_cells, self.known.columns[column], case
+        )
+
+
+def _cell(table: Table | None, name: str, case: int) -> str:
+    if table is None:
+        return MIXTURE
+    value = table[name][case if len(table) > 1 else 0]
+    return number_text(value) if isinstance(value, float) else str(value)

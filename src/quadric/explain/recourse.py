@@ -1,0 +1,189 @@
+"""The smallest change that reaches a wanted decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quadric.blas import one_blas_thread
+from quadric.explain._actions import Actions, actions
+from quadric.explain._answers import Answers, Start, smallest_change, smallest_common_change
+from quadric.explain._model import Explainable, explainable
+from quadric.explain._wanted import WantedDecision, wanted_decision
+from quadric.types import BoolArray, FloatArray
+
+TRIES, GROWTH = 8, 16.0
+"""Answers that fail the check are sought again with a margin larger by this factor, this many times."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recourse:
+    """Smallest changes, a row a case. Each answer was checked with the model's own decision function.
+
+    Attributes
+    ----------
+    x : array of shape (m, n)
+        Changed rows, in raw units wherever only scalers stand before the model; NaN where no answer was found.
+    change : array of shape (m, n)
+        x minus the row given.
+    distance : array of shape (m,)
+        Length of the change in the metric, in fitted units; infinite where no answer was found.
+    reached : array of bool of shape (m,)
+        Whether x has the wanted decision.
+    proved : array of bool of shape (m,)
+        Whether no smaller change would do, to a part in a million where rules took part; where none was found, whether there
+        is none.
+    lower_bound : array of shape (m,)
+        No answer is nearer than this.
+    multiplier : array of shape (m,)
+        weight * change = multiplier * gradient of the surface towards the target, in fitted units and on the free features;
+        NaN where bounds, one-way or integer features or several classes took part.
+    message : list of str
+        What happened, a line a row.
+    names : list of str
+        Columns of x.
+    frozen : list of str
+        Features that could not change: those asked for, and those that code categories.
+    """
+
+    x: FloatArray
+    change: FloatArray
+    distance: FloatArray
+    reached: BoolArray
+    proved: BoolArray
+    lower_bound: FloatArray
+    multiplier: FloatArray
+    message: list[str]
+    names: list[str]
+    frozen: list[str]
+
+
+@one_blas_thread()
+def recourse(
+    model: Any,
+    X: Any,
+    *,
+    target: Any,
+    metric: Any = None,
+    frozen: Any = (),
+    lower: Any = None,
+    upper: Any = None,
+    increase_only: Any = (),
+    decrease_only: Any = (),
+    integer: Any = (),
+    cutoff: float | None = None,
+    margin: float = 0.0,
+    max_nodes: int = 1000,
+) -> Recourse:
+    """Find the smallest change of each row that reaches a wanted decision.
+
+    With two classes and no rules but frozen features the answer is the global optimum: the distance to a quadric has one
+    multiplier, the root of a scalar equation. Bounds, one-way and integer features are first ignored: an exact answer that
+    happens to respect them is proved smallest. Otherwise branch and bound takes over, with Lagrangian lower bounds and at most
+    ``max_nodes`` boxes a row; rows that need more keep the best answer found with ``proved`` False and a lower bound. With more
+    than two classes the target must beat every other class: each rival alone gives a lower bound, and an answer that does not
+    meet the largest of them is a local optimum and not proved.
+
+    Features are named, or numbered, as the model sees them after categories are coded; coded columns are always frozen.
+    What the decision does not depend on is left as it is, and so are rows that have the wanted decision already.
+
+    Parameters
+    ----------
+    model : fitted quadric estimator, Pipeline ending in one, or QuadraticSurface
+    X : array-like of shape (m, n)
+        Rows as the model takes them.
+    target : class label
+        The wanted decision; -1 or 1 for a QuadraticSurface.
+    metric : None, "raw", array of shape (n,) or mapping
+        Positive weights: squared distance is the sum of weight times squared change in fitted units. None: all 1. "raw": those
+        that make it the Euclidean distance in raw units.
+    frozen : sequence of features
+        Features that must not change; a coded input column stands for all of its features.
+    lower, upper : array of shape (n,) or mapping, optional
+        Bounds on the changed values, in raw units; NaN for none.
+    increase_only, decrease_only : sequences of features
+        Features that may change one way only.
+    integer : sequence of features
+        Features whose changed values must be integers, in raw units.
+    cutoff : float, optional
+        Value of the decision function above which the second of two classes is decided; 0 unless given, and for a calibrated
+        model where its probability is one half. With more classes the largest decision value decides.
+    margin : float
+        How far beyond the cut-off the answer must be. It is always beyond it by what rounding may undo.
+    max_nodes : int
+        Boxes that branch and bound may examine a row.
+
+    Returns
+    -------
+    Recourse
+    """
+    known = explainable(model)
+    limits = {
+        "lower": lower,
+        "upper": upper,
+        "increase_only": increase_only,
+        "decrease_only": decrease_only,
+        "integer": integer,
+    }
+    rules = actions(known, metric, frozen, limits)
+    goal = wanted_decision(known, target, cutoff, float(margin))
+    V = known.reported(X)
+    start = Start(V, known.fitted(V), known.units.scale)
+    already = goal.reached(V)
+    rows = np.flatnonzero(~already)
+    answers, moved = _checked_answers(goal, start.take(rows), rules, max_nodes)
+    return _assembled(known, rules, V, already, answers, moved)
+
+
+def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> tuple[Answers, FloatArray]:
+    """Answers and changed rows that the model itself puts on the wanted side."""
+    m = len(start.V)
+    answers = Answers(np.zeros_like(start.U), np.zeros(m, bool), np.ones(m, bool), np.full(m, np.inf), np.full(m, np.nan))
+    moved = start.V.copy()
+    slack = 2.0 * goal.rounding(start.U)
+    rows = np.arange(m)
+    for _ in range(TRIES):
+        if len(rows) == 0:
+            return answers, moved
+        part = start.take(rows)
+        level = goal.margin + slack[rows]
+        if len(goal.surfaces) == 1:
+            found = smallest_change(goal.surfaces[0], part, level, rules, max_nodes)
+        else:
+            found = smallest_common_change(goal.surfaces, part, level, rules, max_nodes)
+        answers.put(rows, found)
+        moved[rows] = rules.obeyed(part.V, found.change * start.scale)
+        clear = goal.excess(moved[rows]) >= goal.margin + goal.rounding(goal.known.fitted(moved[rows]))
+        rows = rows[found.reached & ~clear]
+        slack[rows] *= GROWTH
+    answers.reached[rows], answers.proved[rows] = False, False
+    return answers, moved
+
+
+def _assembled(
+    known: Explainable, rules: Actions, V: FloatArray, already: BoolArray, answers: Answers, moved: FloatArray
+) -> Recourse:
+    m = len(V)
+    rows = np.flatnonzero(~already)
+    reached = already.copy()
+    reached[rows] = answers.reached
+    x = np.where(already[:, None], V, np.nan)
+    x[rows] = np.where(answers.reached[:, None], moved, np.nan)
+    change = x - V
+    distance = np.where(reached, rules.distance(np.where(reached[:, None], change, 0.0) / known.units.scale), np.inf)
+    proved, bound, multiplier = np.ones(m, dtype=bool), np.zeros(m), np.where(already, 0.0, np.nan)
+    proved[rows], multiplier[rows] = answers.proved, answers.multiplier
+    bound[rows] = np.minimum(answers.bound, distance[rows])
+    fixed = [name for name, free in zip(known.names, rules.free, strict=True) if not free]
+    message = [_message(*case) for case in zip(already, reached, proved, bound, strict=True)]
+    return Recourse(x, change, distance, reached, proved, bound, multiplier, message, known.names, fixed)
+
+
+def _message(already: bool, reached: bool, proved: bool, bound: float) -> str:
+    if already:
+        return "already on the wanted side"
+    if reached:
+        return "smallest change" if proved else f"small change, not proved smallest: at least {bound:.4g} is needed"
+    return "no allowed change reaches the wanted side" if proved else "no answer found; not proved that there is none"

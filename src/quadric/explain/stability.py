@@ -1,0 +1,163 @@
+"""How often each term is chosen, and with which sign, when the data are drawn again."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_sample_weight
+
+from quadric.estimators import ScaleWarning, SparseQuadraticSVC
+from quadric.estimators._base import seed_of
+from quadric.estimators._constraints import support_limits
+from quadric.explain._model import Explainable, explainable
+from quadric.geometry.surface import QuadraticSurface
+from quadric.geometry.terms import term_names
+from quadric.progress import Report, silent
+from quadric.types import FloatArray
+
+DECILES = np.arange(1, 10) / 10
+DRAWS = 1000
+"""Attempts to draw samples of all classes before giving up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """Terms over bootstrap fits. Rows follow the surfaces: one for two classes, one a class otherwise.
+
+    Attributes
+    ----------
+    names : list of str
+        All terms, in the order of ``coef_``.
+    inclusion : array of shape (n_surfaces, p)
+        Share of the fits in which the term is not zero.
+    positive : array of shape (n_surfaces, p)
+        Share of positive coefficients among these fits; NaN for a term that is in none.
+    mean : array of shape (n_surfaces, p)
+        Mean coefficient among these fits.
+    deciles : array of shape (n_surfaces, 9, p)
+        Deciles 1 to 9 of the coefficient among these fits.
+    coef : array of shape (n_boot, n_surfaces, p)
+        ``coef_`` of every fit.
+    """
+
+    names: list[str]
+    inclusion: FloatArray
+    positive: FloatArray
+    mean: FloatArray
+    deciles: FloatArray
+    coef: FloatArray
+
+
+def stability(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_boot: int = 100,
+    sample_weight: Any = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    report: Report = silent,
+) -> Stability:
+    """Refit a model to bootstrap samples and count its terms.
+
+    A bootstrap sample is a set of weights, the number of times that each row is drawn. Transformers, scalers, k and C stay as
+    fitted: levels of categories and units do not change from fit to fit, and coefficients can be compared. A cross-validated
+    model is refitted as SparseQuadraticSVC with the k and C it chose. Samples that lack a class are drawn again.
+
+    Parameters
+    ----------
+    model : fitted quadric estimator or Pipeline ending in one
+    X, y : array-likes
+        The data that the model was fitted to.
+    n_boot : int
+        Number of fits.
+    sample_weight : array-like of shape (m,), optional
+        Repetitions, as in ``fit``; they multiply the numbers of draws.
+    random_state : int, RandomState or None
+        Seed; each fit has its own generator.
+    n_jobs : int or None
+        Fits at the same time; the result does not depend on it.
+    report : callable
+        Receives a line a fit.
+
+    Returns
+    -------
+    Stability
+    """
+    if not (isinstance(n_boot, int | np.integer) and n_boot >= 1):
+        raise ValueError(f"n_boot must be an integer of at least 1, got {n_boot!r}")
+    known = explainable(model)
+    if isinstance(known.predictor, QuadraticSurface):
+        raise TypeError("stability refits a model: give a fitted estimator or a Pipeline, not a QuadraticSurface")
+    estimator, Z = _refittable(known, X)
+    y = np.asarray(y)
+    weight = _check_sample_weight(sample_weight, Z, dtype=np.float64)
+    seed = seed_of(random_state)
+    fits = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_coefficients)(estimator, Z, y, weight, (seed, replicate)) for replicate in range(n_boot)
+    )
+    coef = []
+    for z in fits:
+        coef.append(z)
+        report(f"bootstrap fit {len(coef)} of {n_boot}")
+    return _summary(np.array(coef), term_names(known.names))
+
+
+def _refittable(known: Explainable, X: Any) -> tuple[Any, Any]:
+    """An estimator to clone, and the data as it takes them."""
+    model = known.predictor
+    if not hasattr(model, "best_k_"):
+        for step in (*known.front, *known.scalers):
+            X = step.transform(X)
+        return model, X
+    names = getattr(model, "feature_names_in_", None)
+    limits = support_limits(model.include, model.exclude, names, known.n_features, model.best_k_)
+    estimator = SparseQuadraticSVC(
+        model.best_k_,
+        model.best_C_,
+        loss=model.loss,
+        method=model.method,
+        class_weight=model.class_weight,
+        include=limits.include.tolist(),
+        exclude=limits.exclude.tolist(),
+        random_state=model.random_state,
+    )
+    return estimator, known.fitted(known.reported(X))
+
+
+def _coefficients(estimator: Any, Z: Any, y: np.ndarray, weight: FloatArray, seed: tuple[int, int]) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    labels = np.unique(y[weight > 0.0])
+    for _ in range(DRAWS):
+        drawn = weight * rng.multinomial(len(y), np.full(len(y), 1.0 / len(y)))
+        if len(np.unique(y[drawn > 0.0])) == len(labels):
+            break
+    else:
+        raise ValueError("no bootstrap sample has all classes: one of them has too few rows")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScaleWarning)  # the first fit has said so
+        return np.asarray(clone(estimator).fit(Z, y, sample_weight=drawn).coef_)
+
+
+def _summary(coef: FloatArray, names: list[str]) -> Stability:
+    included = coef != 0.0
+    count = included.sum(axis=0)
+    times = np.where(count > 0, count, np.nan)
+    deciles = np.full((coef.shape[1], len(DECILES), coef.shape[2]), np.nan)
+    for surface, term in zip(*np.nonzero(count), strict=True):
+        chosen = coef[included[:, surface, term], surface, term]
+        deciles[surface, :, term] = np.quantile(chosen, DECILES)
+    return Stability(
+        names=names,
+        inclusion=count / len(coef),
+        positive=(coef > 0.0).sum(axis=0) / times,
+        mean=coef.sum(axis=0) / times,
+        deciles=deciles,
+        coef=coef,
+    )

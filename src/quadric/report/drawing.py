@@ -1,0 +1,165 @@
+"""Pictures as lists of SVG elements: scales, axes, marks. The page's template writes and escapes them."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from quadric.report.numbers import short, ticks
+
+Pairs = Iterable[tuple[float, float]]
+Ticks = Sequence[tuple[float, str]]
+"""Places on an axis and what is written there."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An SVG element.
+
+    Attributes
+    ----------
+    tag : str
+    attributes : dict
+    text : str
+        Its content.
+    title : str
+        What a pointer over it shows.
+    """
+
+    tag: str
+    attributes: dict[str, str | float]
+    text: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with what is said of it.
+
+    Attributes
+    ----------
+    id : str
+        Of the element; letters and dashes.
+    title : str
+    description : str
+        For those who do not see it.
+    width, height : float
+    shapes : tuple of Shape
+    legend : tuple of pairs (class, text)
+        Keys below the picture.
+    """
+
+    id: str
+    title: str
+    description: str
+    width: float
+    height: float
+    shapes: tuple[Shape, ...]
+    legend: tuple[tuple[str, str], ...] = ()
+
+
+def place(value: float) -> str:
+    """A coordinate, to a tenth of a pixel."""
+    text = f"{value:.1f}"
+    return text.removesuffix(".0") if text != "-0.0" else "0"
+
+
+@dataclass
+class Plot:
+    """A rectangle with two scales, into which marks are drawn."""
+
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    width: float = 460
+    height: float = 300
+    left: float = 54
+    right: float = 14
+    top: float = 14
+    bottom: float = 44
+    shapes: list[Shape] = field(default_factory=list)
+
+    def x(self, value: float) -> float:
+        low, high = self.x_range
+        return self.left + (value - low) / (high - low or 1.0) * (self.width - self.left - self.right)
+
+    def y(self, value: float) -> float:
+        low, high = self.y_range
+        return self.height - self.bottom - (value - low) / (high - low or 1.0) * (self.height - self.top - self.bottom)
+
+    def add(self, tag: str, text: str = "", title: str = "", **attributes: str | float) -> None:
+        """Draw an element; "_" in the names of attributes stands for "-", and "class_" for "class"."""
+        named = {name.rstrip("_").replace("_", "-"): _shown(value) for name, value in attributes.items()}
+        self.shapes.append(Shape(tag, named, text, title))
+
+    def axes(self, x_label: str, y_label: str, x_ticks: Ticks = (), y_ticks: Ticks = ()) -> None:
+        """Grid lines with their numbers or the texts given, and the names of the axes."""
+        base, end = self.height - self.bottom, self.width - self.right
+        for value, text in x_ticks or [(value, short(value)) for value in ticks(*self.x_range)]:
+            self.add("path", class_="grid", d=f"M{place(self.x(value))} {place(self.top)}V{place(base)}")
+            self.add("text", text, class_="tick", x=self.x(value), y=base + 16, text_anchor="middle")
+        for value, text in y_ticks or [(value, short(value)) for value in ticks(*self.y_range)]:
+            self.add("path", class_="grid", d=f"M{place(self.left)} {place(self.y(value))}H{place(end)}")
+            self.add("text", text, class_="tick", x=self.left - 7, y=self.y(value) + 4, text_anchor="end")
+        self.add("path", class_="axis", d=f"M{place(self.left)} {place(self.top)}V{place(base)}H{place(end)}")
+        middle = (self.left + end) / 2
+        self.add("text", x_label, class_="label", x=middle, y=self.height - 8, text_anchor="middle")
+        across, down = 13, (self.top + base) / 2
+        turned = f"rotate(-90 {place(across)} {place(down)})"
+        self.add("text", y_label, class_="label", x=across, y=down, text_anchor="middle", transform=turned)
+
+    def line(self, points: Pairs, class_: str) -> None:
+        """A polyline."""
+        text = " ".join(f"{place(self.x(x))},{place(self.y(y))}" for x, y in points)
+        self.add("polyline", class_=class_, points=text)
+
+    def steps(self, points: Iterable[tuple[float, float, float, float]], class_: str) -> None:
+        """Many short straight pieces as one element."""
+        pieces = (f"M{place(self.x(a))} {place(self.y(b))}L{place(self.x(c))} {place(self.y(d))}" for a, b, c, d in points)
+        self.add("path", class_=class_, d="".join(pieces))
+
+    def dots(self, points: Pairs, class_: str) -> None:
+        """Many dots as one element: strokes without length, which round ends make visible."""
+        self.add("path", class_=class_, d="".join(f"M{place(self.x(x))} {place(self.y(y))}h0" for x, y in points))
+
+    def crosses(self, points: Pairs, class_: str, size: float = 2.4) -> None:
+        """Many small crosses as one element."""
+        d, corners = place(2 * size), ((self.x(x) - size, self.y(y) - size) for x, y in points)
+        self.add("path", class_=class_, d="".join(f"M{place(x)} {place(y)}l{d} {d}m-{d} 0l{d} -{d}" for x, y in corners))
+
+    def level(self, value: float, class_: str) -> None:
+        """A horizontal line across."""
+        at = place(self.y(value))
+        self.add("path", class_=class_, d=f"M{place(self.left)} {at}H{place(self.width - self.right)}")
+
+    def upright(self, value: float, class_: str) -> None:
+        """A vertical line across."""
+        self.add("path", class_=class_, d=f"M{place(self.x(value))} {place(self.top)}V{place(self.height - self.bottom)}")
+
+    def figure(self, id_: str, title: str, description: str, legend: Sequence[tuple[str, str]] = ()) -> Figure:
+        """The finished picture."""
+        return Figure(id_, title, description, self.width, self.height, tuple(self.shapes), tuple(legend))
+
+
+def _shown(value: str | float) -> str | float:
+    return value if isinstance(value, str) else place(value)
+
+
+def png(rows: Sequence[Sequence[tuple[int, int, int, int]]]) -> str:
+    """A picture of (red, green, blue, alpha) as a data address.
+
+    Parameters
+    ----------
+    rows : sequence of rows of pixels
+        From the top.
+    """
+    raw = b"".join(b"\0" + bytes(channel for pixel in row for channel in pixel) for row in rows)
+    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 6, 0, 0, 0)
+    chunks = (_chunk(b"IHDR", header), _chunk(b"IDAT", zlib.compress(raw, 9)), _chunk(b"IEND", b""))
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode("ascii")
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

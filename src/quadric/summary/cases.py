@@ -1,0 +1,121 @@
+"""Rows explained: what hurt them, and what would have to change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from quadric.explain import ReasonCodes, Recourse, reason_codes, recourse
+from quadric.summary.cells import cell_text
+from quadric.summary.subject import Subject, printable
+from quadric.summary.surfaces import live_features
+from quadric.summary.values import Case, Change, Reason
+
+N_REASONS = 4
+TEMPLATE, CODED_TEMPLATE = "{feature} is {value} (mean {reference}): {points} points", "{feature} is {value}: {points} points"
+"""What a reason says of a number and of a category."""
+QUANTILES = (0.9, 0.5, 0.1)
+"""Where the rows that are explained unless others are asked for lie among the declined ones, by score."""
+
+
+def chosen_rows(subject: Subject, rows: Sequence[int]) -> list[int]:
+    """The rows asked for, or else three declined ones: hopeless, middling and near the cut-off.
+
+    Parameters
+    ----------
+    subject : Subject
+        Of two classes.
+    rows : sequence of int
+    """
+    m = len(subject.V)
+    outside = [row for row in rows if not 0 <= row < m]
+    if outside:
+        raise ValueError(f"rows must be from 0 to {m - 1}, got {outside[0]}")
+    if len(rows):
+        return [int(row) for row in rows]
+    declined = np.flatnonzero(subject.predicted == 1)
+    order = declined[np.argsort(subject.decision[declined], kind="stable")]
+    places = [round(share * (len(order) - 1)) for share in QUANTILES] if len(order) else []
+    return [int(row) for row in dict.fromkeys(order[places].tolist())]
+
+
+def cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str]) -> tuple[Case, ...]:
+    """Explain rows of a two-class model.
+
+    Parameters
+    ----------
+    subject : Subject
+    rows : sequence of int
+    frozen : sequence of str
+        Features that recourse must leave alone.
+    """
+    picked = _picked(subject, rows)
+    known = subject.known
+    coded = {known.columns[known.blocks[j]]: CODED_TEMPLATE for j in np.flatnonzero(~known.numeric)}
+    answers = reason_codes(subject.model, picked, n=N_REASONS, background=subject.X, template=TEMPLATE, templates=coded)
+    ways = None if subject.cutoff is None else _recourse(subject, picked, frozen)
+    return tuple(_case(subject, row, i, answers, ways) for i, row in enumerate(rows))
+
+
+def _picked(subject: Subject, rows: Sequence[int]) -> Any:
+    """Some rows in the form in which all of them came."""
+    if subject.parts.encoder is not None:
+        return subject.table[list(rows)]
+    return _safe_indexing(subject.X, list(rows))
+
+
+def _recourse(subject: Subject, picked: Any, frozen: Sequence[str]) -> Recourse:
+    """Within what the data have seen: no value beyond their range, whole numbers where they are whole."""
+    V, numeric = subject.V, subject.known.numeric
+    whole = [int(j) for j in np.flatnonzero(numeric & (np.rint(V) == V).all(axis=0))]
+    return recourse(
+        subject.model,
+        picked,
+        target=subject.known.classes.tolist()[0],
+        frozen=list(frozen),
+        lower=np.where(numeric, V.min(axis=0), np.nan),
+        upper=np.where(numeric, V.max(axis=0), np.nan),
+        integer=whole,
+    )
+
+
+def _case(subject: Subject, row: int, i: int, answers: ReasonCodes, ways: Recourse | None) -> Case:
+    probability = subject.known.probability
+    return Case(
+        row=row,
+        actual=subject.class_names[subject.codes[row]],
+        decided=subject.class_names[subject.predicted[row]],
+        score=float(subject.decision[row]),
+        probability=None if probability is None else float(probability(subject.decision[[row]])[0]),
+        values=_values(subject, row),
+        contributions=_contributions(answers, i),
+        reasons=tuple(
+            Reason(printable(column), printable(text), float(points))
+            for column, text, points in zip(answers.columns[i], answers.texts[i], answers.points[i], strict=False)
+        ),
+        changes=() if ways is None else _changes(subject, row, ways, i),
+        distance=None if ways is None or not ways.reached[i] else float(ways.distance[i]),
+        proved=bool(ways is not None and ways.proved[i]),
+        message="the calibrated probability has no cut-off" if ways is None else ways.message[i],
+    )
+
+
+def _values(subject: Subject, row: int) -> tuple[tuple[str, str], ...]:
+    used = {subject.features[j].column for j in live_features(subject.known.surfaces[0])}
+    names = [column.name for column in subject.parts.inputs()]
+    return tuple((printable(name), cell_text(subject.table[name].tolist()[row])) for name in names if printable(name) in used)
+
+
+def _contributions(answers: ReasonCodes, i: int) -> tuple[tuple[str, float], ...]:
+    values = answers.contributions[i]
+    return tuple((printable(answers.names[j]), float(values[j])) for j in np.argsort(values, kind="stable") if values[j] != 0.0)
+
+
+def _changes(subject: Subject, row: int, ways: Recourse, i: int) -> tuple[Change, ...]:
+    if not ways.reached[i]:
+        return ()
+    before = subject.V[row]
+    return tuple(Change(int(j), float(before[j]), float(ways.x[i, j])) for j in np.flatnonzero(ways.change[i]))

@@ -1,0 +1,236 @@
+"""The sparse surface next to the usual classifiers, on the same folds."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from quadric.progress import Report, silent
+from quadric.tables import Table, TableEncoder
+from quadric.types import FloatArray, IntArray
+from quadric.workflow.options import TrainingOptions
+from quadric.workflow.preparation import PreparedData, complete_rows, prepare
+from quadric.workflow.training import choose, folds_of, steps_for
+
+INNER_FOLDS = 3
+INNER_KS = (2, 4, 8, 16)
+INNER_CS = (1.0, 16.0)
+"""What k and C are chosen from inside each fold, unless told: a coarse grid, as it is searched once a fold."""
+
+
+@dataclass(frozen=True)
+class Competitor:
+    """A classifier that takes part.
+
+    Attributes
+    ----------
+    name : str
+    make : function of a seed
+        An estimator for standardised, coded data.
+    size : function of the fitted estimator
+        Number of numbers or parts that its decisions depend on.
+    unit : str
+        What those are.
+    """
+
+    name: str
+    make: Callable[[int], Any]
+    size: Callable[[Any], int]
+    unit: str
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """How one classifier did.
+
+    Attributes
+    ----------
+    name, unit : str
+    accuracy, auc, size, seconds : arrays of shape (n_folds,)
+        ``auc`` is NaN for more than two classes; ``seconds`` is the time to fit, choices of parameters included.
+    chosen : list of pairs (k, C), one a fold
+        For the sparse surface.
+    """
+
+    name: str
+    unit: str
+    accuracy: FloatArray
+    auc: FloatArray
+    size: FloatArray
+    seconds: FloatArray
+    chosen: list[tuple[int, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All results, on the same folds.
+
+    Attributes
+    ----------
+    results : list of Result
+        The sparse surface first.
+    class_names : tuple of str
+    n_rows, n_features, folds : int
+    nested : bool
+        Whether k or C of the sparse surface were chosen inside each fold.
+    absent : list of str
+        Classifiers that are not installed.
+    """
+
+    results: list[Result]
+    class_names: tuple[str, ...]
+    n_rows: int
+    n_features: int
+    folds: int
+    nested: bool
+    absent: list[str]
+
+
+def compare(
+    table: Table, target: str, options: TrainingOptions | None = None, *, verbose: int = 0, report: Report = silent
+) -> Comparison:
+    """Fit the sparse surface and the usual classifiers, with their default parameters, to the same folds; each on one core.
+
+    The levels of categories are those of all rows; values for missing ones, means and scales are learned inside each fold. With
+    ``options.k`` and ``options.C`` the surface is fitted with them; what is not given is chosen inside each fold.
+
+    Parameters
+    ----------
+    table : Table
+    target : str
+        Name of the column with the classes.
+    options : TrainingOptions, optional
+        ``ks`` and ``Cs`` are what is chosen from inside each fold.
+    verbose : int
+        1 or 2 writes the progress of the sparse surface to standard error.
+    report : callable
+        Told what is being fitted.
+
+    Returns
+    -------
+    Comparison
+    """
+    options = TrainingOptions(ks=INNER_KS, Cs=INNER_CS, n_jobs=1) if options is None else options
+    data = prepare(table, target, options)
+    folds = _Folds(table, target, data, options)
+    competitors, absent = available_competitors()
+    results = [_surface_result(folds, verbose, report)]
+    results += [_result(competitor, folds, report) for competitor in competitors]
+    return Comparison(results, data.class_names, len(data.y), data.X.shape[1], options.folds, _is_nested(options), absent)
+
+
+def available_competitors() -> tuple[list[Competitor], list[str]]:
+    """Those that are installed, and the names of those that are not."""
+    if find_spec("interpret") is None:
+        return list(COMPETITORS), ["EBM (pip install interpret)"]
+    return [*COMPETITORS, Competitor("EBM", _boosting_machine, lambda model: len(model.term_names_), "terms")], []
+
+
+def _boosting_machine(seed: int) -> Any:
+    return import_module("interpret.glassbox").ExplainableBoostingClassifier(random_state=seed, n_jobs=1)
+
+
+def _leaves(model: HistGradientBoostingClassifier) -> int:
+    return sum(tree.get_n_leaf_nodes() for stage in model._predictors for tree in stage)
+
+
+COMPETITORS = (
+    Competitor("logistic regression", lambda seed: LogisticRegression(max_iter=1000), lambda m: m.coef_.size, "coefficients"),
+    Competitor("SVC, rbf kernel", lambda seed: SVC(random_state=seed), lambda m: int(m.n_support_.sum()), "support vectors"),
+    Competitor("gradient boosting", lambda seed: HistGradientBoostingClassifier(random_state=seed), _leaves, "leaves"),
+)
+
+
+class _Folds:
+    """Coded training and test rows of each fold; the same for every classifier."""
+
+    def __init__(self, table: Table, target: str, data: PreparedData, options: TrainingOptions) -> None:
+        self.data = data
+        self.options = options
+        self.splits: Sequence[tuple[IntArray, IntArray]] = list(folds_of(options).split(data.X, data.y))
+        inputs = table.drop([target, *options.ignore])
+        self._inputs = inputs[complete_rows(inputs)] if options.missing == "drop" else inputs
+
+    def __iter__(self) -> Any:
+        for train, test in self.splits:
+            X = self._coded(train)
+            yield replace(self.data, X=X[train], y=self.data.y[train]), X[test], self.data.y[test]
+
+    def _coded(self, train: IntArray) -> FloatArray:
+        """All rows, with missing values filled in from the training rows."""
+        if not self.data.missing or self.options.missing == "drop":
+            return self.data.X
+        encoder = self.data.encoder
+        part = TableEncoder(**encoder.get_params()).fit(self._inputs[train])
+        columns = [replace(own, fill=other.fill) for own, other in zip(encoder.inputs_, part.inputs_, strict=True)]
+        return np.asarray(TableEncoder.from_inputs(columns, **encoder.get_params()).transform(self._inputs))
+
+
+def _is_nested(options: TrainingOptions) -> bool:
+    return options.k is None or options.C is None
+
+
+def _surface_result(folds: _Folds, verbose: int, report: Report) -> Result:
+    options = folds.options
+    chosen = []
+
+    def fit(part: PreparedData) -> Any:
+        k, C = options.k, options.C
+        if _is_nested(options):
+            choice = choose(part, replace(options, folds=min(INNER_FOLDS, options.folds)), verbose=verbose)
+            k, C = choice.k, choice.C
+        assert k is not None
+        assert C is not None
+        chosen.append((k, C))
+        return steps_for(part, options, k, C).fit(part.X, part.y)
+
+    def size(model: Any) -> int:
+        return sum(surface.n_terms for surface in model[-1].surfaces_)
+
+    return replace(_measured("sparse quadratic", "terms", folds, fit, size, report), chosen=chosen)
+
+
+def _result(competitor: Competitor, folds: _Folds, report: Report) -> Result:
+    def fit(part: PreparedData) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # default parameters are what is compared, whatever they lead to
+            return make_pipeline(StandardScaler(), competitor.make(folds.options.seed)).fit(part.X, part.y)
+
+    return _measured(competitor.name, competitor.unit, folds, fit, lambda model: competitor.size(model[-1]), report)
+
+
+def _measured(
+    name: str, unit: str, folds: _Folds, fit: Callable[[PreparedData], Any], size: Callable[[Any], int], report: Report
+) -> Result:
+    rows = []
+    for number, (part, X, y) in enumerate(folds, start=1):
+        report(f"{name}, fold {number} of {len(folds.splits)}")
+        with threadpool_limits(1):
+            began = time.perf_counter()
+            model = fit(part)
+            seconds = time.perf_counter() - began
+            rows.append((np.mean(model.predict(X) == y), _auc(model, X, y), size(model), seconds))
+    accuracy, auc, sizes, times = np.array(rows, dtype=float).T
+    return Result(name, unit, accuracy, auc, sizes, times, [])
+
+
+def _auc(model: Any, X: FloatArray, y: np.ndarray) -> float:
+    if len(model.classes_) != 2:
+        return float("nan")
+    if hasattr(model, "decision_function"):
+        return float(roc_auc_score(y == model.classes_[1], model.decision_function(X)))
+    return float(roc_auc_score(y == model.classes_[1], model.predict_proba(X)[:, 1]))

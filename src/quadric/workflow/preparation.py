@@ -1,0 +1,248 @@
+"""A table as what a classifier takes: coded columns, labels, and the terms that it may not or must use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadric.estimators._constraints import support_limits
+from quadric.geometry.terms import term_count, term_index
+from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
+from quadric.types import BoolArray, FloatArray
+from quadric.workflow.options import OptionError, TrainingOptions
+
+
+@dataclass(frozen=True)
+class TermLimits:
+    """Terms that must and must not be used.
+
+    Attributes
+    ----------
+    include, exclude : list of int
+        Positions in z.
+    n_squares, n_products : int
+        How many of the excluded terms are squares of two-valued features, and products within one column.
+    """
+
+    include: list[int]
+    exclude: list[int]
+    n_squares: int
+    n_products: int
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedData:
+    """Coded data with everything that was decided on the way.
+
+    Attributes
+    ----------
+    encoder : fitted TableEncoder
+    X : array of shape (m, n)
+        What it made of the table; not standardised.
+    y : array of shape (m,)
+        Labels for the classifier: the names of the classes where these are in sorted order, else their positions.
+    class_names : tuple of str
+        In the order of the sorted labels; of two, the positive one is the last.
+    limits : TermLimits
+    missing : dict
+        Number of missing values by column, where there are any.
+    n_dropped : int
+        Rows that were left out because of them.
+    sha256 : str or None
+        Of the file that the table was read from.
+    """
+
+    encoder: TableEncoder
+    X: FloatArray
+    y: np.ndarray
+    class_names: tuple[str, ...]
+    limits: TermLimits
+    missing: dict[str, int]
+    n_dropped: int
+    sha256: str | None
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [str(name) for name in self.encoder.get_feature_names_out()]
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of terms that a surface may use."""
+        return term_count(self.X.shape[1]) - len(self.limits.exclude)
+
+    def class_weight(self, wanted: object) -> object:
+        """Weights by the names of the classes as weights by their labels."""
+        if not isinstance(wanted, Mapping):
+            return wanted
+        unknown = [name for name in wanted if name not in self.class_names]
+        if unknown:
+            raise OptionError(f"class_weight: there is no class {unknown[0]!r}; the classes are {', '.join(self.class_names)}")
+        return {label: wanted.get(name, 1.0) for name, label in zip(self.class_names, np.unique(self.y).tolist(), strict=True)}
+
+
+def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData:
+    """Code a table.
+
+    Parameters
+    ----------
+    table : Table
+    target : str
+        Name of the column with the classes.
+    options : TrainingOptions
+    """
+    _check_columns(table, target, options.ignore)
+    codes, names = _labels(table[target], options.positive)
+    inputs = table.drop([target, *options.ignore])
+    missing = _missing_counts(inputs)
+    kept = np.ones(len(table), dtype=bool)
+    if missing and options.missing == "refuse":
+        raise ValueError(_refused(missing))
+    if missing and options.missing == "drop":
+        kept = complete_rows(inputs)
+        inputs, codes = inputs[kept], codes[kept]
+        _check_classes_left(codes, names)
+    encoder = TableEncoder(
+        coding=options.coding,
+        missing="refuse" if options.missing == "drop" else options.missing,
+        unseen=options.unseen,
+        max_levels=options.max_levels,
+    )
+    X = np.asarray(encoder.fit_transform(inputs))
+    y = labels_for(codes, names) if _keeps_labels(options) else codes
+    limits = _limits(encoder, X, options)
+    data = PreparedData(encoder, X, y, names, limits, missing, int((~kept).sum()), table.sha256)
+    data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
+    check_memory(len(X), data.n_candidates, options.loss)
+    return data
+
+
+def _labels(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
+    codes, names = target_labels(column)
+    if positive is None:
+        return codes, names
+    try:
+        return target_labels(column, positive)
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+
+
+def labels_for(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Labels that sort like the names of the classes: the names themselves where they do, else positions."""
+    return np.array(names)[codes] if list(names) == sorted(names) else codes
+
+
+def _keeps_labels(options: TrainingOptions) -> bool:
+    """scikit-learn's calibration fits to positions, which weights by label would not know."""
+    return options.calibrate is None or not isinstance(options.class_weight, Mapping)
+
+
+def complete_rows(table: Table) -> BoolArray:
+    """Rows without missing values."""
+    kept = np.ones(len(table), dtype=bool)
+    for column in table.columns:
+        kept &= ~_absent(column)
+    return kept
+
+
+def check_memory(n_rows: int, n_terms: int, loss: str) -> None:
+    """Refuse what cannot fit into this machine, before it is tried.
+
+    Parameters
+    ----------
+    n_rows, n_terms : int
+    loss : "hinge" or "least_squares"
+    """
+    needed, available = _bytes_needed(n_rows, n_terms, loss), _physical_memory()
+    if available is None or needed <= available:
+        return
+    other = _bytes_needed(n_rows, n_terms, "least_squares")
+    advice = f"the loss least_squares needs {_gigabytes(other)}, " if loss == "hinge" and other <= available else ""
+    raise ValueError(
+        f"{n_rows} rows and {n_terms} terms need about {_gigabytes(needed)} of memory with the loss {loss}, "
+        f"and this machine has {_gigabytes(available)}: {advice}or take fewer rows or columns"
+    )
+
+
+def _bytes_needed(n_rows: int, n_terms: int, loss: str) -> int:
+    """The hinge loss keeps the lifted samples and a copy in work; the squared one only sums of their products."""
+    return 8 * n_terms * (2 * n_rows if loss == "hinge" else 6 * n_terms)
+
+
+def _physical_memory() -> int | None:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not every system says
+        return None
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 2**30:.1f} GB"
+
+
+def _check_columns(table: Table, target: str, ignore: Iterable[str]) -> None:
+    for name in (target, *ignore):
+        if name not in table.names:
+            shown = ", ".join(map(repr, table.names[:8])) + (", ..." if len(table.names) > 8 else "")
+            raise OptionError(f"the table has no column {name!r}; it has {shown}")
+    if target in ignore:
+        raise OptionError(f"the column {target!r} is the target: it cannot be ignored")
+    if not set(table.names).difference((target, *ignore)):
+        raise OptionError(f"there is no column but the target {target!r} and those that are ignored")
+
+
+def _absent(column: np.ndarray) -> BoolArray:
+    if column.dtype == object:
+        return np.array([value is None for value in column.tolist()], dtype=bool)
+    return np.isnan(column)
+
+
+def _missing_counts(table: Table) -> dict[str, int]:
+    counts = {name: int(_absent(column).sum()) for name, column in zip(table.names, table.columns, strict=True)}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _refused(missing: dict[str, int]) -> str:
+    shown = ", ".join(f"{name!r} ({count})" for name, count in list(missing.items())[:4]) + (
+        ", ..." if len(missing) > 4 else ""
+    )
+    return f"values are missing in {shown}: fill them in, or choose --missing drop, impute or indicator"
+
+
+def _check_classes_left(codes: np.ndarray, names: Sequence[str]) -> None:
+    lost = sorted(set(range(len(names))).difference(codes.tolist()))
+    if lost:
+        raise ValueError(f"without the rows that have missing values no row of class {names[lost[0]]!r} is left")
+
+
+def _limits(encoder: TableEncoder, X: FloatArray, options: TrainingOptions) -> TermLimits:
+    """What was asked for, and the products that say nothing new unless they were asked for."""
+    names, n = [str(name) for name in encoder.get_feature_names_out()], X.shape[1]
+    wanted, unwanted = (_expanded(encoder, terms) for terms in (options.include, options.exclude))
+    try:
+        asked = support_limits(wanted, unwanted, names, n, term_count(n) if options.k is None else options.k)
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    include = asked.include.tolist()
+    pairs = [pair for pair in structural_exclusions(encoder, X) if term_index(*pair, n) not in include]
+    n_squares = sum(i == j for i, j in pairs)
+    exclude = sorted({*asked.exclude.tolist(), *(term_index(i, j, n) for i, j in pairs)})
+    return TermLimits(include, exclude, n_squares, len(pairs) - n_squares)
+
+
+def _expanded(encoder: TableEncoder, terms: Iterable[str]) -> list[str]:
+    """Terms with columns of categories replaced by each of their features: "home", "home*" and "home*age"."""
+    known = set(encoder.get_feature_names_out().tolist())
+    blocks = {
+        name: [feature.name for feature in encoder.features_ if feature.input == i]
+        for i, name in enumerate(encoder.input_names_)
+        if name not in known
+    }
+    out = []
+    for term in terms:
+        first, star, second = term.partition("*")
+        firsts, seconds = blocks.get(first, [first]), blocks.get(second, [second])
+        out += [f"{a}{star}{b}" for a in firsts for b in seconds]
+    return out

@@ -1,0 +1,172 @@
+"""Models that were saved, and tables that they are to judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from quadric.credit.calibration import CalibratedModel, probabilities
+from quadric.estimators._base import predicted
+from quadric.export import SavedModel
+from quadric.export._parts import Parts, decision_values, take_apart
+from quadric.tables import Table
+from quadric.tables.table import number_text
+from quadric.types import FloatArray, IntArray
+from quadric.workflow.preparation import complete_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What a model makes of some rows.
+
+    Attributes
+    ----------
+    decision : array of shape (m,) for two classes, (m, n_classes) otherwise
+    codes : array of shape (m,)
+        Position of the predicted class.
+    probabilities : array of shape (m, n_classes) or None
+        None where the model is not calibrated.
+    """
+
+    decision: FloatArray
+    codes: IntArray
+    probabilities: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """A saved model as something that takes tables.
+
+    Attributes
+    ----------
+    saved : SavedModel
+    """
+
+    saved: SavedModel
+
+    @cached_property
+    def parts(self) -> Parts:
+        return take_apart(self.saved.model)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        return self.saved.class_names or self.parts.class_texts()
+
+    @property
+    def labels(self) -> np.ndarray:
+        """What the classifier calls the classes."""
+        return np.asarray(self.parts.classifier.classes_)
+
+    @cached_property
+    def input_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.parts.inputs())
+
+    @property
+    def text_names(self) -> tuple[str, ...]:
+        """Columns to be read as texts."""
+        return tuple(column.name for column in self.parts.inputs() if column.type == "category")
+
+    @property
+    def estimator(self) -> Any:
+        """The model without its calibration."""
+        model = self.saved.model
+        return model.estimator_ if isinstance(model, CalibratedModel) else model
+
+    def inputs(self, table: Table) -> Table:
+        """The columns that the model takes.
+
+        Parameters
+        ----------
+        table : Table
+            Other columns are left out.
+        """
+        absent = [name for name in self.input_names if name not in table.names]
+        if absent:
+            more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
+            raise ValueError(f"the table has no column {absent[0]!r}{more}, which the model needs")
+        return Table(self.input_names, tuple(table[name] for name in self.input_names), first_row=table.first_row)
+
+    def rows(self, table: Table) -> Any:
+        """Rows in the form that the model itself takes.
+
+        Parameters
+        ----------
+        table : Table
+        """
+        inputs = self.inputs(table)
+        return inputs if self.parts.encoder is not None else np.column_stack(inputs.columns)
+
+    def extra_columns(self, table: Table) -> list[str]:
+        """Columns that the model does not use, the target apart.
+
+        Parameters
+        ----------
+        table : Table
+        """
+        return [name for name in table.names if name not in self.input_names and name != self.saved.target]
+
+    def scores(self, table: Table) -> Scores:
+        """Decision values, classes and probabilities.
+
+        Parameters
+        ----------
+        table : Table
+        """
+        values = decision_values(self.saved.model, self.parts, self.inputs(table))
+        return self.decided(values[:, 0] if values.shape[1] == 1 else values)
+
+    def decided(self, decision: FloatArray) -> Scores:
+        """Classes and probabilities that go with decision values.
+
+        Parameters
+        ----------
+        decision : array of shape (m,) for two classes, (m, n_classes) otherwise
+        """
+        codes = np.arange(len(self.class_names))
+        if not self.parts.calibrators:
+            return Scores(decision, predicted(decision, codes), None)
+        chances = probabilities(decision, self.parts.calibrators)
+        return Scores(decision, chances.argmax(axis=1), chances)
+
+    def code_of(self, name: str) -> int:
+        """Position of a class by its name.
+
+        Parameters
+        ----------
+        name : str
+        """
+        if name not in self.class_names:
+            raise ValueError(f"the model has no class {name!r}; it has {', '.join(map(repr, self.class_names))}")
+        return self.class_names.index(name)
+
+    def labelled(self, table: Table) -> tuple[Table, np.ndarray]:
+        """The rows that a training run would have used, and their labels.
+
+        Parameters
+        ----------
+        table : Table
+            With the target column.
+        """
+        target = self.saved.target
+        if target is None:
+            raise ValueError("the model file does not say which column is the target")
+        if target not in table.names:
+            raise ValueError(f"the table has no column {target!r}, which is the target of the model")
+        y = self.labels[[self._target_code(value, row) for row, value in enumerate(table[target].tolist(), start=1)]]
+        if not self._drops_incomplete_rows():
+            return table, y
+        kept = complete_rows(self.inputs(table))
+        return table[kept], y[kept]
+
+    def _target_code(self, value: Any, row: int) -> int:
+        if value is None or value != value:
+            raise ValueError(f"the target is missing in row {row}")
+        return self.code_of(value if isinstance(value, str) else number_text(value))
+
+    def _drops_incomplete_rows(self) -> bool:
+        history = self.saved.metadata.get("training")
+        options = history.get("options") if isinstance(history, dict) else None
+        return isinstance(options, dict) and options.get("missing") == "drop"

@@ -1,0 +1,246 @@
+"""From a table to a fitted model that can be saved, explained and judged."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from quadric.certificate import Certificate
+from quadric.credit import CalibratedModel
+from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.estimators.crossvalidation import chosen_cell
+from quadric.export import DataOrigin, SavedModel
+from quadric.search.path import Path
+from quadric.tables import Table
+from quadric.types import FloatArray
+from quadric.workflow.options import TrainingOptions
+from quadric.workflow.preparation import PreparedData, prepare
+
+PARALLEL_FROM = 300_000
+"""Rows times terms from which processes of their own pay for the folds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What cross-validation saw and chose.
+
+    Attributes
+    ----------
+    ks, Cs : arrays
+        The grid.
+    mean, error : arrays of shape (n_Cs, n_ks)
+        Mean accuracy over the folds, and its standard error.
+    best, chosen : pairs of positions in Cs and ks
+        The largest mean, and what the rule chose.
+    folds : int
+    paths : list of Path
+        On all rows; one for two classes, one a class otherwise.
+    """
+
+    ks: np.ndarray
+    Cs: FloatArray
+    mean: FloatArray
+    error: FloatArray
+    best: tuple[int, int]
+    chosen: tuple[int, int]
+    folds: int
+    paths: list[Path]
+
+    @property
+    def k(self) -> int:
+        return int(self.ks[self.chosen[1]])
+
+    @property
+    def C(self) -> float:
+        return float(self.Cs[self.chosen[0]])
+
+    @property
+    def accuracy(self) -> float:
+        """Mean over the folds, of what was chosen."""
+        return float(self.mean[self.chosen])
+
+    @property
+    def standard_error(self) -> float:
+        return float(self.error[self.chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A fitted model and how it came about.
+
+    Attributes
+    ----------
+    model : Pipeline of coding, scaler and classifier, or CalibratedModel of it
+    data : PreparedData
+    target : str
+    options : TrainingOptions
+    k, C : int, float
+        As given or chosen.
+    choice : Choice or None
+        None without cross-validation.
+    accuracy : float
+        On the rows that it was fitted to.
+    """
+
+    model: Any
+    data: PreparedData
+    target: str
+    options: TrainingOptions
+    k: int
+    C: float
+    choice: Choice | None
+    accuracy: float
+
+    @property
+    def classifier(self) -> SparseQuadraticSVC:
+        pipeline = self.model.estimator_ if isinstance(self.model, CalibratedModel) else self.model
+        return pipeline[-1]
+
+    @property
+    def certificates(self) -> list[Certificate]:
+        return list(self.classifier.certificates_)
+
+    def saved(self) -> SavedModel:
+        """The model with its names, origin and history, for ``save_model``."""
+        choice = self.choice
+        history = {
+            "options": self.options.recorded(),
+            "excluded": {"squares": self.data.limits.n_squares, "products": self.data.limits.n_products},
+            "missing": self.data.missing,
+            "rows_dropped": self.data.n_dropped,
+            "accuracy": self.accuracy,
+            "cross_validation": None
+            if choice is None
+            else {"accuracy": choice.accuracy, "standard_error": choice.standard_error, "folds": choice.folds},
+        }
+        origin = DataOrigin(len(self.data.y), self.data.sha256)
+        return SavedModel(self.model, self.data.class_names, self.target, {"training": history}, origin, None)
+
+
+def train(table: Table, target: str, options: TrainingOptions | None = None, *, verbose: int = 0) -> Trained:
+    """Code the columns, choose k and C if asked, fit, and calibrate if asked.
+
+    Levels of categories and values for missing ones are learned from all rows; mean and scale inside each fold.
+
+    Parameters
+    ----------
+    table : Table
+    target : str
+        Name of the column with the classes.
+    options : TrainingOptions, optional
+    verbose : int
+        1 or 2 writes progress to standard error.
+
+    Returns
+    -------
+    Trained
+    """
+    options = TrainingOptions() if options is None else options
+    data = prepare(table, target, options)
+    choice = choose(data, options, verbose=verbose) if options.crosses else None
+    k = options.k if choice is None else choice.k
+    C = (options.C or 1.0) if choice is None else choice.C
+    assert k is not None
+    model = _fitted(data, options, k, C, verbose)
+    accuracy = float(np.mean(model.predict(data.X) == data.y))
+    return Trained(_with_coding(model, data), data, target, options, k, C, choice, accuracy)
+
+
+def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) -> Choice:
+    """Cross-validate over the grid of k and C that the options ask for.
+
+    Parameters
+    ----------
+    data : PreparedData
+    options : TrainingOptions
+    verbose : int
+        1 or 2 writes progress to standard error.
+    """
+    n_jobs = _n_jobs(data, options)
+    cv = SparseQuadraticSVCCV(
+        ks=(options.k,) if options.k is not None else _ks(data, options),
+        Cs=options.Cs if options.C is None else (options.C,),
+        cv=folds_of(options),
+        rule=options.rule,
+        standardize=options.standardize,
+        method="pd" if options.method == "pd" else "best",
+        n_jobs=n_jobs,
+        verbose=verbose if n_jobs is None else 0,  # other processes would write past whoever listens here
+        **_common(data, options),
+    ).fit(data.X, data.y)
+    scores = cv.cv_scores_
+    return Choice(
+        ks=cv.ks_,
+        Cs=cv.Cs_,
+        mean=scores.mean(axis=0),
+        error=scores.std(axis=0, ddof=1) / np.sqrt(len(scores)),
+        best=chosen_cell(scores, "best"),
+        chosen=(int(np.flatnonzero(cv.Cs_ == cv.best_C_)[0]), int(np.flatnonzero(cv.ks_ == cv.best_k_)[0])),
+        folds=len(scores),
+        paths=list(cv.path_) if isinstance(cv.path_, list) else [cv.path_],
+    )
+
+
+def folds_of(options: TrainingOptions) -> StratifiedKFold:
+    """The folds of a cross-validation."""
+    return StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
+
+
+def steps_for(data: PreparedData, options: TrainingOptions, k: int, C: float) -> Pipeline:
+    """Scaler and classifier, to be fitted to coded data.
+
+    Parameters
+    ----------
+    data : PreparedData
+    options : TrainingOptions
+    k, C : int, float
+    """
+    classifier = SparseQuadraticSVC(k, C, method=options.method, time_limit=options.time_limit, **_common(data, options))
+    scaler = [("scaler", StandardScaler())] if options.standardize else []
+    return Pipeline([*scaler, ("classifier", classifier)])
+
+
+def _common(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:
+    return {
+        "loss": options.loss,
+        "class_weight": data.class_weight(options.class_weight),
+        "include": data.limits.include or None,
+        "exclude": data.limits.exclude or None,
+        "random_state": options.seed,
+    }
+
+
+def _ks(data: PreparedData, options: TrainingOptions) -> tuple[int, ...]:
+    """The numbers of terms that make sense for the data."""
+    low, high = max(len(data.limits.include), 1), data.n_candidates
+    return tuple(k for k in options.ks if low <= k <= high) or (min(max(options.ks[0], low), high),)
+
+
+def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
+    n_jobs = options.n_jobs
+    if n_jobs is None and len(data.X) * data.n_candidates >= PARALLEL_FROM:
+        n_jobs = os.cpu_count()
+    return None if n_jobs == 1 else n_jobs
+
+
+def _fitted(data: PreparedData, options: TrainingOptions, k: int, C: float, verbose: int) -> Any:
+    """Scaler and classifier, with probabilities where asked, fitted to the coded data."""
+    pipeline = steps_for(data, options, k, C)
+    if options.calibrate is None:
+        pipeline.set_params(classifier__verbose=verbose).fit(data.X, data.y)
+        return pipeline.set_params(classifier__verbose=0)
+    model = CalibratedModel(pipeline, method=options.calibrate, cv=folds_of(options), n_jobs=_n_jobs(data, options))
+    return model.fit(data.X, data.y)
+
+
+def _with_coding(model: Any, data: PreparedData) -> Any:
+    """The same model for tables."""
+    if isinstance(model, CalibratedModel):
+        return CalibratedModel.from_parts(_with_coding(model.estimator_, data), model.calibrators_).set_params(cv=model.cv)
+    return Pipeline([("coding", data.encoder), *model.steps])

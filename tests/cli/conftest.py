@@ -1,0 +1,71 @@
+"""A small table in a file, and a model fitted to it by the command itself."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from quadric.cli import main
+from workflow.small_tables import credit_columns, csv_text
+
+FIT = ["--target", "risk", "--positive", "bad", "--k", "4", "--loss", "least_squares"]
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """Files that tests read and never change: data.csv, model.json, calibrated.json, three.csv, three.json."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "data.csv").write_text(csv_text(credit_columns()))
+    (folder / "three.csv").write_text(csv_text(credit_columns(classes=("a", "b", "c"))))
+    paths = {path.stem: path for path in folder.iterdir()}
+    model, calibrated, three = (folder / f"{name}.json" for name in ("model", "calibrated", "three"))
+    assert main(["fit", str(paths["data"]), *FIT, "--output", str(model)]) == 0
+    assert main(["fit", str(paths["data"]), *FIT, "--calibrate", "sigmoid", "--output", str(calibrated)]) == 0
+    fit_three = ["--target", "risk", "--k", "3", "--loss", "least_squares"]
+    assert main(["fit", str(paths["three"]), *fit_three, "--output", str(three)]) == 0
+    return SimpleNamespace(
+        **{f"{name}_csv": str(path) for name, path in paths.items()},
+        model=str(model),
+        calibrated=str(calibrated),
+        three=str(three),
+    )
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command; its exit code, standard output and the lines of standard error."""
+
+    def call(*arguments):
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return SimpleNamespace(code=code, out=captured.out, errors=captured.err.splitlines())
+
+    return call
+
+
+@pytest.fixture
+def refused(run, tmp_path):
+    """Run a command that must fail: one line on standard error, and the files of the folder as they were."""
+
+    def call(*arguments, code):
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        result = run(*arguments)
+        assert (result.code, result.out) == (code, "")
+        assert len(result.errors) == 1, result.errors
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+        return result.errors[0]
+
+    return call
+
+
+@pytest.fixture
+def csv_file(tmp_path):
+    """Write a CSV file from columns or text."""
+
+    def write(content, name="given.csv", encoding="utf-8") -> Path:
+        path = tmp_path / name
+        path.write_bytes((content if isinstance(content, str) else csv_text(content)).encode(encoding))
+        return path
+
+    return write

@@ -1,0 +1,246 @@
+"""Whatever is wrong: one clear line, the right exit code, nothing written and nothing lost."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quadric.cli import main
+from workflow.small_tables import credit_columns, csv_text
+
+K = ["--k", "2", "--loss", "least_squares"]
+
+
+def with_column(name, values):
+    columns = credit_columns()
+    columns[name] = values
+    return columns
+
+
+TABLES = {
+    "wrong delimiter": (csv_text(credit_columns()), ["--delimiter", ";"], 1, "wrong delimiter?"),
+    "two names": (csv_text(credit_columns()).replace("income", "age", 1), [], 1, "'age' appears 2 times"),
+    "no name": (csv_text(credit_columns()).replace("income", "", 1), [], 1, "column 2 has no name"),
+    "ragged": (csv_text(credit_columns()) + "1,2\n", [], 1, "has 2 values, the header has 5 columns"),
+    "empty": ("", [], 1, "the file is empty"),
+    "only names": ("age,risk\n", [], 1, "no rows"),
+    "no target": (csv_text(credit_columns()), ["--target", "riks"], 2, "the table has no column 'riks'"),
+    "no such column": (csv_text(credit_columns()), ["--ignore", "id"], 2, "the table has no column 'id'"),
+    "constant target": (csv_text(with_column("risk", ["good"] * 120)), [], 1, "nothing to tell apart"),
+    "continuous target": (csv_text(credit_columns()), ["--target", "income"], 1, "looks continuous"),
+    "missing target": (csv_text(with_column("risk", ["good", "bad", None] * 40)), [], 1, "the target is missing in 40 row(s)"),
+    "missing values": (csv_text(credit_columns(gaps=2)), [], 1, "choose --missing drop, impute or indicator"),
+    "identifier": (csv_text(with_column("home", [f"n{i}" for i in range(120)])), [], 1, "identifier"),
+    "infinite": (csv_text(with_column("age", np.r_[np.inf, np.ones(119)])), [], 1, "infinite on line 2"),
+    "no class": (csv_text(credit_columns()), ["--positive", "ugly"], 2, "no value 'ugly'"),
+    "unknown term": (csv_text(credit_columns()), ["--include", "shoe^2"], 2, "there is no term 'shoe^2'"),
+    "weight of no class": (csv_text(credit_columns()), ["--class-weight", "ugly=2"], 2, "there is no class 'ugly'"),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_tables_that_cannot_be_fitted(case, refused, csv_file, tmp_path):
+    text, options, code, says = TABLES[case]
+    target = [] if "--target" in options else ["--target", "risk"]
+    line = refused("fit", csv_file(text), *target, *K, *options, "--output", tmp_path / "m.json", code=code)
+    assert says in line
+    assert line.startswith("quadric: ")
+
+
+def test_a_wrong_encoding_is_named_with_its_place(refused, run, csv_file, tmp_path):
+    columns = with_column("home", ["zürich", "bern", "genève"] * 40)
+    data = csv_file(columns, encoding="latin-1")
+    fit = ["fit", data, "--target", "risk", *K, "--output", tmp_path / "m.json"]
+    assert "try --encoding latin-1" in refused(*fit, code=1)
+    assert run(*fit, "--encoding", "latin-1").code == 0
+
+
+def test_a_delimiter_can_be_given(run, refused, csv_file, tmp_path):
+    data = csv_file(csv_text(credit_columns(), "\t"))
+    fit = ["fit", data, "--target", "risk", *K, "--output", tmp_path / "m.json"]
+    assert "one character" in refused(*fit, "--delimiter", "ab", code=1)
+    assert run(*fit, "--delimiter", "tab").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["fit", "{data}", "--target", "risk", "--k", "0", "--output", "{new}"], "--k"),
+        (["fit", "{data}", "--target", "risk", "--C", "0", "--output", "{new}"], "C must be a finite number above 0"),
+        (["fit", "{data}", "--target", "risk", "--loss", "log", "--output", "{new}"], "'log' is not one of"),
+        (["fit", "{data}", "--target", "risk", "--no-cv", "--output", "{new}"], "set k"),
+        (["fit", "{data}", "--target", "risk", "--ks", "1-4", "--output", "{new}"], "--ks: cannot read '1-4'"),
+        (["fit", "{data}", "--target", "risk", "--ks", "4,1", "--output", "{new}"], "increasing"),
+        (["fit", "{data}", "--target", "risk", "--Cs", "one", "--output", "{new}"], "--Cs: cannot read 'one'"),
+        (["fit", "{data}", "--target", "risk", "--class-weight", "good", "--output", "{new}"], "--class-weight: cannot read"),
+        (["fit", "{data}", "--k", "2", "--output", "{new}"], "--target"),
+        (["fit", "{data}", "--target", "risk", "--k", "2"], "--output"),
+        (["fit", "{no}", "--target", "risk", "--k", "2", "--output", "{new}"], "there is no file"),
+        (["fit", "{folder}", "--target", "risk", "--k", "2", "--output", "{new}"], "is a folder"),
+        (["fit", "{data}", "--target", "risk", "--k", "2", "--output", "{folder}/no/m.json"], "there is no folder"),
+        (["predict", "{no}", "{data}", "--output", "{new}"], "there is no file"),
+        (["predict", "{model}", "{no}", "--output", "{new}"], "there is no file"),
+        (["predict", "{model}", "{data}", "--keep", "id", "--output", "{new}"], "--keep: the table has no column 'id'"),
+        (["explain", "{model}", "{data}", "--rows", "ten"], "--rows: cannot read 'ten'"),
+        (["explain", "{model}", "{data}", "--rows", "500"], "there is no row 500; the table has rows 0 to 119"),
+        (["explain", "{model}", "{data}", "--rows", "5:5"], "is no row"),
+        (["explain", "{model}", "{data}", "--target-class", "ugly"], "no class 'ugly'"),
+        (["explain", "{model}", "{data}", "--frozen", "shoe"], "no column 'shoe'"),
+        (["export", "{model}"], "give --format or --output"),
+        (["export", "{model}", "--format", "cobol"], "'cobol' is not one of"),
+        (["export", "{model}", "--output", "{folder}/m.doc"], "cannot tell a format"),
+        (["export", "{model}", "--format", "onnx"], "needs a file"),
+        (["export", "{model}", "--format", "sql", "--precision", "3"], "--precision is not for the format sql"),
+        (["certify", "{model}", "{data}", "--time-limit", "-1"], "--time-limit"),
+        (["path", "{data}", "--target", "risk", "--output", "{folder}/p.png"], ".csv for a table or .svg"),
+        (["report", "{model}", "{data}", "--ks", "3,2", "--output", "{new}"], "--ks"),
+        (["compare", "{data}", "--target", "riks"], "no column 'riks'"),
+    ],
+)
+def test_wrong_usage_has_code_two(arguments, says, made, refused, csv_file, tmp_path):
+    places = {
+        "data": csv_file(credit_columns()),
+        "model": made.model,
+        "new": tmp_path / "new",
+        "no": tmp_path / "no.csv",
+        "folder": tmp_path,
+    }
+    assert says in refused(*(argument.format(**places) for argument in arguments), code=2)
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "path", "export", "report"])
+def test_nothing_is_overwritten_unasked(command, made, refused, csv_file, tmp_path):
+    data, old = csv_file(credit_columns()), tmp_path / "old.svg"
+    old.write_text("old")
+    inputs = {
+        "fit": [data, "--target", "risk", *K],
+        "predict": [made.model, data],
+        "path": [data, "--target", "risk"],
+        "export": [made.model, "--format", "sql"],
+        "report": [made.model, data],
+    }
+    assert "--force" in refused(command, *inputs[command], "--output", old, code=2)
+    assert old.read_text() == "old"
+
+
+def test_what_is_read_is_not_overwritten_even_if_asked(made, refused, csv_file):
+    data = csv_file(credit_columns())
+    assert "is read by this command" in refused("predict", made.model, data, "--output", data, "--force", code=2)
+    assert "is read by this command" in refused("fit", data, "--target", "risk", *K, "--output", data, "--force", code=2)
+
+
+def test_force_overwrites(made, run, tmp_path):
+    old = tmp_path / "old.sql"
+    old.write_text("old")
+    assert run("export", made.model, "--output", old, "--force").code == 0
+    assert old.read_text().startswith("-- Scores")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda c: c.pop("age"), "no column 'age', which the model needs"),
+        (lambda c: c["home"].__setitem__(2, "castle"), "'castle' was not there when fitted"),
+        (lambda c: c["home"].__setitem__(2, None), "'home' is missing in 1 row(s), the first is row 3"),
+        (lambda c: c["age"].__setitem__(2, np.inf), "infinite"),
+    ],
+)
+def test_new_rows_that_do_not_fit(change, says, made, refused, csv_file, tmp_path):
+    columns = credit_columns()
+    change(columns)
+    assert says in refused("predict", made.model, csv_file(columns), "--output", tmp_path / "s.csv", code=1)
+
+
+def test_a_target_is_needed_to_certify_and_to_report(made, refused, csv_file, tmp_path):
+    columns = credit_columns()
+    columns.pop("risk")
+    data = csv_file(columns)
+    assert "'risk', which is the target" in refused("certify", made.model, data, code=1)
+    assert "'risk', which is the target" in refused("report", made.model, data, "--output", tmp_path / "r.html", code=1)
+
+
+def altered(path, change):
+    document = json.loads(Path(path).read_text(encoding="utf-8"))
+    change(document)
+    return json.dumps(document)
+
+
+MODELS = {
+    "cut off": lambda path: Path(path).read_text(encoding="utf-8")[:300],
+    "no json": lambda path: "age,risk\n1,2\n",
+    "other json": lambda path: "{}",
+    "newer": lambda path: altered(path, lambda d: d.update(schema=99)),
+    "huge": lambda path: altered(path, lambda d: d["features"].update(count=10**9)),
+    "not finite": lambda path: altered(path, lambda d: d["surfaces"][0].update(c=1e999)).replace("Infinity", "1e999"),
+    "nan": lambda path: altered(path, lambda d: d["surfaces"][0].update(c=float("nan"))),
+    "other class": lambda path: altered(path, lambda d: d["estimator"].update({"class": "os.system"})),
+    "tampered": lambda path: altered(path, lambda d: d["surfaces"][0].update(c=123.0)),
+    "pickle": lambda path: "\x80\x04cos\nsystem\n(S'echo hacked'\ntR.",
+}
+
+
+@pytest.mark.parametrize("case", MODELS)
+@pytest.mark.parametrize("command", ["predict", "export"])
+def test_model_files_that_cannot_be_used(case, command, made, refused, tmp_path):
+    (tmp_path / "bad.json").write_text(MODELS[case](made.model), encoding="utf-8")
+    more = [made.data_csv] if command == "predict" else ["--format", "sql"]
+    line = refused(command, tmp_path / "bad.json", *more, "--output", tmp_path / "out", code=1)
+    assert "bad.json" in line
+    assert {"newer": "newer quadric", "tampered": "do not fit the model"}.get(case, "model file") in line
+
+
+def test_hostile_names_are_shown_and_never_obeyed(run, csv_file, tmp_path):
+    nasty = "<script>alert(1)</script>\x1b[2J'; DROP TABLE data; --"
+    columns = {nasty if name == "income" else name: column for name, column in credit_columns().items()}
+    columns["home"] = np.array([{"own": "=cmd()", "rent": "{{7*7}}", "free": "\x07"}[h] for h in columns["home"]], dtype=object)
+    data, model = csv_file(columns), tmp_path / "m.json"
+    fitted = run("fit", data, "--target", "risk", "--k", 5, "--loss", "least_squares", "--include", nasty, "--output", model)
+    assert fitted.code == 0
+    outputs = [
+        fitted.out,
+        run("explain", model, data, "--rows", "0:3").out,
+        run("certify", model, data, "--time-limit", 0).out,
+        run("path", data, "--target", "risk", "--loss", "least_squares", "--ks", "1,2", "--C", 1, "--folds", 2).out,
+    ]
+    assert "\\x1b" in fitted.out
+    for text in outputs:
+        assert text
+        assert all(character.isprintable() or character == "\n" for character in text)
+    sql = run("export", model, "--format", "sql").out
+    assert "'; DROP TABLE data; --\"" in sql  # inside the quotes of a name
+
+
+def test_debug_shows_where(made, run, tmp_path):
+    result = run("predict", made.model, tmp_path / "no.csv", "--debug")
+    assert result.code == 2
+    assert result.errors[0].startswith("Traceback")
+    assert result.errors[-1].startswith("quadric: there is no file")
+
+
+@pytest.mark.parametrize(
+    "command", ["fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data"]
+)
+def test_every_command_has_examples_on_lines_of_their_own(command, run):
+    text = run(command, "--help").out
+    examples = text.split("Examples:")[1].split("\n\n")[0].strip().splitlines()
+    assert len(examples) >= 3
+    assert examples[0].strip().startswith(f"quadric {command}")
+    assert "\\b" not in text
+    assert max(map(len, text.splitlines())) <= (90 if command == "paper" else 80)
+
+
+def test_an_unexpected_error_is_one_line_too(made, monkeypatch, capsys):
+    monkeypatch.setattr("quadric.cli.certify.certify_model", lambda *a, **k: 1 / 0)
+    assert main(["certify", made.model, made.data_csv]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "unexpected ZeroDivisionError" in error
+
+
+def test_an_interrupt_leaves_nothing_half_written(made, refused, tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quadric.cli.predict._lines", interrupted)
+    assert refused("predict", made.model, made.data_csv, "--output", tmp_path / "s.csv", code=1) == "quadric: interrupted"

@@ -1,0 +1,161 @@
+"""``quadric fit``."""
+
+import json
+
+import numpy as np
+import pytest
+
+from quadric.export import read_model
+from quadric.tables import read_table
+from quadric.workflow import TableModel, TrainingOptions, train
+from workflow.small_tables import credit_columns, csv_text
+
+FAST = ["--target", "risk", "--loss", "least_squares"]
+
+
+def test_the_model_is_that_of_the_library(made, run, tmp_path):
+    assert run("fit", made.data_csv, *FAST, "--k", 4, "--C", 2, "--output", tmp_path / "m.json").code == 0
+    table = read_table(made.data_csv)
+    direct = train(table, "risk", TrainingOptions(k=4, C=2.0, loss="least_squares"))
+    saved = read_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(saved.model.decision_function(table), direct.model.decision_function(table))
+    assert saved.target == "risk"
+    assert saved.data.sha256 == table.sha256
+    assert saved.metadata["file"] == "data.csv"
+    assert saved.metadata["training"]["options"]["k"] == 4
+
+
+def test_what_is_said_can_be_read_on_a_narrow_terminal(made, run, tmp_path):
+    result = run("fit", made.data_csv, *FAST, "--k", 4, "--output", tmp_path / "m.json")
+    lines = result.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("f = ")
+    text = " ".join(result.out.split())
+    assert "f > 0 means risk = good, otherwise bad" in text
+    assert "4 of 16 (4 columns, 5 features, 120 rows); k = 4, C = 1" in text
+    assert "3 squares of features with two values and 1 product within one column: single terms say the same" in text
+    assert "missing values: none" in text
+    assert "no bound computed" in text
+    assert f"written to: {tmp_path / 'm.json'}" in text
+    assert result.errors == []
+
+
+def test_json_says_the_same(made, run, tmp_path):
+    result = run("fit", made.data_csv, *FAST, "--k", 4, "--positive", "bad", "--json", "--output", tmp_path / "m.json")
+    facts = json.loads(result.out)
+    assert facts["classes"] == ["good", "bad"]
+    assert facts["positive"] == "bad"
+    assert facts["n_terms"] == [4]
+    assert len(facts["surfaces"][0]["terms"]) == 4
+    assert facts["excluded"] == {"squares": 3, "products": 1, "terms": 4}
+    assert facts["cross_validation"] is None
+    assert facts["certificates"][0]["status"] == "local"
+    model = TableModel(read_model(tmp_path / "m.json"))
+    table = read_table(made.data_csv)
+    assert facts["accuracy"] == np.mean(np.array(model.class_names)[model.scores(table).codes] == table["risk"])
+
+
+def test_without_k_cross_validation_chooses_by_one_standard_error(made, run, tmp_path):
+    result = run(
+        "fit", made.data_csv, *FAST, "--ks", "1:4", "--Cs", "1,16", "--folds", 3, "--json", "--output", tmp_path / "m.json"
+    )
+    facts = json.loads(result.out)
+    mean = np.array(facts["cross_validation"]["mean"])
+    assert facts["cross_validation"]["ks"] == [1, 2, 3, 4]
+    assert facts["cross_validation"]["accuracy"] == mean[[1.0, 16.0].index(facts["C"]), facts["k"] - 1]
+    assert facts["options"]["rule"] == "1se"
+    plain = run(
+        "fit", made.data_csv, *FAST, "--ks", "1:4", "--Cs", "1,16", "--folds", 3, "--force", "--output", tmp_path / "m.json"
+    )
+    text = " ".join(plain.out.split())
+    assert "k and C chosen by cross-validation by the rule 1se" in text
+    assert "of rows left out (3 folds, ± standard error)" in text
+
+
+def test_with_k_cross_validation_chooses_C(made, run, tmp_path):
+    result = run(
+        "fit", made.data_csv, *FAST, "--k", 2, "--cv", "--Cs", "1,16", "--folds", 3, "--json", "--output", tmp_path / "m.json"
+    )
+    facts = json.loads(result.out)
+    assert facts["k"] == 2
+    assert facts["C"] in (1.0, 16.0)
+    assert facts["cross_validation"]["ks"] == [2]
+
+
+def test_a_proof_is_told(made, run, tmp_path):
+    result = run("fit", made.data_csv, *FAST, "--k", 2, "--method", "exact", "--output", tmp_path / "m.json")
+    assert "proved best with at most 2 terms" in " ".join(result.out.split())
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [("drop", "8 rows left out"), ("impute", "filled in with the mean"), ("indicator", "marked by features of their own")],
+)
+def test_missing_values_are_handled_as_asked_and_recorded(how, says, run, csv_file, tmp_path):
+    data = csv_file(credit_columns(gaps=4))
+    result = run("fit", data, *FAST, "--k", 3, "--missing", how, "--output", tmp_path / "m.json")
+    text = " ".join(result.out.split())
+    assert "4 in age, 4 in home" in text
+    assert says in text
+    assert read_model(tmp_path / "m.json").metadata["training"]["options"]["missing"] == how
+
+
+def test_codes_for_missing_values_are_remembered(run, csv_file, tmp_path):
+    columns = credit_columns(gaps=4)
+    columns["age"] = np.where(np.isnan(columns["age"]), -1.0, columns["age"])
+    data = csv_file(csv_text(columns))
+    model = tmp_path / "m.json"
+    assert run("fit", data, *FAST, "--k", 3, "--missing", "impute", "--na", ",-1.0", "--output", model).code == 0
+    assert read_model(model).metadata["training"]["missing"] == {"age": 4, "home": 4}
+    predicted = json.loads(run("predict", model, data, "--json").out)["predictions"]
+    columns["age"] = np.where(columns["age"] == -1.0, np.nan, columns["age"])
+    again = json.loads(run("predict", model, csv_file(columns, "gaps.csv"), "--json").out)["predictions"]
+    assert predicted == again
+
+
+def test_options_reach_the_model(made, run, tmp_path):
+    options = ["--ignore", "phone", "--coding", "ordinal", "--include", "age", "--exclude", "income*", "--no-standardize"]
+    weights = ["--class-weight", "bad=5", "--class-weight", "good=2", "--seed", 7]
+    result = run("fit", made.data_csv, *FAST, "--k", 3, *options, *weights, "--output", tmp_path / "m.json")
+    assert (result.code, result.errors) == (0, [])
+    saved = read_model(tmp_path / "m.json")
+    assert saved.model.named_steps["coding"].coding == "ordinal"
+    assert saved.model.named_steps["coding"].input_names_ == ("age", "income", "home")
+    assert "scaler" not in saved.model.named_steps
+    classifier = saved.model[-1]
+    assert classifier.class_weight == {"bad": 5.0, "good": 2.0}
+    assert classifier.random_state == 7
+    assert classifier.coef_[0, 6] != 0.0  # age
+    assert not classifier.coef_[0, [1, 4]].any()  # products of income
+
+
+def test_a_warning_is_one_line(run, csv_file, tmp_path):
+    columns = credit_columns()
+    columns["income"] *= 1e5
+    result = run("fit", csv_file(columns), *FAST, "--k", 2, "--no-standardize", "--output", tmp_path / "m.json")
+    assert result.code == 0
+    assert len(result.errors) == 1
+    assert "far from standardised" in result.errors[0]
+
+
+def test_parquet_is_read(made, run, tmp_path):
+    pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    pd.read_csv(made.data_csv).to_parquet(tmp_path / "data.parquet")
+    for name, data in (("a.json", made.data_csv), ("b.json", tmp_path / "data.parquet")):
+        assert run("fit", data, *FAST, "--k", 3, "--output", tmp_path / name).code == 0
+    first, second = (read_model(tmp_path / name).model[-1].coef_ for name in ("a.json", "b.json"))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_the_same_seed_writes_the_same_bytes(made, run, tmp_path):
+    for name in ("a.json", "b.json"):
+        assert run("fit", made.data_csv, *FAST, "--k", 3, "--calibrate", "isotonic", "--output", tmp_path / name).code == 0
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_three_classes_have_an_equation_each(made, run, tmp_path):
+    result = run("fit", made.three_csv, *FAST, "--k", 2, "--output", tmp_path / "m.json")
+    assert [line.split(" = ")[0] for line in result.out.splitlines() if line.startswith("f[")] == ["f[a]", "f[b]", "f[c]"]
+    assert "risk is the one of a, b, c with the largest f" in result.out
+    assert "certificate, b: objective" in result.out

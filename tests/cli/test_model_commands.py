@@ -1,0 +1,162 @@
+"""Commands on a model file: explain, export, certify, report; and the whole way from a table to all of them."""
+
+import json
+import runpy
+import sqlite3
+
+import numpy as np
+import pytest
+
+from quadric import certify
+from quadric.export import equation, read_model
+from quadric.tables import read_table
+from quadric.workflow import TableModel
+from workflow.small_tables import credit_columns
+
+
+def widths(text):
+    return max(map(len, text.splitlines()))
+
+
+def test_rows_are_explained_in_words(made, run):
+    result = run("explain", made.model, made.data_csv, "--rows", "0:3")
+    assert widths(result.out) <= 80
+    assert [line.split(":")[0] for line in result.out.splitlines() if line.startswith("row")] == ["row 0", "row 1", "row 2"]
+    assert "points lost" in result.out
+    assert "smallest change to" in result.out
+
+
+def test_explanations_as_json_agree_with_predictions(made, run):
+    rows = json.loads(run("explain", made.calibrated, made.data_csv, "--rows", "3,1", "--json").out)["rows"]
+    model, table = TableModel(read_model(made.calibrated)), read_table(made.data_csv)
+    scores = model.scores(table)
+    assert [row["row"] for row in rows] == [3, 1]
+    for row in rows:
+        assert row["score"] == scores.decision[row["row"]]
+        assert row["probability"] == scores.probabilities[row["row"], 1]
+        assert row["label"] == model.class_names[scores.codes[row["row"]]]
+        assert {row["label"], row["target"]} == {"good", "bad"}
+        assert row["reasons"] == sorted(row["reasons"], key=lambda reason: -reason["points"])
+
+
+def test_a_background_of_its_own_moves_the_reference(made, run, csv_file):
+    one = {name: column[:1] for name, column in credit_columns().items()}
+    case = ["explain", made.model, csv_file(one), "--rows", "0", "--target-class", "good"]
+    against_itself = json.loads(run(*case, "--json").out)["rows"][0]
+    assert against_itself["reasons"] == []
+    against_all = json.loads(run(*case, "--background", made.data_csv, "--json").out)["rows"][0]
+    assert against_all["reasons"] != []
+
+
+def test_frozen_columns_stay(made, run):
+    free, frozen = (
+        json.loads(run("explain", made.model, made.data_csv, "--rows", "0:20", *extra, "--json").out)["rows"]
+        for extra in ((), ("--frozen", "age"))
+    )
+    assert any(change["feature"] == "age" for row in free for change in row["changes"])
+    assert not any(change["feature"] == "age" for row in frozen for change in row["changes"])
+
+
+@pytest.mark.parametrize("fmt", ["sql", "python", "latex", "equation", "json", "excel", "onnx"])
+def test_every_format_is_written(fmt, made, run, tmp_path):
+    pytest.importorskip({"excel": "xlsxwriter", "onnx": "onnx"}.get(fmt, "numpy"))
+    result = run("export", made.model, "--format", fmt, "--output", tmp_path / "out")
+    assert (result.code, result.errors) == (0, [])
+    assert (tmp_path / "out").stat().st_size > 100
+    assert run("export", made.model, "--format", fmt, "--output", tmp_path / "out").code == 2
+    facts = json.loads(run("export", made.model, "--format", fmt, "--output", tmp_path / "out", "--force", "--json").out)
+    assert facts == {"format": fmt, "output": str(tmp_path / "out")}
+
+
+def test_the_format_is_told_from_the_ending(made, run, tmp_path):
+    for name, start in (("m.sql", "-- Scores"), ("m.py", "# Scores"), ("m.tex", "% Scores"), ("m.txt", "f = ")):
+        assert run("export", made.model, "--output", tmp_path / name).code == 0
+        assert (tmp_path / name).read_text().startswith(start)
+
+
+def test_texts_go_to_standard_output_without_a_file(made, run, tmp_path):
+    sql = run("export", made.model, "--format", "sql", "--table", "applications").out
+    assert 'FROM "applications"' in sql
+    run("export", made.model, "--format", "sql", "--table", "applications", "--output", tmp_path / "m.sql")
+    assert (tmp_path / "m.sql").read_text() == sql
+    assert json.loads(run("export", made.model, "--format", "python", "--json").out)["content"].startswith("# Scores")
+
+
+def test_the_equation_is_wrapped_without_loss(made, run):
+    for extra in ({}, {"form": "expanded", "precision": 3}):
+        options = [text for name, value in extra.items() for text in (f"--{name}", value)]
+        out = run("export", made.model, "--format", "equation", *options).out
+        assert widths(out) <= 80
+        assert "".join(out.split()) == "".join(equation(read_model(made.model), **extra).split())
+
+
+def test_a_saved_copy_is_the_same_model(made, run, tmp_path):
+    assert run("export", made.model, "--format", "json", "--output", tmp_path / "copy.json").code == 0
+    np.testing.assert_array_equal(read_model(tmp_path / "copy.json").model[-1].coef_, read_model(made.model).model[-1].coef_)
+
+
+def test_certificates_are_those_of_the_library(made, run):
+    facts = json.loads(run("certify", made.model, made.data_csv, "--json").out)
+    model, table = TableModel(read_model(made.model)), read_table(made.data_csv)
+    (direct,) = certify(model.saved.model, table, (table["risk"] == "bad").astype(int), time_limit=10.0)
+    (found,) = facts["certificates"]
+    assert found["objective"] == direct.objective
+    assert found["status"] == direct.status == "optimal"
+    assert facts["same_file"] is True
+    text = " ".join(run("certify", made.calibrated, made.data_csv).out.split())
+    assert "surface of bad: 4 terms of 4 allowed" in text
+    assert "proved best with at most 4 terms" in text
+
+
+def test_a_bound_without_a_proof_is_told_as_one(made, run):
+    facts = json.loads(run("certify", made.model, made.data_csv, "--time-limit", 0, "--json").out)
+    (found,) = facts["certificates"]
+    text = " ".join(run("certify", made.model, made.data_csv, "--time-limit", 0).out.split())
+    if found["status"] == "gap":
+        assert f"the best is at most {100 * found['gap']:.1f} % lower" in text
+    else:
+        assert "proved best" in text
+
+
+def test_other_data_than_the_fit_had_are_remarked_upon(made, run, csv_file):
+    result = run("certify", made.model, csv_file(credit_columns(seed=1)), "--time-limit", 0)
+    assert result.code == 0
+    assert len(result.errors) == 1
+    assert "not the file that the model was fitted to" in result.errors[0]
+
+
+def test_three_classes_have_a_certificate_each(made, run):
+    facts = json.loads(run("certify", made.three, made.three_csv, "--json").out)
+    assert [each["class"] for each in facts["certificates"]] == ["a", "b", "c"]
+
+
+def test_a_report_is_one_page(made, run, tmp_path):
+    pytest.importorskip("jinja2")
+    options = ["--bootstrap", 2, "--ks", "1:4", "--folds", 2, "--rows", "0", "--frozen", "age"]
+    facts = json.loads(run("report", made.model, made.data_csv, *options, "--json", "--output", tmp_path / "r.html").out)
+    page = (tmp_path / "r.html").read_bytes()
+    assert facts == {"output": str(tmp_path / "r.html"), "rows": 120, "bytes": len(page)}
+    assert page.lstrip().lower().startswith(b"<!doctype html>")
+    assert run("report", made.model, made.data_csv, *options, "--output", tmp_path / "r.html").code == 2
+
+
+def test_all_commands_agree_on_one_row(made, run, tmp_path):
+    scores = json.loads(run("predict", made.model, made.data_csv, "--json").out)["predictions"]
+    explained = json.loads(run("explain", made.model, made.data_csv, "--rows", "0:5", "--json").out)["rows"]
+    assert [row["score"] for row in explained] == [row["score"] for row in scores[:5]]
+    assert [row["label"] for row in explained] == [row["label"] for row in scores[:5]]
+    table = read_table(made.data_csv)
+    rows = [{name: table[name][i] for name in ("age", "income", "home", "phone")} for i in range(5)]
+    run("export", made.model, "--output", tmp_path / "m.py")
+    module = runpy.run_path(str(tmp_path / "m.py"))
+    by_python = [module["predict"](row) for row in rows]
+    run("export", made.model, "--output", tmp_path / "m.sql")
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE data (age REAL, income REAL, home TEXT, phone REAL)")
+    connection.executemany("INSERT INTO data VALUES (?, ?, ?, ?)", [tuple(row.values()) for row in rows])
+    cursor = connection.execute((tmp_path / "m.sql").read_text().rstrip().rstrip(";"))
+    names = [column[0] for column in cursor.description]
+    by_sql = [dict(zip(names, row, strict=True)) for row in cursor]
+    for expected, python, sql in zip(scores, by_python, by_sql, strict=False):
+        assert python["label"] == sql["quadric_label"] == expected["label"]
+        assert sql["quadric_score"] == pytest.approx(expected["score"], rel=1e-12)

@@ -1,0 +1,121 @@
+"""``quadric predict``."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from quadric.cli import predict as predicting
+from quadric.export import read_model
+from quadric.tables import read_table
+from workflow.small_tables import credit_columns, csv_text
+
+
+def scored(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+@pytest.mark.parametrize("chunk", [7, 50_000])
+def test_scores_have_the_bits_of_the_library(chunk, made, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", chunk)
+    assert run("predict", made.model, made.data_csv, "--output", tmp_path / "s.csv").code == 0
+    found, table = scored(tmp_path / "s.csv"), read_table(made.data_csv)
+    assert list(found) == ["score", "label"]
+    expected = read_model(made.model).model.decision_function(table)
+    np.testing.assert_array_equal(np.array(found["score"], dtype=float), expected)
+    assert found["label"] == np.where(expected > 0, "bad", "good").tolist()
+
+
+def test_calibrated_models_give_probabilities_of_the_positive_class(made, run, tmp_path):
+    assert run("predict", made.calibrated, made.data_csv, "--output", tmp_path / "s.csv").code == 0
+    found = scored(tmp_path / "s.csv")
+    assert list(found) == ["score", "label", "probability"]
+    expected = read_model(made.calibrated).model.predict_proba(read_table(made.data_csv))[:, 1]
+    np.testing.assert_array_equal(np.array(found["probability"], dtype=float), expected)
+    assert found["label"] == np.where(expected > 0.5, "bad", "good").tolist()
+
+
+def test_three_classes_have_the_score_of_the_label_and_of_each_class(made, run, tmp_path):
+    assert run("predict", made.three, made.three_csv, "--output", tmp_path / "s.csv").code == 0
+    found = scored(tmp_path / "s.csv")
+    assert list(found) == ["score", "label", "score_a", "score_b", "score_c"]
+    expected = read_model(made.three).model.decision_function(read_table(made.three_csv))
+    np.testing.assert_array_equal(np.array(found["score"], dtype=float), expected.max(axis=1))
+    assert found["label"] == np.array(["a", "b", "c"])[expected.argmax(axis=1)].tolist()
+
+
+def test_columns_are_kept_ignored_and_found_in_any_order(made, run, csv_file, tmp_path):
+    columns = credit_columns()
+    given = {"id": [f"{i:05d}" for i in range(120)], **dict(reversed(columns.items())), "shoe": np.ones(120)}
+    result = run("predict", made.model, csv_file(given), "--keep", "id", "--keep", "age", "--output", tmp_path / "s.csv")
+    found = scored(tmp_path / "s.csv")
+    assert list(found) == ["id", "age", "score", "label"]
+    assert found["id"][:2] == ["00000", "00001"]
+    assert found["age"] == [str(int(age)) for age in columns["age"]]
+    np.testing.assert_array_equal(
+        np.array(found["score"], dtype=float), read_model(made.model).model.decision_function(read_table(made.data_csv))
+    )
+    assert result.errors == ["columns that the model does not use: shoe"]
+
+
+def test_without_an_output_scores_go_to_standard_output(made, run, tmp_path):
+    result = run("predict", made.model, made.data_csv)
+    assert result.out.splitlines()[0] == "score,label"
+    run("predict", made.model, made.data_csv, "--output", tmp_path / "s.csv")
+    assert (tmp_path / "s.csv").read_text() == result.out
+
+
+def test_json_sums_up_or_holds_the_rows(made, run, tmp_path):
+    summary = json.loads(run("predict", made.model, made.data_csv, "--json", "--output", tmp_path / "s.csv").out)
+    labels = scored(tmp_path / "s.csv")["label"]
+    assert summary["rows"] == 120
+    assert summary["labels"] == {name: labels.count(name) for name in ("bad", "good")}
+    assert summary["ignored_columns"] == []
+    rows = json.loads(run("predict", made.model, made.data_csv, "--json").out)["predictions"]
+    assert [row["label"] for row in rows] == labels
+
+
+def test_a_failure_in_a_later_piece_leaves_nothing(made, refused, csv_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 10)
+    columns = credit_columns()
+    columns["home"][57] = "castle"
+    line = refused("predict", made.model, csv_file(columns), "--output", tmp_path / "s.csv", code=1)
+    assert "'home'" in line
+    assert "row 58" in line
+    assert "'castle'" in line
+
+
+def test_an_old_output_survives_a_failure(made, refused, csv_file, tmp_path):
+    (tmp_path / "s.csv").write_text("old")
+    columns = credit_columns()
+    columns["income"] = np.array(["many"] * 120, dtype=object)
+    line = refused("predict", made.model, csv_file(columns), "--output", tmp_path / "s.csv", "--force", code=1)
+    assert "'income' must hold numbers" in line
+    assert (tmp_path / "s.csv").read_text() == "old"
+
+
+def test_unseen_levels_can_count_as_the_dropped_one(made, run, csv_file, tmp_path):
+    data, model = made.data_csv, tmp_path / "m.json"
+    fit = ["--target", "risk", "--k", 3, "--loss", "least_squares", "--unseen", "as_dropped"]
+    assert run("fit", data, *fit, "--output", model).code == 0
+    columns = credit_columns()
+    columns["home"][:] = "own"
+    own = run("predict", model, csv_file(columns)).out
+    columns["home"][:] = "castle"
+    assert run("predict", model, csv_file(columns)).out == own
+
+
+def test_names_that_look_like_numbers_stay_texts(run, csv_file, tmp_path):
+    columns = credit_columns()
+    columns["home"] = np.array([{"own": "01", "rent": "2", "free": "x"}[home] for home in columns["home"]], dtype=object)
+    data = csv_file(columns)
+    model = tmp_path / "m.json"
+    assert run("fit", data, "--target", "risk", "--k", 3, "--loss", "least_squares", "--output", model).code == 0
+    some = {name: column[columns["home"] != "x"] for name, column in columns.items()}
+    result = run("predict", model, csv_file(some, "some.csv"))
+    assert result.code == 0
+    assert len(result.out.splitlines()) == 1 + len(some["age"])
+    assert csv_text(some).count("01") > 0

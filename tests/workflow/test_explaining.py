@@ -1,0 +1,117 @@
+"""Rows explained: the stated change reaches the stated class."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from quadric.credit import CalibratedModel, IsotonicCalibration
+from quadric.tables import Table
+from quadric.workflow import TableModel, TrainingOptions, train
+from quadric.workflow.explaining import ExplainingOptions, explain_rows
+from workflow.small_tables import credit_columns, credit_table
+
+
+def model_of(table, **given):
+    return TableModel(train(table, "risk", TrainingOptions(loss="least_squares", k=4, **given)).saved())
+
+
+def changed(table, answer):
+    """The row after the change, as a table of one row."""
+    columns = {name: table[name][[answer.row]].copy() for name in table.names}
+    for change in answer.changes:
+        assert columns[change.feature][0] == change.before
+        columns[change.feature][0] = change.after
+    return Table(tuple(columns), tuple(columns.values()))
+
+
+@pytest.mark.parametrize("classes", [("good", "bad"), ("a", "b", "c")])
+@pytest.mark.parametrize("given", [{}, {"calibrate": "sigmoid"}])
+def test_the_change_gives_the_row_the_wanted_label(classes, given):
+    table = credit_table(classes=classes)
+    model = model_of(table, **given)
+    answers = explain_rows(model, table, range(12), table, ExplainingOptions())
+    scores = model.scores(table)
+    assert [answer.label for answer in answers] == [model.class_names[code] for code in scores.codes[:12]]
+    reached = [answer for answer in answers if answer.reached]
+    by_probability = len(classes) > 2 and bool(given)  # then the largest score need not be the label
+    assert len(reached) >= (0 if by_probability else 4)
+    assert all(answer.message for answer in answers)
+    for answer in reached:
+        assert answer.target != answer.label
+        after = changed(table, answer)
+        assert model.class_names[model.scores(after).codes[0]] == answer.target
+        assert all(change.after == np.rint(change.after) for change in answer.changes if change.feature == "age")
+        assert all(table[c.feature].min() <= c.after <= table[c.feature].max() for c in answer.changes)
+
+
+def test_a_wanted_class_and_rules_are_kept():
+    table = credit_table()
+    model = model_of(table)
+    asked = ExplainingOptions(target="good", frozen=("income",), increase_only=("age",), reasons=1)
+    for answer in explain_rows(model, table, range(20), table, asked):
+        assert answer.target == "good"
+        assert len(answer.reasons) <= 1
+        assert {change.feature for change in answer.changes} <= {"age", "phone"}
+        assert all(change.after > change.before for change in answer.changes if change.feature == "age")
+        if answer.label == "good":
+            assert answer.reached
+            assert not answer.changes
+
+
+def test_reasons_are_sorted_and_name_the_value():
+    table = credit_table()
+    for answer in explain_rows(model_of(table), table, range(10), table, ExplainingOptions()):
+        points = [reason.points for reason in answer.reasons]
+        assert points == sorted(points, reverse=True)
+        assert all(point > 0 for point in points)
+        for reason in answer.reasons:
+            value = table[reason.column][answer.row]
+            assert f"{reason.column} is {value if isinstance(value, str) else f'{value:.6g}'}" in reason.text
+
+
+def test_a_calibration_that_never_decides_for_a_class_leaves_no_way():
+    table = credit_table()
+    fitted = model_of(table)
+    never = CalibratedModel.from_parts(fitted.saved.model, [IsotonicCalibration([0.0, 1.0], [0.1, 0.4])])
+    answer, *_ = explain_rows(TableModel(replace(fitted.saved, model=never)), table, [0], table, ExplainingOptions())
+    assert (answer.label, answer.target, answer.reached, answer.changes) == ("bad", "good", False, ())
+    assert "never decides" in answer.message
+    assert answer.reasons
+
+
+def test_three_classes_turn_to_the_second_best():
+    table = credit_table(classes=("a", "b", "c"))
+    model = model_of(table)
+    scores = model.scores(table).decision
+    second = np.argsort(-scores, axis=1)[:, 1]
+    answers = explain_rows(model, table, range(10), table, ExplainingOptions())
+    assert [answer.target for answer in answers] == [model.class_names[code] for code in second[:10]]
+
+
+def test_rows_with_missing_values_that_the_model_refuses_are_named():
+    gaps = credit_table(gaps=2)
+    model = model_of(credit_table())
+    with pytest.raises(ValueError, match="row 3 has missing values"):
+        explain_rows(model, gaps, [2, 3], gaps, ExplainingOptions())
+    assert len(explain_rows(model, gaps, [2], gaps, ExplainingOptions())) == 1  # others stay out of the background
+
+
+def test_rows_with_missing_values_that_the_model_fills_in_are_explained():
+    gaps = credit_table(gaps=2)
+    assert len(explain_rows(model_of(gaps, missing="impute"), gaps, [0, 3], gaps, ExplainingOptions())) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (ExplainingOptions(target="ugly"), "no class 'ugly'"),
+        (ExplainingOptions(frozen=("shoe",)), "no column 'shoe'"),
+        (ExplainingOptions(decrease_only=("shoe",)), "no column 'shoe'"),
+    ],
+)
+def test_names_that_do_not_exist_are_refused(asked, says):
+    columns = credit_columns()
+    table = Table(tuple(columns), tuple(columns.values()))
+    with pytest.raises(ValueError, match=says):
+        explain_rows(model_of(table), table, [0], table, asked)

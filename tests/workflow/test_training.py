@@ -1,0 +1,248 @@
+"""From a table to a model: coding, labels, limits, choices, calibration."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.credit import CalibratedModel
+from quadric.export import read_model, save_model
+from quadric.geometry.terms import term_count, term_names
+from quadric.tables import Table, TableEncoder, structural_exclusions
+from quadric.workflow import TrainingOptions, prepare, train
+from quadric.workflow import preparation as preparing
+from workflow.small_tables import credit_columns, credit_table
+
+FAST = {"loss": "least_squares", "k": 3}
+
+
+def options(**given):
+    return TrainingOptions(**{**FAST, **given})
+
+
+def live_terms(trained):
+    names = np.array(term_names(trained.data.feature_names))
+    return set(names[np.flatnonzero(trained.classifier.coef_.any(axis=0))])
+
+
+def test_the_model_is_the_pipeline_that_one_would_write_by_hand():
+    table = credit_table()
+    trained = train(table, "risk", options(C=2.0))
+    inputs = table.drop(["risk"])
+    encoder = TableEncoder().fit(inputs)
+    X = encoder.transform(inputs)
+    classifier = SparseQuadraticSVC(3, 2.0, loss="least_squares", exclude=structural_exclusions(encoder, X), random_state=0)
+    by_hand = Pipeline([("scaler", StandardScaler()), ("classifier", classifier)]).fit(X, table["risk"].astype(str))
+    assert_array_equal(trained.model.decision_function(table), by_hand.decision_function(X))
+    assert trained.accuracy == by_hand.score(X, table["risk"].astype(str))
+    assert [name for name, _ in trained.model.steps] == ["coding", "scaler", "classifier"]
+
+
+def test_without_standardisation_there_is_no_scaler():
+    trained = train(credit_table(), "risk", options(standardize=False))
+    assert [name for name, _ in trained.model.steps] == ["coding", "classifier"]
+
+
+@pytest.mark.parametrize(("positive", "names"), [(None, ("bad", "good")), ("good", ("bad", "good")), ("bad", ("good", "bad"))])
+def test_a_positive_score_means_the_positive_class(positive, names, tmp_path):
+    table = credit_table()
+    trained = train(table, "risk", options(positive=positive))
+    assert trained.data.class_names == names
+    decided = np.array(names)[(trained.model.decision_function(table) > 0).astype(int)]
+    assert np.mean(decided == table["risk"]) == trained.accuracy > 0.7
+    save_model(trained.saved(), tmp_path / "m.json")
+    saved = read_model(tmp_path / "m.json")
+    assert (saved.class_names, saved.target) == (names, "risk")
+    assert_array_equal(saved.model.decision_function(table), trained.model.decision_function(table))
+
+
+def test_labels_are_the_names_where_these_sort_as_wanted_and_positions_elsewhere():
+    columns = credit_columns()
+    assert train(credit_table(), "risk", options()).classifier.classes_.tolist() == ["bad", "good"]
+    assert train(credit_table(), "risk", options(positive="bad")).classifier.classes_.tolist() == [0, 1]
+    columns["risk"] = np.where(columns["risk"] == "good", 2.0, 10.0)
+    numbers = train(Table(tuple(columns), tuple(columns.values())), "risk", options())
+    assert numbers.data.class_names == ("2", "10")  # as numbers; as texts "10" would be the first
+    assert numbers.classifier.classes_.tolist() == [0, 1]
+
+
+def test_terms_that_say_nothing_new_are_excluded_and_counted():
+    data = prepare(credit_table(), "risk", options())
+    names = term_names(data.feature_names)
+    assert {names[t] for t in data.limits.exclude} == {"phone^2", "home=free^2", "home=rent^2", "home=free*home=rent"}
+    assert (data.limits.n_squares, data.limits.n_products) == (3, 1)
+    assert data.n_candidates == term_count(5) - 4
+
+
+def test_included_terms_are_used_even_where_they_say_nothing_new():
+    trained = train(credit_table(), "risk", options(include=("phone^2", "income")))
+    assert {"phone^2", "income"} <= live_terms(trained)
+    assert trained.data.limits.n_squares == 2
+
+
+def test_a_column_of_categories_stands_for_all_of_its_features():
+    given = ("home", "income*home", "age*")
+    data = prepare(credit_table(), "risk", options(exclude=given))
+    names = term_names(data.feature_names)
+    asked = {"home=free", "home=rent", "income*home=free", "income*home=rent"}
+    asked |= {"age*home=free", "age*home=rent", "age*income", "age*phone"}
+    assert asked <= {names[t] for t in data.limits.exclude}
+    assert len(data.limits.exclude) == 4 + len(asked)
+    used = live_terms(train(credit_table(), "risk", options(exclude=given)))
+    assert not used & asked
+
+
+def test_an_unknown_term_is_refused():
+    with pytest.raises(ValueError, match="there is no term 'shoe'"):
+        train(credit_table(), "risk", options(include=("shoe",)))
+
+
+def test_missing_values_are_refused_by_column_and_count():
+    with pytest.raises(ValueError, match=r"'age' \(4\), 'home' \(4\): fill them in, or choose --missing drop"):
+        train(credit_table(gaps=4), "risk", options())
+
+
+def test_dropping_rows_is_training_on_the_complete_ones():
+    table = credit_table(gaps=4)
+    complete = np.array([a == a and h is not None for a, h in zip(table["age"], table["home"], strict=True)])
+    dropped, direct = train(table, "risk", options(missing="drop")), train(table[complete], "risk", options())
+    assert dropped.data.n_dropped == 8
+    assert_array_equal(dropped.classifier.coef_, direct.classifier.coef_)
+    assert dropped.data.missing == {"age": 4, "home": 4}
+
+
+def test_missing_values_are_filled_in_and_marked():
+    table = credit_table(gaps=4)
+    trained = train(table, "risk", options(missing="indicator"))
+    assert {"age is missing", "home is missing"} <= set(trained.data.feature_names)
+    age = trained.data.X[:, trained.data.feature_names.index("age")]
+    assert age[0] == pytest.approx(np.nanmean(table["age"]))
+    assert trained.saved().metadata["training"]["missing"] == {"age": 4, "home": 4}
+    assert trained.saved().metadata["training"]["options"]["missing"] == "indicator"
+
+
+def test_a_class_that_only_has_incomplete_rows_is_missed():
+    columns = credit_columns(gaps=1)
+    columns["risk"][:] = "good"
+    columns["risk"][:2] = "bad"
+    with pytest.raises(ValueError, match="no row of class 'bad' is left"):
+        train(Table(tuple(columns), tuple(columns.values())), "risk", options(missing="drop"))
+
+
+@pytest.mark.parametrize("given", [{"k": None}, {"k": None, "C": 4.0}, {"k": 3, "cross_validate": True}])
+def test_choices_are_those_of_the_cross_validated_estimator(given):
+    table = credit_table()
+    trained = train(table, "risk", options(ks=(1, 2, 3, 5), Cs=(1.0, 16.0), folds=4, seed=3, **given))
+    data, choice = trained.data, trained.choice
+    direct = SparseQuadraticSVCCV(
+        ks=(1, 2, 3, 5) if given["k"] is None else (3,),
+        Cs=(1.0, 16.0) if "C" not in given else (4.0,),
+        cv=StratifiedKFold(4, shuffle=True, random_state=3),
+        rule="1se",
+        standardize=True,
+        loss="least_squares",
+        exclude=data.limits.exclude,
+        random_state=3,
+    ).fit(data.X, data.y)
+    assert (trained.k, trained.C) == (direct.best_k_, direct.best_C_)
+    assert_array_equal(choice.mean, direct.cv_scores_.mean(axis=0))
+    assert choice.accuracy == choice.mean[choice.chosen]
+    assert choice.standard_error == pytest.approx(direct.cv_scores_[(slice(None), *choice.chosen)].std(ddof=1) / 2)
+    assert choice.mean[choice.best] == choice.mean.max()
+    assert (trained.classifier.k, trained.classifier.C) == (trained.k, trained.C)
+
+
+def test_the_grid_of_k_is_cut_to_what_there_is_and_to_what_must_be_used():
+    table = credit_table().drop(["home", "phone"])
+    trained = train(table, "risk", TrainingOptions(loss="least_squares", Cs=(1.0,), folds=2, include=("age", "income")))
+    assert trained.choice.ks.tolist() == [2, 3, 4, 5]
+    few = train(table, "risk", TrainingOptions(loss="least_squares", ks=(50,), Cs=(1.0,), folds=2))
+    assert few.k == term_count(2)
+
+
+def test_class_weights_go_by_names():
+    table = credit_table()
+    weighted = train(table, "risk", options(positive="bad", class_weight={"bad": 5.0}))
+    assert weighted.classifier.class_weight == {0: 1.0, 1: 5.0}
+    assert (
+        weighted.model.decision_function(table).mean()
+        > train(table, "risk", options(positive="bad")).model.decision_function(table).mean()
+    )
+    with pytest.raises(ValueError, match="there is no class 'ugly'"):
+        train(table, "risk", options(class_weight={"ugly": 2.0}))
+
+
+def test_calibration_is_fitted_to_rows_left_out():
+    table = credit_table()
+    trained = train(table, "risk", options(calibrate="sigmoid"))
+    steps = Pipeline([("scaler", StandardScaler()), ("classifier", trained.classifier)])
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    direct = CalibratedModel(steps, cv=folds).fit(trained.data.X, trained.data.y)
+    assert trained.model.calibrators_ == direct.calibrators_
+    assert_array_equal(trained.model.predict_proba(table), direct.predict_proba(trained.data.X))
+
+
+def test_calibration_and_weights_by_name_go_together():
+    trained = train(credit_table(), "risk", options(calibrate="sigmoid", class_weight={"good": 3.0}))
+    assert trained.data.class_names == ("bad", "good")
+    assert trained.model.classes_.tolist() == [0, 1]
+
+
+def test_what_does_not_fit_into_memory_is_refused_with_the_way_out(monkeypatch):
+    monkeypatch.setattr(preparing, "_physical_memory", lambda: 2**30)
+    preparing.check_memory(10**5, 100, "hinge")
+    with pytest.raises(ValueError, match=r"1000000 rows and 100 terms need about 1\.5 GB .* least_squares needs 0\.0 GB"):
+        preparing.check_memory(10**6, 100, "hinge")
+    with pytest.raises(ValueError, match="or take fewer rows or columns"):
+        preparing.check_memory(10**6, 10**4, "hinge")
+    preparing.check_memory(10**9, 100, "least_squares")
+    monkeypatch.setattr(preparing, "_physical_memory", lambda: None)
+    preparing.check_memory(10**9, 10**4, "hinge")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"k": 0}, "k must be"),
+        ({"C": 0.0}, "C must be"),
+        ({"loss": "log"}, "loss must be"),
+        ({"k": None, "cross_validate": False}, "set k"),
+        ({"ks": (3, 1)}, "increasing"),
+        ({"ks": ()}, "increasing"),
+        ({"Cs": (0.0,)}, "values of C"),
+        ({"folds": 1}, "folds must be"),
+        ({"calibrate": "platt"}, "calibrate must be"),
+        ({"coding": "ordinal", "unseen": "as_dropped"}, "onehot"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(given, says):
+    with pytest.raises(ValueError, match=says):
+        TrainingOptions(**given)
+
+
+@pytest.mark.parametrize(
+    ("target", "ignore", "says"),
+    [
+        ("riks", (), "no column 'riks'; it has 'age'"),
+        ("risk", ("idd",), "no column 'idd'"),
+        ("risk", ("risk",), "cannot be ignored"),
+        ("risk", ("age", "income", "home", "phone"), "no column but the target"),
+    ],
+)
+def test_columns_that_are_not_there_are_named(target, ignore, says):
+    with pytest.raises(ValueError, match=says):
+        train(credit_table(), target, options(ignore=ignore))
+
+
+def test_ignored_columns_are_not_part_of_the_model():
+    trained = train(credit_table(), "risk", options(ignore=("phone", "home")))
+    assert trained.data.encoder.input_names_ == ("age", "income")
+
+
+def test_ordinal_coding_is_one_rank_a_column():
+    data = prepare(credit_table(), "risk", options(coding="ordinal"))
+    assert data.feature_names == ["age", "income", "home", "phone"]
+    assert set(data.X[:, 2]) == {0.0, 1.0, 2.0}

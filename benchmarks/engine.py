@@ -96,9 +96,9 @@ class Recorder:
     def __enter__(self) -> Recorder:
         self.original = hinge.solve_hinge
 
-        def recorded(qp: HingeQP, *start_from: FloatArray | None) -> HingeSolution:
+        def recorded(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None = None) -> HingeSolution:
             start = time.perf_counter()
-            solution = self.original(qp, *start_from)
+            solution = self.original(qp, w, alpha, likely)
             self.steps.append((qp, time.perf_counter() - start))
             return solution
 

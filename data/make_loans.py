@@ -1,7 +1,4 @@
-"""Makes loans.csv: invented loans whose risk depends on a few features and products of features.
-
-    python data/make_loans.py
-"""
+"""Makes loans.csv, invented loans whose risk depends on a few features and products of features: python data/make_loans.py"""
 
 import csv
 from pathlib import Path
@@ -23,7 +20,8 @@ def loans(seed: int = 7) -> list[dict[str, object]]:
     burden = (np.log(amount) - 8.6) / 0.7
     wealth = (np.log(income) - 7.9) / 0.45
     youth = (38.0 - age) / 12.0
-    logit = 0.9 * burden - 0.9 * wealth - 0.7 * burden * wealth + 0.5 * (months - 26) / 15 + 0.5 * youth**2 + 0.8 * (housing == "rent") - 1.8
+    logit = 0.9 * burden - 0.9 * wealth - 0.7 * burden * wealth + 0.5 * youth**2 - 1.8
+    logit += 0.5 * (months - 26) / 15 + 0.8 * (housing == "rent")
     bad = rng.random(ROWS) < 1.0 / (1.0 + np.exp(-1.3 * logit))
     names = ["age", "income", "amount", "months", "housing", "phone", "risk"]
     columns = [age, income, amount, months, housing, phone, np.where(bad, "bad", "good")]

@@ -85,6 +85,9 @@ def test_with_k_cross_validation_chooses_C(made, run, tmp_path):
 def test_a_proof_is_told(made, run, tmp_path):
     result = run("fit", made.data_csv, *FAST, "--k", 2, "--method", "exact", "--output", tmp_path / "m.json")
     assert "proved best with at most 2 terms" in " ".join(result.out.split())
+    assert read_model(tmp_path / "m.json").model[-1].time_limit == 60.0
+    run("fit", made.data_csv, *FAST, "--k", 2, "--time-limit", 7, "--output", tmp_path / "n.json")
+    assert read_model(tmp_path / "n.json").model[-1].time_limit == 7.0
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,19 @@ def test_a_report_is_one_page(made, run, tmp_path):
     assert run("report", made.model, made.data_csv, *options, "--output", tmp_path / "r.html").code == 2
 
 
+def test_rows_that_the_fit_dropped_are_dropped_again(run, csv_file, tmp_path):
+    pytest.importorskip("jinja2")
+    data, model = csv_file(credit_columns(gaps=4)), tmp_path / "m.json"
+    fit = ["--target", "risk", "--k", 2, "--loss", "least_squares", "--missing", "drop"]
+    assert run("fit", data, *fit, "--output", model).code == 0
+    facts = json.loads(run("certify", model, data, "--time-limit", 0, "--json").out)
+    assert facts["rows"] == 112
+    assert facts["certificates"][0]["objective"] == pytest.approx(read_model(model).model[-1].certificates_[0].objective)
+    options = ["--bootstrap", 0, "--ks", "1,2", "--folds", 2, "--output", tmp_path / "r.html"]
+    assert json.loads(run("report", model, data, *options, "--json").out)["rows"] == 112
+    assert run("explain", model, data, "--rows", "2").code == 0
+
+
 def test_all_commands_agree_on_one_row(made, run, tmp_path):
     scores = json.loads(run("predict", made.model, made.data_csv, "--json").out)["predictions"]
     explained = json.loads(run("explain", made.model, made.data_csv, "--rows", "0:5", "--json").out)["rows"]

@@ -10,7 +10,17 @@ from quadric.cli import main
 
 
 def test_a_part_runs_writes_and_goes_on(tmp_path, capsys):
-    arguments = ["paper", "table1", "table2", "--models", "ls-svm,lsvm", "--datasets", "iris", "--output", str(tmp_path / "out")]
+    arguments = [
+        "paper",
+        "table1",
+        "table2",
+        "--models",
+        "ls-svm,lsvm",
+        "--datasets",
+        "iris",
+        "--output",
+        str(tmp_path / "out"),
+    ]
     assert main([*arguments, "--jobs", "1", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
     assert (first["pieces"], first["done_before"], first["cells_compared"]) == (10, 0, 2)

@@ -156,6 +156,7 @@ def test_arrow_keys_move_heat_map_curves_and_status(open_page):
     for column, data in ((0, KS), (1, summary.cross_validation.mean), (3, [v.certificate.objective for v in summary.views])):
         fit = np.polyval(np.polyfit(data, marks[:, column], 1), data)
         np.testing.assert_allclose(fit, marks[:, column], atol=0.06)
+        assert np.ptp(marks[:, column]) > 50
     assert (np.diff(marks[:, 0]) > 0).all()
     for status, view, mean in zip(statuses[1:], summary.views[1:], summary.cross_validation.mean[1:], strict=True):
         assert f"{view.k} term" in status

@@ -18,7 +18,7 @@ def loans(seed=0, m=150, columns=COLUMNS, levels=LEVELS):
     """A table of three numbers and a category, with labels 0 (paid) and 1 (lost)."""
     rng = np.random.default_rng(seed)
     age, income, debt = rng.integers(20, 70, m).astype(float), rng.gamma(4.0, 500.0, m), rng.normal(3.0, 2.0, m)
-    home = rng.choice(3, size=m, p=[0.5, 0.3, 0.2])
+    home = rng.choice(3, size=m, p=[0.5, 0.2, 0.3])
     risk = 0.5 * debt + 0.7 * (debt - 3.0) * (income - 2000.0) / 1000.0 + (home == 1) - 0.006 * (age - 45.0) ** 2
     y = (risk + rng.normal(0.0, 0.6, m) > np.quantile(risk, 0.65)).astype(int)
     home_texts = text_column([levels[code] for code in home])

@@ -271,6 +271,7 @@ def test_slices_are_the_models_scores_with_all_else_held(case):
     for picture in summary.slices:
         names = [summary.features[j].column for j in (picture.first, picture.second)]
         held = dict(picture.held)
+        assert held.get("home", "own") == "own"
         for i, j in ((0, 0), (7, 33), (40, 40)):
             row = {name: [float(value) if name != "home" else value] for name, value in held.items()}
             row |= {names[0]: [picture.x[j]], names[1]: [picture.y[i]]}

@@ -45,6 +45,18 @@ def test_the_change_gives_the_row_the_wanted_label(classes, given):
         assert all(table[c.feature].min() <= c.after <= table[c.feature].max() for c in answer.changes)
 
 
+def test_changes_stay_within_the_range_of_the_background():
+    table = credit_table()
+    model = model_of(table)
+    narrow = table[np.flatnonzero((table["income"] > 27) & (table["income"] < 33))]
+    wide, bound = (explain_rows(model, table, range(16), each, ExplainingOptions()) for each in (table, narrow))
+    for answer in bound:
+        own = table["income"][answer.row]
+        limits = min(own, narrow["income"].min()), max(own, narrow["income"].max())
+        assert all(limits[0] <= c.after <= limits[1] for c in answer.changes if c.feature == "income")
+    assert [answer.changes for answer in wide] != [answer.changes for answer in bound]
+
+
 def test_a_wanted_class_and_rules_are_kept():
     table = credit_table()
     model = model_of(table)

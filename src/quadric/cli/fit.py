@@ -107,7 +107,7 @@ def fit(
             missing=missing,
             unseen=unseen,
             max_levels=max_levels,
-            class_weight=None,
+            class_weight=class_weights(class_weight or ()),
             calibrate=calibrate,
             include=tuple(include or ()),
             exclude=tuple(exclude or ()),

@@ -168,7 +168,7 @@ class _Search:
         goal = self.goal.take(nodes.problem)
         enough = self.best[nodes.problem] * (1.0 - 2.0 * TOLERANCE)
         bounds = lower_bounds(goal, nodes.low, nodes.high, enough)
-        hopeless = goal.above(nodes.low, nodes.high) < goal.r
+        hopeless = np.zeros(len(goal.r), bool)
         value = np.where(hopeless, np.inf, np.maximum(bounds.value, nodes.bound))
         nodes = replace(nodes, bound=value)
         self._offer_candidates(nodes, bounds.point)

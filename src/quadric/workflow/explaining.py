@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.explain import Recourse, reason_codes, recourse
+from quadric.explain import reason_codes, recourse
 from quadric.explain._model import Explainable, explainable
 from quadric.tables import Table
 from quadric.types import FloatArray
@@ -105,7 +105,7 @@ def explain_rows(
 ) -> list[Explanation]:
     """Explain some rows of a table.
 
-    Changes leave coded columns alone, stay within the range of the background and of the rows, and keep whole numbers whole.
+    Changes leave coded columns alone, stay within the range of the background, and keep whole numbers whole.
 
     Parameters
     ----------
@@ -190,12 +190,17 @@ class _Group:
     def ways(self) -> list[_Way]:
         if not self._is_ever_decided():
             return [_Way((), False, True, NEVER)] * len(self.cases)
-        V = self.known.reported(self.model.rows(self.cases))
-        seen = np.vstack([V, self.known.reported(self.model.rows(self.background))])
-        numeric, options = self.known.numeric, self.options
+        population = self.known.reported(self.model.rows(self.background))
+        return [self._way(self.cases[[i]], population) for i in range(len(self.cases))]
+
+    def _way(self, case: Table, population: FloatArray) -> _Way:
+        """Of one row, so that it does not depend on which others are explained."""
+        X, options, numeric = self.model.rows(case), self.options, self.known.numeric
+        before = self.known.reported(X)
+        seen = np.vstack([before, population])
         found = recourse(
             self.model.saved.model,
-            self.model.rows(self.cases),
+            X,
             target=self.label,
             frozen=list(options.frozen),
             increase_only=list(options.increase_only),
@@ -204,7 +209,11 @@ class _Group:
             upper=np.where(numeric, seen.max(axis=0), np.nan),
             integer=np.flatnonzero(numeric & (np.rint(seen) == seen).all(axis=0)).tolist(),
         )
-        return [self._way(found, i, V[i]) for i in range(len(V))]
+        if found.reached[0] and self.model.decided(self.known.scores(found.x)).codes[0] != self.code:
+            return _Way((), False, False, UNLIKELY)
+        moved = np.flatnonzero(found.x[0] != before[0]).tolist() if found.reached[0] else []
+        changes = tuple(Change(found.names[j], float(before[0, j]), float(found.x[0, j])) for j in moved)
+        return _Way(changes, bool(found.reached[0]), bool(found.proved[0]), found.message[0])
 
     def _is_ever_decided(self) -> bool:
         """A calibration can be such that one of two classes is never the likelier one."""
@@ -213,16 +222,6 @@ class _Group:
         except ValueError:
             return False
         return True
-
-    def _way(self, found: Recourse, i: int, before: FloatArray) -> _Way:
-        if not found.reached[i]:
-            return _Way((), False, bool(found.proved[i]), found.message[i])
-        after = found.x[i]
-        if self.model.decided(self.known.scores(after[None])).codes[0] != self.code:
-            return _Way((), False, False, UNLIKELY)
-        moved = np.flatnonzero(after != before).tolist()
-        changes = tuple(Change(found.names[j], float(before[j]), float(after[j])) for j in moved)
-        return _Way(changes, True, bool(found.proved[i]), found.message[i])
 
 
 def _explanation(

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -77,6 +78,18 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
     for block in blocks:
         exec(block, given)
     assert given["cv"].best_k_ >= 1
+
+
+def _blocks():
+    spec = importlib.util.spec_from_file_location("run_blocks", ROOT / "docs" / "run_blocks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", _blocks().pages(), ids=lambda page: page.name)
+def test_the_guides_code_runs_and_prints_what_it_shows(page):
+    assert _blocks().run_page(page) == []
 
 
 def test_the_readmes_commands_print_what_it_shows():

@@ -157,6 +157,13 @@ def test_the_same_seed_writes_the_same_bytes(made, run, tmp_path):
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
+def test_with_probabilities_the_label_is_the_likeliest_class(made, run, tmp_path):
+    result = run("fit", made.data_csv, *FAST, "--k", 2, "--calibrate", "sigmoid", "--output", tmp_path / "m.json")
+    assert "a high f speaks for risk = good; the label is the likeliest" in result.out
+    assert "f > 0" not in result.out
+    assert "probabilities: sigmoid" in result.out
+
+
 def test_three_classes_have_an_equation_each(made, run, tmp_path):
     result = run("fit", made.three_csv, *FAST, "--k", 2, "--output", tmp_path / "m.json")
     assert [line.split(" = ")[0] for line in result.out.splitlines() if line.startswith("f[")] == ["f[a]", "f[b]", "f[c]"]

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import LOSSES, make_problem, random_samples
 from quadric import QuadraticSurface, SparseQuadraticSVC, alternatives, certify
+from quadric.geometry.terms import term_names
 from quadric.zstep import step_for
 
 
@@ -216,3 +217,11 @@ def test_alternatives_within_nothing():
     assert found.supports == []
     with pytest.raises(ValueError, match="within must be"):
         alternatives(model, X, y, within=-0.1)
+
+
+def test_alternatives_of_a_pipeline_use_the_names_that_its_steps_know():
+    X, y = frame()
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=2, loss="least_squares")).fit(X, y)
+    (answer,) = alternatives(model, X, y, within=10.0)
+    assert answer.exchanges
+    assert {name for exchange in answer.exchanges for name in (exchange.out, exchange.into)} <= set(term_names(list(X)))

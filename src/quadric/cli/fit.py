@@ -151,6 +151,10 @@ def _tell(trained: Trained, output: Path) -> None:
 
 def _classes(trained: Trained) -> str:
     names = trained.data.class_names
+    if trained.options.calibrate is not None:
+        return (
+            f"a high f speaks for {trained.target} = {names[1] if len(names) == 2 else 'its class'}; the label is the likeliest"
+        )
     if len(names) == 2:
         return f"f > 0 means {trained.target} = {names[1]}, otherwise {names[0]}"
     return f"{trained.target} is the one of {', '.join(names)} with the largest f"

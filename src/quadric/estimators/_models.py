@@ -43,7 +43,9 @@ def examine(model: Any, X: Any, y: Any, question: Mapping[str, Any]) -> list[Exa
     question : mapping
         loss, C, k, class_weight and sample_weight; None stands for the estimator's own parameter.
     """
+    shown = None
     if isinstance(model, Pipeline):
+        shown = _names_after(model[:-1]) if len(model) > 1 else None
         X = model[:-1].transform(X) if len(model) > 1 else X
         model = model[-1]
     surfaces, classes = _surfaces_of(model)
@@ -62,10 +64,18 @@ def examine(model: Any, X: Any, y: Any, question: Mapping[str, Any]) -> list[Exa
             samples.against_rest(positive),
             data.one_against_rest(positive, float(asked["C"]), int(asked["k"])),
             int(asked["k"]),
-            term_names(names),
+            term_names(names if shown is None else shown),
         )
         for surface, positive in zip(surfaces, samples.positives(), strict=True)
     ]
+
+
+def _names_after(steps: Pipeline) -> list[str] | None:
+    """What the transformers call their features: they often hand on arrays, without the names."""
+    try:
+        return [str(name) for name in steps.get_feature_names_out()]
+    except (AttributeError, ValueError):
+        return None
 
 
 def _checked_data(model: Any, X: Any, y: Any) -> tuple[FloatArray, np.ndarray]:

@@ -142,7 +142,6 @@ class _Search:
 
     def run(self) -> None:
         nodes = self._worthwhile(_Nodes(np.arange(len(self.best)), self.box.low, self.box.high, self.relaxed))
-        self._shoot(nodes)
         nodes = self._worthwhile(nodes)
         while len(nodes.problem):
             nodes = self._within_budget(nodes)
@@ -168,7 +167,7 @@ class _Search:
         goal = self.goal.take(nodes.problem)
         enough = self.best[nodes.problem] * (1.0 - 2.0 * TOLERANCE)
         bounds = lower_bounds(goal, nodes.low, nodes.high, enough)
-        hopeless = np.zeros(len(goal.r), bool)
+        hopeless = goal.above(nodes.low, nodes.high) < goal.r
         value = np.where(hopeless, np.inf, np.maximum(bounds.value, nodes.bound))
         nodes = replace(nodes, bound=value)
         self._offer_candidates(nodes, bounds.point)

@@ -118,15 +118,15 @@ def test_codes_for_missing_values_are_remembered(run, csv_file, tmp_path):
 
 def test_options_reach_the_model(made, run, tmp_path):
     options = ["--ignore", "phone", "--coding", "ordinal", "--include", "age", "--exclude", "income*", "--no-standardize"]
-    weights = ["--class-weight", "bad=5", "--class-weight", "good=2", "--seed", 7]
-    result = run("fit", made.data_csv, *FAST, "--k", 3, *options, *weights, "--output", tmp_path / "m.json")
+    weights = ["--class-weight", "bad=1.5", "--class-weight", "good=2", "--seed", 7]
+    result = run("fit", made.data_csv, *FAST, "--k", 3, "--C", 512, *options, *weights, "--output", tmp_path / "m.json")
     assert (result.code, result.errors) == (0, [])
     saved = read_model(tmp_path / "m.json")
     assert saved.model.named_steps["coding"].coding == "ordinal"
     assert saved.model.named_steps["coding"].input_names_ == ("age", "income", "home")
     assert "scaler" not in saved.model.named_steps
     classifier = saved.model[-1]
-    assert classifier.class_weight == {"bad": 5.0, "good": 2.0}
+    assert classifier.class_weight == {"bad": 1.5, "good": 2.0}
     assert classifier.random_state == 7
     assert classifier.coef_[0, 6] != 0.0  # age
     assert not classifier.coef_[0, [1, 4]].any()  # products of income
@@ -139,6 +139,15 @@ def test_a_warning_is_one_line(run, csv_file, tmp_path):
     assert result.code == 0
     assert len(result.errors) == 1
     assert "far from standardised" in result.errors[0]
+
+
+def test_a_model_that_gives_all_rows_one_label_is_remarked_upon(run, csv_file, tmp_path):
+    columns = credit_columns()
+    columns["risk"] = np.where(np.arange(120) % 10 == 0, "bad", "good")
+    result = run("fit", csv_file(columns), *FAST, "--k", 1, "--C", 0.01, "--json", "--output", tmp_path / "m.json")
+    assert json.loads(result.out)["labelled"] == {"bad": 0, "good": 120}
+    assert len(result.errors) == 1
+    assert "all rows get the same label" in result.errors[0]
 
 
 def test_parquet_is_read(made, run, tmp_path):

@@ -61,6 +61,15 @@ def test_a_store_of_another_protocol_is_refused(tmp_path, capsys):
     assert "choose another --output" in error
 
 
+def test_pages_can_be_written_from_the_rows_that_are_there(tmp_path):
+    arguments = ["paper", "table2", "--datasets", "iris", "--output", str(tmp_path)]
+    assert main([*arguments, "--models", "ls-svm", "--jobs", "1"]) == 0
+    assert main([*arguments, "--models", "ls-svm,l0-qsvm", "--only-write"]) == 0
+    table = (tmp_path / "table2.md").read_text()
+    assert "83.33 ± 8.50" in table
+    assert "not computed" in table
+
+
 def test_debug_shows_the_traceback(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["paper", "table1", "--output", str(tmp_path / "file"), "--debug"]) == 1

@@ -75,7 +75,7 @@ def test_a_frame_of_texts_gives_the_summary_of_its_table():
 
 def test_a_cross_validated_model_is_shown_with_what_it_chose(numbers):
     X, y = numbers
-    model = SparseQuadraticSVCCV(ks=(2, 3), Cs=(1.0, 4.0), cv=2, standardize=True).fit(X, y)
+    model = SparseQuadraticSVCCV(ks=(2, 3), Cs=(1.0, 4.0), cv=2, standardize=True, method="pd").fit(X, y)
     summary = summarise(model, X, y, **QUICK)
     assert summary.k == model.best_k_
     assert [view.k for view in summary.views] == sorted({2, 5, model.best_k_})
@@ -83,7 +83,9 @@ def test_a_cross_validated_model_is_shown_with_what_it_chose(numbers):
     assert_allclose(summary.features[0].center, model.center_[0])
     own = next(view for view in summary.views if view.k == summary.k)
     assert {c.term: c.value for c in own.coefficients} == {t: v for t, v in enumerate(model.coef_[0]) if v != 0}
-    scores = SparseQuadraticSVCCV(ks=[view.k for view in summary.views], Cs=(model.best_C_,), cv=2, standardize=True)
+    scores = SparseQuadraticSVCCV(
+        ks=[view.k for view in summary.views], Cs=(model.best_C_,), cv=2, standardize=True, method="pd"
+    )
     assert_allclose(summary.cross_validation.mean, scores.fit(X, y).cv_scores_[:, 0].mean(axis=0), rtol=1e-14)
 
 
@@ -110,7 +112,7 @@ def test_a_model_that_the_path_beats_is_shown_all_the_same():
 
 def test_what_an_exact_fit_has_proved_is_kept_and_holds_for_fewer_terms():
     table, y = loans()
-    model = scored_pipeline(table, y, k=3, method="exact")
+    model = scored_pipeline(table, y, k=3, method="exact", loss="least_squares")
     two, three, four = summarise(model, table, y, ks=(2, 3, 4), cv=2, n_boot=0).views
     assert (three.certificate.status, three.certificate.swap_optimal) == ("optimal", True)
     assert two.certificate.lower_bound >= three.certificate.lower_bound == model[-1].certificates_[0].lower_bound
@@ -121,7 +123,7 @@ def test_what_an_exact_fit_has_proved_is_kept_and_holds_for_fewer_terms():
 
 def test_more_classes_have_an_equation_each_and_say_what_is_absent():
     X, y = load_iris(return_X_y=True, as_frame=True)
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(3)).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(3, method="pd")).fit(X, y)
     names = ("setosa", "versicolor", "virginica")
     summary = summarise(model, X, y, class_names=names, cv=3, n_boot=2)
     assert [surface.label for surface in summary.surfaces] == list(names)
@@ -279,6 +281,10 @@ def test_a_model_that_depends_on_nothing_has_a_summary():
         ({"rows": (150,)}, "from 0 to 149"),
         ({"class_names": ("a",)}, "class_names"),
         ({"ks": (3, 2)}, "increasing"),
+        (
+            {"cv": [(np.flatnonzero(loans()[1] == 0), np.flatnonzero(loans()[1] == 1))]},
+            "fold 0 has no training sample of class '1'",
+        ),
     ],
 )
 def test_what_cannot_be_summarised_is_refused_with_a_reason(change, message):

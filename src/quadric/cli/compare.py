@@ -83,7 +83,7 @@ def compare(
         )
     with working("compare") as report:
         table = read_data(data, reading(delimiter, encoding, na), report=report)
-        comparison = compare_models(table, target, asked, verbose=1, report=report)
+        comparison = compare_models(table, target, asked, report=report)
     if as_json:
         say_json(_facts(comparison))
     else:

@@ -123,6 +123,8 @@ def fit(
     saved = trained.saved()
     metadata = {**saved.metadata, "file": data.name, "missing_texts": list(how["missing"])}
     save_model(replace(saved, metadata=metadata), output, force=force)
+    if max(trained.labelled) == len(trained.data.y):
+        note(f"quadric: all rows get the same label: raise --C above {trained.C:g}, or let --cv choose it; or --class-weight")
     if loss == "hinge" and len(table) >= MANY_ROWS:
         note(f"quadric: the hinge loss keeps all {len(table)} rows at hand; --loss least_squares passes over them once")
     if as_json:
@@ -238,6 +240,7 @@ def _facts(trained: Trained, output: Path, seconds: float) -> dict[str, Any]:
             {"terms": surface.terms(data.feature_names), "constant": surface.c} for surface in trained.classifier.surfaces_
         ],
         "accuracy": trained.accuracy,
+        "labelled": dict(zip(names, trained.labelled, strict=True)),
         "cross_validation": None
         if choice is None
         else {

@@ -30,6 +30,7 @@ def paper(
     method: Annotated[str, typer.Option(help='Terms of the l0 models by "pd" (the paper\'s), "best" or "both".')] = "pd",
     seed: Annotated[int, typer.Option(min=0, help="Of the folds; 0 is the paper's.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Only the small data sets, with full grids: under a minute.")] = False,
+    only_write: Annotated[bool, typer.Option("--only-write", help="Compute nothing: write what the rows allow.")] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
     docs: Annotated[Path | None, typer.Option(help="Also write the Markdown page here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
@@ -54,8 +55,9 @@ def paper(
     store = Store(output, identity, report=note)
     tasks = plan.tasks()
     done_before = sum(task.key in store for task in tasks)
-    with progress_bar("paper") as bar:
-        run(tasks, store, seed=plan.seed, n_jobs=jobs, advance=lambda progress: bar(progress.share, _described(progress)))
+    if not only_write:
+        with progress_bar("paper") as bar:
+            run(tasks, store, seed=plan.seed, n_jobs=jobs, advance=lambda progress: bar(progress.share, _described(progress)))
     order = {task.key: position for position, task in enumerate(canonical_order(tasks))}
     store.arrange(lambda key: (order.get(key, len(order)), key))
     findings = gather(plan, store, _command(plan, quick))

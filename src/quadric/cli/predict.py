@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,8 +14,9 @@ import typer
 
 from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, streamed_output, working
-from quadric.cli.inputs import check_column, check_output, check_there, read_table_model, reading
+from quadric.cli.inputs import Reading, check_column, check_output, check_there, read_table_model, reading
 from quadric.cli.layout import paragraph
+from quadric.progress import Report
 from quadric.tables import Table, read_chunks
 from quadric.tables.table import number_text
 from quadric.workflow import Scores, TableModel
@@ -55,29 +56,14 @@ def predict(
     check_there(data)
     kept = tuple(keep or ())
     how = reading(delimiter, encoding, na, loaded)
-    text = (*loaded.text_names, *(name for name in kept if name not in loaded.input_names))
-    counts: Counter[str] = Counter()
-    extra: list[str] = []
-    rows: list[dict[str, Any]] = []
-    head = _head(loaded, kept)
-    to_memory = as_json and output is None
-    target = nullcontext(sys.stdout) if output is None else streamed_output(output, force)
-    with working("predict") as report, target as file:
-        writer = None if to_memory else csv.writer(file, lineterminator="\n")
-        for table in read_chunks(data, CHUNK_ROWS, text=text, **how):
-            if not counts:
-                for name in kept:
-                    check_column(table, name, "--keep")
-                extra = [name for name in loaded.extra_columns(table) if name not in kept]
-            lines = list(_lines(loaded, table, kept))
-            if writer is None:
-                rows += [dict(zip(head, line, strict=True)) for line in lines]
-            else:
-                writer.writerows(lines if counts else [head, *lines])
-            counts.update(line[len(kept) + 1] for line in lines)
-            report(f"{counts.total()} rows scored")
+    rows: list[Sequence[Any]] = []
+    destination = nullcontext(sys.stdout) if output is None else streamed_output(output, force)
+    with working("predict") as report, destination as file:
+        write = rows.extend if as_json and output is None else csv.writer(file, lineterminator="\n").writerows
+        counts, extra = _score(loaded, data, how, kept, write, report)
     if as_json:
-        listed = {"predictions": rows} if to_memory else {"output": str(output)}
+        head, *lines = rows or [()]
+        listed = {"output": str(output)} if output else {"predictions": [dict(zip(head, each, strict=True)) for each in lines]}
         say_json({"rows": counts.total(), "labels": dict(sorted(counts.items())), "ignored_columns": extra, **listed})
         return
     if extra:
@@ -85,6 +71,30 @@ def predict(
     if output is not None:
         say(f"{counts.total()} rows: " + ", ".join(f"{count} labelled {label}" for label, count in sorted(counts.items())))
         say(f"written to: {output}")
+
+
+def _score(
+    model: TableModel,
+    data: Path,
+    how: Reading,
+    kept: tuple[str, ...],
+    write: Callable[[Iterable[Sequence[Any]]], object],
+    report: Report,
+) -> tuple[Counter[str], list[str]]:
+    """Score all pieces; how often each label came, and the columns that were ignored."""
+    text = (*model.text_names, *(name for name in kept if name not in model.input_names))
+    counts: Counter[str] = Counter()
+    extra: list[str] = []
+    for table in read_chunks(data, CHUNK_ROWS, text=text, **how):
+        if not counts:
+            for name in kept:
+                check_column(table, name, "--keep")
+            extra = [name for name in model.extra_columns(table) if name not in kept]
+        lines = list(_lines(model, table, kept))
+        write(lines if counts else [_head(model, kept), *lines])
+        counts.update(line[len(kept) + 1] for line in lines)
+        report(f"{counts.total()} rows scored")
+    return counts, extra
 
 
 def _head(model: TableModel, kept: tuple[str, ...]) -> list[str]:

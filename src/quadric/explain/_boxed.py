@@ -62,15 +62,6 @@ class Goal:
     def met(self, e: FloatArray) -> BoolArray:
         return np.asarray(self.reach(e) >= self.r - self.rounding(e))
 
-    def above(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """A number that reach does not exceed anywhere in the box."""
-        finite = np.isfinite(low) & np.isfinite(high)
-        low, high = np.where(finite, low, 0.0), np.where(finite, high, 0.0)
-        middle, radius = 0.5 * (low + high), 0.5 * (high - low)
-        slope = np.abs(middle @ self.A + self.a)
-        most = self.reach(middle) + np.sum(slope * radius, axis=1) + 0.5 * np.sum((radius @ np.abs(self.A)) * radius, axis=1)
-        return np.where(finite.all(axis=1), most + self.rounding(np.abs(middle) + radius), np.inf)
-
 
 @dataclass(frozen=True)
 class Bounds:

@@ -142,6 +142,7 @@ class _Search:
 
     def run(self) -> None:
         nodes = self._worthwhile(_Nodes(np.arange(len(self.best)), self.box.low, self.box.high, self.relaxed))
+        self._shoot(nodes)
         nodes = self._worthwhile(nodes)
         while len(nodes.problem):
             nodes = self._within_budget(nodes)
@@ -167,9 +168,7 @@ class _Search:
         goal = self.goal.take(nodes.problem)
         enough = self.best[nodes.problem] * (1.0 - 2.0 * TOLERANCE)
         bounds = lower_bounds(goal, nodes.low, nodes.high, enough)
-        hopeless = goal.above(nodes.low, nodes.high) < goal.r
-        value = np.where(hopeless, np.inf, np.maximum(bounds.value, nodes.bound))
-        nodes = replace(nodes, bound=value)
+        nodes = replace(nodes, bound=np.maximum(bounds.value, nodes.bound))
         self._offer_candidates(nodes, bounds.point)
         return nodes, bounds.point
 

@@ -88,8 +88,13 @@ def objective(views: Sequence[View], own: int) -> Tracked:
 
 def _follow(plot: Plot, name: str, at: Place) -> None:
     """The mark that the slider moves; it is drawn around the point given in pixels."""
-    plot.add("path", id=f"{name}-upright", class_="marker-line", d=f"M0 {plot.top:g}V{plot.height - plot.bottom:g}",
-             transform=f"translate({at[0]:.1f} 0)")  # fmt: skip
+    plot.add(
+        "path",
+        id=f"{name}-upright",
+        class_="marker-line",
+        d=f"M0 {plot.top:g}V{plot.height - plot.bottom:g}",
+        transform=f"translate({at[0]:.1f} 0)",
+    )
     plot.add("circle", id=f"{name}-marker", class_="marker", r=5, cx=at[0], cy=at[1])
 
 
@@ -279,8 +284,14 @@ def histogram(summary: ReportSummary, performance: Performance) -> Figure:
     for share, (_, class_) in zip(shares, classes, strict=True):
         for left, right, height in zip(edges, edges[1:], share, strict=False):
             if height > 0.0:
-                plot.add("rect", class_=class_, x=plot.x(left), y=plot.y(height), width=plot.x(right) - plot.x(left),
-                         height=plot.y(0) - plot.y(height))  # fmt: skip
+                plot.add(
+                    "rect",
+                    class_=class_,
+                    x=plot.x(left),
+                    y=plot.y(height),
+                    width=plot.x(right) - plot.x(left),
+                    height=plot.y(0) - plot.y(height),
+                )
     legend = [("bar neg", summary.classes[0]), ("bar pos", summary.classes[1])]
     if performance.cutoff is not None and edges[0] <= performance.cutoff <= edges[-1]:
         plot.upright(performance.cutoff, "cutoff")
@@ -293,15 +304,22 @@ def slice_figure(number_: int, picture: Slice, features: Sequence[Feature], clas
     """The surface over two features, with samples."""
     first, second = features[picture.first], features[picture.second]
     plot = Plot((picture.x[0], picture.x[-1]), (picture.y[0], picture.y[-1]), height=360, left=62)
-    plot.add("image", href=_shaded(picture), x=plot.left, y=plot.top, width=plot.width - plot.left - plot.right,
-             height=plot.height - plot.top - plot.bottom, preserveAspectRatio="none")  # fmt: skip
+    plot.add(
+        "image",
+        href=_shaded(picture),
+        x=plot.left,
+        y=plot.top,
+        width=plot.width - plot.left - plot.right,
+        height=plot.height - plot.top - plot.bottom,
+        preserveAspectRatio="none",
+    )
     plot.axes(_cut(first.name, 44), _cut(second.name, 36), _levels(first, room=48), _levels(second))
     plot.dots(picture.others, "point neg")
     plot.crosses(picture.events, "cross pos")
     plot.steps(picture.boundary, "boundary")
     described = (
-        f"Orange where the score is above the cut-off, blue below it, over {first.name} and {second.name}; the black line is "
-        "where the decision turns. Points are samples, whatever their other features."
+        f"Orange where the score is above the cut-off, blue below it, over {first.name} and {second.name}; the line is where "
+        "the decision turns. Points are samples, whatever their other features."
     )
     legend = (("point neg", classes[0]), ("cross pos", classes[1]), ("boundary", "decision turns"))
     return plot.figure(f"slice-{number_}", f"{_cut(first.name, 44)} and {_cut(second.name, 44)}", described, legend)

@@ -61,6 +61,7 @@ def leave_out(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None, 
     report : callable
     """
     folds = list(check_cv(cv, subject.labels, classifier=True).split(subject.V, subject.labels))
+    _check_classes(subject, [train for train, _ in folds])
     run = _along_path if subject.is_binary else _one_by_one
     jobs = (delayed(run)(subject, ks, train) for train, _ in folds)
     scores: list[list[float]] = []
@@ -73,6 +74,14 @@ def leave_out(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None, 
         report(f"cross-validation: fold {len(scores)} of {len(folds)}")
     times[times == 0.0] = np.nan
     return LeftOut(_curve(ks, np.array(scores)), (total.T / times).T)
+
+
+def _check_classes(subject: Subject, trains: Sequence[IntArray]) -> None:
+    for number, train in enumerate(trains):
+        missing = np.setdiff1d(subject.codes, subject.codes[train])
+        if len(missing):
+            name = subject.class_names[missing[0]]
+            raise ValueError(f"fold {number} has no training sample of class {name!r}; use fewer folds")
 
 
 def _shape_of(subject: Subject) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.blas import one_blas_thread
 from quadric.estimators._base import seed_of
 from quadric.explain import Stability, stability
 from quadric.geometry.terms import term_count
@@ -24,6 +25,7 @@ from quadric.summary.values import Case, ReportSummary, Slice
 TWO_CLASSES = "it needs a model of two classes, and this one has {}"
 
 
+@one_blas_thread()
 def summarise(
     model: Any,
     X: Any,

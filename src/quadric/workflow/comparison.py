@@ -28,7 +28,7 @@ from quadric.workflow.training import choose, folds_of, steps_for
 
 INNER_FOLDS = 3
 INNER_KS = (2, 4, 8, 16)
-INNER_CS = (1.0, 16.0)
+INNER_CS = (4.0, 64.0)
 """What k and C are chosen from inside each fold, unless told: a coarse grid, as it is searched once a fold."""
 
 
@@ -100,9 +100,7 @@ class Comparison:
     absent: list[str]
 
 
-def compare(
-    table: Table, target: str, options: TrainingOptions | None = None, *, verbose: int = 0, report: Report = silent
-) -> Comparison:
+def compare(table: Table, target: str, options: TrainingOptions | None = None, *, report: Report = silent) -> Comparison:
     """Fit the sparse surface and the usual classifiers, with their default parameters, to the same folds; each on one core.
 
     The levels of categories are those of all rows; values for missing ones, means and scales are learned inside each fold. With
@@ -115,8 +113,6 @@ def compare(
         Name of the column with the classes.
     options : TrainingOptions, optional
         ``ks`` and ``Cs`` are what is chosen from inside each fold.
-    verbose : int
-        1 or 2 writes the progress of the sparse surface to standard error.
     report : callable
         Told what is being fitted.
 
@@ -128,7 +124,7 @@ def compare(
     data = prepare(table, target, options)
     folds = _Folds(table, target, data, options)
     competitors, absent = available_competitors()
-    results = [_surface_result(folds, verbose, report)]
+    results = [_surface_result(folds, report)]
     results += [_result(competitor, folds, report) for competitor in competitors]
     return Comparison(results, data.class_names, len(data.y), data.X.shape[1], options.folds, _is_nested(options), absent)
 
@@ -184,14 +180,14 @@ def _is_nested(options: TrainingOptions) -> bool:
     return options.k is None or options.C is None
 
 
-def _surface_result(folds: _Folds, verbose: int, report: Report) -> Result:
+def _surface_result(folds: _Folds, report: Report) -> Result:
     options = folds.options
     chosen = []
 
     def fit(part: PreparedData) -> Any:
         k, C = options.k, options.C
         if _is_nested(options):
-            choice = choose(part, replace(options, folds=min(INNER_FOLDS, options.folds)), verbose=verbose)
+            choice = choose(part, replace(options, folds=min(INNER_FOLDS, options.folds)))
             k, C = choice.k, choice.C
         assert k is not None
         assert C is not None

@@ -12,7 +12,7 @@ from quadric.search.methods import METHODS
 
 KS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
 """Numbers of terms that cross-validation tries unless told."""
-CS = (1.0, 4.0, 16.0, 64.0)
+CS = (1.0, 8.0, 64.0, 512.0)
 """Values of C that cross-validation tries unless told."""
 MISSING = ("refuse", "drop", "impute", "indicator")
 

@@ -86,6 +86,8 @@ class Trained:
         None without cross-validation.
     accuracy : float
         On the rows that it was fitted to.
+    labelled : tuple of int
+        How many of them get the label of each class.
     """
 
     model: Any
@@ -96,6 +98,7 @@ class Trained:
     C: float
     choice: Choice | None
     accuracy: float
+    labelled: tuple[int, ...]
 
     @property
     def classifier(self) -> SparseQuadraticSVC:
@@ -148,8 +151,10 @@ def train(table: Table, target: str, options: TrainingOptions | None = None, *, 
     C = (options.C or 1.0) if choice is None else choice.C
     assert k is not None
     model = _fitted(data, options, k, C, verbose)
-    accuracy = float(np.mean(model.predict(data.X) == data.y))
-    return Trained(_with_coding(model, data), data, target, options, k, C, choice, accuracy)
+    predicted = model.predict(data.X)
+    accuracy = float(np.mean(predicted == data.y))
+    labelled = tuple(int(np.sum(predicted == label)) for label in model.classes_)
+    return Trained(_with_coding(model, data), data, target, options, k, C, choice, accuracy, labelled)
 
 
 def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) -> Choice:

@@ -209,6 +209,12 @@ def test_hostile_names_are_shown_and_never_obeyed(run, csv_file, tmp_path):
         assert all(character.isprintable() or character == "\n" for character in text)
     sql = run("export", model, "--format", "sql").out
     assert "'; DROP TABLE data; --\"" in sql  # inside the quotes of a name
+    pytest.importorskip("jinja2")
+    page = ["--bootstrap", 0, "--ks", "1,5", "--folds", 2, "--output", tmp_path / "r.html"]
+    assert run("report", model, data, *page).code == 0
+    html = (tmp_path / "r.html").read_text()
+    assert "alert(1)" in html
+    assert "<script>alert" not in html
 
 
 def test_debug_shows_where(made, run, tmp_path):

@@ -28,7 +28,7 @@ def test_the_model_is_that_of_the_library(made, run, tmp_path):
 def test_what_is_said_can_be_read_on_a_narrow_terminal(made, run, tmp_path):
     result = run("fit", made.data_csv, *FAST, "--k", 4, "--output", tmp_path / "m.json")
     lines = result.out.splitlines()
-    assert max(map(len, lines)) <= 80
+    assert max(len(line) for line in lines if "m.json" not in line) <= 80  # a path is as long as it is
     assert lines[0].startswith("f = ")
     text = " ".join(result.out.split())
     assert "f > 0 means risk = good, otherwise bad" in text

@@ -41,7 +41,7 @@ def test_the_marks_are_the_best_and_the_smallest_within_one_error(made, run):
 
 def test_the_table_can_be_read_and_written(made, run, tmp_path):
     result = run("path", made.data_csv, *FAST, "--ks", "1,2,4", "--C", 4, "--output", tmp_path / "p.csv")
-    assert max(map(len, result.out.splitlines())) <= 80
+    assert max(len(line) for line in result.out.splitlines() if "p.csv" not in line) <= 80  # a path is as long as it is
     assert result.out.splitlines()[0].split() == ["k", "objective", "accuracy", "terms", "gained", "(+)", "and", "lost", "(-)"]
     assert "best" in result.out
     with open(tmp_path / "p.csv", newline="", encoding="utf-8") as file:

@@ -117,14 +117,14 @@ def _tell(comparison: Comparison, asked: TrainingOptions, target: str) -> None:
 
 def _choice_words(comparison: Comparison, asked: TrainingOptions) -> str:
     chosen = comparison.results[0].chosen
-    shown = ", ".join(f"({k}, {C:g})" for k, C in chosen)
+    shown = ", ".join(f"{k}/{C:g}" for k, C in chosen)
     if not comparison.nested:
         return f"loss {asked.loss}, k = {chosen[0][0]} and C = {chosen[0][1]:g} as given"
     what = " and ".join(name for name, given in (("k", asked.k), ("C", asked.C)) if given is None)
     inner = min(INNER_FOLDS, asked.folds)
     return (
         f"loss {asked.loss}, {what} chosen inside each fold by {inner} inner folds, rule 1se, "
-        f"which is part of its time: (k, C) = {shown}"
+        f"which is part of its time: k/C = {shown}"
     )
 
 

@@ -174,7 +174,7 @@ def test_several_classes():
         ({"reference": "median"}, "reference must be 'mean', 'approved', 'cutoff' or rows"),
         ({}, "reference='mean' needs the population: give it as background"),
         ({"n": 0, "reference": "cutoff"}, "n must be an integer of at least 1"),
-        ({"favourable": 5, "reference": "cutoff"}, "must be one of the classes"),
+        ({"favourable": 5, "reference": "cutoff"}, "favourable must be one of the classes"),
     ],
 )
 def test_wrong_requests_are_refused(change, message):

@@ -386,6 +386,7 @@ def test_a_row_at_the_tip_of_a_cone_gets_an_answer_that_raw_units_can_hold():
         ({"metric": [1.0, -1.0]}, "metric must hold positive"),
         ({"metric": "city"}, "metric must be None, 'raw'"),
         ({"margin": -1.0}, "margin must be"),
+        ({"max_nodes": 0}, "max_nodes must be an integer of at least 1"),
         ({"cutoff": np.nan}, "cutoff must be finite"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,9 +12,12 @@ from quadric.explain._actions import Actions
 from quadric.explain._boxed import Goal
 from quadric.explain._branch import TOLERANCE, nearest_in_box
 from quadric.explain._nearest import nearest
-from quadric.explain._wanted import magnitude
+from quadric.explain._wanted import ROUNDING, magnitude
 from quadric.geometry.surface import QuadraticSurface
 from quadric.types import BoolArray, FloatArray, IntArray
+
+SHORT = 1e-10
+"""Fraction of the absolute terms by which a general solver may miss a constraint."""
 
 
 @dataclass(frozen=True)
@@ -59,30 +62,36 @@ class Answers:
 
 
 def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, rules: Actions, max_nodes: int) -> Answers:
-    """The smallest allowed change after which the surface is at least ``level``."""
+    """The smallest allowed change after which the surface is at least ``level``; a local optimum where it is not proved."""
     U, m = start.U, len(start.U)
-    live = (surface.W != 0.0).any(axis=0) | (surface.b != 0.0)
-    moving = rules.free & live
-    bounded = bool((rules.bounded & live).any())
-    unit = np.sqrt(rules.weight[moving])
+    moving = rules.free & _live(surface)
     missing = level - surface(U)
     needed = missing > 0.0
-    size = ((np.abs(U) @ np.abs(surface.W) + np.abs(surface.b))[:, moving] / unit).max(axis=1, initial=0.0)
-    goal = Goal(
-        A=surface.W[np.ix_(moving, moving)] / np.outer(unit, unit),
-        a=surface.gradient(U)[:, moving] / unit,
-        r=np.where(needed, missing, 1.0),
-        size=size,
-    )
     answers = Answers(np.zeros_like(U), ~needed, np.ones(m, dtype=bool), np.where(needed, np.inf, 0.0), np.full(m, np.nan))
     rows = np.flatnonzero(needed)
-    if len(rows) and moving.any():
-        part = goal.take(rows)
-        found = _with_rules(part, start.take(rows), rules, moving, max_nodes) if bounded else _exact(part)
-        change = np.zeros((len(rows), U.shape[1]))
-        change[:, moving] = found.change / unit
-        answers.put(rows, Answers(change, found.reached, found.proved, found.bound, found.multiplier))
+    if len(rows) == 0 or not moving.any():
+        return answers
+    unit = np.sqrt(rules.weight[moving])
+    part = start.take(rows)
+    goal = Goal(
+        A=surface.W[np.ix_(moving, moving)] / np.outer(unit, unit),
+        a=surface.gradient(part.U)[:, moving] / unit,
+        r=missing[rows],
+        size=((np.abs(part.U) @ np.abs(surface.W) + np.abs(surface.b))[:, moving] / unit).max(axis=1),
+    )
+    found = _with_rules(goal, part, rules, moving, max_nodes) if (rules.bounded & moving).any() else _exact(goal)
+    change = np.zeros_like(part.U)
+    change[:, moving] = found.change / unit
+    answers.put(rows, replace(found, change=change))
+    for row in np.flatnonzero(answers.reached & ~answers.proved):
+        case = _Case((surface,), start.V[row], start.U[row], start.scale, float(level[row]), rules)
+        answers.change[row] = case.shortest([answers.change[row], case.local_optimum(answers.change[row])])
     return answers
+
+
+def _live(surface: QuadraticSurface) -> BoolArray:
+    """Features on which a surface depends."""
+    return np.asarray((surface.W != 0.0).any(axis=0) | (surface.b != 0.0))
 
 
 def _exact(goal: Goal) -> Answers:
@@ -109,50 +118,62 @@ def smallest_common_change(
     hopeless = np.any([~answers.reached & answers.proved for answers in alone], axis=0)
     best = Answers(np.zeros_like(start.U), np.zeros_like(hopeless), hopeless.copy(), bound, np.full(len(bound), np.nan))
     for row in np.flatnonzero(~hopeless):
-        here = start.take(np.array([row]))
-        simple = [answers.change[row] for answers in alone if answers.reached[row]]
-        change = _shortest(surfaces, here, level[row], rules, simple)
-        if change is None or rules.distance(change[None])[0] > bound[row] * (1.0 + TOLERANCE):
-            local = [_local(surfaces, here, level[row], rules, change) for change in simple]
-            change = _shortest(surfaces, here, level[row], rules, [*simple, *local])
-        if change is not None:
-            best.change[row], best.reached[row] = change, True
-            best.proved[row] = rules.distance(change[None])[0] <= bound[row] * (1.0 + TOLERANCE)
+        case = _Case(tuple(surfaces), start.V[row], start.U[row], start.scale, float(level[row]), rules)
+        near_enough = bound[row] * (1.0 + TOLERANCE)
+        changes = [answers.change[row] for answers in alone if answers.reached[row]]
+        if not any(case.served_by(change) and case.length(change) <= near_enough for change in changes):
+            changes += [case.local_optimum(change) for change in changes]
+        changes = [change for change in changes if case.served_by(change)]
+        if changes:
+            best.change[row], best.reached[row] = case.shortest(changes), True
+            best.proved[row] = case.length(best.change[row]) <= near_enough
     return best
 
 
-def _shortest(
-    surfaces: Sequence[QuadraticSurface], here: Start, level: float, rules: Actions, changes: Sequence[FloatArray]
-) -> FloatArray | None:
-    """The shortest change that serves all surfaces."""
-    good = [change for change in changes if _serves(surfaces, here.U[0] + change, level)]
-    return min(good, key=lambda change: float(rules.distance(change[None])[0])) if good else None
+@dataclass(frozen=True)
+class _Case:
+    """One row that all surfaces are to lift to a level."""
 
+    surfaces: tuple[QuadraticSurface, ...]
+    v: FloatArray
+    u: FloatArray
+    scale: FloatArray
+    level: float
+    rules: Actions
 
-def _serves(surfaces: Sequence[QuadraticSurface], u: FloatArray, level: float) -> bool:
-    return all(surface(u[None])[0] >= level - 1e-9 * (level + magnitude(surface, u[None])[0]) for surface in surfaces)
+    def length(self, change: FloatArray) -> float:
+        return float(self.rules.distance(change[None])[0])
 
+    def served_by(self, change: FloatArray) -> bool:
+        moved = (self.u + change)[None]
+        return all(surface(moved)[0] >= self.level - ROUNDING * magnitude(surface, moved)[0] for surface in self.surfaces)
 
-def _local(surfaces: Sequence[QuadraticSurface], here: Start, level: float, rules: Actions, change: FloatArray) -> FloatArray:
-    """A local optimum from a change, its integers kept."""
-    u = here.U[0]
-    ends = [(end[0] - here.V[0]) / here.scale for end in rules.ends(here.V)]
-    low, high = (np.where(rules.integer, change, end) for end in ends)
-    constraints = [
-        {
-            "type": "ineq",
-            "fun": lambda d, surface=surface: surface((u + d)[None])[0] - level,
-            "jac": lambda d, surface=surface: surface.gradient((u + d)[None])[0],
-        }
-        for surface in surfaces
-    ]
-    found = minimize(
-        lambda d: 0.5 * rules.weight @ d**2,
-        np.clip(change, low, high),
-        jac=lambda d: rules.weight * d,
-        bounds=np.column_stack([low, high]),
-        constraints=constraints,
-        method="SLSQP",
-        options={"maxiter": 200, "ftol": 1e-14},
-    )
-    return np.clip(found.x, low, high)
+    def shortest(self, changes: Sequence[FloatArray]) -> FloatArray:
+        """The shortest change that serves; the first if none does."""
+        return min([change for change in changes if self.served_by(change)] or changes[:1], key=self.length)
+
+    def local_optimum(self, change: FloatArray) -> FloatArray:
+        """Where a general solver gets to from a change; integers stay as they are."""
+        moving = self.rules.free & ~self.rules.integer & np.any([_live(surface) for surface in self.surfaces], axis=0)
+        ends = [(end[0] - self.v) / self.scale for end in self.rules.ends(self.v[None])]
+        low, high = (np.where(moving, end, change) for end in ends)
+        # a little more than needed: the solver may stop that much short
+        level = self.level + SHORT * max(magnitude(surface, self.u[None])[0] for surface in self.surfaces)
+        constraints = [
+            {
+                "type": "ineq",
+                "fun": lambda d, surface=surface: surface((self.u + d)[None])[0] - level,
+                "jac": lambda d, surface=surface: surface.gradient((self.u + d)[None])[0],
+            }
+            for surface in self.surfaces
+        ]
+        found = minimize(
+            lambda d: 0.5 * self.rules.weight @ d**2,
+            np.clip(change, low, high),
+            jac=lambda d: self.rules.weight * d,
+            bounds=np.column_stack([low, high]),
+            constraints=constraints,
+            method="SLSQP",
+            options={"maxiter": 200, "ftol": 1e-14},
+        )
+        return np.clip(found.x, low, high)

@@ -4,9 +4,9 @@
 
 First bound: for any sigma above 0 and above every eigenvalue of A, the Lagrangian with multiplier 1 / sigma is convex, and
 its minimum over the box is a lower bound. The larger sigma is, the less its minimiser reaches; where it reaches exactly r,
-the bound is the answer itself. Second bound, for small boxes: adding rho / 2 (e - low)(high - e), which is positive in the
-box, with rho the largest eigenvalue of A makes the constraint concave; any sigma above 0 will then do, and less is reached
-nowhere.
+the bound is the answer itself. Second bound, for small boxes: sum_j rho_j / 2 (e_j - low_j)(high_j - e_j) is never negative
+in the box; added to what is reached, with rho so large that A - diag(rho) has no positive eigenvalue, it makes the
+constraint concave, and any sigma above 0 will do.
 Candidates: with some coordinates held at their bounds, the rest is the problem of _nearest.py.
 """
 
@@ -77,19 +77,29 @@ class Bounds:
 def lower_bounds(goal: Goal, low: FloatArray, high: FloatArray, enough: FloatArray) -> Bounds:
     """The better of the two bounds of each problem; a bound of ``enough`` is not improved further."""
     free = high > low  # coordinates with one value left cannot bend the Lagrangian
-    curvatures = np.linalg.eigvalsh(np.where(free[:, :, None] & free[:, None, :], goal.A, 0.0))
-    top = np.maximum(curvatures.max(axis=1, initial=0.0), 0.0)
+    values, vectors = np.linalg.eigh(np.where(free[:, :, None] & free[:, None, :], goal.A, 0.0))
+    top = np.maximum(values[:, -1], 0.0)
     closest = np.clip(0.0, low, high)
     bounds = Bounds(0.5 * np.sum(closest**2, axis=1), closest)
-    _Dual(goal, low, high, top, np.zeros_like(top)).maximise(bounds, enough)
-    bounded = np.isfinite(low).all(axis=1) & np.isfinite(high).all(axis=1)
+    _Dual(goal, low, high, top, np.zeros_like(low)).maximise(bounds, enough)
+    bulge = _dominating((vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+    bounded = ((bulge == 0.0) | (np.isfinite(low) & np.isfinite(high))).all(axis=1)
     small = np.flatnonzero(bounded & (top > 0.0) & (bounds.value < enough))
     better = bounds.take(small)
-    _Dual(goal.take(small), low[small], high[small], np.zeros(len(small)), top[small]).maximise(better, enough[small])
+    _Dual(goal.take(small), low[small], high[small], np.zeros(len(small)), bulge[small]).maximise(better, enough[small])
     bounds.value[small], bounds.point[small] = better.value, better.point
     farthest = 0.5 * np.sum(np.maximum(low**2, high**2), axis=1)
     bounds.value[bounds.value > farthest * (1.0 + 1e-9)] = np.inf
     return bounds
+
+
+def _dominating(P: FloatArray) -> FloatArray:
+    """Numbers rho with diag(rho) - P positive semidefinite for positive semidefinite P: c sqrt(P_jj) with the smallest c."""
+    size = np.sqrt(np.maximum(np.diagonal(P, axis1=1, axis2=2), 0.0))
+    root = np.sqrt(size)
+    scale = root[:, :, None] * root[:, None, :]
+    ratio = np.divide(P, scale, out=np.zeros_like(P), where=scale > 0.0)
+    return size * np.linalg.eigvalsh(ratio)[:, -1:] * (1.0 + 1e-12)
 
 
 @dataclass(frozen=True)
@@ -138,11 +148,10 @@ class _Dual:
         """
         self = self.take(rows)
         sigma = self.pole + t
-        bulges = (self.bulge > 0.0)[:, None]
-        low, high = np.where(bulges, self.low, 0.0), np.where(bulges, self.high, 0.0)
-        a = self.goal.a + 0.5 * self.bulge[:, None] * (low + high)
-        e, slope = minimise_in_box(self.goal.A, sigma + self.bulge, a, self.low, self.high, bounds.point[rows])
-        excess = self.goal.reach(e) - self.goal.r + 0.5 * self.bulge * np.sum((e - low) * (high - e), axis=1)
+        low, high = (np.where(self.bulge > 0.0, end, 0.0) for end in (self.low, self.high))
+        a = self.goal.a + 0.5 * self.bulge * (low + high)
+        e, slope = minimise_in_box(self.goal.A, sigma[:, None] + self.bulge, a, self.low, self.high, bounds.point[rows])
+        excess = self.goal.reach(e) - self.goal.r + 0.5 * np.sum(self.bulge * (e - low) * (high - e), axis=1)
         unsettled = 0.5 * np.sum(slope**2, axis=1) / t
         value = 0.5 * np.sum(e**2, axis=1) - (excess + self.goal.rounding(e) + unsettled) / sigma
         better = value > bounds.value[rows]
@@ -151,9 +160,9 @@ class _Dual:
 
 
 def minimise_in_box(
-    A: FloatArray, sigma: FloatArray, a: FloatArray, low: FloatArray, high: FloatArray, start: FloatArray
+    A: FloatArray, diagonal: FloatArray, a: FloatArray, low: FloatArray, high: FloatArray, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The minimum of 1/2 e'(sigma I - A)e - a'e over a box, and the slope left in free directions.
+    """The minimum of 1/2 e'(diag(diagonal) - A)e - a'e over a box, and the slope left in free directions.
 
     Primal-dual active sets: hold the coordinates guessed to be at bounds, solve for the others, exchange those of the wrong
     sign. Where the exchanges settle, which is almost always, the point is exact.
@@ -166,10 +175,10 @@ def minimise_in_box(
         under, over = below[rows], above[rows]
         held = under | over
         fixed = np.where(under, low[rows], np.where(over, high[rows], 0.0))
-        hessian = sigma[rows, None, None] * identity - A
+        hessian = diagonal[rows, :, None] * identity - A
         system = np.where(held[:, :, None] | held[:, None, :], identity, hessian)
         x = np.linalg.solve(system, np.where(held, fixed, a[rows] + fixed @ A)[..., None])[..., 0]
-        slope = sigma[rows, None] * x - x @ A - a[rows]
+        slope = diagonal[rows] * x - x @ A - a[rows]
         below[rows] = np.where(held, under & (slope > 0.0), x < low[rows]) | (low[rows] >= high[rows])
         above[rows] = np.where(held, over & (slope < 0.0), x > high[rows])
         e[rows] = x
@@ -177,7 +186,7 @@ def minimise_in_box(
         if len(rows) == 0:
             break
     e = np.clip(e, low, high)
-    slope = sigma[:, None] * e - e @ A - a
+    slope = diagonal * e - e @ A - a
     at_rest = ((e <= low) & (slope >= 0.0)) | ((e >= high) & (slope <= 0.0))
     return e, np.where(at_rest, 0.0, slope)
 

@@ -215,7 +215,7 @@ class _Search:
         width = nodes.high - nodes.low
         offsets = np.where(width > 0.0, box.offsets(point), 0.0)
         fractional = offsets.max(axis=1, initial=0.0) > OFF_LATTICE
-        side = np.where(fractional, offsets.argmax(axis=1), np.argmax(width * self.curved, axis=1))
+        side = np.where(fractional, offsets.argmax(axis=1), np.argmax(width**2 * self.curved, axis=1))
         middle = _middle(nodes.low[rows, side], nodes.high[rows, side], self.typical[nodes.problem])
         cut = np.where(fractional, point[rows, side], middle)
         below, above = nodes.high.copy(), nodes.low.copy()

@@ -102,6 +102,7 @@ def reason_codes(
         raise ValueError(f"n must be an integer of at least 1, got {n!r}")
     known = explainable(model)
     label = known.classes[0] if favourable is None else favourable
+    known.class_code(label, "favourable")
     surface = known.surface_towards(label)
     V = known.reported(X)
     U = known.fitted(V)

@@ -82,9 +82,9 @@ def recourse(
     With two classes and no rules but frozen features the answer is the global optimum: the distance to a quadric has one
     multiplier, the root of a scalar equation. Bounds, one-way and integer features are first ignored: an exact answer that
     happens to respect them is proved smallest. Otherwise branch and bound takes over, with Lagrangian lower bounds and at most
-    ``max_nodes`` boxes a row; rows that need more keep the best answer found with ``proved`` False and a lower bound. With more
-    than two classes the target must beat every other class: each rival alone gives a lower bound, and an answer that does not
-    meet the largest of them is a local optimum and not proved.
+    ``max_nodes`` boxes a row; rows that need more get a local optimum from the best answer found, with ``proved`` False and a
+    lower bound. With more than two classes the target must beat every other class: each rival alone gives a lower bound, and an
+    answer that does not meet the largest of them is a local optimum and not proved.
 
     Features are named, or numbered, as the model sees them after categories are coded; coded columns are always frozen.
     What the decision does not depend on is left as it is, and so are rows that have the wanted decision already.
@@ -119,6 +119,8 @@ def recourse(
     -------
     Recourse
     """
+    if not (isinstance(max_nodes, int | np.integer) and max_nodes >= 1):
+        raise ValueError(f"max_nodes must be an integer of at least 1, got {max_nodes!r}")
     known = explainable(model)
     limits = {
         "lower": lower,

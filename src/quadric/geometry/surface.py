@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from quadric.geometry.lifting import row_chunks
 from quadric.geometry.terms import LINEAR, default_names, term_factors, term_names, to_matrix, to_vector
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 
 FLAT = 1e-12
 """Eigenvalues of W, and parts of b, below this fraction of the largest coefficient count as zero."""
 DENSE_FROM = 4
 """With more terms than this many times the features, two matrix products beat a loop over the terms."""
+
+
+class _LiveTerms(NamedTuple):
+    """Terms with a coefficient: polynomial weights, and factors as positions in ``features``."""
+
+    features: IntArray
+    weights: list[float]
+    left: list[int]
+    right: list[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,23 +94,31 @@ class QuadraticSurface:
     def __call__(self, X: FloatArray) -> FloatArray:
         """f at each row of X."""
         X = self._checked(X)
-        if self.n_terms > DENSE_FROM * self.n_features:
+        if len(self._live.weights) > DENSE_FROM * self.n_features:
             return np.asarray(0.5 * np.sum((X @ self.W) * X, axis=1) + X @ self.b + self.c)
         return self._term_by_term(X)
 
+    @cached_property
+    def _live(self) -> _LiveTerms:
+        """Found once: on small batches finding the terms would take longer than adding them up."""
+        z = self.coordinates()
+        terms = np.flatnonzero(z)
+        left, right = (factor[terms] for factor in term_factors(self.n_features))
+        weights = z[terms] * np.where(left == right, 0.5, 1.0)
+        features, place = np.unique(np.concatenate([left, right[right != LINEAR]]), return_inverse=True)
+        seconds = np.full(len(terms), LINEAR)
+        seconds[right != LINEAR] = place[len(terms) :]
+        return _LiveTerms(features, weights.tolist(), place[: len(terms)].tolist(), seconds.tolist())
+
     def _term_by_term(self, X: FloatArray) -> FloatArray:
         """Cost in proportion to the live terms, and the same bits whatever the number of BLAS threads."""
-        z = self.coordinates()
-        left, right = term_factors(self.n_features)
+        features, *live = self._live
         out = np.full(len(X), self.c)
         for rows in row_chunks(len(X), self.n_features):
-            columns = np.ascontiguousarray(X[rows].T)
-            for t in np.flatnonzero(z):
-                if right[t] == LINEAR:
-                    out[rows] += z[t] * columns[left[t]]
-                else:
-                    weight = 0.5 * z[t] if left[t] == right[t] else z[t]
-                    out[rows] += weight * (columns[left[t]] * columns[right[t]])
+            columns = np.ascontiguousarray(X[rows][:, features].T)
+            total = out[rows]
+            for weight, left, right in zip(*live, strict=True):
+                total += weight * (columns[left] if right == LINEAR else columns[left] * columns[right])
         return out
 
     def gradient(self, X: FloatArray) -> FloatArray:

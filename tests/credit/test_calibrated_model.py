@@ -112,6 +112,16 @@ def test_predictions_follow_the_probabilities_against_the_sign_of_the_decision_v
     assert model.predict_proba(X)[:, 1].mean() == pytest.approx(np.mean(y > 0), abs=0.05)
 
 
+@pytest.mark.parametrize("data", DATA)
+def test_weights_by_label_reach_the_folds(data):
+    X, y = DATA[data]()
+    label, position = np.unique(y)[0], {name: code for code, name in enumerate(np.unique(y).tolist())}
+    named = CalibratedModel(clone(FAST).set_params(class_weight={label: 5.0})).fit(X, y)
+    coded = CalibratedModel(clone(FAST).set_params(class_weight={0: 5.0})).fit(X, [position[each] for each in y.tolist()])
+    assert named.calibrators_ == coded.calibrators_
+    assert_array_equal(named.decision_function(X), coded.decision_function(X))
+
+
 def test_equal_probabilities_go_to_the_first_class():
     X, y = two_classes()
     even = CalibratedModel.from_parts(clone(FAST).fit(X, y), [SigmoidCalibration(0.0, 0.0)])

@@ -188,7 +188,7 @@ def test_calibration_is_fitted_to_rows_left_out():
 def test_calibration_and_weights_by_name_go_together():
     trained = train(credit_table(), "risk", options(calibrate="sigmoid", class_weight={"good": 3.0}))
     assert trained.data.class_names == ("bad", "good")
-    assert trained.model.classes_.tolist() == [0, 1]
+    assert trained.model.classes_.tolist() == ["bad", "good"]
 
 
 def test_what_does_not_fit_into_memory_is_refused_with_the_way_out(monkeypatch):

@@ -204,16 +204,17 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
             _check_frozen(estimator.estimator, y)
         weight = _checked_weights(sample_weight, X, y)
         folds = _checked_folds(check_cv(self.cv, y, classifier=True).split(X, y), y, weight)
+        classes, codes = np.unique(y, return_inverse=True)
         fitted = CalibratedClassifierCV(
-            _Weighted(estimator, None if weight is None else _weight_keyword(estimator)),
+            _Coded(estimator, classes, None if weight is None else _weight_keyword(estimator)),
             method=self.method,
             cv=folds,
             n_jobs=self.n_jobs,
             ensemble=False,
         )
-        # _Weighted takes the weights by name: requests of the user's own routing are not needed and must not get in the way
+        # _Coded takes the weights by name: requests of the user's own routing are not needed and must not get in the way
         with config_context(enable_metadata_routing=False):
-            fitted.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+            fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
         (pair,) = fitted.calibrated_classifiers_
         self.estimator_ = pair.estimator.fitted_
         self.calibrators_ = [_as_value(calibrator) for calibrator in pair.calibrators]
@@ -304,27 +305,32 @@ def probabilities(decision: FloatArray, calibrators: Sequence[Calibration]) -> F
     return np.divide(values, total, out=np.full_like(values, 1.0 / len(calibrators)), where=total != 0.0)
 
 
-class _Weighted(ClassifierMixin, BaseEstimator):
-    """Any classifier, as one whose ``fit`` takes sample_weight: that is where scikit-learn's calibration looks for it."""
+class _Coded(ClassifierMixin, BaseEstimator):
+    """Any classifier, as one of codes 0, 1, ... whose ``fit`` takes sample_weight.
 
-    def __init__(self, estimator: Any, keyword: str | None) -> None:
+    scikit-learn's calibration looks there for the weights, and hands out codes in place of labels inside its folds, which an
+    estimator with weights for named classes would not know.
+    """
+
+    def __init__(self, estimator: Any, classes: np.ndarray, keyword: str | None) -> None:
         self.estimator = estimator
+        self.classes = classes
         self.keyword = keyword
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, codes: IntArray, sample_weight: Any = None) -> Self:
         if isinstance(self.estimator, FrozenEstimator):
             self.fitted_ = self.estimator.estimator
         else:
             extra = {} if sample_weight is None or self.keyword is None else {self.keyword: sample_weight}
-            self.fitted_ = clone(self.estimator).fit(X, y, **extra)
-        self.classes_ = self.fitted_.classes_
+            self.fitted_ = clone(self.estimator).fit(X, self.classes[codes], **extra)
+        self.classes_ = np.arange(len(self.classes))
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
         return np.asarray(self.fitted_.decision_function(X))
 
-    def predict(self, X: Any) -> np.ndarray:
-        return np.asarray(self.fitted_.predict(X))
+    def predict(self, X: Any) -> IntArray:
+        return np.searchsorted(self.classes, self.fitted_.predict(X))
 
 
 def _weight_keyword(estimator: Any) -> str | None:

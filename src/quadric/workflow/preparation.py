@@ -111,7 +111,7 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
         max_levels=options.max_levels,
     )
     X = np.asarray(encoder.fit_transform(inputs))
-    y = labels_for(codes, names) if _keeps_labels(options) else codes
+    y = labels_for(codes, names)
     limits = _limits(encoder, X, options)
     data = PreparedData(encoder, X, y, names, limits, missing, int((~kept).sum()), table.sha256)
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
@@ -132,11 +132,6 @@ def _labels(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple
 def labels_for(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Labels that sort like the names of the classes: the names themselves where they do, else positions."""
     return np.array(names)[codes] if list(names) == sorted(names) else codes
-
-
-def _keeps_labels(options: TrainingOptions) -> bool:
-    """scikit-learn's calibration fits to positions, which weights by label would not know."""
-    return options.calibrate is None or not isinstance(options.class_weight, Mapping)
 
 
 def complete_rows(table: Table) -> BoolArray:

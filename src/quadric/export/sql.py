@@ -18,7 +18,7 @@ STEEPEST = 700.0
 
 
 def to_sql(model: Any, *, table: str | Sequence[str] = "data", prefix: str = "quadric_") -> str:
-    """A SELECT of all columns of a table followed by score, label and, where the model is calibrated, probability.
+    """A SELECT of all columns of a table followed by score, probability (where the model is calibrated) and label.
 
     With more than two classes there is one score (and probability) a class, numbered in their order. A row with an unknown
     category, or with a missing value that the model does not fill in, gets NULL. Columns of numbers must hold numbers or NULL.

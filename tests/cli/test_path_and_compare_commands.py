@@ -79,7 +79,8 @@ def test_the_comparison_is_a_table(made, run, monkeypatch):
 def test_the_comparison_as_json(made, run, monkeypatch):
     monkeypatch.setattr(comparison, "COMPETITORS", comparison.COMPETITORS[:1])
     facts = json.loads(run("compare", made.data_csv, *FAST, "--ks", "1,3", "--Cs", "4", "--json").out)
-    ours, logistic = facts["models"]
+    ours, best, logistic = facts["models"]
+    assert [ours["name"], best["name"]] == ["sparse quadratic, 1se", "sparse quadratic, best"]
     assert facts["chosen_inside_folds"]
     assert len(ours["chosen"]) == 3
     assert ours["size"]["of"] == "terms"
@@ -93,6 +94,9 @@ def test_choices_inside_the_folds_are_told(made, run, monkeypatch):
     text = " ".join(run("compare", made.three_csv, *FAST, "--k", 2, "--Cs", "1,4").out.split())
     assert "C chosen inside each fold by 3 inner folds" in text
     assert "AUC" not in text
+    both = run("compare", made.data_csv, *FAST, "--ks", "1,3", "--Cs", "4").out
+    assert max(map(len, both.splitlines())) <= 80
+    assert "k/C by the largest mean (best): " in " ".join(both.split())
 
 
 def test_missing_values_go_through_both(run, csv_file, monkeypatch):

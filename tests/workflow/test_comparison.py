@@ -11,8 +11,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from quadric import SparseQuadraticSVCCV
 from quadric.tables import TableEncoder
 from quadric.workflow import TrainingOptions, compare, comparison
+from quadric.workflow.preparation import prepare
 from workflow.small_tables import credit_table
 
 SMALL = {"loss": "least_squares", "folds": 3}
@@ -77,12 +79,41 @@ def test_parameters_that_are_not_given_are_chosen_inside_each_fold(monkeypatch):
         return inner(part, options, **more)
 
     monkeypatch.setattr(comparison, "choose", spy)
-    chosen = compare(credit_table(), "risk", TrainingOptions(loss="least_squares", folds=4, ks=(1, 3), Cs=(1.0, 16.0)))
+    asked = TrainingOptions(loss="least_squares", folds=4, ks=(1, 3), Cs=(1.0, 16.0))
+    chosen = compare(credit_table(), "risk", asked)
     assert seen == [(90, 3)] * 4  # training rows only, three inner folds
     assert chosen.nested
-    assert {k for k, _ in chosen.results[0].chosen} <= {1, 3}
+    fewest, best = chosen.results[:2]
+    assert [fewest.name, best.name] == ["sparse quadratic, 1se", "sparse quadratic, best"]
+    assert {k for k, _ in fewest.chosen + best.chosen} <= {1, 3}
+    assert all(few <= many for (few, _), (many, _) in zip(fewest.chosen, best.chosen, strict=True))
     only_C = compare(credit_table(), "risk", TrainingOptions(k=2, Cs=(1.0, 16.0), **SMALL))
     assert {k for k, _ in only_C.results[0].chosen} == {2}
+    assert [result.name for result in only_C.results] == ["sparse quadratic", "logistic regression"]
+
+
+@pytest.mark.usefixtures("_one_rival")
+def test_each_rule_gets_the_surface_that_it_chose():
+    X, y = coded()
+    table = credit_table()
+    asked = TrainingOptions(ks=(1, 3), Cs=(1.0, 16.0), **SMALL)
+    ours = compare(table, "risk", asked).results[:2]
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    limits = prepare(table, "risk", asked).limits
+    for rule, result in zip(("1se", "best"), ours, strict=True):
+        for fold, (train, test) in enumerate(splits):
+            model = SparseQuadraticSVCCV(
+                (1, 3),
+                (1.0, 16.0),
+                cv=StratifiedKFold(3, shuffle=True, random_state=0),
+                rule=rule,
+                standardize=True,
+                loss="least_squares",
+                exclude=limits.exclude,
+                random_state=0,
+            ).fit(X[train], y[train])
+            assert result.chosen[fold] == (model.best_k_, model.best_C_)
+            assert result.accuracy[fold] == model.score(X[test], y[test])
 
 
 @pytest.mark.usefixtures("_one_rival")

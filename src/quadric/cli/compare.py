@@ -22,7 +22,7 @@ def compare(
     data: shared.DataFile,
     target: shared.Target,
     k: Annotated[
-        int | None, typer.Option(min=1, help="Terms of the surface; without it, chosen inside each fold by the rule 1se.")
+        int | None, typer.Option(min=1, help="Terms of the surface; without it, chosen inside each fold, by two rules.")
     ] = None,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the loss; without it, chosen inside each fold.")] = None,
     ks: Annotated[
@@ -116,16 +116,21 @@ def _tell(comparison: Comparison, asked: TrainingOptions, target: str) -> None:
 
 
 def _choice_words(comparison: Comparison, asked: TrainingOptions) -> str:
-    chosen = comparison.results[0].chosen
-    shown = ", ".join(f"{k}/{C:g}" for k, C in chosen)
+    ours = [result for result in comparison.results if result.chosen]
     if not comparison.nested:
-        return f"loss {asked.loss}, k = {chosen[0][0]} and C = {chosen[0][1]:g} as given"
+        k, C = ours[0].chosen[0]
+        return f"loss {asked.loss}, k = {k} and C = {C:g} as given"
     what = " and ".join(name for name, given in (("k", asked.k), ("C", asked.C)) if given is None)
     inner = min(INNER_FOLDS, asked.folds)
-    return (
-        f"loss {asked.loss}, {what} chosen inside each fold by {inner} inner folds, rule 1se, "
-        f"which is part of its time: k/C = {shown}"
-    )
+    text = f"loss {asked.loss}, {what} chosen inside each fold by {inner} inner folds, which is part of its time; "
+    if len(ours) == 1:
+        return f"{text}k/C = {_pairs(ours[0])}"
+    by_rule = ("by the largest mean (best)", "by the fewest terms within one standard error of it (1se)")
+    return text + "; ".join(f"k/C {how}: {_pairs(result)}" for how, result in zip(by_rule, reversed(ours), strict=True))
+
+
+def _pairs(result: Result) -> str:
+    return ", ".join(f"{k}/{C:g}" for k, C in result.chosen)
 
 
 def _with_error(values: FloatArray, digits: int) -> str:

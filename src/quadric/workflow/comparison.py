@@ -24,7 +24,7 @@ from quadric.tables import Table, TableEncoder
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.preparation import PreparedData, complete_rows, prepare
-from quadric.workflow.training import choose, folds_of, steps_for
+from quadric.workflow.training import Choice, choose, folds_of, steps_for
 
 INNER_FOLDS = 3
 INNER_KS = (2, 4, 8, 16)
@@ -82,7 +82,7 @@ class Comparison:
     Attributes
     ----------
     results : list of Result
-        The sparse surface first.
+        The sparse surface first; twice where k was chosen: with the rule "1se", and with "best".
     class_names : tuple of str
     n_rows, n_features, folds : int
     nested : bool
@@ -124,7 +124,7 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None, *
     data = prepare(table, target, options)
     folds = _Folds(table, target, data, options)
     competitors, absent = available_competitors()
-    results = [_surface_result(folds, report)]
+    results = _surface_results(folds, report)
     results += [_result(competitor, folds, report) for competitor in competitors]
     return Comparison(results, data.class_names, len(data.y), data.X.shape[1], options.folds, _is_nested(options), absent)
 
@@ -180,28 +180,47 @@ def _is_nested(options: TrainingOptions) -> bool:
     return options.k is None or options.C is None
 
 
-def _surface_result(folds: _Folds, report: Report) -> Result:
+def _surface_results(folds: _Folds, report: Report) -> list[Result]:
+    """One result where k is given; where it is chosen, one for each rule, both from the same inner cross-validation."""
     options = folds.options
-    chosen = []
+    if options.k is not None and options.C is not None:
+        return [_surface_result("sparse quadratic", [(options.k, options.C)] * len(folds.splits), folds, report)]
+    choices, seconds = _choices(folds, report)
+    cells = {"1se": [choice.chosen for choice in choices], "best": [choice.best for choice in choices]}
+    names = {"1se": "sparse quadratic"} if options.k is not None else {rule: f"sparse quadratic, {rule}" for rule in cells}
+    results = []
+    for rule, name in names.items():
+        chosen = [(int(choice.ks[k]), float(choice.Cs[C])) for choice, (C, k) in zip(choices, cells[rule], strict=True)]
+        result = _surface_result(name, chosen, folds, report)
+        results.append(replace(result, seconds=result.seconds + seconds))
+    return results
 
-    def fit(part: PreparedData) -> Any:
-        k, C = options.k, options.C
-        if _is_nested(options):
-            choice = choose(part, replace(options, folds=min(INNER_FOLDS, options.folds)))
-            k, C = choice.k, choice.C
-        assert k is not None
-        assert C is not None
-        chosen.append((k, C))
-        return steps_for(part, options, k, C).fit(part.X, part.y)
+
+def _choices(folds: _Folds, report: Report) -> tuple[list[Choice], FloatArray]:
+    """What cross-validation inside each fold saw, and the time it took."""
+    options = replace(folds.options, folds=min(INNER_FOLDS, folds.options.folds), rule="1se")
+    choices, seconds = [], []
+    for number, (part, _, _) in enumerate(folds, start=1):
+        report(f"sparse quadratic, choice inside fold {number} of {len(folds.splits)}")
+        with threadpool_limits(1):
+            began = time.perf_counter()
+            choices.append(choose(part, options))
+            seconds.append(time.perf_counter() - began)
+    return choices, np.array(seconds)
+
+
+def _surface_result(name: str, chosen: Sequence[tuple[int, float]], folds: _Folds, report: Report) -> Result:
+    def fit(part: PreparedData, number: int) -> Any:
+        return steps_for(part, folds.options, *chosen[number]).fit(part.X, part.y)
 
     def size(model: Any) -> int:
         return sum(surface.n_terms for surface in model[-1].surfaces_)
 
-    return replace(_measured("sparse quadratic", "terms", folds, fit, size, report), chosen=chosen)
+    return replace(_measured(name, "terms", folds, fit, size, report), chosen=list(chosen))
 
 
 def _result(competitor: Competitor, folds: _Folds, report: Report) -> Result:
-    def fit(part: PreparedData) -> Any:
+    def fit(part: PreparedData, number: int) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # default parameters are what is compared, whatever they lead to
             return make_pipeline(StandardScaler(), competitor.make(folds.options.seed)).fit(part.X, part.y)
@@ -210,14 +229,14 @@ def _result(competitor: Competitor, folds: _Folds, report: Report) -> Result:
 
 
 def _measured(
-    name: str, unit: str, folds: _Folds, fit: Callable[[PreparedData], Any], size: Callable[[Any], int], report: Report
+    name: str, unit: str, folds: _Folds, fit: Callable[[PreparedData, int], Any], size: Callable[[Any], int], report: Report
 ) -> Result:
     rows = []
-    for number, (part, X, y) in enumerate(folds, start=1):
-        report(f"{name}, fold {number} of {len(folds.splits)}")
+    for number, (part, X, y) in enumerate(folds):
+        report(f"{name}, fold {number + 1} of {len(folds.splits)}")
         with threadpool_limits(1):
             began = time.perf_counter()
-            model = fit(part)
+            model = fit(part, number)
             seconds = time.perf_counter() - began
             rows.append((np.mean(model.predict(X) == y), _auc(model, X, y), size(model), seconds))
     accuracy, auc, sizes, times = np.array(rows, dtype=float).T

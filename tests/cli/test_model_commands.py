@@ -1,16 +1,19 @@
 """Commands on a model file: explain, export, certify, report; and the whole way from a table to all of them."""
 
 import json
+import re
 import runpy
 import sqlite3
+from functools import partial
 
 import numpy as np
 import pytest
 
 from quadric import certify
+from quadric.explain import recourse
 from quadric.export import equation, read_model
 from quadric.tables import read_table
-from quadric.workflow import TableModel
+from quadric.workflow import TableModel, explaining
 from workflow.small_tables import credit_columns
 
 
@@ -24,6 +27,14 @@ def test_rows_are_explained_in_words(made, run):
     assert [line.split(":")[0] for line in result.out.splitlines() if line.startswith("row")] == ["row 0", "row 1", "row 2"]
     assert "points lost" in result.out
     assert "smallest change to" in result.out
+
+
+def test_a_change_that_is_not_proved_smallest_says_so(made, run, monkeypatch):
+    monkeypatch.setattr(explaining, "recourse", partial(recourse, max_nodes=1))
+    text = " ".join(run("explain", made.model, made.data_csv, "--rows", "0:40").out.split())
+    assert re.search(
+        r" change to (good|bad): \w+ [\d.]+ -> [^;]*; not proved smallest: no change shorter than [\d.]+ will do", text
+    )
 
 
 def test_explanations_as_json_agree_with_predictions(made, run):

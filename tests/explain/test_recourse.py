@@ -358,7 +358,7 @@ def test_the_corner_between_two_rivals_is_found_but_not_proved():
     assert_allclose(answer.x, [[1.0, 1.0], [1.0, 5.0]], atol=1e-6)
     assert answer.proved.tolist() == [False, True]
     assert_allclose(answer.lower_bound, 1.0, rtol=1e-9)
-    assert answer.message[0] == "small change, not proved smallest: at least 1 is needed"
+    assert answer.message[0] == "not proved smallest: no change shorter than 1 will do"
     whole = recourse(three_planes((0.0, 0.0, 0.0), (-1.0, 0.0, 0.4), (0.0, -1.0, 0.4)), [[0.0, 0.0]], target=0, integer=[0])
     assert_allclose(whole.x, [[1.0, 0.4]], atol=1e-6)
 

@@ -101,7 +101,9 @@ def _recourse_words(answer: Explanation) -> str:
     if not answer.changes:
         return f"{answer.target} already"
     changes = ", ".join(f"{c.feature} {_number(c.before)} -> {_number(c.after)}" for c in answer.changes)
-    return f"{answer.message} to {answer.target}: {changes}"
+    if answer.proved:
+        return f"smallest change to {answer.target}: {changes}"
+    return f"change to {answer.target}: {changes}; {answer.message}"
 
 
 def _number(value: float) -> str:

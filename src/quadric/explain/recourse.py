@@ -187,5 +187,5 @@ def _message(already: bool, reached: bool, proved: bool, bound: float) -> str:
     if already:
         return "already on the wanted side"
     if reached:
-        return "smallest change" if proved else f"small change, not proved smallest: at least {bound:.4g} is needed"
+        return "smallest change" if proved else f"not proved smallest: no change shorter than {bound:.4g} will do"
     return "no allowed change reaches the wanted side" if proved else "no answer found; not proved that there is none"

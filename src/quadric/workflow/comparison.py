@@ -28,7 +28,7 @@ from quadric.workflow.training import Choice, choose, folds_of, steps_for
 
 INNER_FOLDS = 3
 INNER_KS = (2, 4, 8, 16)
-INNER_CS = (4.0, 64.0)
+INNER_CS = (4.0, 32.0)
 """What k and C are chosen from inside each fold, unless told: a coarse grid, as it is searched once a fold."""
 
 

@@ -71,10 +71,14 @@ def test_a_spoilt_answer_is_not_passed_on():
     interior.advance(1e-10)
     exact = solve_active_set(qp, interior.crossover())
     free = np.flatnonzero((exact.alpha > 0) & (exact.alpha < qp.upper))
-    spoilt = _Candidate(exact.w * (1 + 1e-6), exact.alpha, qp.upper)
-    assert _checked(qp, free, _Candidate(exact.w, exact.alpha, qp.upper), 1) is not None
-    assert _checked(qp, free, spoilt, 1) is None
-    assert _checked(qp, free, _Candidate(exact.w, exact.alpha * 0.9 ** (qp.y > 0), qp.upper), 1) is None
+    lopsided = exact.alpha * 0.9 ** (qp.y > 0)
+
+    def checked(w, alpha):
+        return _checked(qp, free, _Candidate(w, alpha, qp.upper, qp.margins(w)), 1)
+
+    assert checked(exact.w, exact.alpha) is not None
+    assert checked(exact.w * (1 + 1e-6), exact.alpha) is None
+    assert checked(exact.w, lopsided) is None
 
 
 def test_the_samples_near_the_margin_are_enough():

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
-from quadric.geometry.moments import gram
 from quadric.types import FloatArray, IntArray
 from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 
@@ -28,6 +27,8 @@ PROXIMAL = 1e-12
 REFINEMENTS = 3
 MAX_DEPENDENT = 1000
 MAX_ITERATIONS = 20
+FEW = 4
+"""Changes of place are added up one by one where they concern fewer than one sample in so many."""
 SETTLING = 10
 """So few moves may come in any order; a larger number that exceeds an earlier one by a tenth means divergence."""
 
@@ -70,12 +71,18 @@ class _Candidate(NamedTuple):
     w: FloatArray
     alpha: FloatArray
     reach: FloatArray
+    margins: FloatArray
+
+    @staticmethod
+    def of(qp: HingeQP, z: FloatArray, c: float, alpha: FloatArray, reach: FloatArray) -> _Candidate:
+        w = np.append(z, c)
+        return _Candidate(w, alpha, reach, qp.margins(w))
 
 
 def _move(qp: HingeQP, place: Places, candidate: _Candidate) -> Places:
     """The partition that the candidate asks for."""
     alpha, reach = candidate.alpha, candidate.reach
-    shortfall = qp.target - qp.margins(candidate.w)
+    shortfall = qp.target - candidate.margins
     slack = TOLERANCE * qp.upper
     moved = place.copy()
     moved[(place == FREE) & (alpha < -slack)] = AT_ZERO
@@ -95,10 +102,10 @@ def _move(qp: HingeQP, place: Places, candidate: _Candidate) -> Places:
 def _checked(qp: HingeQP, free: IntArray, candidate: _Candidate, n_iter: int) -> HingeSolution | None:
     """The candidate as a solution, if its free margins are on target and its multipliers balance despite rounding."""
     alpha = np.clip(candidate.alpha, 0.0, qp.upper)
-    shortfall = qp.target - qp.margins(candidate.w)
+    shortfall = qp.target - candidate.margins
     at_bound = np.where(alpha > 0.0, np.maximum(-shortfall, 0.0), np.maximum(shortfall, 0.0))
     at_bound[free] = np.abs(shortfall[free])
-    violation = max(float(at_bound.max()), qp.imbalance(alpha), qp.relative_gap(candidate.w, alpha))
+    violation = max(float(at_bound.max()), qp.imbalance(alpha), qp.relative_gap(candidate.w, alpha, candidate.margins))
     return HingeSolution(candidate.w, alpha, n_iter, violation) if violation <= ACCEPTED else None
 
 
@@ -107,18 +114,19 @@ class _FreeRows:
 
     def __init__(self, qp: HingeQP) -> None:
         self.qp = qp
+        self.count = 0
         self.columns = np.empty((qp.n_terms, 0), order="F")
         self.products = np.empty((0, 0))
         self.position = np.full(len(qp.y), -1)
+        self.at_bound = np.zeros(len(qp.y))
+        self.h = qp.g
 
     def solve(self, place: Places, free: IntArray, alpha: FloatArray) -> _Candidate | None:
         qp = self.qp
-        R = qp.A[:, :-1]
-        at_bound = np.where(place == AT_UPPER, qp.upper, 0.0)
-        h = qp.g + (qp.y * at_bound) @ qp.A
+        h = self._pull_of(np.where(place == AT_UPPER, qp.upper, 0.0))
         z = qp.solve_P(h[:-1])
         if len(free) == 0:
-            return _Candidate(np.append(z, qp.best_level(z)), at_bound, np.full(len(at_bound), np.inf))
+            return _Candidate.of(qp, z, qp.best_level(z), self.at_bound, np.full(len(qp.y), np.inf))
         mine = self._positions_of(free)
         K = self.products[np.ix_(mine, mine)]
         curvature = float(np.trace(K)) / len(free)
@@ -133,27 +141,53 @@ class _FreeRows:
         if failed:
             return None
         # With signed multipliers s = y alpha of the free rows:  K s + c e = y target - R z,  e's = -h_c
-        rhs = qp.y[free] * qp.target[free] - R[free] @ z - curvature * h[-1] * e
+        y = qp.y[free]
+        rhs = y * qp.target[free] - qp.A[free, :-1] @ z - curvature * h[-1] * e
         along_c = dpotrs(factor, e, lower=1)[0]
-        signed = qp.y[free] * np.clip(alpha[free], 0.0, qp.upper[free])
+        balance = float((e * along_c).sum())
+        signed = y * np.clip(alpha[free], 0.0, qp.upper[free])
         for _ in range(REFINEMENTS):
             partial = dpotrs(factor, rhs + shift * signed, lower=1)[0]
-            c = ((e * partial).sum() + h[-1]) / (e * along_c).sum() if e.any() else 0.0
+            c = (float((e * partial).sum()) + h[-1]) / balance if balance else 0.0
             signed = partial - c * along_c
-        weights = np.zeros(self.columns.shape[1])
+        weights = np.zeros(self.count)
         weights[mine] = signed
-        z = z + dtrtrs(qp.factor, self.columns @ weights, lower=1, trans=1)[0]
-        at_bound[free] = qp.y[free] * signed
-        return _Candidate(np.append(z, c if e.any() else qp.best_level(z)), at_bound, qp.upper * curvature)
+        z = z + dtrtrs(qp.factor, self.columns[:, : self.count] @ weights, lower=1, trans=1)[0]
+        multipliers = self.at_bound.copy()
+        multipliers[free] = y * signed
+        return _Candidate.of(qp, z, c if balance else qp.best_level(z), multipliers, qp.upper * curvature)
+
+    def _pull_of(self, at_bound: FloatArray) -> FloatArray:
+        """h = g + A'(y alpha) with the free multipliers left out; from the one before where few samples changed place."""
+        changed = np.flatnonzero(at_bound != self.at_bound)
+        change = self.qp.y * (at_bound - self.at_bound)
+        if len(changed) * FEW < len(change):
+            self.h = self.h + change[changed] @ self.qp.A[changed]
+        else:
+            self.h = self.qp.g + (self.qp.y * at_bound) @ self.qp.A
+        self.at_bound = at_bound
+        return self.h
 
     def _positions_of(self, free: IntArray) -> IntArray:
         """Where the free rows stand among the columns; rows that were never free before are added."""
         new = free[self.position[free] < 0]
         if len(new):
-            n_old = self.columns.shape[1]
-            self.position[new] = n_old + np.arange(len(new))
+            old, self.count = self.count, self.count + len(new)
+            self.position[new] = np.arange(old, self.count)
+            self._make_room()
             fresh = dtrtrs(self.qp.factor, self.qp.A[new, :-1].T, lower=1)[0]
-            across = self.columns.T @ fresh
-            self.products = np.block([[self.products, across], [across.T, gram(fresh)]])
-            self.columns = np.concatenate([self.columns, fresh], axis=1)
+            across = self.columns[:, :old].T @ fresh
+            self.columns[:, old : self.count] = fresh
+            self.products[:old, old : self.count] = across
+            self.products[old : self.count, :old] = across.T
+            self.products[old : self.count, old : self.count] = fresh.T @ fresh
         return self.position[free]
+
+    def _make_room(self) -> None:
+        """Arrays that hold ``count`` rows, and some more, so that they need not grow every time."""
+        have = self.columns.shape[1]
+        if self.count > have:
+            room = self.count + self.count // 2
+            columns, products = np.empty((self.qp.n_terms, room), order="F"), np.empty((room, room))
+            columns[:, :have], products[:have, :have] = self.columns, self.products
+            self.columns, self.products = columns, products

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from quadric.intercept import hinge_intercept
 from quadric.problem import HingeProblem, SparseProblem
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.zstep.active_set import solve_active_set
@@ -116,9 +117,11 @@ class HingeStep(Step):
         qp = HingeQP(problem.A, problem.y, self._upper, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))
         solution = solve_hinge(qp, *self._start(slice(None)), likely)
         z = solution.w[:-1]
-        w = np.append(z, problem.level(z))
+        scores = problem.A[:, :-1] @ z
+        level = hinge_intercept(scores, problem.y, problem.loss_weight)
+        w = np.append(z, level)
         self._remember(w, solution.alpha)
-        return self._solution(w, qp.value(w, qp.margins(w)), solution.violation)
+        return self._solution(w, qp.value(w, problem.y * (scores + level)), solution.violation)
 
     def _solution(self, w: FloatArray, value: float, violation: float) -> StepSolution:
         """From the level, with which the solvers work, to the intercept."""

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from quadric.intercept import hinge_intercept
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -51,10 +52,13 @@ class HingeQP:
     @cached_property
     def factor(self) -> FloatArray:
         """Lower Cholesky factor of P."""
-        return cho_factor(self.P, lower=True, check_finite=False)[0]
+        factor, failed = dpotrf(self.P, lower=1, clean=0)
+        if failed:
+            raise LinAlgError("P is not positive definite")
+        return factor
 
     def solve_P(self, rhs: FloatArray) -> FloatArray:
-        return cho_solve((self.factor, True), rhs, check_finite=False)
+        return dpotrs(self.factor, rhs, lower=1)[0]
 
     def value(self, w: FloatArray, margins: FloatArray) -> float:
         """q(w), given the margins y_i a_i'w."""
@@ -65,11 +69,11 @@ class HingeQP:
     def margins(self, w: FloatArray) -> FloatArray:
         return self.y * (self.A @ w)
 
-    def relative_gap(self, w: FloatArray, alpha: FloatArray) -> float:
-        """Distance between q at w and the dual at alpha (whose z it takes from alpha), relative to q."""
+    def relative_gap(self, w: FloatArray, alpha: FloatArray, margins: FloatArray) -> float:
+        """Distance between q at w (with its margins) and the dual at alpha (whose z it takes from alpha), relative to q."""
         h = self.g + (self.y * alpha) @ self.A
         dual = float((self.target * alpha).sum()) + self.offset - 0.5 * float(h[:-1] @ self.solve_P(h[:-1]))
-        primal = self.value(w, self.margins(w))
+        primal = self.value(w, margins)
         return abs(primal - dual) / max(abs(primal), 1e-300)
 
     def imbalance(self, alpha: FloatArray) -> float:

@@ -168,5 +168,5 @@ class InteriorPoint:
         z = self.w[:-1]
         w = np.append(z, qp.best_level(z))
         off_path = np.minimum(self.alpha / qp.upper, self.t) + np.minimum(self.beta / qp.upper, self.x)
-        violation = max(float(off_path.max()), qp.relative_gap(w, self.alpha))
+        violation = max(float(off_path.max()), qp.relative_gap(w, self.alpha, qp.margins(w)))
         return HingeSolution(w, self.alpha, self.n_iter, violation)

@@ -180,7 +180,16 @@ def test_quantile_bins_hold_equal_shares_of_the_expected_sample():
     values = np.random.default_rng(0).normal(size=1000)
     assert_allclose(stability_table(values, values + 3.0).expected, 0.1)
     assert len(stability_table(np.repeat([1.0, 2.0, 3.0], 20), [1.0]).expected) == 3
-    assert stability_table(np.ones(5), [1.0, 2.0]).expected.tolist() == [1.0]
+    assert stability_table(np.ones(5), [1.0, 2.0]).expected.tolist() == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.7, 0.95, 1.0])
+def test_a_shift_of_a_column_with_two_values_shows_wherever_most_of_them_are(share):
+    n = int(100 * share)
+    before, after = np.repeat([0.0, 1.0], [100 - n, n]), np.repeat([0.0, 1.0], [n, 100 - n])
+    shares = np.maximum([share, 1.0 - share], 1e-4)
+    by_hand = 2.0 * (shares[0] - shares[1]) * np.log(shares[0] / shares[1])
+    assert population_stability_index(before, after) == pytest.approx(by_hand)
 
 
 def test_an_empty_bin_counts_as_a_ten_thousandth():

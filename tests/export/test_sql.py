@@ -188,6 +188,16 @@ def test_unknown_categories_and_missing_values_score_null(database, two_columns)
     assert column(rows, "quadric_label") == ["1", None, None, None, None]
 
 
+@pytest.mark.parametrize("taken", ["quadric_score", "quadric_probability", "quadric_label"])
+def test_a_table_that_was_scored_before_is_refused_and_not_judged_by_its_old_scores(database, two_columns, taken):
+    model = CalibratedModel.from_parts(two_columns, [SigmoidCalibration(-1.0, 0.0)])
+    setup = f"""CREATE TABLE data (row_number INTEGER, age DOUBLE PRECISION, home VARCHAR, {taken} DOUBLE PRECISION);
+        INSERT INTO data VALUES (0, 20, 'own', -99);"""
+    with pytest.raises(Exception, match=rf"(?is)ambiguous.*{taken}|{taken}.*ambiguous"):
+        database(setup, to_sql(model))
+    assert column(database(setup, to_sql(model, prefix="new_")), "new_label") == ["1"]
+
+
 def test_integer_columns_do_not_make_integer_arithmetic(database):
     model = fitted_classifier([QuadraticSurface(np.zeros((1, 1)), [1.0 / 3.0], 0.0)], ["no", "yes"])
     rows = database("CREATE TABLE data (row_number INTEGER, x0 INTEGER); INSERT INTO data VALUES (0, 1);", to_sql(model))

@@ -348,7 +348,11 @@ def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatAr
 
 
 def _edges(bins: Any, values: FloatArray, weight: FloatArray) -> FloatArray:
-    """Inner edges: given, or the smallest values below which lie 1/n, 2/n, ... of the weight."""
+    """Inner edges: given, or the smallest values up to which lie 1/n, 2/n, ... of the weight.
+
+    The largest value is no edge, as nothing lies above it: where it holds more than 1/n of the weight, the edge is the next
+    smaller value, and for a sample of one value there is an edge on both sides of it.
+    """
     if np.ndim(bins) == 1:
         edges = np.asarray(bins, dtype=float)
         if len(edges) == 0 or not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
@@ -360,7 +364,13 @@ def _edges(bins: Any, values: FloatArray, weight: FloatArray) -> FloatArray:
     targets = np.arange(1, bins) * reached[-1] / bins
     position = np.searchsorted(reached, targets * (1.0 - ROUNDING))
     edges = np.unique(values[order][position])
-    return edges[edges < values.max()]
+    largest = values.max()
+    if edges[-1] < largest:
+        return edges
+    smaller = values[values < largest]
+    if len(smaller) == 0:
+        return np.array([np.nextafter(largest, -np.inf), largest])
+    return np.union1d(edges[:-1], smaller.max())
 
 
 def _shares(edges: FloatArray, values: FloatArray, weight: FloatArray) -> FloatArray:

@@ -22,6 +22,7 @@ def to_sql(model: Any, *, table: str | Sequence[str] = "data", prefix: str = "qu
 
     With more than two classes there is one score (and probability) a class, numbered in their order. A row with an unknown
     category, or with a missing value that the model does not fill in, gets NULL. Columns of numbers must hold numbers or NULL.
+    A table that has columns of the new names is refused by the database, as ambiguous: choose another ``prefix``.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class _Writer:
     def statement(self, table: str) -> str:
         scored, calibrated = identifier(self.prefix + "scored"), identifier(self.prefix + "calibrated")
         scores = self._named("score", [_sum_of(self._summands(polynomial)) for polynomial in self.model.polynomials])
-        steps = [f"{scored} AS (\n{_select('d', scores, table)}\n)"]
+        steps = [f"{scored} AS (\n{_select('d', scores, table)}\n{self._guard()}\n)"]
         judged, source = [f"s.{name}" for name in self.names("score")], scored
         if self.model.calibrators:
             chances = self._named("probability", self._chances(judged))
@@ -84,6 +85,16 @@ class _Writer:
             judged, source = [f"s.{name}" for name in self.names("probability")], calibrated
         label = f"{self._label(judged)} AS {identifier(self.prefix + 'label')}"
         return "WITH " + ",\n".join(steps) + "\n" + _select("s", [label], source) + ";"
+
+    def _guard(self) -> str:
+        """Refuses tables that have one of the new columns already: SQLite and DuckDB would silently judge by the old values.
+
+        A name that two joined tables share is an error in every dialect; otherwise it is this table's, and NULL.
+        """
+        chances = self.names("probability") if self.model.calibrators else []
+        new = [*self.names("score"), *chances, identifier(self.prefix + "label")]
+        taken = ", ".join(f"NULL AS {column}" for column in new)
+        return f"CROSS JOIN (SELECT {taken}) AS t\nWHERE " + " AND ".join(f"{column} IS NULL" for column in new)
 
     def _named(self, name: str, expressions: Sequence[str]) -> list[str]:
         return [f"{expression} AS {column}" for expression, column in zip(expressions, self.names(name), strict=True)]

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from explain.coalitions import LevelCoder, mixed_rows, shapley_by_definition
 from helpers import random_samples, random_surface
 from quadric import QuadraticSurface, SparseQuadraticSVC
+from quadric.credit import CalibratedModel, IsotonicCalibration, SigmoidCalibration
 from quadric.explain import reason_codes, recourse
 from quadric.tables import TableEncoder
 
@@ -180,3 +181,48 @@ def test_several_classes():
 def test_wrong_requests_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         reason_codes(random_surface(np.random.default_rng(0), 2), np.zeros((1, 2)), **change)
+
+
+def table_model(missing, k):
+    rng = np.random.default_rng(3)
+    age, income = rng.normal(40, 10, 90), rng.normal(30, 5, 90)
+    y = np.where((age - 40) / 10 + (income - 30) / 5 + 0.3 * rng.normal(size=90) > 0, "good", "bad")
+    age[::9] = np.nan
+    rows = {"age": age, "income": income}
+    steps = [TableEncoder(missing=missing), StandardScaler(), SparseQuadraticSVC(k=k, loss="least_squares")]
+    return make_pipeline(*steps).fit(rows, y), rows
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_is_no_reason(seed):
+    rng = np.random.default_rng(seed)
+    surface, reference = random_surface(rng, 4), rng.normal(size=(1, 4))
+    beside = np.vstack([np.nextafter(reference, np.inf), np.nextafter(reference, -np.inf)])
+    assert reason_codes(surface, beside, reference=reference, favourable=1).texts == [[], []]
+    assert reason_codes(surface, reference + 1e-6, reference=reference, favourable=1).texts != [[]]
+
+
+def test_missing_values_are_called_missing():
+    model, rows = table_model("indicator", k=9)
+    reasons = reason_codes(model, rows, reference="mean", background=rows, favourable="bad", n=2)
+    texts = [text for row in reasons.texts[::9] for text in row if text.startswith("age")]
+    assert texts
+    mean = np.nanmean(rows["age"])
+    assert all(text.startswith(f"age is missing, against {mean:.6g} in the reference") for text in texts)
+
+
+@pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
+def test_the_best_approved_are_those_that_the_calibrated_model_approves(kind):
+    X, y = load_iris(return_X_y=True)
+    inner = SparseQuadraticSVC(k=4, loss="least_squares").fit(X, y)
+    unlikely = {"sigmoid": SigmoidCalibration(-1.0, 9.0), "isotonic": IsotonicCalibration([-9.0, 9.0], [0.0, 0.1])}
+    likely = {"sigmoid": SigmoidCalibration(-1.0, 0.0), "isotonic": IsotonicCalibration([-9.0, 9.0], [0.0, 1.0])}
+    model = CalibratedModel.from_parts(inner, [unlikely[kind], likely[kind], likely[kind]])
+    asked = {"reference": "approved", "background": X}
+    assert (inner.predict(X) == 0).sum() == 50
+    with pytest.raises(ValueError, match="no row of the background has the favourable decision 0"):
+        reason_codes(model, X[:3], favourable=0, **asked)
+    approved = X[model.predict(X) == 1]
+    best = approved[np.argsort(-inner.decision_function(approved)[:, 1], kind="stable")[: int(np.ceil(len(approved) / 10))]]
+    f = inner.surfaces_[1](best.mean(axis=0)[None])[0]
+    assert_allclose(reason_codes(model, X[:3], favourable=1, **asked).reference_decision, f)

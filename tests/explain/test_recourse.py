@@ -297,6 +297,20 @@ def test_a_calibrated_model_decides_by_its_probability(target):
         recourse(falling, X, target=target)
 
 
+@pytest.mark.parametrize("target", [0, 1, 2])
+def test_sigmoids_of_several_classes_decide_by_their_log_odds(target, flowers):
+    inner, X = flowers
+    sigmoids = [SigmoidCalibration(-2.0, 0.7), SigmoidCalibration(-0.5, 0.1), SigmoidCalibration(-1.0, -0.4)]
+    model = CalibratedModel.from_parts(inner, sigmoids)
+    assert (model.predict(X) != inner.predict(X)).any()
+    answer = recourse(model, X, target=target)
+    moved = answer.reached & (answer.distance > 0)
+    assert moved.sum() > 60
+    assert (model.predict(answer.x[answer.reached]) == target).all()
+    chances = np.sort(model.predict_proba(answer.x[moved & answer.proved]), axis=1)
+    assert_allclose(chances[:, -1], chances[:, -2], rtol=1e-6)  # on the border, not beyond it
+
+
 def test_coded_columns_are_frozen_and_answers_are_in_the_units_after_the_coder():
     rows, y = mixed_rows(4)
     model = make_pipeline(LevelCoder((2, 3)), StandardScaler(), SparseQuadraticSVC(k=8)).fit(rows, y)

@@ -45,6 +45,23 @@ def test_the_change_gives_the_row_the_wanted_label(classes, given):
         assert all(table[c.feature].min() <= c.after <= table[c.feature].max() for c in answer.changes)
 
 
+@pytest.mark.parametrize("missing", ["impute", "indicator"])
+def test_missing_values_are_left_alone_and_the_others_stay_whole(missing):
+    table = credit_table(gaps=20)
+    model = model_of(table, missing=missing)
+    gaps = np.flatnonzero(np.isnan(table["age"]))
+    rows = [*gaps[:8], *np.flatnonzero(~np.isnan(table["age"]))[:8]]
+    moved = set()
+    for answer in explain_rows(model, table, rows, table, ExplainingOptions()):
+        if answer.reached:
+            assert model.class_names[model.scores(changed(table, answer)).codes[0]] == answer.target
+            moved |= {(answer.row in gaps, change.feature) for change in answer.changes}
+            assert all(change.after == np.rint(change.after) for change in answer.changes if change.feature == "age")
+    assert (False, "age") in moved
+    assert (True, "income") in moved
+    assert (True, "age") not in moved
+
+
 def test_changes_stay_within_the_range_of_the_background():
     table = credit_table()
     model = model_of(table)

@@ -21,6 +21,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from quadric.credit.calibration import SigmoidCalibration
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -69,6 +70,8 @@ class Explainable:
         Position in ``columns`` of each feature.
     probability : callable or None
         Probability of the second of two classes by decision value, where the model is calibrated: it then decides.
+    log_odds : sequence of SigmoidCalibration
+        Of more than two classes, where the model is calibrated by sigmoids: the class with the largest log-odds is decided.
     """
 
     predictor: Any
@@ -82,6 +85,7 @@ class Explainable:
     columns: list[str]
     blocks: IntArray
     probability: Callable[[FloatArray], FloatArray] | None
+    log_odds: Sequence[SigmoidCalibration]
 
     @property
     def n_features(self) -> int:
@@ -111,6 +115,23 @@ class Explainable:
             return self.predictor(V)
         with _without_name_warnings():
             return self.predictor.decision_function(V)
+
+    def rivals(self) -> list[QuadraticSurface]:
+        """One surface a class, in fitted units; the largest wins: the decision values, or their log-odds."""
+        return (
+            [
+                QuadraticSurface(-sigmoid.a * surface.W, -sigmoid.a * surface.b, -sigmoid.a * surface.c - sigmoid.b)
+                for surface, sigmoid in zip(self.surfaces, self.log_odds, strict=True)
+            ]
+            if self.log_odds
+            else self.surfaces
+        )
+
+    def compared(self, scores: FloatArray) -> FloatArray:
+        """What the classes are compared by, from decision values of shape (m, n_classes)."""
+        if not self.log_odds:
+            return scores
+        return np.column_stack([sigmoid.log_odds(column) for sigmoid, column in zip(self.log_odds, scores.T, strict=True)])
 
     def _scaled(self, V: FloatArray) -> FloatArray:
         with _without_name_warnings():
@@ -215,7 +236,14 @@ def explainable(model: Any) -> Explainable:
         columns=names if blocks is None else [str(name) for name in coder.input_names_],
         blocks=np.arange(n_features) if blocks is None else np.asarray(blocks, dtype=np.intp),
         probability=calibrators[0] if len(calibrators) == 1 else None,
+        log_odds=_sigmoids(calibrators),
     )
+
+
+def _sigmoids(calibrators: Sequence[Any]) -> list[SigmoidCalibration]:
+    """The calibrations of several classes if log-odds, which are quadratic too, tell which is the likeliest; else none."""
+    sigmoids = [calibrator for calibrator in calibrators if isinstance(calibrator, SigmoidCalibration)]
+    return sigmoids if len(sigmoids) == len(calibrators) > 1 else []
 
 
 def multiplied(surface: QuadraticSurface, factor: float) -> QuadraticSurface:

@@ -30,7 +30,8 @@ class WantedDecision:
         scores = self.known.scores(V)
         if scores.ndim == 1:
             return scores - self.cutoff if self.code == 1 else self.cutoff - scores
-        return scores[:, self.code] - np.delete(scores, self.code, axis=1).max(axis=1)
+        scores = self.known.compared(scores)
+        return np.asarray(scores[:, self.code] - np.delete(scores, self.code, axis=1).max(axis=1))
 
     def reached(self, V: FloatArray) -> BoolArray:
         excess = self.excess(V)
@@ -53,9 +54,8 @@ def wanted_decision(known: Explainable, target: Any, cutoff: float | None, margi
         surface = known.surfaces[0]
         above = QuadraticSurface(surface.W, surface.b, surface.c - turn)
         return WantedDecision(known, code, [above if code == 1 else multiplied(above, -1.0)], turn, margin)
-    own = known.surfaces[code]
-    rivals = [other for rival, other in enumerate(known.surfaces) if rival != code]
-    return WantedDecision(known, code, [_difference(own, other) for other in rivals], turn, margin)
+    own, *others = [known.rivals()[i] for i in (code, *(rival for rival in range(len(known.classes)) if rival != code))]
+    return WantedDecision(known, code, [_difference(own, other) for other in others], turn, margin)
 
 
 def _difference(first: QuadraticSurface, second: QuadraticSurface) -> QuadraticSurface:

@@ -11,17 +11,20 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.explain._model import Explainable, explainable
 from quadric.explain._nearest import nearest
-from quadric.explain._wanted import wanted_decision
+from quadric.explain._wanted import magnitude, wanted_decision
 from quadric.explain.shapley import against_point, background_mean
 from quadric.geometry.surface import QuadraticSurface
-from quadric.tables.table import Table, as_table, number_text
+from quadric.tables.table import Table, as_table, is_missing, number_text
 from quadric.types import FloatArray
 
 TEMPLATE = "{feature} is {value}, against {reference} in the reference: {points} points lost"
 MIXTURE = "a mixture"
 """What stands for the reference value of a coded category: references are points between levels."""
+MISSING = "missing"
 BEST_SHARE = 0.1
 """Share of the approved background, from the top, whose mean is the reference "approved"."""
+NOISE = 1e-13
+"""Points below this share of the absolute terms of both decisions are rounding and no reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +109,13 @@ def reason_codes(
     surface = known.surface_towards(label)
     V = known.reported(X)
     U = known.fitted(V)
-    point = np.broadcast_to(_reference_points(known, surface, U, reference, background, label, cutoff), U.shape)
+    point = np.broadcast_to(_reference_points(model, known, surface, U, reference, background, label, cutoff), U.shape)
     values = known.by_column(against_point(surface, U, point))
-    reasons = [[int(j) for j in np.argsort(row, kind="stable")[:n] if row[j] < 0.0] for row in values]
+    noise = NOISE * (magnitude(surface, U) + magnitude(surface, point))
+    reasons = [
+        [int(j) for j in np.argsort(row, kind="stable")[:n] if row[j] < -least]
+        for row, least in zip(values, noise, strict=True)
+    ]
     points = np.full((len(V), n), np.nan)
     for i, picked in enumerate(reasons):
         points[i, : len(picked)] = -values[i, picked]
@@ -125,6 +132,7 @@ def reason_codes(
 
 
 def _reference_points(
+    model: Any,
     known: Explainable,
     surface: QuadraticSurface,
     U: FloatArray,
@@ -148,14 +156,17 @@ def _reference_points(
         raise ValueError(f"reference={reference!r} needs the population: give it as background")
     if reference == "mean":
         return background_mean(known, background)
-    return _best_approved(known, surface, background, label, cutoff)
+    return _best_approved(model, known, surface, background, label, cutoff)
 
 
 def _best_approved(
-    known: Explainable, surface: QuadraticSurface, background: Any, label: Any, cutoff: float | None
+    model: Any, known: Explainable, surface: QuadraticSurface, background: Any, label: Any, cutoff: float | None
 ) -> FloatArray:
     V = known.reported(background)
-    approved = wanted_decision(known, label, cutoff).reached(V)
+    if len(known.surfaces) == 1:
+        approved = wanted_decision(known, label, cutoff).reached(V)
+    else:
+        approved = np.asarray(model.predict(background) == label)
     if not approved.any():
         raise ValueError(f"no row of the background has the favourable decision {label!r}")
     U = known.fitted(V[approved])
@@ -209,17 +220,18 @@ class _Writer:
 
     def _shown(self, case: int, column: int) -> tuple[str, str]:
         """The column's value and its reference as people write them."""
-        feature, *others = np.flatnonzero(self.known.blocks == column)
-        if self.known.numeric[feature] and not others:
-            reference = self.known.units.center[feature] + self.known.units.scale[feature] * self.point[case, feature]
-            return f"{self.V[case, feature]:.6g}", f"{reference:.6g}"
-        return _cell(self.cells, self.known.columns[column], case), _cell(
-            self.reference_cells, self.known.columns[column], case
-        )
+        name = self.known.columns[column]
+        numbers = np.flatnonzero((self.known.blocks == column) & self.known.numeric)
+        if len(numbers) == 0:
+            return _cell(self.cells, name, case), _cell(self.reference_cells, name, case)
+        feature = int(numbers[0])  # what else the column has is whether its value is missing
+        value = MISSING if self.cells is not None and is_missing(self.cells[name][case]) else f"{self.V[case, feature]:.6g}"
+        reference = self.known.units.center[feature] + self.known.units.scale[feature] * self.point[case, feature]
+        return value, f"{reference:.6g}"
 
 
 def _cell(table: Table | None, name: str, case: int) -> str:
     if table is None:
         return MIXTURE
     value = table[name][case if len(table) > 1 else 0]
-    return number_text(value) if isinstance(value, float) else str(value)
+    return MISSING if is_missing(value) else number_text(value) if isinstance(value, float) else str(value)

@@ -106,7 +106,8 @@ def recourse(
     increase_only, decrease_only : sequences of features
         Features that may change one way only.
     integer : sequence of features
-        Features whose changed values must be integers, in raw units.
+        Features whose values in the answer must be integers, in raw units, also where the row has another value and the
+        decision depends on them.
     cutoff : float, optional
         Value of the decision function above which the second of two classes is decided; 0 unless given, and for a calibrated
         model where its probability is one half. With more classes the largest decision value decides.

@@ -13,6 +13,7 @@ from quadric.summary.cells import cell_text
 from quadric.summary.subject import Subject, printable
 from quadric.summary.surfaces import live_features
 from quadric.summary.values import Case, Change, Reason
+from quadric.tables.table import holds_whole_numbers
 
 N_REASONS = 4
 TEMPLATE, CODED_TEMPLATE = "{feature} is {value} (mean {reference}): {points} points", "{feature} is {value}: {points} points"
@@ -56,8 +57,8 @@ def cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str]) -> tuple
     known = subject.known
     coded = {known.columns[known.blocks[j]]: CODED_TEMPLATE for j in np.flatnonzero(~known.numeric)}
     answers = reason_codes(subject.model, picked, n=N_REASONS, background=subject.X, template=TEMPLATE, templates=coded)
-    ways = None if subject.cutoff is None else _recourse(subject, picked, frozen)
-    return tuple(_case(subject, row, i, answers, ways) for i, row in enumerate(rows))
+    ways = [None if subject.cutoff is None else _recourse(subject, row, frozen) for row in rows]
+    return tuple(_case(subject, row, i, answers, way) for i, (row, way) in enumerate(zip(rows, ways, strict=True)))
 
 
 def _picked(subject: Subject, rows: Sequence[int]) -> Any:
@@ -67,22 +68,22 @@ def _picked(subject: Subject, rows: Sequence[int]) -> Any:
     return _safe_indexing(subject.X, list(rows))
 
 
-def _recourse(subject: Subject, picked: Any, frozen: Sequence[str]) -> Recourse:
-    """Within what the data have seen: no value beyond their range, whole numbers where they are whole."""
-    V, numeric = subject.V, subject.known.numeric
-    whole = [int(j) for j in np.flatnonzero(numeric & (np.rint(V) == V).all(axis=0))]
+def _recourse(subject: Subject, row: int, frozen: Sequence[str]) -> Recourse:
+    """Within what the data have seen: no value beyond their range or where none is, whole numbers where they are whole."""
+    V, known = subject.V, subject.known
+    numbers = {known.names[j]: subject.table[known.columns[known.blocks[j]]] for j in np.flatnonzero(known.numeric)}
     return recourse(
         subject.model,
-        picked,
-        target=subject.known.classes.tolist()[0],
-        frozen=list(frozen),
-        lower=np.where(numeric, V.min(axis=0), np.nan),
-        upper=np.where(numeric, V.max(axis=0), np.nan),
-        integer=whole,
+        _picked(subject, [row]),
+        target=known.classes.tolist()[0],
+        frozen=[*frozen, *(name for name, column in numbers.items() if np.isnan(column[row]))],
+        lower=np.where(known.numeric, V.min(axis=0), np.nan),
+        upper=np.where(known.numeric, V.max(axis=0), np.nan),
+        integer=[name for name, column in numbers.items() if holds_whole_numbers(column)],
     )
 
 
-def _case(subject: Subject, row: int, i: int, answers: ReasonCodes, ways: Recourse | None) -> Case:
+def _case(subject: Subject, row: int, i: int, answers: ReasonCodes, way: Recourse | None) -> Case:
     probability = subject.known.probability
     return Case(
         row=row,
@@ -96,10 +97,10 @@ def _case(subject: Subject, row: int, i: int, answers: ReasonCodes, ways: Recour
             Reason(printable(column), printable(text), float(points))
             for column, text, points in zip(answers.columns[i], answers.texts[i], answers.points[i], strict=False)
         ),
-        changes=() if ways is None else _changes(subject, row, ways, i),
-        distance=None if ways is None or not ways.reached[i] else float(ways.distance[i]),
-        proved=bool(ways is not None and ways.proved[i]),
-        message="the calibrated probability has no cut-off" if ways is None else ways.message[i],
+        changes=() if way is None else _changes(subject, row, way),
+        distance=None if way is None or not way.reached[0] else float(way.distance[0]),
+        proved=bool(way is not None and way.proved[0]),
+        message="the calibrated probability has no cut-off" if way is None else way.message[0],
     )
 
 
@@ -114,8 +115,8 @@ def _contributions(answers: ReasonCodes, i: int) -> tuple[tuple[str, float], ...
     return tuple((printable(answers.names[j]), float(values[j])) for j in np.argsort(values, kind="stable") if values[j] != 0.0)
 
 
-def _changes(subject: Subject, row: int, ways: Recourse, i: int) -> tuple[Change, ...]:
-    if not ways.reached[i]:
+def _changes(subject: Subject, row: int, way: Recourse) -> tuple[Change, ...]:
+    if not way.reached[0]:
         return ()
     before = subject.V[row]
-    return tuple(Change(int(j), float(before[j]), float(ways.x[i, j])) for j in np.flatnonzero(ways.change[i]))
+    return tuple(Change(int(j), float(before[j]), float(way.x[0, j])) for j in np.flatnonzero(way.change[0]))

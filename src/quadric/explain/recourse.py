@@ -110,7 +110,8 @@ def recourse(
         decision depends on them.
     cutoff : float, optional
         Value of the decision function above which the second of two classes is decided; 0 unless given, and for a calibrated
-        model where its probability is one half. With more classes the largest decision value decides.
+        model where its probability is one half. With more classes the largest decision value decides, or the
+        largest log-odds where sigmoids calibrate them; isotonic calibrations of several classes are not heeded.
     margin : float
         How far beyond the cut-off the answer must be. It is always beyond it by what rounding may undo.
     max_nodes : int

@@ -70,6 +70,26 @@ def test_pages_can_be_written_from_the_rows_that_are_there(tmp_path):
     assert "not computed" in table
 
 
+def test_a_named_data_set_that_is_not_there_is_an_error_that_says_how_to_get_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("QUADRIC_DATA", raising=False)
+    monkeypatch.setenv("QUADRIC_CACHE", str(tmp_path / "cache"))
+    arguments = ["paper", "table2", "--models", "ls-svm", "--output", str(tmp_path / "out"), "--jobs", "1"]
+    assert main([*arguments, "--datasets", "glass,iris"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "glass is not there: quadric data glass; or get glass.data from https://" in error
+    assert not (tmp_path / "out").exists()
+    assert main(arguments) == 0
+    assert "not there, so left out: abalone, ctg" in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys):
+    arguments = ["paper", "table2", "--models", "ls-svm", "--datasets", "iris", "--output", str(tmp_path / "out")]
+    assert main([*arguments, "--docs", str(tmp_path / "gone" / "page.md")]) == 2
+    assert "there is no folder" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_debug_shows_the_traceback(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["paper", "table1", "--output", str(tmp_path / "file"), "--debug"]) == 1
@@ -83,6 +103,29 @@ def test_the_data_are_listed(capsys):
     assert listed["iris"]["where"] == "scikit-learn"
     assert main(["data"]) == 0
     assert "german" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_list_of_data_fits_80_columns_and_advises_commands(there, tmp_path, capsys, monkeypatch):
+    folder = tmp_path / ("a-long-name-of-a-folder-" * 2)
+    folder.mkdir()
+    monkeypatch.delenv("QUADRIC_DATA", raising=False)
+    monkeypatch.setenv("QUADRIC_CACHE", str(folder))
+    for name in ("german.csv", "ecoli.csv") if there else ():
+        (folder / name).write_text("x\n")
+    assert main(["data"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    too_long = [line for line in lines if len(line) > 80 and len(line.split()) > 1]  # an address or a path stays whole
+    assert too_long == []
+    assert not any("quadric.datasets" in line for line in lines)
+    assert any("quadric data NAME --from FILE" in line for line in lines)
+    assert sum("wrong file" in line for line in lines[:13]) == (2 if there else 0)
+
+
+def test_the_help_fits_80_columns(capsys):
+    for command in ("paper", "data"):
+        assert main([command, "--help"]) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
 def test_help_and_version(capsys):

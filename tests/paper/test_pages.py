@@ -2,19 +2,33 @@
 
 import csv
 import io
+import re
+from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from quadric.datasets import resolve
-from quadric.paper.claims import FAILS, HOLDS, UNCHECKED, claims, l1_misses_counts, l1_turns_linear, winners
+from quadric.paper.claims import (
+    FAILS,
+    HOLDS,
+    PARTLY,
+    UNCHECKED,
+    claims,
+    flat_beyond_some_k,
+    l1_misses_counts,
+    l1_turns_linear,
+    winners,
+)
 from quadric.paper.experiments import Plan, pattern_tasks
+from quadric.paper.explanations import outliers
 from quadric.paper.figures import FIGURES, coefficients
 from quadric.paper.page import gather, page, reproduction, write_everything
 from quadric.paper.protocol import OUTER_SPLITS, splits_of
-from quadric.paper.results import table_cells, trend
-from quadric.paper.store import Store, Took
+from quadric.paper.results import is_within, published, table_cells, trend
+from quadric.paper.store import Run, Store, StoreError, Took
 from quadric.paper.tables import Entry, TextTable, latex_escaped, result_table
 from quadric.paper.tasks import Task, grid_cells
 
@@ -22,8 +36,16 @@ IDENTITY = {"version": "1", "protocol": "nested", "seed": 0}
 MODELS = ("ls-svm", "l0-qsvm", "ls-l0-qsvm")
 
 
-def row(task, accuracy):
-    return {"key": task.key, "accuracy": list(map(float, accuracy)), "f1": [value / 2 for value in map(float, accuracy)]}
+def row(task, accuracy, f1=None):
+    f1 = [value / 2 for value in accuracy] if f1 is None else f1
+    return {"key": task.key, "accuracy": list(map(float, accuracy)), "f1": list(map(float, f1))}
+
+
+def add_constant_cells(store, model, dataset, accuracy, f1):
+    """The same scores in every cell and outer fold."""
+    n_cells = len(grid_cells(model, dataset))
+    for split in OUTER_SPLITS:
+        store.add(row(Task("grid", dataset, model, split), [accuracy] * n_cells, [f1] * n_cells), Took(3.0, 2.0))
 
 
 @pytest.fixture
@@ -73,6 +95,51 @@ def test_the_best_of_a_data_set_is_bold_and_only_it(plan, store):
     assert bold[0][2].text.startswith(f"{best + 2:.2f}")
 
 
+def test_the_best_accuracy_and_the_best_f1_are_bold_each_for_itself(plan, tmp_path):
+    store = Store(tmp_path, IDENTITY)
+    for model, accuracy, f1 in (("ls-svm", 90.0, 50.0), ("l0-qsvm", 80.0, 70.0), ("ls-l0-qsvm", 90.0, 60.0)):
+        add_constant_cells(store, model, "iris", accuracy, f1)
+    table = result_table(plan, store, "table2")
+    places = [table.header.index(name) for name in ("acc ours", "F1 ours")]
+    bold = [[line[1].text for line in table.rows if line[place].bold] for place in places]
+    assert bold == [["LS-SVM", "LS-l0-QSVM"], ["l0-QSVM"]]
+    assert sum(entry.bold for line in table.rows for entry in line) == 3
+    assert "the best accuracy and the best F1" in table.caption
+
+
+@pytest.mark.parametrize("reading", ["paper", "nested"])
+def test_every_column_has_a_name_of_its_own_and_nested_stands_after_ours(plan, store, reading):
+    header = result_table(replace(plan, reading=reading), store, "table2").header
+    assert len(set(header)) == len(header)
+    for figure in ("acc", "F1"):
+        start = header.index(f"{figure} ours")
+        names = ["ours", "nested", "paper", "diff"] if reading == "nested" else ["ours", "paper", "diff"]
+        assert list(header[start : start + len(names)]) == [f"{figure} {name}" for name in names]
+
+
+def test_outliers_are_outside_in_accuracy_or_f1_and_say_which(tmp_path):
+    paper = {model: published("table2", model, "haberman") for model in MODELS}
+    store = Store(tmp_path, IDENTITY)
+    add_constant_cells(store, "ls-svm", "haberman", paper["ls-svm"].accuracy_mean, paper["ls-svm"].f1_mean)
+    add_constant_cells(store, "l0-qsvm", "haberman", paper["l0-qsvm"].accuracy_mean, 0.0)
+    add_constant_cells(store, "ls-l0-qsvm", "haberman", 99.0, 99.0)
+    plan = Plan.of(["table2"], MODELS, ["haberman"])
+    found = outliers(plan, store)
+    assert [(item.cell.model, item.figures) for item in found] == [("l0-qsvm", ("F1",)), ("ls-l0-qsvm", ("accuracy", "F1"))]
+    assert "predicts everything negative" in found[0].reason
+    text = reproduction(gather(plan, store, "quadric paper"))
+    assert "- l0-QSVM on haberman: F1 0.00 against 19.11 ± 13.18 (-1.45 deviations): cells are chosen by accuracy" in text
+    assert "- LS-l0-QSVM on haberman: accuracy 99.00 against" in text
+
+
+def test_a_whole_number_of_deviations_is_within_whatever_the_last_bits_say():
+    assert is_within((77.40 - 76.30) / 0.55, 2.0)
+    assert (77.40 - 76.30) / 0.55 > 2.0
+    assert not is_within(-1.0001, 1.0)
+    paper = published("table2", "ls-svm", "iris")
+    assert is_within((paper.accuracy_mean - paper.accuracy_std - paper.accuracy_mean) / paper.accuracy_std, 1.0)
+
+
 def test_a_table_is_the_same_in_every_format():
     table = TextTable("t", "a caption", ("a|b", "x_y"), ((Entry("1 & 2", bold=True), Entry("<3>")),))
     assert list(csv.reader(io.StringIO(table.csv()))) == [["a|b", "x_y"], ["1 & 2", "<3>"]]
@@ -93,7 +160,28 @@ def test_trends_follow_one_parameter(store):
 def test_winners_are_counted_among_the_papers_own_rows(plan, store):
     claim = winners(plan, store, "table2")
     assert claim.verdict == HOLDS
-    assert "best 76.00 (l0-QSVM)" in claim.evidence[0]
+    assert claim.evidence[0] == "iris: best accuracy 76.00 (l0-QSVM), l0-QSVM 76.00; best F1 38.00 (l0-QSVM), l0-QSVM 38.00"
+
+
+def test_winners_have_both_the_highest_accuracy_and_the_highest_f1(plan, tmp_path):
+    store = Store(tmp_path, IDENTITY)
+    for model, accuracy, f1 in (("ls-svm", 80.0, 70.0), ("l0-qsvm", 90.0, 60.0), ("ls-l0-qsvm", 85.0, 65.0)):
+        add_constant_cells(store, model, "iris", accuracy, f1)
+    claim = winners(plan, store, "table2")
+    assert claim.verdict == PARTLY
+    assert "best F1 70.00 (LS-SVM), LS-l0-QSVM 65.00" in claim.evidence[0]
+
+
+def test_a_curve_is_flat_if_it_moves_by_less_than_two_samples(tmp_path):
+    """One of immunotherapy's 90 samples is 1.11 points."""
+    store, plan = Store(tmp_path, IDENTITY), Plan.of(["claims"], MODELS, ["immunotherapy"])
+    cells = grid_cells("l0-qsvm", "immunotherapy")
+    scores = [60.0 if cell["k"] < 8 else 80.0 + (100 / 90) * (cell["k"] % 4 == 0) for cell in cells]
+    for split in OUTER_SPLITS:
+        store.add(row(Task("grid", "immunotherapy", "l0-qsvm", split), scores), Took(0.1, 0.1))
+    claim = flat_beyond_some_k(plan, store)
+    assert claim.verdict == HOLDS
+    assert "within 1.67 points of its best (81.11 at k = 8) from k = 8 on" in claim.evidence[0]
 
 
 def test_what_cannot_be_checked_says_so(plan, tmp_path):
@@ -143,6 +231,43 @@ def test_the_page_is_whole_and_fetches_nothing(plan, store, tmp_path):
     assert [link for link in tags.links if "w3.org" not in link] == []
     assert "default-src 'none'" in text
     assert "LS-l0-QSVM" in text
+
+
+def test_the_setting_says_how_ties_are_decided_and_where_a_grid_is_shorter(store):
+    both = gather(Plan.of(["table2"], [], [], method="both"), store, "quadric paper")
+    for text in (reproduction(both), page(both)):
+        assert "equal means go to the smaller k" in text
+        assert "LS-SVM and l1-SVM to the larger C" in text
+        assert "only up to k = 62 on CTG" in text
+    assert "only up to k" not in reproduction(gather(Plan.of(["table2"]), store, "quadric paper"))
+
+
+def test_times_are_summed_by_protocol_and_method(store, tmp_path, plan):
+    """20 s a model and 5 outer folds of 2 s; 25 inner ones are apart, and so are the best terms."""
+    store.add(row(Task("grid", "iris", "l0-qsvm-best", OUTER_SPLITS[0]), [1.0]), Took(9.0, 600.0))
+    store.add_run(Run(pieces=91, elapsed=330.0, n_jobs=2))
+    text = reproduction(gather(plan, Store(tmp_path, IDENTITY), "quadric paper"))
+    lines = text[text.index("## Time") :].splitlines()
+    detail = "(LS-SVM {0} s, l0-QSVM {0} s, LS-l0-QSVM {0} s)"
+    assert f"- the paper's protocol, method pd: 30 s, about 0.2 min on two free cores {detail.format('10.0')}" in lines
+    assert "- the paper's protocol, method best: 600 s, about 5.0 min on two free cores (l0-QSVM, best terms 600.0 s)" in lines
+    inner = "- inner folds of the nested protocol, method pd: 150 s, about 1.2 min on two free cores"
+    assert f"{inner} {detail.format('50.0')}" in lines
+    assert "- by the clock: 91 pieces in 5.5 min with n_jobs = 2" in lines
+
+
+def test_figures_on_one_page_share_no_ids(store, plan):
+    svg = '<?xml version="1.0"?><svg><defs><path id="a"/></defs><use xlink:href="#a" clip-path="url(#a)"/></svg>'
+    findings = replace(gather(plan, store, "quadric paper"), figures={"One": ("figure1", svg), "Two": ("figure2", svg)})
+    text = page(findings)
+    assert Counter(re.findall(r'\bid="([^"]+)"', text)).most_common(1)[0][1] == 1
+    for name in ("figure1", "figure2"):
+        assert f'<path id="{name}-a"/></defs><use xlink:href="#{name}-a" clip-path="url(#{name}-a)"/>' in text
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_clear_line(plan, store, tmp_path):
+    with pytest.raises(StoreError, match=r"cannot write .*gone.table2.csv: No such file.*finished rows are kept, run again"):
+        write_everything(gather(plan, store, "quadric paper"), store, tmp_path / "gone")
 
 
 def test_everything_is_written_and_repeats(plan, store, tmp_path):

@@ -3,13 +3,17 @@
 import os
 import subprocess
 import sys
+import threading
 import time
+import warnings
 
 import pytest
+from joblib import parallel_config
 
 from quadric.paper.experiments import Plan
 from quadric.paper.runner import canonical_order, run
-from quadric.paper.store import ROWS, Store
+from quadric.paper.store import ROWS, Store, StoreError
+from quadric.paper.tasks import execute
 
 IDENTITY = {"version": "1", "protocol": "paper", "seed": 0}
 SCRIPT = """
@@ -71,3 +75,44 @@ def test_outer_folds_come_before_inner_ones_and_long_work_first():
     inner = [task.split.inner is not None for task in tasks]
     assert inner == sorted(inner)
     assert tasks[0].subject == "l0-qsvm"
+
+
+def test_a_row_behind_a_slow_one_is_on_the_disk_before_it(plan, expected, tmp_path, monkeypatch):
+    tasks = plan.tasks()
+    slow, gate = canonical_order(tasks)[0].key, threading.Event()
+
+    def execute_late(task, seed):
+        if task.key == slow:
+            assert gate.wait(30)
+        return execute(task, seed)
+
+    def open_gate(progress):
+        written = (tmp_path / ROWS).read_bytes()
+        if progress.done == 3:
+            assert slow.encode() not in written
+            assert written.count(b"\n") == 4
+            gate.set()
+
+    monkeypatch.setattr("quadric.paper.runner.execute", execute_late)
+    with parallel_config(backend="threading"):
+        run(tasks, Store(tmp_path, IDENTITY), seed=0, n_jobs=2, advance=open_gate)
+    assert (tmp_path / ROWS).read_bytes() == expected
+
+
+def test_a_store_that_fails_stops_the_run_without_other_words(plan, tmp_path, monkeypatch):
+    store = Store(tmp_path, IDENTITY)
+
+    def full(row, took):
+        raise StoreError("cannot write")
+
+    monkeypatch.setattr(store, "add", full)
+    with warnings.catch_warnings(record=True) as caught, pytest.raises(StoreError, match="cannot write"):
+        run(plan.tasks(), store, seed=0, n_jobs=2)
+    assert caught == []
+
+
+def test_a_run_that_came_to_its_end_says_how_long_it_took(plan, tmp_path):
+    store = Store(tmp_path, IDENTITY)
+    run(plan.tasks()[:3], store, seed=0, n_jobs=1)
+    run(plan.tasks()[:3], store, seed=0, n_jobs=1)
+    assert [(record.pieces, record.n_jobs) for record in Store(tmp_path, IDENTITY).runs] == [(3, 1)]

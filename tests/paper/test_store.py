@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from quadric.paper.store import ROWS, Store, StoreError, Took
+from quadric.paper.store import ROWS, TIMES, Run, Store, StoreError, Took
 
 IDENTITY = {"version": "1", "protocol": "paper", "seed": 0}
 
@@ -62,6 +62,39 @@ def test_damage_in_the_middle_is_refused(tmp_path):
         Store(tmp_path, IDENTITY)
 
 
+def test_a_damaged_time_costs_no_result(tmp_path):
+    filled(tmp_path)
+    path = tmp_path / TIMES
+    path.write_bytes(path.read_bytes()[:-5])
+    told = []
+    store = Store(tmp_path, IDENTITY, report=told.append)
+    assert (len(store.rows), len(store.times)) == (3, 2)
+    assert told == [f"{path}: the last line was damaged and has been dropped; no result is lost, only how long one took"]
+
+
+def test_both_files_begin_with_what_the_rows_depend_on(tmp_path):
+    filled(tmp_path)
+    header = '{"store":"quadric paper","schema":1,"results":1,"version":"1","protocol":"paper","seed":0}'
+    assert [(tmp_path / name).read_text().splitlines()[0] for name in (ROWS, TIMES)] == [header, header]
+
+
+def test_rows_of_code_with_other_results_are_refused(tmp_path, monkeypatch):
+    filled(tmp_path)
+    monkeypatch.setattr("quadric.paper.store.RESULTS", 2)
+    with pytest.raises(StoreError, match="was made with results 1, this run has 2"):
+        Store(tmp_path, IDENTITY)
+
+
+def test_runs_are_kept_beside_the_times(tmp_path):
+    store = filled(tmp_path)
+    runs = [Run(3, 1.5, 2), Run(1, 0.5, 1)]
+    for run in runs:
+        store.add_run(run)
+    again = Store(tmp_path, IDENTITY)
+    assert again.runs == runs
+    assert len(again.times) == 3
+
+
 @pytest.mark.parametrize("change", [{"version": "2"}, {"protocol": "nested"}, {"seed": 1}])
 def test_rows_of_another_run_are_refused_with_advice(tmp_path, change):
     filled(tmp_path)
@@ -108,6 +141,21 @@ def test_a_file_that_can_grow_no_further_stays_whole(tmp_path):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1500
     assert signal.getsignal(signal.SIGXFSZ) is not None
     assert os.path.getsize(tmp_path / ROWS) <= 1500
+
+
+def test_a_full_disk_while_rows_are_put_in_order_is_one_clear_line(tmp_path, monkeypatch):
+    store = filled(tmp_path)
+    before = (tmp_path / ROWS).read_bytes()
+
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("quadric.paper.store.write_atomically", full)
+    with pytest.raises(
+        StoreError, match=r"cannot write .*rows.jsonl: No space left on device; finished rows are kept, run again"
+    ):
+        store.arrange(lambda key: -int(key[-1]))
+    assert (tmp_path / ROWS).read_bytes() == before
 
 
 def test_rows_can_be_put_in_order(tmp_path):

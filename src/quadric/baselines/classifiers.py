@@ -275,7 +275,8 @@ class L0LeastSquaresSVC(BaselineClassifier):
 
     by the alternating direction method of multipliers with penalty ``gamma``: a ridge step for w, the hard threshold
     sqrt(2 lam / gamma) for v, a step for the multipliers. v predicts, with the intercept that suits it. The problem is not
-    convex; with a ``gamma`` that is small against the data the iterations may cycle, which a ConvergenceWarning tells.
+    convex; with a ``gamma`` that is small against the data the iterations may cycle: then the fit of lowest
+    objective among the supports that they visited is kept, and a ConvergenceWarning tells.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ Symbols: X the centred samples, o the loss weights, q = X' diag(o) y, and V, e w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -81,7 +82,7 @@ class ThresholdProblems:
 
 @dataclass(frozen=True)
 class ThresholdFits:
-    """v of each row, the iterations it took and the last step in units of the threshold."""
+    """v of each row, the iterations it took and their last step in units of the threshold."""
 
     v: FloatArray
     n_iter: IntArray
@@ -92,39 +93,66 @@ def hard_threshold_admm(spectrum: Spectrum, problems: ThresholdProblems, *, max_
     """Alternate w = argmin of the augmented Lagrangian, v = hard(w + u, threshold), u = u + w - v, from v = u = 0.
 
     A row is done when its step is below ``tol`` and the fixed point on its support, which is known without iterating, is
-    one. The problem is not convex, and with a gamma that is small against the curvature rows may cycle instead; they keep
-    the last v.
+    one. The problem is not convex, and with a gamma that is small against the curvature rows cycle instead: where the limit
+    stops a cycle is chance, so such a row gets the fit of lowest objective among the supports that it visited.
     """
     v, n_iter, residual = np.zeros_like(problems.q), np.full(len(problems.q), max_iter), np.zeros(len(problems.q))
+    visited = [{support.tobytes(): support} for support in v != 0.0]
     live = np.arange(len(problems.q))
     present, u = problems, np.zeros_like(problems.q)
     for iteration in range(1, max_iter + 1):
         gamma, threshold, before = present.gamma[:, None], present.threshold, v[live]
         w = spectrum.shifted_solve(present.C[:, None] * present.q + gamma * (before - u), 1.0 + present.gamma, present.C)
         free = w + u
-        after = np.where(np.abs(free) > threshold[:, None], free, 0.0)
+        support = np.abs(free) > threshold[:, None]
+        after = np.where(support, free, 0.0)
         u = free - after
         step = np.maximum(np.abs(w - after), np.abs(after - before)).max(axis=1) / threshold
         v[live], residual[live] = after, step
+        for row in np.flatnonzero((support != (before != 0.0)).any(axis=1)):
+            visited[live[row]].setdefault(support[row].tobytes(), support[row])
         done = np.zeros(len(live), dtype=bool)
         for row in np.flatnonzero(step <= tol):
-            fixed = _fixed_point(spectrum, present.at(np.array([row])), after[row] != 0.0)
+            fixed = _fixed_point(spectrum, present.at(np.array([row])), support[row])
             if fixed is not None:
                 v[live[row]], n_iter[live[row]], done[row] = fixed, iteration, True
         if done.any():
             live, u, present = live[~done], u[~done], present.at(np.flatnonzero(~done))
         if len(live) == 0:
             break
+    for row in live:
+        v[row] = _lowest_fit(spectrum, problems.at(np.array([row])), visited[row].values())
     return ThresholdFits(v, n_iter, residual)
+
+
+def _lowest_fit(spectrum: Spectrum, problem: ThresholdProblems, supports: Iterable[BoolArray]) -> FloatArray:
+    """The fit of lowest objective among those on some supports."""
+    M = _hessian(spectrum, problem)
+    fits = [_fit_on(M, problem, support) for support in supports]
+    # At the minimum on a support the quadratic part of the objective is -C/2 q'v, up to a constant
+    objectives = [problem.lam[0] * np.count_nonzero(v) - 0.5 * problem.C[0] * (problem.q[0] @ v) for v in fits]
+    return fits[int(np.argmin(objectives))]
 
 
 def _fixed_point(spectrum: Spectrum, problem: ThresholdProblems, support: BoolArray) -> FloatArray | None:
     """The fit on a support, if the iteration stays there: no entry inside the threshold, no gradient beyond its reach."""
-    C, gamma, threshold = problem.C[0], problem.gamma[0], problem.threshold[0]
-    M = C * spectrum.gram
-    M[np.diag_indices_from(M)] += 1.0
-    v = np.zeros(len(support))
-    v[support] = np.linalg.solve(M[np.ix_(support, support)], C * problem.q[0, support])
-    gradient = C * problem.q[0] - M @ v
+    gamma, threshold = problem.gamma[0], problem.threshold[0]
+    M = _hessian(spectrum, problem)
+    v = _fit_on(M, problem, support)
+    gradient = problem.C[0] * problem.q[0] - M @ v
     stays = (np.abs(v[support]) >= threshold).all() and (np.abs(gradient[~support]) <= gamma * threshold).all()
     return v if stays else None
+
+
+def _hessian(spectrum: Spectrum, problem: ThresholdProblems) -> FloatArray:
+    """I + C X' diag(o) X of a problem of one row."""
+    M = problem.C[0] * spectrum.gram
+    M[np.diag_indices_from(M)] += 1.0
+    return M
+
+
+def _fit_on(M: FloatArray, problem: ThresholdProblems, support: BoolArray) -> FloatArray:
+    """The minimum with all entries outside a support at zero."""
+    v = np.zeros(len(support))
+    v[support] = np.linalg.solve(M[np.ix_(support, support)], problem.C[0] * problem.q[0, support])
+    return v

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from quadric.cli.console import UsageError, note, progress_lines, say, say_json
-from quadric.datasets import REGISTRY, DatasetError, DatasetInfo, add, fetch, resolve, status
+from quadric.cli.layout import indented, paragraph, text_table
+from quadric.datasets import REGISTRY, DatasetError, DatasetInfo, DatasetStatus, add, fetch, resolve, status
 
 
 def data(
@@ -80,14 +82,59 @@ def _described(info: DatasetInfo) -> dict[str, object]:
     }
 
 
+def how_to_get(info: DatasetInfo) -> str:
+    """The commands that put a data set where it is found."""
+    if info.recipe is None:
+        m, n = info.shape
+        return f"private: its owners have a CSV of {m} rows, {n} features and a label; quadric data {info.name} --from FILE"
+    login = " (it wants a login)" if info.obtained == "by hand" else ""
+    by_hand = f"get {info.recipe.original} from {info.homepage}{login}, then quadric data {info.name} --from FILE"
+    return f"quadric data {info.name}; or {by_hand}" if info.obtained == "fetched" else by_hand
+
+
 def _list() -> None:
-    say(f"{'name':<14} {'paper':<14} {'rows x features':<16} {'licence':<10} where")
-    for info in REGISTRY.values():
-        found = status(info.name)
-        place = found.place or {"fetched": "missing"}.get(info.obtained, info.obtained)
-        place += "" if found.problem is None else " (wrong file)"
-        size = f"{info.shape[0]} x {info.shape[1]}"
-        say(f"{info.name:<14} {info.paper_name:<14} {size:<16} {info.licence:<10} {place}")
-    for info in REGISTRY.values():
-        if not status(info.name).available:
-            say(f"{info.name}: {status(info.name).advice}")
+    found = {name: status(name) for name in REGISTRY}
+    rows = []
+    for name, info in REGISTRY.items():
+        m, n = info.shape
+        rows.append((name, info.paper_name, f"{m} x {n}", info.licence, _state(found[name])))
+    lines = text_table(("name", "paper", "rows x features", "licence", "where"), rows, left=range(4))
+    lines += [paragraph(f"in {folder}", ", ".join(names)) for folder, names in _by_folder(found.values()).items()]
+    wrong = [state for state in found.values() if state.problem is not None]
+    lines += [f"{state.info.name}: a wrong file, remove it\n  {state.place}" for state in wrong]
+    lines += _advice([info for name, info in REGISTRY.items() if not found[name].available])
+    for line in lines:
+        say(line)
+
+
+def _state(found: DatasetStatus) -> str:
+    """Whether a data set is there, or how it is to be had."""
+    if found.problem is not None:
+        return "wrong file"
+    if found.place is None:
+        return {"fetched": "missing"}.get(found.info.obtained, found.info.obtained)
+    return found.info.obtained if found.info.obtained == "scikit-learn" else "there"
+
+
+def _by_folder(found: Iterable[DatasetStatus]) -> dict[Path, list[str]]:
+    """The data sets that are files, by the folder they are in."""
+    folders: dict[Path, list[str]] = {}
+    for state in found:
+        if state.place is not None and _state(state) == "there":
+            folders.setdefault(Path(state.place).parent, []).append(state.info.name)
+    return folders
+
+
+def _advice(missing: list[DatasetInfo]) -> list[str]:
+    """Which commands get what is missing; an address stands on a line of its own, to be copied whole."""
+    lines = []
+    if any(info.obtained == "fetched" for info in missing):
+        lines.append("quadric data NAME fetches what is missing, quadric data --fetch all of it.")
+    by_hand = [(info, info.recipe) for info in missing if info.recipe is not None]
+    if by_hand:
+        lines.append("Got by hand, quadric data NAME --from FILE takes it in:")
+    for info, recipe in by_hand:
+        login = " (it wants a login)" if info.obtained == "by hand" else ""
+        lines += [f"  {info.name}: {recipe.original}{login}", f"    {info.homepage}"]
+    lines += [indented(how_to_get(info), f"{info.name}: ") for info in missing if info.recipe is None]
+    return lines

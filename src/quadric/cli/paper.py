@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 import quadric
-from quadric.cli.console import UsageError, duration, note, progress_bar, say, say_json
-from quadric.files import write_atomically
+from quadric.cli.console import UsageError, check_free, duration, note, progress_bar, say, say_json
+from quadric.cli.data import how_to_get
+from quadric.datasets import DatasetError
 from quadric.paper.experiments import PARTS, QUICK_DATASETS, Plan
 from quadric.paper.page import gather, reproduction, write_everything
-from quadric.paper.runner import Progress, canonical_order, run
-from quadric.paper.store import Store
+from quadric.paper.runner import Progress, run
+from quadric.paper.store import Store, write_whole
 
 
 def paper(
@@ -43,13 +44,13 @@ def paper(
     Examples:
       quadric paper --quick --output quick
       quadric paper --output results
-      quadric paper table2 --models ls-svm,ls-l0-qsvm --datasets ecoli,iris --output some
+      quadric paper table2 --models ls-svm --datasets ecoli,iris --output some
       quadric paper --protocol nested --method both --output all
     """
     plan = _plan(parts or [], _listed(models), _listed(datasets), protocol, method, seed, quick)
-    missing = [info.name for info in plan.missing_data()]
-    if missing and not as_json:
-        note(f"not there, so left out: {', '.join(missing)} (quadric data says how to get them)")
+    if docs is not None:
+        check_free(docs, force=True)
+    _tell_missing(plan, wanted=bool(_listed(datasets)), quiet=as_json)
     began = time.monotonic()
     identity = {"version": quadric.__version__, "protocol": plan.reading, "seed": plan.seed}
     store = Store(output, identity, report=note)
@@ -58,12 +59,10 @@ def paper(
     if not only_write:
         with progress_bar("paper") as bar:
             run(tasks, store, seed=plan.seed, n_jobs=jobs, advance=lambda progress: bar(progress.share, _described(progress)))
-    order = {task.key: position for position, task in enumerate(canonical_order(tasks))}
-    store.arrange(lambda key: (order.get(key, len(order)), key))
     findings = gather(plan, store, _command(plan, quick))
     paths = write_everything(findings, store, output)
     if docs is not None:
-        write_atomically(docs, reproduction(findings))
+        write_whole(docs, reproduction(findings))
     _summarise(output, len(tasks), done_before, time.monotonic() - began, findings.counts, as_json, len(paths))
 
 
@@ -73,6 +72,15 @@ def _plan(parts: list[str], models: list[str], datasets: list[str], protocol: st
         return Plan.of(parts, models, names, reading=protocol, method=method, seed=seed)
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _tell_missing(plan: Plan, *, wanted: bool, quiet: bool) -> None:
+    """Data sets that are not there: an error where they were named, else they are left out."""
+    missing = plan.missing_data()
+    if missing and wanted:
+        raise DatasetError("; ".join(f"{info.name} is not there: {how_to_get(info)}" for info in missing))
+    if missing and not quiet:
+        note(f"not there, so left out: {', '.join(info.name for info in missing)} (quadric data says how to get them)")
 
 
 def _listed(text: str) -> list[str]:

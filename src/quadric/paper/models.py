@@ -32,6 +32,10 @@ Cell: TypeAlias = dict[str, float]
 CS_OF_TWO = [2.0**power for power in range(-2, 11)]
 CS_FALLING = CS_OF_TWO[::-1]
 """Equal means of LS-SVM and l1-SVM go to the larger C: the only order in which their iris rows are the paper's."""
+TIES = (
+    "equal means go to the smaller k, then the smaller C (C1, then C2; C, then gamma, then lam); those of LS-SVM and l1-SVM to "
+    "the larger C, the only order in which their iris rows are the paper's"
+)
 CS_OF_FOUR = [4.0**power for power in range(-1, 9)]
 C1S, C2S = CS_OF_TWO, [0.1, 1.0, 10.0, 100.0]
 GAMMAS, LAMBDAS = [1e2, 1e3, 1e4], [0.1, 1.0, 10.0]

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import html
 import platform
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from quadric.files import write_atomically
+from quadric.datasets import resolve
 from quadric.paper.claims import Claim, claims
 from quadric.paper.experiments import Plan
 from quadric.paper.explanations import Outlier, outliers
 from quadric.paper.figures import FIGURES
-from quadric.paper.models import MODELS
-from quadric.paper.results import table_cells
-from quadric.paper.store import Store
+from quadric.paper.models import BEST_OF, LARGEST_BEST_K, MODELS, TIES
+from quadric.paper.results import is_within, table_cells
+from quadric.paper.store import Run, Store, write_whole
 from quadric.paper.tables import TextTable, credit_table, long_table, models_table, result_table
 
 OTHER_WORK = {"curve": "Figure 3", "fault": "errors switched on"}
-TIME_CAPTION = "Seconds of one core's work by column, summed over data sets and folds."
+TIME_CAPTION = "Seconds of one core's work, summed over data sets and folds."
+PD, BEST = "method pd", "method best"
 LIBRARIES = ("quadric", "numpy", "scipy", "scikit-learn", "joblib", "statsmodels", "matplotlib")
 
 
@@ -40,9 +42,11 @@ class Findings:
     outliers : tuple of Outlier
     claims : tuple of Claim
     seconds : mapping
-        From a model or other work to the seconds of all its rows.
+        From a protocol and method to the seconds of all rows of each model or other work.
+    runs : tuple of Run
+        How long whole runs took by the clock.
     counts : tuple of int
-        Cells compared with the paper, and those within one deviation or above.
+        Cells compared with the paper, those with an accuracy within one deviation, and those within two.
     """
 
     plan: Plan
@@ -51,7 +55,8 @@ class Findings:
     figures: Mapping[str, tuple[str, str]]
     outliers: tuple[Outlier, ...]
     claims: tuple[Claim, ...]
-    seconds: Mapping[str, float]
+    seconds: Mapping[str, Mapping[str, float]]
+    runs: tuple[Run, ...]
     counts: tuple[int, int, int]
 
 
@@ -75,7 +80,8 @@ def gather(plan: Plan, store: Store, command: str) -> Findings:
         outliers=tuple(outliers(plan, store)),
         claims=tuple(claims(plan, store)) if "claims" in plan.parts else (),
         seconds=_seconds_by_column(store),
-        counts=(len(known), sum(abs(d) <= 1.0 for d in known), sum(abs(d) <= 2.0 for d in known)),
+        runs=tuple(store.runs),
+        counts=(len(known), sum(is_within(d, 1.0) for d in known), sum(is_within(d, 2.0) for d in known)),
     )
 
 
@@ -90,18 +96,21 @@ def write_everything(findings: Findings, store: Store, folder: Path) -> list[Pat
     contents["reproduction.md"] = reproduction(findings)
     contents["index.html"] = page(findings)
     for name, content in contents.items():
-        write_atomically(folder / name, content)
+        write_whole(folder / name, content)
     return [folder / name for name in contents]
 
 
-def _seconds_by_column(store: Store) -> dict[str, float]:
-    totals: dict[str, float] = defaultdict(float)
+def _seconds_by_column(store: Store) -> dict[str, dict[str, float]]:
+    """The paper's protocol before what the nested one adds, the paper's method before the other; long columns first."""
+    readings = ("the paper's protocol", "inner folds of the nested protocol")
+    totals: dict[str, dict[str, float]] = {f"{r}, {m}": defaultdict(float) for r in readings for m in (PD, BEST)}
     for key, row in store.times.items():
         kind, _, subject, *split = key.split("/")
         name = MODELS[subject].label if kind == "grid" else OTHER_WORK.get(kind, "single fits")
-        reading = ", inner folds" if split and "." in split[0] else ""
-        totals[name + reading] += row["work"]
-    return dict(sorted(totals.items(), key=lambda item: -item[1]))
+        reading = readings[bool(split) and "." in split[0]]
+        totals[f"{reading}, {BEST if subject in BEST_OF.values() else PD}"][name] += row["work"]
+    ordered = {group: dict(sorted(columns.items(), key=lambda item: -item[1])) for group, columns in totals.items()}
+    return {group: columns for group, columns in ordered.items() if columns}
 
 
 def _versions() -> list[str]:
@@ -124,8 +133,19 @@ def _setting(findings: Findings) -> list[str]:
         f"Command: `{findings.command}`",
         f"Protocol: {reading}",
         f"Folds: KFold(5, shuffle=True, random_state={plan.seed}), standardised inside the fold, sample deviation",
+        f"Ties: {TIES}",
+        *_shorter_grids(plan),
         f"Versions: {', '.join(_versions())}",
     ]
+
+
+def _shorter_grids(plan: Plan) -> list[str]:
+    """Where a grid is not the paper's."""
+    shorter = {name: k for name, k in LARGEST_BEST_K.items() if name in plan.datasets}
+    if "l0-qsvm-best" not in plan.rows_of_table("table2"):
+        return []
+    label = MODELS["l0-qsvm-best"].label
+    return [f"Grids: {label}, only up to k = {k} on {resolve(name).paper_name}" for name, k in shorter.items()]
 
 
 def _summary(findings: Findings) -> str:
@@ -142,15 +162,24 @@ def _outlier_line(item: Outlier) -> str:
     cell, ours, paper = item.cell, item.cell.ours, item.cell.paper
     assert ours is not None
     assert paper is not None
-    figures = f"{ours.accuracy_mean:.2f} against {paper.accuracy_mean:.2f} ± {paper.accuracy_std:.2f}"
+    texts = {
+        "accuracy": f"accuracy {ours.accuracy_mean:.2f} against {paper.accuracy_mean:.2f} ± {paper.accuracy_std:.2f} "
+        f"({cell.deviation:+.2f} deviations)",
+        "F1": f"F1 {ours.f1_mean:.2f} against {paper.f1_mean:.2f} ± {paper.f1_std:.2f} ({cell.f1_deviation:+.2f} deviations)",
+    }
     name = f"{MODELS[cell.model].label} on {cell.dataset.paper_name}"
-    return f"{name}: {figures} ({cell.deviation:+.2f} deviations): {item.reason}"
+    return f"{name}: {', '.join(texts[figure] for figure in item.figures)}: {item.reason}"
 
 
 def _time_lines(findings: Findings) -> list[str]:
-    total = sum(findings.seconds.values())
-    lines = [f"{name}: {seconds:.1f} s" for name, seconds in findings.seconds.items()]
-    return [f"all work: {total:.0f} s", *lines]
+    lines = []
+    for group, columns in findings.seconds.items():
+        total = sum(columns.values())
+        parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in columns.items())
+        lines.append(f"{group}: {total:.0f} s, about {total / 120:.1f} min on two free cores ({parts})")
+    return lines + [
+        f"by the clock: {run.pieces} pieces in {run.elapsed / 60:.1f} min with n_jobs = {run.n_jobs}" for run in findings.runs
+    ]
 
 
 def reproduction(findings: Findings) -> str:
@@ -180,18 +209,21 @@ body {
   font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
 }
-table { border-collapse: collapse; font-size: 0.85rem; margin: 1rem 0; display: block; overflow-x: auto; }
+section { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 0.8rem; margin: 1rem 0; }
 caption { text-align: left; font-weight: 600; padding: 0.4rem 0; }
 th, td {
-  border-bottom: 1px solid var(--line); padding: 0.25rem 0.6rem; text-align: left; white-space: nowrap; vertical-align: top;
+  border-bottom: 1px solid var(--line); padding: 0.25rem 0.4rem; text-align: left; white-space: nowrap; vertical-align: top;
 }
-#table3 td:last-child { white-space: normal; min-width: 24rem; }
+td:nth-child(2), td:last-child, thead th { white-space: normal; }
+td:nth-child(2) { min-width: 6.5rem; }
+#table3 td:last-child { min-width: 24rem; }
 thead th { background: var(--soft); }
 figure { margin: 1rem 0; }
 figure svg { max-width: 100%; height: auto; }
 figcaption { color: var(--ink); background: var(--paper); padding: 0.3rem 0; }
 .verdict { font-weight: 600; }
-@media print { table { display: table; font-size: 7pt; } body { max-width: none; } }
+@media print { table { font-size: 7pt; } body { max-width: none; } }
 """
 
 
@@ -206,7 +238,7 @@ def page(findings: Findings) -> str:
     body += ["<h2>Tables</h2>"]
     body += [f'<section id="{table.name}">{table.html()}</section>' for table in findings.tables]
     body += ["<h2>Figures</h2>"] if findings.figures else []
-    body += [_html_figure(caption, svg) for caption, (_, svg) in findings.figures.items()]
+    body += [_html_figure(name, caption, svg) for caption, (name, svg) in findings.figures.items()]
     body += [
         "<h2>Time</h2>",
         f"<p>{TIME_CAPTION}</p>",
@@ -234,6 +266,11 @@ def _html_claim(claim: Claim) -> str:
     return f'<li><span class="verdict">{claim.verdict}</span>: {html.escape(claim.statement)}{evidence}</li>'
 
 
-def _html_figure(caption: str, svg: str) -> str:
-    inline, name = svg[svg.index("<svg") :], html.escape(caption)
-    return f'<figure role="img" aria-label="{name}">{inline}<figcaption>{name}</figcaption></figure>'
+def _html_figure(name: str, caption: str, svg: str) -> str:
+    inline, label = _with_own_ids(svg[svg.index("<svg") :], name), html.escape(caption)
+    return f'<figure role="img" aria-label="{label}">{inline}<figcaption>{label}</figcaption></figure>'
+
+
+def _with_own_ids(svg: str, prefix: str) -> str:
+    """Matplotlib names parts of every figure alike; on one page each needs names of its own."""
+    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)

@@ -19,6 +19,9 @@ from quadric.paper.store import Store
 from quadric.paper.tasks import Task, curve_cells, grid_cells
 from quadric.types import FloatArray
 
+ROUNDING = 1e-9
+"""A difference of a whole number of deviations counts as such, whatever the last bits say."""
+
 
 @dataclass(frozen=True)
 class Published:
@@ -72,6 +75,18 @@ class TableCell:
         if self.paper is None or self.ours is None:
             return None
         return (self.ours.accuracy_mean - self.paper.accuracy_mean) / self.paper.accuracy_std
+
+    @property
+    def f1_deviation(self) -> float | None:
+        """The same of the mean F1."""
+        if self.paper is None or self.ours is None:
+            return None
+        return (self.ours.f1_mean - self.paper.f1_mean) / self.paper.f1_std
+
+
+def is_within(deviation: float, limit: float) -> bool:
+    """Whether a difference is at most so many deviations."""
+    return abs(deviation) <= limit + ROUNDING
 
 
 def table_cells(plan: Plan, store: Store, table: str) -> list[list[TableCell]]:

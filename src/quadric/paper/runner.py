@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from joblib import Parallel, cpu_count, delayed
 
 from quadric.blas import one_blas_thread
-from quadric.paper.store import Store, Took
+from quadric.paper.store import Run, Store, Took
 from quadric.paper.tasks import Task, execute
 
 Advance: TypeAlias = Callable[["Progress"], None]
@@ -49,7 +50,7 @@ def canonical_order(tasks: Sequence[Task]) -> list[Task]:
 
 
 def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = None, advance: Advance | None = None) -> None:
-    """Do what is missing. Rows are written in one order, whatever the order in which workers finish.
+    """Do what is missing. Each row is on the disk as soon as it is done; at the end they stand in one order.
 
     Parameters
     ----------
@@ -62,16 +63,33 @@ def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = 
     advance : callable, optional
         Told of progress after every row.
     """
-    missing = [task for task in canonical_order(tasks) if task.key not in store]
-    if not missing:
-        return
-    n_jobs = n_jobs or cpu_count(only_physical_cores=True)
-    clock = _Clock(missing)
-    workers = Parallel(n_jobs=n_jobs, return_as="generator", pre_dispatch="all", batch_size=1)
-    for task, (row, took) in zip(missing, workers(delayed(_timed)(task, seed) for task in missing), strict=True):
-        store.add(row, took)
-        if advance is not None:
-            advance(clock.after(task))
+    ordered = canonical_order(tasks)
+    missing = {task.key: task for task in ordered if task.key not in store}
+    if missing:
+        _run_missing(missing, store, seed, n_jobs or cpu_count(only_physical_cores=True), advance)
+    position = {task.key: number for number, task in enumerate(ordered)}
+    store.arrange(lambda key: (position.get(key, len(position)), key))
+
+
+def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: int, advance: Advance | None) -> None:
+    clock = _Clock(list(missing.values()))
+    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="all", batch_size=1)
+    results = workers(delayed(_timed)(task, seed) for task in missing.values())
+    try:
+        for row, took in results:
+            store.add(row, took)
+            if advance is not None:
+                advance(clock.after(missing[row["key"]]))
+    finally:
+        _close(results)
+    store.add_run(Run(len(missing), round(clock.elapsed(), 1), n_jobs))
+
+
+def _close(results: Generator[Any, None, None]) -> None:
+    """Stop the workers; what stopped the run is told by its own error, so joblib need not warn of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results.close()
 
 
 def _is_inner(task: Task) -> bool:
@@ -95,8 +113,11 @@ class _Clock:
     def after(self, task: Task) -> Progress:
         self.done += 1
         self.share = min(self.share + _cost(task) / self.work, 1.0)
-        elapsed = time.monotonic() - self.began
+        elapsed = self.elapsed()
         return Progress(self.done, self.total, self.share, elapsed, elapsed * (1.0 / self.share - 1.0), task.key)
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self.began
 
 
 def _cost(task: Task) -> float:

@@ -1,6 +1,6 @@
 """Results on disk: one JSON line a finished piece of work, in a file that survives being cut off anywhere.
 
-The first line says what the rows belong to; rows of another version, protocol or seed never get into the same file. How long
+The first line says what the rows belong to; rows of other code, another protocol or seed never get into the same file. How long
 each row took stands in a second file, so that a run that was interrupted ends with the same bytes as one that was not.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +19,11 @@ from quadric.progress import Report, silent
 Row: TypeAlias = Mapping[str, Any]
 ROWS, TIMES = "rows.jsonl", "times.jsonl"
 SCHEMA = 1
+RESULTS = 1
+"""Raised whenever the stored numbers may change, so that rows of different code are not mixed."""
+RUN = "run/"
+"""How the keys of whole runs begin in the file of times."""
+LOST = {ROWS: "its work is done again", TIMES: "no result is lost, only how long one took"}
 
 
 class StoreError(RuntimeError):
@@ -31,6 +36,15 @@ class Took:
 
     clock: float
     work: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """How long the pieces of one run that came to its end took together, in seconds by the clock."""
+
+    pieces: int
+    elapsed: float
+    n_jobs: int
 
 
 class Store:
@@ -48,10 +62,12 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str], identity: Mapping[str, Any], report: Report = silent) -> None:
         self.folder = Path(folder)
-        self.header = {"store": "quadric paper", "schema": SCHEMA, **identity}
+        self.header = {"store": "quadric paper", "schema": SCHEMA, "results": RESULTS, **identity}
         self._make_folder()
         self.rows: dict[str, Row] = {row["key"]: row for row in self._opened(ROWS, report)}
-        self.times: dict[str, Row] = {row["key"]: row for row in self._opened(TIMES, report)}
+        times = {row["key"]: row for row in self._opened(TIMES, report)}
+        self.times: dict[str, Row] = {key: row for key, row in times.items() if not key.startswith(RUN)}
+        self.runs = [Run(row["pieces"], row["elapsed"], row["n_jobs"]) for key, row in times.items() if key.startswith(RUN)]
 
     def __contains__(self, key: str) -> bool:
         return key in self.rows
@@ -67,12 +83,17 @@ class Store:
         self.rows[row["key"]] = row
         self.times[row["key"]] = time
 
+    def add_run(self, run: Run) -> None:
+        """Append how long a run took that came to its end."""
+        self._append(TIMES, {"key": f"{RUN}{len(self.runs)}", **asdict(run)})
+        self.runs.append(run)
+
     def arrange(self, order: Callable[[str], Any]) -> None:
         """Put the rows into one order whatever the order they came in."""
         keys = sorted(self.rows, key=order)
         if keys != list(self.rows):
             self.rows = {key: self.rows[key] for key in keys}
-            write_atomically(self.folder / ROWS, _text([self.header, *self.rows.values()]))
+            write_whole(self.folder / ROWS, _text([self.header, *self.rows.values()]))
 
     def _make_folder(self) -> None:
         try:
@@ -93,8 +114,8 @@ class Store:
         rows = [_parsed(line) for line in lines]
         if rest or (rows and rows[-1] is None):
             rows = rows if rest else rows[:-1]
-            write_atomically(path, b"".join(line + b"\n" for line in lines[: len(rows)]))
-            report(f"{path}: the last line was damaged and has been dropped; its work is done again")
+            write_whole(path, b"".join(line + b"\n" for line in lines[: len(rows)]))
+            report(f"{path}: the last line was damaged and has been dropped; {LOST[name]}")
         if None in rows:
             raise StoreError(f"{path}: line {rows.index(None) + 1} is damaged; move the file away, or delete that line")
         self._check_header(path, rows[0] if rows else None)
@@ -126,7 +147,19 @@ class Store:
                     file.truncate(size)
                     raise
         except OSError as error:
-            raise StoreError(f"cannot write {path}: {error.strerror}; rows up to here are kept, run again to go on") from error
+            raise _unwritable(path, error) from error
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file of a run in one step; a failure says what is kept."""
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"cannot write {path}: {error.strerror or error}; finished rows are kept, run again to go on")
 
 
 def _line(row: Row) -> str:

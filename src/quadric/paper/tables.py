@@ -6,7 +6,7 @@ import csv
 import html
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quadric.datasets import DatasetInfo
@@ -17,6 +17,9 @@ from quadric.paper.results import Published, TableCell, table_cells
 from quadric.paper.store import Store
 
 PRIVATE = "private"
+FIGURES = ("acc", "F1")
+SAME = 1e-9
+"""Means closer than this are both the best."""
 
 
 @dataclass(frozen=True)
@@ -107,36 +110,37 @@ def credit_table(plan: Plan) -> TextTable:
 def result_table(plan: Plan, store: Store, table: str) -> TextTable:
     """Table 2 or 4: a row for each model on each data set, ours beside the paper's."""
     cells = table_cells(plan, store, table)
-    header = ["Data set", "Model", "acc ours", "acc paper", "diff", "F1 ours", "F1 paper", "diff", "chosen"]
-    header += ["acc nested", "F1 nested"] if plan.reading == "nested" else []
+    readings = ("ours", "nested", "paper") if plan.reading == "nested" else ("ours", "paper")
+    header = ["Data set", "Model"]
+    for figure in FIGURES:
+        header += [*(f"{figure} {reading}" for reading in readings), f"{figure} diff"]
     rows = []
     for j in range(len(plan.columns_of_table(table))):
         column = [row[j] for row in cells]
-        best = _best_accuracy(column)
-        rows += [_result_row(cell, best, nested=plan.reading == "nested") for cell in column]
+        best = {figure: max((_mean(cell.ours, figure) for cell in column), default=-math.inf) for figure in FIGURES}
+        rows += [_result_row(cell, best, readings) for cell in column]
     title = {"table2": "Table 2. Public benchmark data", "table4": "Table 4. Credit data"}[table]
     caption = (
         f"{title}: mean ± sample deviation over {N_FOLDS} folds, per cent; diff: ours less the paper's in units of the paper's "
-        "deviation; bold: the best accuracy of ours on a data set"
+        "deviation; bold: the best accuracy and the best F1 of ours on a data set"
     )
-    return TextTable(table, caption, tuple(header), tuple(rows))
+    return TextTable(table, caption, (*header, "chosen"), tuple(rows))
 
 
-def _result_row(cell: TableCell, best: float, *, nested: bool) -> tuple[Entry, ...]:
-    is_best = cell.ours is not None and cell.ours.accuracy_mean >= best - 1e-9
-    label = MODELS[cell.model].label + (" (ours only)" if cell.paper is None else "")
+def _result_row(cell: TableCell, best: Mapping[str, float], readings: Sequence[str]) -> tuple[Entry, ...]:
     m, n = cell.dataset.shape
-    texts = [f"{cell.dataset.paper_name} ({m}, {n})", label]
-    for figure in ("acc", "f1"):
-        ours = _plus_minus(cell.ours, figure) or _reason(cell.dataset)
-        texts += [ours, _plus_minus(cell.paper, figure) or "–", _difference(cell, figure)]
-    texts.append(shown_parameters(cell.chosen) or "–")
-    texts += [_plus_minus(cell.nested, figure) or "–" for figure in ("acc", "f1")] if nested else []
-    return tuple(Entry(text, bold=is_best and i in (2, 5)) for i, text in enumerate(texts))
-
-
-def _best_accuracy(cells: Sequence[TableCell]) -> float:
-    return max((cell.ours.accuracy_mean for cell in cells if cell.ours is not None), default=-math.inf)
+    row = [Entry(f"{cell.dataset.paper_name} ({m}, {n})")]
+    row += [Entry(MODELS[cell.model].label + (" (ours only)" if cell.paper is None else ""))]
+    for figure, deviation in zip(FIGURES, (cell.deviation, cell.f1_deviation), strict=True):
+        texts = {
+            "ours": _plus_minus(cell.ours, figure) or _reason(cell.dataset),
+            "nested": _plus_minus(cell.nested, figure) or "–",
+            "paper": _plus_minus(cell.paper, figure) or "–",
+        }
+        is_best = cell.ours is not None and _mean(cell.ours, figure) >= best[figure] - SAME
+        row += [Entry(texts[reading], bold=is_best and reading == "ours") for reading in readings]
+        row += [Entry("–" if deviation is None else f"{deviation:+.2f}")]
+    return (*row, Entry(shown_parameters(cell.chosen) or "–"))
 
 
 def long_table(plan: Plan, store: Store) -> TextTable:
@@ -173,16 +177,13 @@ def _reason(info: DatasetInfo) -> str:
 def _plus_minus(values: Reported | Published | None, figure: str) -> str:
     if values is None:
         return ""
-    mean, std = (values.accuracy_mean, values.accuracy_std) if figure == "acc" else (values.f1_mean, values.f1_std)
-    return f"{mean:.2f} ± {std:.2f}"
+    return f"{_mean(values, figure):.2f} ± {values.accuracy_std if figure == 'acc' else values.f1_std:.2f}"
 
 
-def _difference(cell: TableCell, figure: str) -> str:
-    if cell.paper is None or cell.ours is None:
-        return "–"
-    if figure == "acc":
-        return f"{cell.deviation:+.2f}"
-    return f"{(cell.ours.f1_mean - cell.paper.f1_mean) / cell.paper.f1_std:+.2f}"
+def _mean(values: Reported | Published | None, figure: str) -> float:
+    if values is None:
+        return -math.inf
+    return values.accuracy_mean if figure == "acc" else values.f1_mean
 
 
 def _piped(texts: Sequence[str]) -> str:

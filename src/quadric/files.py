@@ -13,11 +13,11 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     Parameters
     ----------
     path : path
-        Its folder must exist.
+        Its folder must exist. A link is followed; a pipe or a device is refused.
     content : str or bytes
         Text is written as UTF-8 with the line ends it has.
     """
-    target = Path(path)
+    target = replaceable(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
@@ -30,6 +30,20 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def replaceable(path: str | os.PathLike[str]) -> Path:
+    """The file that a new one can take the place of: where links lead to, and nothing that is no regular file.
+
+    Parameters
+    ----------
+    path : path
+        It need not exist.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(f"{path} is {'a folder' if target.is_dir() else 'no regular file'}; give the name of a file")
+    return target
 
 
 def _mode_of_new_files() -> int:

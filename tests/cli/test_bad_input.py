@@ -1,6 +1,11 @@
 """Whatever is wrong: one clear line, the right exit code, nothing written and nothing lost."""
 
 import json
+import os
+import signal
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +23,8 @@ def with_column(name, values):
     return columns
 
 
+FEW = with_column("risk", ["bad"] * 3 + ["good"] * 117)
+ONE = with_column("risk", ["bad"] + ["good"] * 119)
 TABLES = {
     "wrong delimiter": (csv_text(credit_columns()), ["--delimiter", ";"], 1, "wrong delimiter?"),
     "two names": (csv_text(credit_columns()).replace("income", "age", 1), [], 1, "'age' appears 2 times"),
@@ -31,7 +38,17 @@ TABLES = {
     "continuous target": (csv_text(credit_columns()), ["--target", "income"], 1, "looks continuous"),
     "missing target": (csv_text(with_column("risk", ["good", "bad", None] * 40)), [], 1, "the target is missing in 40 row(s)"),
     "missing values": (csv_text(credit_columns(gaps=2)), [], 1, "choose --missing drop, impute or indicator"),
-    "identifier": (csv_text(with_column("home", [f"n{i}" for i in range(120)])), [], 1, "identifier"),
+    "identifier": (csv_text(with_column("home", [f"n{i}" for i in range(120)])), [], 1, "identifier (--ignore), or raise"),
+    "many levels": (csv_text(with_column("home", [f"n{i}" for i in range(120)])), [], 1, "(--max-levels)"),
+    "long level": (csv_text(with_column("home", ["own", "x" * 10_001] * 60)), [], 1, "the model cannot be saved"),
+    "few rows of a class": (
+        csv_text(FEW),
+        ["--cv"],
+        2,
+        "class 'bad' has 3 rows, fewer than the 5 folds: choose 3 or fewer (--folds)",
+    ),
+    "few rows to calibrate": (csv_text(FEW), ["--calibrate", "sigmoid", "--folds", "4"], 2, "fewer than the 4 folds"),
+    "one row of a class": (csv_text(ONE), ["--cv"], 2, "class 'bad' has 1 row, and cross-validation needs two"),
     "infinite": (csv_text(with_column("age", np.r_[np.inf, np.ones(119)])), [], 1, "infinite on line 2"),
     "no class": (csv_text(credit_columns()), ["--positive", "ugly"], 2, "no value 'ugly'"),
     "unknown term": (csv_text(credit_columns()), ["--include", "shoe^2"], 2, "there is no term 'shoe^2'"),
@@ -56,10 +73,9 @@ def test_a_wrong_encoding_is_named_with_its_place(refused, run, csv_file, tmp_pa
     assert run(*fit, "--encoding", "latin-1").code == 0
 
 
-def test_a_delimiter_can_be_given(run, refused, csv_file, tmp_path):
+def test_a_delimiter_can_be_given(run, csv_file, tmp_path):
     data = csv_file(csv_text(credit_columns(), "\t"))
     fit = ["fit", data, "--target", "risk", *K, "--output", tmp_path / "m.json"]
-    assert "one character" in refused(*fit, "--delimiter", "ab", code=1)
     assert run(*fit, "--delimiter", "tab").code == 0
 
 
@@ -74,6 +90,10 @@ def test_a_delimiter_can_be_given(run, refused, csv_file, tmp_path):
         (["fit", "{data}", "--target", "risk", "--ks", "4,1", "--output", "{new}"], "increasing"),
         (["fit", "{data}", "--target", "risk", "--Cs", "one", "--output", "{new}"], "--Cs: cannot read 'one'"),
         (["fit", "{data}", "--target", "risk", "--class-weight", "good", "--output", "{new}"], "--class-weight: cannot read"),
+        (["fit", "{data}", "--target", "risk", "--encoding", "foo", "--output", "{new}"], "there is no encoding 'foo'"),
+        (["predict", "{model}", "{data}", "--encoding", "hex", "--output", "{new}"], "there is no encoding 'hex'"),
+        (["fit", "{data}", "--target", "risk", "--delimiter", "", "--output", "{new}"], "the delimiter must be one character"),
+        (["predict", "{model}", "{data}", "--delimiter", "ab", "--output", "{new}"], "the delimiter must be one character"),
         (["fit", "{data}", "--k", "2", "--output", "{new}"], "--target"),
         (["fit", "{data}", "--target", "risk", "--k", "2"], "--output"),
         (["fit", "{no}", "--target", "risk", "--k", "2", "--output", "{new}"], "there is no file"),
@@ -82,6 +102,9 @@ def test_a_delimiter_can_be_given(run, refused, csv_file, tmp_path):
         (["predict", "{no}", "{data}", "--output", "{new}"], "there is no file"),
         (["predict", "{model}", "{no}", "--output", "{new}"], "there is no file"),
         (["predict", "{model}", "{data}", "--keep", "id", "--output", "{new}"], "--keep: the table has no column 'id'"),
+        (["predict", "{model}", "{data}", "--keep", "score"], "--keep: the output has a column 'score' of its own"),
+        (["predict", "{model}", "{data}", "--keep", "label", "--json"], "--keep: the output has a column 'label' of its own"),
+        (["predict", "{model}", "{data}", "--keep", "age", "--keep", "age"], "--keep: 'age' is given twice"),
         (["explain", "{model}", "{data}", "--rows", "ten"], "--rows: cannot read 'ten'"),
         (["explain", "{model}", "{data}", "--rows", "500"], "there is no row 500; the table has rows 0 to 119"),
         (["explain", "{model}", "{data}", "--rows", "5:5"], "is no row"),
@@ -143,13 +166,55 @@ def test_force_overwrites(made, run, tmp_path):
         (lambda c: c.pop("age"), "no column 'age', which the model needs"),
         (lambda c: c["home"].__setitem__(2, "castle"), "'castle' was not there when fitted"),
         (lambda c: c["home"].__setitem__(2, None), "'home' is missing in 1 row(s), the first is row 3"),
+        (lambda c: c["home"].__setitem__(2, None), "(--missing impute)"),
         (lambda c: c["age"].__setitem__(2, np.inf), "infinite"),
+        (lambda c: [c[name].__setitem__(2, 1e200) for name in ("age", "income")], "row 3 has no finite score"),
+        (lambda c: c.update(age=np.array(["70", "20", "old"] * 40)), "'age' must hold numbers; row 3 has 'old'"),
     ],
 )
 def test_new_rows_that_do_not_fit(change, says, made, refused, csv_file, tmp_path):
     columns = credit_columns()
     change(columns)
     assert says in refused("predict", made.model, csv_file(columns), "--output", tmp_path / "s.csv", code=1)
+
+
+@pytest.mark.parametrize("command", ["path", "compare", "report"])
+def test_too_few_rows_for_the_folds_are_named_with_the_way_out(command, made, refused, csv_file, tmp_path):
+    data = csv_file(FEW)
+    more = {
+        "path": [data, "--target", "risk"],
+        "compare": [data, "--target", "risk"],
+        "report": [made.model, data, "--output", tmp_path / "r.html"],
+    }
+    assert "class 'bad' has 3 rows, fewer than the 5 folds" in refused(command, *more[command], code=2)
+    if command == "compare":
+        line = refused(command, *more[command], "--folds", 3, code=2)
+        assert "class 'bad' has 3 rows, too few for 3 folds with 3 inside each" in line
+
+
+def test_only_files_are_read_and_written(made, refused, csv_file, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    predict = ["predict", made.model, csv_file(credit_columns())]
+    assert "is no regular file" in refused(*predict, "--output", pipe, "--force", code=2)
+    assert "is no regular file" in refused(*predict, "--output", os.devnull, "--force", code=2)
+    assert "is no regular file" in refused("export", made.model, "--format", "sql", "--output", pipe, "--force", code=2)
+    assert "is a pipe or a device" in refused("predict", made.model, pipe, code=2)
+    assert "is a pipe or a device" in refused("predict", pipe, made.data_csv, code=2)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize("command", ["predict", "export"])
+def test_a_link_stays_and_its_file_is_replaced(command, made, run, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "old.sql").write_text("old")
+    link = tmp_path / "link.sql"
+    link.symlink_to(tmp_path / "there" / "old.sql")
+    more = [made.data_csv] if command == "predict" else []
+    assert run(command, made.model, *more, "--output", link, "--force").code == 0
+    assert link.is_symlink()
+    assert "score" in (tmp_path / "there" / "old.sql").read_text().lower()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link.sql", "old.sql", "there"]
 
 
 def test_a_target_is_needed_to_certify_and_to_report(made, refused, csv_file, tmp_path):
@@ -203,7 +268,7 @@ def test_hostile_names_are_shown_and_never_obeyed(run, csv_file, tmp_path):
         run("certify", model, data, "--time-limit", 0).out,
         run("path", data, "--target", "risk", "--loss", "least_squares", "--ks", "1,2", "--C", 1, "--folds", 2).out,
     ]
-    assert "\\x1b" in fitted.out
+    assert "\\u001b" in fitted.out
     for text in outputs:
         assert text
         assert all(character.isprintable() or character == "\n" for character in text)
@@ -250,3 +315,49 @@ def test_an_interrupt_leaves_nothing_half_written(made, refused, tmp_path, monke
 
     monkeypatch.setattr("quadric.cli.predict._lines", interrupted)
     assert refused("predict", made.model, made.data_csv, "--output", tmp_path / "s.csv", code=1) == "quadric: interrupted"
+
+
+def test_an_interrupt_of_the_imports_is_one_line_too(monkeypatch, capsys):
+    monkeypatch.setattr("builtins.__import__", raising_for("quadric.cli.app", KeyboardInterrupt))
+    assert main(["--version"]) == 1
+    assert capsys.readouterr().err == "quadric: interrupted\n"
+
+
+def raising_for(module, error):
+    """An import that fails for one module."""
+    original = __import__
+
+    def importing(name, *arguments, **more):
+        if name == module:
+            raise error
+        return original(name, *arguments, **more)
+
+    return importing
+
+
+SLOW = """
+import os, signal, sys
+from quadric.cli import main, predict
+predict.CHUNK_ROWS = 10
+original = predict._lines
+def lines(*arguments):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return original(*arguments)
+predict._lines = lines
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_termination_leaves_nothing_half_written(made, tmp_path):
+    predict = ["predict", made.model, made.data_csv, "--output", str(tmp_path / "s.csv")]
+    ended = subprocess.run([sys.executable, "-c", SLOW, *predict], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + signal.SIGTERM, "", "quadric: terminated\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_command_there_is_the_help(run):
+    bare = run()
+    assert bare.code == 0
+    assert bare.errors == []
+    assert bare.out == run("--help").out
+    assert len(bare.out.splitlines()) > 15

@@ -138,7 +138,8 @@ def test_a_warning_is_one_line(run, csv_file, tmp_path):
     result = run("fit", csv_file(columns), *FAST, "--k", 2, "--no-standardize", "--output", tmp_path / "m.json")
     assert result.code == 0
     assert len(result.errors) == 1
-    assert "far from standardised" in result.errors[0]
+    assert "far from standardised: 'income' has" in result.errors[0]
+    assert result.errors[0].endswith("standardise them (--standardize)")
 
 
 def test_a_model_that_gives_all_rows_one_label_is_remarked_upon(run, csv_file, tmp_path):
@@ -158,6 +159,21 @@ def test_parquet_is_read(made, run, tmp_path):
         assert run("fit", data, *FAST, "--k", 3, "--output", tmp_path / name).code == 0
     first, second = (read_model(tmp_path / name).model[-1].coef_ for name in ("a.json", "b.json"))
     np.testing.assert_array_equal(first, second)
+
+
+def test_ignored_columns_can_hold_anything(made, run, csv_file, tmp_path):
+    columns = {**credit_columns(), "rate": np.r_[np.inf, np.ones(119)]}
+    fit = [*FAST, "--k", 3, "--ignore", "rate", "--json", "--output", tmp_path / "m.json", "--force"]
+    expected = json.loads(run("fit", made.data_csv, *FAST, "--k", 3, "--json", "--output", tmp_path / "e.json").out)["equation"]
+    assert json.loads(run("fit", csv_file(columns), *fit).out)["equation"] == expected
+    pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "data.parquet"
+    pd.read_csv(made.data_csv).assign(rate=pd.Timestamp("2020-01-01")).to_parquet(path)
+    assert json.loads(run("fit", path, *fit).out)["equation"] == expected
+    used = run("fit", path, *FAST, "--k", 3, "--output", tmp_path / "n.json")
+    assert used.code == 1
+    assert "column 'rate' is of type timestamp" in used.errors[0]
 
 
 def test_the_same_seed_writes_the_same_bytes(made, run, tmp_path):

@@ -61,6 +61,21 @@ def test_columns_are_kept_ignored_and_found_in_any_order(made, run, csv_file, tm
     assert result.errors == ["columns that the model does not use: shoe"]
 
 
+def test_extra_columns_can_hold_anything(made, run, csv_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 50)
+    expected = run("predict", made.model, made.data_csv).out
+    given = csv_file({**credit_columns(), "rate": np.r_[np.ones(60), np.inf, np.ones(59)]})
+    result = run("predict", made.model, given)
+    assert (result.code, result.out) == (0, expected)
+    assert result.errors == ["columns that the model does not use: rate"]
+    assert run("predict", made.model, given, "--keep", "rate").out.splitlines()[61].startswith("inf,")
+    pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    pd.read_csv(made.data_csv).assign(when=pd.Timestamp("2020-01-01")).to_parquet(tmp_path / "data.parquet")
+    result = run("predict", made.model, tmp_path / "data.parquet")
+    assert (result.code, result.out) == (0, expected)
+
+
 def test_without_an_output_scores_go_to_standard_output(made, run, tmp_path):
     result = run("predict", made.model, made.data_csv)
     assert result.out.splitlines()[0] == "score,label"

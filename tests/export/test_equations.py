@@ -1,5 +1,6 @@
 """Equations, read back and evaluated."""
 
+import json
 import re
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from export.random_models import HOSTILE_NAMES, allowed_error, fitted_classifier, pipeline_of, random_model, rows_of, scores_of
 from quadric.export import equation, expanded, scoring_model, to_latex
+from quadric.export._shown import shown
 from quadric.geometry.surface import QuadraticSurface
 
 LEVEL = re.compile(r"\[(\w+) = (\w+)\]")
@@ -124,6 +126,13 @@ def test_names_cannot_break_out_of_the_text(seed):
     n_columns = len(scoring.inputs) + n_scores + 1
     assert set(marks) <= {0, 1, n_columns - 1}
     assert marks.count(n_columns - 1) >= len(scoring.samples) + 1
+
+
+@pytest.mark.parametrize("text", [*HOSTILE_NAMES, "line\nend", "line\\nend", "\x7f", "\u2028 and \U000e0001"])
+def test_quoted_texts_can_be_read_back(text):
+    written = shown(text)
+    assert written.isprintable()
+    assert text == (json.loads(written) if written.startswith('"') else written)
 
 
 def _is_balanced(latex):

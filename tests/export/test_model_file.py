@@ -352,3 +352,41 @@ def test_frames_of_samples_are_taken_by_name(tmp_path):
     expected = model.decision_function(IRIS.data.iloc[[3, 60]])
     np.testing.assert_array_equal([sample.scores for sample in scoring.samples], expected)
     assert isinstance(rows, pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("levels", "names", "says"),
+    [
+        (["own", "x" * 10_001], ("no", "yes"), r"inputs\[0\].categories\[1\] must be a text of at most 10000 characters"),
+        (["own", "rent"], ("no", "y" * 10_001), "must be a text of at most 10000 characters"),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written(levels, names, says, tmp_path):
+    table = Table(("home",), (np.array(levels * 5, dtype=object),))
+    model = make_pipeline(TableEncoder(), SparseQuadraticSVC(k=1, loss="least_squares")).fit(table, [0, 1] * 5)
+    with pytest.raises(ValueError, match=f"^the model cannot be saved, as it could not be read again: .*{says}"):
+        save_model(model, tmp_path / "model.json", class_names=names)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_limits_of_features_and_size_hold_for_writing_too(tmp_path, monkeypatch):
+    n = 2_001
+    many = fitted_classifier([QuadraticSurface(np.zeros((n, n)), np.ones(n), 0.0)], ("a", "b"))
+    with pytest.raises(ValueError, match=r"features\.count must be an integer from 1 to 2000"):
+        save_model(many, tmp_path / "model.json")
+    monkeypatch.setattr("quadric.export.model_file.MAX_BYTES", 1 << 10)
+    with pytest.raises(ValueError, match="too large to be saved"):
+        save_model(random_model(0)[0], tmp_path / "model.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_is_followed_and_a_device_is_left_alone(tmp_path):
+    model = random_model(0)[0]
+    (tmp_path / "link.json").symlink_to(tmp_path / "model.json")
+    save_model(model, tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    load_model(tmp_path / "model.json")
+    with pytest.raises(OSError, match="is no regular file"):
+        save_model(model, "/dev/null")
+    with pytest.raises(OSError, match="is a folder"):
+        save_model(model, tmp_path)

@@ -88,9 +88,13 @@ WRONG = [
     ),
     (FRAME.drop(columns="age"), "no column 'age'; it has 'home', 'job', 'years'"),
     (FRAME.drop(columns=["age", "job"]), r"no column 'age' \(and 1 more\)"),
-    (FRAME.assign(age=["1", "2", "x", "4", "5"]), "column 'age' must hold numbers; row 1 has '1'"),
+    (FRAME.assign(age=["1", "2", "x", "4", "y"]), "column 'age' must hold numbers; row 3 has 'x'"),
+    (FRAME.assign(age=["1", "2e3", "3_000", "4", "y"]), "column 'age' must hold numbers; row 3 has '3_000'"),
+    (FRAME.assign(age=["1", "2", "3", "4", "5"]), "column 'age' must hold numbers; row 1 has '1'"),
     (FRAME.assign(age=[1.0, np.nan, 3.0, np.nan, 5.0]), r"column 'age' is missing in 2 row\(s\), the first is row 2"),
     (FRAME.assign(age=[1.0, 2.0, 3.0, np.inf, 5.0]), "column 'age' is infinite in row 4"),
+    (FRAME.assign(age=pd.to_datetime(["2020-01-01"] * 5)), "column 'age' is of type datetime64"),
+    (FRAME.assign(age=[object()] * 5), "column 'age' holds a object"),
     (FRAME.assign(job=None), "column 'job' is missing in 5"),
     (np.zeros((2, 3)), "3 columns instead of 4"),
 ]
@@ -102,6 +106,13 @@ def test_bad_rows_give_one_clear_line(data, words):
     with pytest.raises(ValueError, match=words) as caught:
         encoder.transform(data)
     assert "\n" not in str(caught.value)
+
+
+def test_columns_of_any_type_are_ignored_where_they_are_not_needed():
+    more = FRAME.assign(when=pd.to_datetime(["2020-01-01"] * 5), what=[object()] * 5)
+    encoder = TableEncoder().fit(FRAME)
+    np.testing.assert_array_equal(encoder.transform(more), encoder.transform(FRAME))
+    assert encoder.extra_columns(more) == ["when", "what"]
 
 
 def test_rows_of_a_piece_are_counted_in_its_file():

@@ -115,3 +115,10 @@ def test_histories_that_say_nothing_do_no_harm(metadata):
     model = model_of(credit_table())
     rows, _ = TableModel(replace(model.saved, metadata=metadata)).labelled(credit_table())
     assert len(rows) == 120
+
+
+def test_a_score_that_overflows_is_refused_with_its_row():
+    model, columns = model_of(credit_table()), credit_columns()
+    columns["age"][2] = columns["income"][2] = 1e200
+    with pytest.raises(ValueError, match="row 103 has no finite score: its values are too large for the model"):
+        model.scores(Table(tuple(columns), tuple(columns.values()), first_row=101))

@@ -1,5 +1,7 @@
 """From a table to a model: coding, labels, limits, choices, calibration."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -7,12 +9,13 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.credit import CalibratedModel
 from quadric.export import read_model, save_model
 from quadric.geometry.terms import term_count, term_names
 from quadric.tables import Table, TableEncoder, structural_exclusions
-from quadric.workflow import TrainingOptions, prepare, train
+from quadric.tables.table import text_column
+from quadric.workflow import OptionError, TrainingOptions, prepare, train
 from quadric.workflow import preparation as preparing
 from workflow.small_tables import credit_columns, credit_table
 
@@ -44,6 +47,31 @@ def test_the_model_is_the_pipeline_that_one_would_write_by_hand():
 def test_without_standardisation_there_is_no_scaler():
     trained = train(credit_table(), "risk", options(standardize=False))
     assert [name for name, _ in trained.model.steps] == ["coding", "classifier"]
+
+
+def test_scales_are_remarked_upon_once_and_with_the_names_of_the_table():
+    columns = credit_columns()
+    columns["income"] = columns["income"] * 1e5
+    table = Table(tuple(columns), tuple(columns.values()))
+    with pytest.warns(ScaleWarning) as caught:
+        train(table, "risk", options(standardize=False, cross_validate=True, C=1.0, folds=2, calibrate="sigmoid"))
+    assert len(caught) == 1
+    assert re.fullmatch(r".*: 'income' has .*, 'home=free' has .*; standardise them \(--standardize\)", str(caught[0].message))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"cross_validate": True}, r"class 'bad' has 3 rows, fewer than the 5 folds: choose 3 or fewer \(--folds\)"),
+        ({"calibrate": "sigmoid", "folds": 4}, "fewer than the 4 folds"),
+    ],
+)
+def test_a_class_with_fewer_rows_than_folds_is_refused(given, says):
+    columns = {**credit_columns(), "risk": text_column(["bad"] * 3 + ["good"] * 117)}
+    table = Table(tuple(columns), tuple(columns.values()))
+    with pytest.raises(OptionError, match=says):
+        train(table, "risk", options(**given))
+    train(table, "risk", options(**given | {"folds": 3}, C=1.0))
 
 
 @pytest.mark.parametrize(("positive", "names"), [(None, ("bad", "good")), ("good", ("bad", "good")), ("bad", ("good", "bad"))])

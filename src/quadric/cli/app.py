@@ -31,9 +31,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage. --debug, anywhere, shows the tr
 INTERRUPTED = 130
 """What typer makes of an interrupt."""
 
-app = typer.Typer(
-    name="quadric", help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-)
+app = typer.Typer(name="quadric", help=HELP, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def _version(wanted: bool) -> None:
@@ -55,16 +53,14 @@ for command in (fit, path, predict, explain, report, export, certify, compare, p
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line; errors become one line on standard error."""
+    """Run the command line; errors become one line on standard error. An interrupt is left to the caller."""
     debug = "--debug" in arguments
+    given = [argument for argument in arguments if argument != "--debug"]
     try:
-        code = app(args=[a for a in arguments if a != "--debug"], prog_name="quadric", standalone_mode=False)
+        code = app(args=given or ["--help"], prog_name="quadric", standalone_mode=False)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
-    except KeyboardInterrupt:
-        note("quadric: interrupted")
-        return 1
     except BrokenPipeError:
         sys.stderr.close()
         return 1

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from quadric.files import write_atomically
+from quadric.files import replaceable, write_atomically
 from quadric.progress import Report
 
 FIRST_LINE_AFTER = 2.0
@@ -59,14 +59,16 @@ def stderr() -> Console:
 
 def check_free(path: Path, force: bool) -> None:
     """Refuse to overwrite a file, or to write where there is no folder, before any work is done."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; give the name of a file")
+    try:
+        folder = replaceable(path).parent
+    except OSError as error:
+        raise UsageError(str(error)) from None
     if path.exists() and not force:
         raise UsageError(f"{path} exists; give --force to overwrite it, or another --output")
-    if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent}; make it first")
-    if not os.access(path.parent, os.W_OK):
-        raise UsageError(f"cannot write to the folder {path.parent}")
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"cannot write to the folder {folder}")
 
 
 def write_output(path: Path, content: str | bytes, force: bool) -> None:
@@ -79,13 +81,14 @@ def write_output(path: Path, content: str | bytes, force: bool) -> None:
 def streamed_output(path: Path, force: bool) -> Iterator[TextIO]:
     """A result that is written piece by piece, and is there when all of it is."""
     check_free(path, force)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    target = replaceable(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, path)
+        os.replace(part, target)
     except BaseException:
         part.unlink(missing_ok=True)
         raise

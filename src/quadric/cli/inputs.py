@@ -11,7 +11,7 @@ from quadric.cli.console import UsageError, check_free
 from quadric.export import ModelFileError, read_model
 from quadric.progress import Report, silent
 from quadric.tables import Table, read_table
-from quadric.tables.reading import MISSING
+from quadric.tables.reading import MISSING, check_format
 from quadric.workflow import TableModel
 
 
@@ -28,7 +28,10 @@ def reading(delimiter: str | None, encoding: str, na: str | None, model: TableMo
     missing: Sequence[str] = MISSING if model is None else _recorded_missing(model)
     if na is not None:
         missing = [text.strip() for text in na.split(",")]
-    return {"delimiter": "\t" if delimiter in ("tab", "\\t") else delimiter, "encoding": encoding, "missing": missing}
+    delimiter = "\t" if delimiter in ("tab", "\\t") else delimiter
+    with as_usage():
+        check_format(delimiter, encoding)
+    return {"delimiter": delimiter, "encoding": encoding, "missing": missing}
 
 
 def _recorded_missing(model: TableModel) -> Sequence[str]:
@@ -60,6 +63,8 @@ def check_there(path: Path) -> None:
         raise UsageError(f"{path} is a folder; give the name of a file")
     if not path.exists():
         raise UsageError(f"there is no file {path}")
+    if not path.is_file():
+        raise UsageError(f"{path} is a pipe or a device, and files are read more than once: write it to a file first")
 
 
 def check_output(path: Path, force: bool, *given: Path) -> None:

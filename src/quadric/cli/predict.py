@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from quadric.cli import options as shared
-from quadric.cli.console import note, say, say_json, streamed_output, working
+from quadric.cli.console import UsageError, note, say, say_json, streamed_output, working
 from quadric.cli.inputs import Reading, check_column, check_output, check_there, read_table_model, reading
 from quadric.cli.layout import paragraph
 from quadric.progress import Report
@@ -55,6 +55,7 @@ def predict(
     loaded = read_table_model(model)
     check_there(data)
     kept = tuple(keep or ())
+    _check_kept(kept, _head(loaded, ()))
     how = reading(delimiter, encoding, na, loaded)
     rows: list[Sequence[Any]] = []
     destination = nullcontext(sys.stdout) if output is None else streamed_output(output, force)
@@ -71,6 +72,15 @@ def predict(
     if output is not None:
         say(f"{counts.total()} rows: " + ", ".join(f"{count} labelled {label}" for label, count in sorted(counts.items())))
         say(f"written to: {output}")
+
+
+def _check_kept(kept: Sequence[str], written: Sequence[str]) -> None:
+    """Refuse columns that the output has already."""
+    for position, name in enumerate(kept):
+        if name in written:
+            raise UsageError(f"--keep: the output has a column {name!r} of its own; rename the one of the data to keep it")
+        if name in kept[:position]:
+            raise UsageError(f"--keep: {name!r} is given twice")
 
 
 def _score(

@@ -11,6 +11,7 @@ from quadric.cli import inputs
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
 from quadric.extras import require
+from quadric.workflow.training import check_folds
 
 
 def report(
@@ -60,6 +61,7 @@ def report(
     with working("report") as progress:
         table = inputs.read_data(data, inputs.reading(delimiter, encoding, na, loaded), text=loaded.text_names, report=progress)
         used, y = loaded.labelled(table)
+        check_folds(y, loaded.labels, loaded.class_names, folds)
         summary = summarise(
             loaded.saved.model,
             loaded.inputs(used),

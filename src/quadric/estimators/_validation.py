@@ -142,10 +142,21 @@ def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str
     """
     if np.abs(X).max() > LARGEST:
         raise ValueError(f"X has values beyond {LARGEST:g}, whose products overflow: rescale it first")
+    trouble = spread_trouble(X, names)
+    if trouble is not None:
+        warnings.warn(
+            f"{trouble}; standardise first, inside each fold: make_pipeline(StandardScaler(), {estimator_name}(...))",
+            ScaleWarning,
+            stacklevel=depth + 2,
+        )
+
+
+def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
+    """How far from standardised the columns are, in words; None where they are near enough."""
     spread, level = X.std(axis=0), np.abs(X.mean(axis=0))
     varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.abs(X).max(axis=0))
     if len(varying) == 0:
-        return
+        return None
     shown = [repr(str(names[i])) if names is not None else f"'x{i}'" for i in range(X.shape[1])]
     low, high = varying[np.argmin(spread[varying])], varying[np.argmax(spread[varying])]
     far = varying[np.argmax(level[varying] / spread[varying])]
@@ -154,10 +165,5 @@ def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str
     elif level[far] > LEVEL_RATIO * spread[far]:
         trouble = f"{shown[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
     else:
-        return
-    warnings.warn(
-        f"the columns of X are far from standardised: {trouble}; standardise first, inside each fold: "
-        f"make_pipeline(StandardScaler(), {estimator_name}(...))",
-        ScaleWarning,
-        stacklevel=depth + 2,
-    )
+        return None
+    return f"the columns of X are far from standardised: {trouble}"

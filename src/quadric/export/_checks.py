@@ -23,20 +23,24 @@ class ModelFileError(ValueError):
 def parse_file(path: Path) -> Any:
     """The content of a JSON file; nothing but plain values, no NaN, no repeated keys."""
     with path.open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
+        return parse(file.read(MAX_BYTES + 1), path.name)
+
+
+def parse(content: bytes, name: str) -> Any:
+    """The same for the bytes of a file of this name."""
     if len(content) > MAX_BYTES:
-        raise ModelFileError(f"{path.name} is larger than {MAX_BYTES >> 20} MB: not a model file")
+        raise ModelFileError(f"{name} is larger than {MAX_BYTES >> 20} MB: not a model file")
     try:
         return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_without_repetition)
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"{path.name} is damaged or no model file: byte {error.start} is not UTF-8") from None
+        raise ModelFileError(f"{name} is damaged or no model file: byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise ModelFileError(f"{path.name} is damaged or no model file: {error.msg} at {where}") from None
+        raise ModelFileError(f"{name} is damaged or no model file: {error.msg} at {where}") from None
     except RecursionError:
-        raise ModelFileError(f"{path.name} is damaged or no model file: it is nested too deeply") from None
+        raise ModelFileError(f"{name} is damaged or no model file: it is nested too deeply") from None
     except ValueError as error:
-        raise ModelFileError(f"{path.name} is damaged or no model file: {error}") from None
+        raise ModelFileError(f"{name} is damaged or no model file: {error}") from None
 
 
 def _refuse_constant(name: str) -> Any:

@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from quadric.export._checks import parse_file
+from quadric.export._checks import MAX_BYTES, ModelFileError, parse, parse_file
 from quadric.export._parts import take_apart
 from quadric.export._reading import read_document
 from quadric.export._samples import made_up_rows
@@ -89,7 +89,22 @@ def save_model(
         rows = sample_table(parts, samples)
     else:
         rows = made_up_rows(parts) if saved.samples is None else saved.samples
-    write_atomically(target_path, _laid_out(document_of(saved, parts, rows)))
+    content = _laid_out(document_of(saved, parts, rows)).encode("utf-8")
+    _check_readable(content, target_path.name)
+    write_atomically(target_path, content)
+
+
+def _check_readable(content: bytes, name: str) -> None:
+    """Refuse to write what would be refused when read: the reader's limits, and whatever else it checks."""
+    if len(content) > MAX_BYTES:
+        raise ValueError(
+            f"the model is too large to be saved: {len(content) >> 20} MB, and files have at most {MAX_BYTES >> 20}"
+        )
+    try:
+        read_document(parse(content, name))
+    except ModelFileError as error:
+        words = str(error).removeprefix("damaged model file: ")
+        raise ValueError(f"the model cannot be saved, as it could not be read again: {words}") from None
 
 
 def _laid_out(document: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from quadric.tables.encoder import TableEncoder
 from quadric.tables.exclusions import structural_exclusions
 from quadric.tables.inputs import CodedFeature, InputColumn
 from quadric.tables.reading import read_chunks, read_table
-from quadric.tables.table import Table, as_table
+from quadric.tables.table import Table, UnusableColumn, as_table
 from quadric.tables.targets import target_labels
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "InputColumn",
     "Table",
     "TableEncoder",
+    "UnusableColumn",
     "as_table",
     "read_chunks",
     "read_table",

@@ -46,13 +46,12 @@ class CsvFile:
 
     @staticmethod
     def open(path: Path, delimiter: str | None, encoding: str) -> CsvFile:
-        encoding = _usable(encoding)
+        encoding = usable_encoding(encoding)
         with _one_line_errors(path, encoding):
             _refuse_other_formats(path, encoding)
             if delimiter is None:
                 delimiter = _sniffed(path, encoding)
-            elif len(delimiter) != 1:
-                raise ValueError(f"the delimiter must be one character, got {delimiter!r}")
+            check_delimiter(delimiter)
             with path.open(encoding=encoding, newline="") as text:
                 header = next(csv.reader(text, delimiter=delimiter, strict=True), None)
             if not header:
@@ -148,10 +147,18 @@ def _is_number(text: str) -> bool:
     return numbers is not None and not np.isnan(numbers[0])
 
 
-def _usable(encoding: str) -> str:
+def check_delimiter(delimiter: str) -> None:
+    """Refuse what the csv module cannot split lines at."""
+    if len(delimiter) != 1 or delimiter in '"\r\n\0':
+        raise ValueError(f"the delimiter must be one character, no quote and no line end, got {delimiter!r}")
+
+
+def usable_encoding(encoding: str) -> str:
+    """The name by which files are opened; an error where there is no such encoding of texts."""
     try:
+        "".encode(encoding)  # some of the codecs that can be looked up turn bytes into bytes
         name = codecs.lookup(encoding).name
-    except LookupError:
+    except (LookupError, ValueError):
         raise ValueError(f"there is no encoding {encoding!r}; try utf-8 or latin-1") from None
     return "utf-8-sig" if name == "utf-8" else name  # a byte order mark is not part of the first name
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from quadric.extras import require
-from quadric.tables.table import text_column
+from quadric.tables.table import TURN_OR_IGNORE, UnusableColumn, text_column
 
 MAGIC = b"PAR1"
 
@@ -38,15 +38,15 @@ class ParquetFile:
         if self._file.metadata.num_rows == 0:
             raise ValueError(f"{path.name}: the file has columns but no rows")
 
-    def blocks(self, n_rows: int) -> Iterator[list[np.ndarray]]:
-        """Columns of up to ``n_rows`` rows at a time."""
+    def blocks(self, n_rows: int) -> Iterator[list[Any]]:
+        """Columns of up to ``n_rows`` rows at a time, as arrays or UnusableColumns."""
         try:
             for batch in self._file.iter_batches(batch_size=n_rows):
                 yield [self._column(name, batch.column(i)) for i, name in enumerate(self.names)]
         except self._pa.ArrowException as error:
             raise ValueError(f"{self.path.name}: damaged Parquet file ({_first_line(error)})") from None
 
-    def _column(self, name: str, values: Any) -> np.ndarray:
+    def _column(self, name: str, values: Any) -> Any:
         pa, types = self._pa, self._pa.types
         if types.is_dictionary(values.type):
             values = values.dictionary_decode()
@@ -57,7 +57,7 @@ class ParquetFile:
             return np.array(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
         if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
             return text_column([text or None for text in values.to_pylist()])
-        raise ValueError(f"{self.path.name}: column {name!r} is of type {kind}: turn it into numbers or texts first")
+        return UnusableColumn(len(values), f"{self.path.name}: column {name!r} is of type {kind}: {TURN_OR_IGNORE}")
 
 
 def _first_line(error: Exception) -> str:

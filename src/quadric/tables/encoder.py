@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from quadric.estimators._validation import check_parameters, integer_from, one_of
 from quadric.tables.inputs import CodedFeature, InputColumn, coded_features
-from quadric.tables.table import Table, as_table, number_text
+from quadric.tables.table import Table, as_table, is_number_text, number_text
 from quadric.types import BoolArray, FloatArray, IntArray
 
 MISSING, UNSEEN = -1, -2
@@ -248,11 +248,17 @@ def _absent(column: np.ndarray) -> BoolArray:
 
 def _as_numbers(column: InputColumn, raw: np.ndarray, absent: BoolArray, table: Table) -> FloatArray:
     if raw.dtype == object and not absent.all():
-        row = int(np.flatnonzero(~absent)[0])
+        row = _first_no_number(raw, absent)
         raise ValueError(f"column {column.name!r} must hold numbers; row {table.first_row + row} has {raw[row]!r}")
     numbers = np.full(len(raw), np.nan) if raw.dtype == object else raw
     _refuse_infinite(column.name, numbers, table)
     return np.where(absent, float(column.fill or 0.0), numbers) if absent.any() else numbers
+
+
+def _first_no_number(texts: np.ndarray, absent: BoolArray) -> int:
+    """Row of the first text that is no number; where all are, as in a frame of texts, of the first."""
+    present = np.flatnonzero(~absent).tolist()
+    return next((row for row in present if not is_number_text(texts[row])), present[0])
 
 
 def _refuse_infinite(name: str, numbers: FloatArray, table: Table) -> None:
@@ -265,13 +271,14 @@ def _refused_missing(name: str, absent: BoolArray, table: Table) -> str:
     row = table.first_row + int(np.flatnonzero(absent)[0])
     return (
         f"column {name!r} is missing in {int(absent.sum())} row(s), the first is row {row}: "
-        "fill it in, drop the rows, or fit with missing='impute' or 'indicator'"
+        "fill it in, drop the rows, or fit with missing='impute' or 'indicator' (--missing impute)"
     )
 
 
 def _too_many_levels(name: str, levels: Sequence[str], limit: int) -> str:
     commas = all(level.replace(",", "", 1).lstrip("+-").isdigit() for level in levels)
-    advice = "write its decimal commas as points" if commas else "drop it if it is an identifier, or raise max_levels"
+    other = "drop it if it is an identifier (--ignore), or raise max_levels (--max-levels)"
+    advice = "write its decimal commas as points" if commas else other
     return f"column {name!r} has {len(levels)} different texts such as {levels[0]!r}, more than {limit}: {advice}"
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from quadric.progress import Report, silent
-from quadric.tables._csv import ColumnParser, CsvFile
+from quadric.tables._csv import ColumnParser, CsvFile, check_delimiter, usable_encoding
 from quadric.tables._parquet import ParquetFile, is_parquet
-from quadric.tables.table import Table, number_text, text_column
+from quadric.tables.table import Table, UnusableColumn, number_text, text_column
 
 MISSING = ("", "NA", "NaN", "null", "?")
 BLOCK_ROWS = 50_000
@@ -30,7 +32,8 @@ def read_table(
     """Read a whole CSV or Parquet file.
 
     A column of a CSV file is numeric if every value that is not missing is a finite number; spaces around names and values do
-    not count. Memory: 8 bytes a value, and the different texts once.
+    not count. Memory: 8 bytes a value, and the different texts once. A column that no model can use (infinite values, dates) is
+    an error only for who looks at it.
 
     Parameters
     ----------
@@ -99,30 +102,48 @@ def read_chunks(
         first_row += len(columns[0])
 
 
-def _whole_parquet(file: ParquetFile, text: Collection[str], report: Report) -> tuple[tuple[str, ...], tuple[np.ndarray, ...]]:
-    parts: list[list[np.ndarray]] = [[] for _ in file.names]
+def check_format(delimiter: str | None, encoding: str) -> None:
+    """Refuse a delimiter or an encoding that no file can have, before one is opened.
+
+    Parameters
+    ----------
+    delimiter : str or None
+    encoding : str
+    """
+    usable_encoding(encoding)
+    if delimiter is not None:
+        check_delimiter(delimiter)
+
+
+def _whole_parquet(file: ParquetFile, text: Collection[str], report: Report) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    parts: list[list[Any]] = [[] for _ in file.names]
     n_rows = 0
     for block in file.blocks(BLOCK_ROWS):
         for name, kept, part in zip(file.names, parts, block, strict=True):
             kept.append(_typed(file.path, name, part, name in text))
         n_rows += len(block[0])
         report(f"{file.path.name}: {n_rows} rows read")
-    return file.names, tuple(np.concatenate(kept) for kept in parts)
+    return file.names, tuple(map(_joined, parts))
 
 
-def _typed(path: Path, name: str, values: np.ndarray, is_text: bool) -> np.ndarray:
-    if values.dtype == object:
+def _typed(path: Path, name: str, values: Any, is_text: bool) -> Any:
+    if isinstance(values, UnusableColumn) or values.dtype == object:
         return values
     if is_text:
         return text_column([None if np.isnan(value) else number_text(value) for value in values.tolist()])
     if np.isinf(values).any():
-        raise ValueError(f"{path.name}: column {name!r} holds infinite values: replace or remove them")
+        return UnusableColumn(len(values), f"{path.name}: column {name!r} holds infinite values: replace or remove them")
     return values
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    unusable = next((part for part in parts if isinstance(part, UnusableColumn)), None)
+    return np.concatenate(parts) if unusable is None else UnusableColumn(sum(map(len, parts)), unusable.reason)
 
 
 def _whole_csv(
     file: CsvFile, missing: Collection[str], text: Collection[str], report: Report
-) -> tuple[tuple[str, ...], tuple[np.ndarray, ...]]:
+) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """Read once; a second time if a column turned out to be text after its first block had been taken for numbers."""
     texts = set(text).intersection(file.names)
     while True:
@@ -165,28 +186,27 @@ class _Reading:
         else:
             parts.append(numbers)
 
-    def columns(self) -> tuple[np.ndarray, ...]:
+    def columns(self) -> tuple[Any, ...]:
         columns = []
         for name in self.file.names:
             column = np.concatenate(self.parts.pop(name))  # frees the pieces, a column at a time
-            if column.dtype != object:
-                _refuse_infinite(self.file, name, column, 1)
-            columns.append(column)
+            columns.append(column if column.dtype == object else _finite(self.file, name, column, 1))
         return tuple(columns)
 
 
-def _parsed(
-    file: CsvFile, name: str, parser: ColumnParser, values: tuple[str, ...], is_text: bool, first_row: int
-) -> np.ndarray:
+def _parsed(file: CsvFile, name: str, parser: ColumnParser, values: tuple[str, ...], is_text: bool, first_row: int) -> Any:
     numbers = None if is_text else parser.numbers(values)
-    if numbers is None:
-        return parser.texts(values)
-    _refuse_infinite(file, name, numbers, first_row)
-    return numbers
+    return parser.texts(values) if numbers is None else _finite(file, name, numbers, first_row)
 
 
-def _refuse_infinite(file: CsvFile, name: str, numbers: np.ndarray, first_row: int) -> None:
+def _finite(file: CsvFile, name: str, numbers: np.ndarray, first_row: int) -> Any:
+    """The numbers, unless one of them is infinite."""
     infinite = np.flatnonzero(np.isinf(numbers))
-    if len(infinite):
-        line = file.line_of_row(first_row + int(infinite[0]))
-        raise ValueError(f"{file.path.name}: column {name!r} is infinite on line {line}: replace or remove such values")
+    if len(infinite) == 0:
+        return numbers
+    return UnusableColumn(len(numbers), partial(_infinite, file, name, first_row + int(infinite[0])))
+
+
+def _infinite(file: CsvFile, name: str, row: int) -> str:
+    line = file.line_of_row(row)
+    return f"{file.path.name}: column {name!r} is infinite on line {line}: replace or remove such values"

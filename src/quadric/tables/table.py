@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from quadric.geometry.terms import default_names
+from quadric.types import FloatArray
 
 EXACT_INTEGERS = 2.0**53
 """Below this, a float that holds an integer is that integer."""
+TURN_OR_IGNORE = "turn it into numbers or texts first, or leave it out"
+
+
+@dataclass(frozen=True, eq=False)
+class UnusableColumn:
+    """Stands for values that no model can use, such as dates; says so once they are asked for, as nobody may ever do.
+
+    Attributes
+    ----------
+    n_rows : int
+    reason : str, or function that gives it
+        What is wrong. A function where that takes time to find out.
+    """
+
+    n_rows: int
+    reason: str | Callable[[], str]
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, rows: Any) -> UnusableColumn:
+        return UnusableColumn(len(np.empty(self.n_rows)[rows]), self.reason)
+
+    @property
+    def dtype(self) -> NoReturn:
+        raise self._error()
+
+    def tolist(self) -> NoReturn:
+        raise self._error()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise self._error()
+
+    def _error(self) -> ValueError:
+        return ValueError(self.reason if isinstance(self.reason, str) else self.reason())
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +63,7 @@ class Table:
     names : tuple of str
         Different from each other and not empty.
     columns : tuple of arrays of shape (n_rows,)
+        One of another type, or with infinite values, is an UnusableColumn: an error for whoever looks at it.
     sha256 : str or None
         Of the file that the whole table was read from.
     first_row : int
@@ -119,22 +156,22 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> Table:
     return Table(tuple(names), tuple(as_column(name, column) for name, column in zip(names, array.T, strict=True)))
 
 
-def as_column(name: str, values: Any) -> np.ndarray:
-    """Values as numbers or as texts."""
+def as_column(name: str, values: Any) -> Any:
+    """Values as an array of numbers or of texts; an UnusableColumn where they are neither."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"column {name!r} must have one dimension, got {array.ndim}")
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
     if array.dtype.kind not in "OUT":
-        raise ValueError(f"column {name!r} is of type {array.dtype}: turn it into numbers or texts first")
+        return UnusableColumn(len(array), f"column {name!r} is of type {array.dtype}: {TURN_OR_IGNORE}")
     items = [None if is_missing(value) or value == "" else value for value in array.tolist()]
     present = [value for value in items if value is not None]
     if all(isinstance(value, Real) for value in present):
         return np.array([np.nan if value is None else float(value) for value in items])
     if not all(isinstance(value, str | Real) for value in present):
         odd = next(value for value in present if not isinstance(value, str | Real))
-        raise ValueError(f"column {name!r} holds a {type(odd).__name__}: turn it into numbers or texts first")
+        return UnusableColumn(len(array), f"column {name!r} holds a {type(odd).__name__}: {TURN_OR_IGNORE}")
     return text_column([value if value is None or isinstance(value, str) else number_text(float(value)) for value in items])
 
 
@@ -152,10 +189,25 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, Real) and bool(value != value)
 
 
+def holds_whole_numbers(column: FloatArray) -> bool:
+    """Whether all values of a column of numbers that are there are whole."""
+    there = column[~np.isnan(column)]
+    return bool((np.rint(there) == there).all())
+
+
 def number_text(value: float) -> str:
     """A number as a person writes it: 3 rather than 3.0."""
     value = float(value)
     return str(int(value)) if value.is_integer() and abs(value) < EXACT_INTEGERS else repr(value)
+
+
+def is_number_text(text: str) -> bool:
+    """Whether a text is a number as files write it: float() reads "1_000" too, and nobody who writes that means a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
 
 
 def _array_of_rows(data: Any) -> np.ndarray:

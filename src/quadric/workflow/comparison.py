@@ -22,9 +22,9 @@ from threadpoolctl import threadpool_limits
 from quadric.progress import Report, silent
 from quadric.tables import Table, TableEncoder
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.options import TrainingOptions
+from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, complete_rows, prepare
-from quadric.workflow.training import Choice, choose, folds_of, steps_for
+from quadric.workflow.training import Choice, choose, folds_of, scales_as_prepared, steps_for
 
 INNER_FOLDS = 3
 INNER_KS = (2, 4, 8, 16)
@@ -123,6 +123,8 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None, *
     options = TrainingOptions(ks=INNER_KS, Cs=INNER_CS, n_jobs=1) if options is None else options
     data = prepare(table, target, options)
     folds = _Folds(table, target, data, options)
+    if _is_nested(options):
+        _check_inner_folds(folds)
     competitors, absent = available_competitors()
     results = _surface_results(folds, report)
     results += [_result(competitor, folds, report) for competitor in competitors]
@@ -157,7 +159,7 @@ class _Folds:
     def __init__(self, table: Table, target: str, data: PreparedData, options: TrainingOptions) -> None:
         self.data = data
         self.options = options
-        self.splits: Sequence[tuple[IntArray, IntArray]] = list(folds_of(options).split(data.X, data.y))
+        self.splits: Sequence[tuple[IntArray, IntArray]] = list(folds_of(data, options).split(data.X, data.y))
         inputs = table.drop([target, *options.ignore])
         self._inputs = inputs[complete_rows(inputs)] if options.missing == "drop" else inputs
 
@@ -178,6 +180,19 @@ class _Folds:
 
 def _is_nested(options: TrainingOptions) -> bool:
     return options.k is None or options.C is None
+
+
+def _check_inner_folds(folds: _Folds) -> None:
+    """Refuse folds whose training rows have too few of a class to be split again."""
+    data, options = folds.data, folds.options
+    inner = min(INNER_FOLDS, options.folds)
+    for name, label in zip(data.class_names, np.unique(data.y), strict=True):
+        if min(int(np.sum(data.y[train] == label)) for train, _ in folds.splits) < inner:
+            rows = int(np.sum(data.y == label))
+            raise OptionError(
+                f"class {name!r} has {rows} rows, too few for {options.folds} folds with {inner} inside each: "
+                "choose fewer (--folds), or give k and C (--k, --C)"
+            )
 
 
 def _surface_results(folds: _Folds, report: Report) -> list[Result]:
@@ -211,7 +226,8 @@ def _choices(folds: _Folds, report: Report) -> tuple[list[Choice], FloatArray]:
 
 def _surface_result(name: str, chosen: Sequence[tuple[int, float]], folds: _Folds, report: Report) -> Result:
     def fit(part: PreparedData, number: int) -> Any:
-        return steps_for(part, folds.options, *chosen[number]).fit(part.X, part.y)
+        with scales_as_prepared():
+            return steps_for(part, folds.options, *chosen[number]).fit(part.X, part.y)
 
     def size(model: Any) -> int:
         return sum(surface.n_terms for surface in model[-1].surfaces_)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from quadric.estimators import ScaleWarning
 from quadric.estimators._constraints import support_limits
+from quadric.estimators._validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
 from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
 from quadric.types import BoolArray, FloatArray
@@ -116,7 +119,16 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     data = PreparedData(encoder, X, y, names, limits, missing, int((~kept).sum()), table.sha256)
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     check_memory(len(X), data.n_candidates, options.loss)
+    if not options.standardize:
+        _warn_of_scales(data)
     return data
+
+
+def _warn_of_scales(data: PreparedData) -> None:
+    """What the classifier would say, with the names of the table and without advice on pipelines."""
+    trouble = spread_trouble(data.X, data.feature_names)
+    if trouble is not None:
+        warnings.warn(f"{trouble}; standardise them (--standardize)", ScaleWarning, stacklevel=3)
 
 
 def _labels(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -114,8 +114,11 @@ class TableModel:
         Parameters
         ----------
         table : Table
+            A row whose score overflows is refused.
         """
-        values = decision_values(self.saved.model, self.parts, self.inputs(table))
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = decision_values(self.saved.model, self.parts, self.inputs(table))
+        _check_finite(values, table)
         return self.decided(values[:, 0] if values.shape[1] == 1 else values)
 
     def decided(self, decision: FloatArray) -> Scores:
@@ -170,3 +173,10 @@ class TableModel:
         history = self.saved.metadata.get("training")
         options = history.get("options") if isinstance(history, dict) else None
         return isinstance(options, dict) and options.get("missing") == "drop"
+
+
+def _check_finite(scores: FloatArray, table: Table) -> None:
+    """Overflow comes from inputs far beyond those of the fit; a label made of it would be arbitrary."""
+    rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if len(rows):
+        raise ValueError(f"row {table.first_row + rows[0]} has no finite score: its values are too large for the model")

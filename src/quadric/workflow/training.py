@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +16,13 @@ from sklearn.preprocessing import StandardScaler
 
 from quadric.certificate import Certificate
 from quadric.credit import CalibratedModel
-from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.crossvalidation import chosen_cell
 from quadric.export import DataOrigin, SavedModel
 from quadric.search.path import Path
 from quadric.tables import Table
 from quadric.types import FloatArray
-from quadric.workflow.options import TrainingOptions
+from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, prepare
 
 PARALLEL_FROM = 300_000
@@ -168,17 +171,19 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
         1 or 2 writes progress to standard error.
     """
     n_jobs = _n_jobs(data, options)
-    cv = SparseQuadraticSVCCV(
+    search = SparseQuadraticSVCCV(
         ks=(options.k,) if options.k is not None else _ks(data, options),
         Cs=options.Cs if options.C is None else (options.C,),
-        cv=folds_of(options),
+        cv=folds_of(data, options),
         rule=options.rule,
         standardize=options.standardize,
         method="pd" if options.method == "pd" else "best",
         n_jobs=n_jobs,
         verbose=verbose if n_jobs is None else 0,  # other processes would write past whoever listens here
         **_common(data, options),
-    ).fit(data.X, data.y)
+    )
+    with scales_as_prepared():
+        cv = search.fit(data.X, data.y)
     scores = cv.cv_scores_
     return Choice(
         ks=cv.ks_,
@@ -192,9 +197,38 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
     )
 
 
-def folds_of(options: TrainingOptions) -> StratifiedKFold:
-    """The folds of a cross-validation."""
+def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold:
+    """The folds of a cross-validation; an error where a class has fewer rows than there are folds."""
+    check_folds(data.y, np.unique(data.y), data.class_names, options.folds)
     return StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
+
+
+def check_folds(y: np.ndarray, labels: np.ndarray, names: Sequence[str], folds: int) -> None:
+    """Refuse more folds than a class has rows: some would have none of it to judge, or none to learn from.
+
+    Parameters
+    ----------
+    y : array of shape (m,)
+    labels, names : sequences of length n_classes
+        What ``y`` and people call the classes.
+    folds : int
+    """
+    counts = [int(np.sum(y == label)) for label in labels]
+    fewest = min(counts)
+    if fewest >= folds:
+        return
+    rows = f"class {names[counts.index(fewest)]!r} has {fewest} row{'s' * (fewest != 1)}"
+    if fewest < 2:
+        raise OptionError(f"{rows}, and cross-validation needs two or more of each: leave that class out")
+    raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer (--folds)")
+
+
+@contextmanager
+def scales_as_prepared() -> Iterator[None]:
+    """Fit without remarks on the scales of features: who does not standardise has been told, with the names of the table."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScaleWarning)
+        yield
 
 
 def steps_for(data: PreparedData, options: TrainingOptions, k: int, C: float) -> Pipeline:
@@ -236,12 +270,12 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
 
 def _fitted(data: PreparedData, options: TrainingOptions, k: int, C: float, verbose: int) -> Any:
     """Scaler and classifier, with probabilities where asked, fitted to the coded data."""
-    pipeline = steps_for(data, options, k, C)
-    if options.calibrate is None:
-        pipeline.set_params(classifier__verbose=verbose).fit(data.X, data.y)
-        return pipeline.set_params(classifier__verbose=0)
-    model = CalibratedModel(pipeline, method=options.calibrate, cv=folds_of(options), n_jobs=_n_jobs(data, options))
-    return model.fit(data.X, data.y)
+    model: Any = steps_for(data, options, k, C).set_params(classifier__verbose=verbose if options.calibrate is None else 0)
+    if options.calibrate is not None:
+        model = CalibratedModel(model, method=options.calibrate, cv=folds_of(data, options), n_jobs=_n_jobs(data, options))
+    with scales_as_prepared():
+        model.fit(data.X, data.y)
+    return model if options.calibrate is not None else model.set_params(classifier__verbose=0)
 
 
 def _with_coding(model: Any, data: PreparedData) -> Any:

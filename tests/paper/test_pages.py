@@ -16,6 +16,7 @@ from quadric.paper.claims import (
     HOLDS,
     PARTLY,
     UNCHECKED,
+    better_optimum_generalises,
     claims,
     flat_beyond_some_k,
     l1_misses_counts,
@@ -182,6 +183,24 @@ def test_a_curve_is_flat_if_it_moves_by_less_than_two_samples(tmp_path):
     claim = flat_beyond_some_k(plan, store)
     assert claim.verdict == HOLDS
     assert "within 1.67 points of its best (81.11 at k = 8) from k = 8 on" in claim.evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("gains", "verdict", "says"),
+    [((2.0, 1.0, 1.5), HOLDS, "clear"), ((3.0, -2.0, 0.5), FAILS, "no clear difference"), ((-2.0, -1.0, -1.5), FAILS, "clear")],
+)
+def test_a_better_optimum_generalises_better_only_beyond_two_standard_errors(tmp_path, gains, verdict, says):
+    names = ["haberman", "immunotherapy", "iris"]
+    store, plan = Store(tmp_path, IDENTITY), Plan.of(["table2"], ["l0-qsvm"], names, method="both")
+    for name, gain in zip(names, gains, strict=True):
+        add_constant_cells(store, "l0-qsvm", name, 70.0, 50.0)
+        add_constant_cells(store, "l0-qsvm-best", name, 70.0 + gain, 50.0)
+    claim = better_optimum_generalises(plan, store)
+    error = np.std(gains, ddof=1) / np.sqrt(3)
+    assert claim.verdict == verdict
+    assert claim.evidence[0].startswith(
+        f"mean difference {np.mean(gains):+.2f} ± {error:.2f} points (standard error), {says}; "
+    )
 
 
 def test_what_cannot_be_checked_says_so(plan, tmp_path):

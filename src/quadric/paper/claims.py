@@ -22,6 +22,8 @@ HOLDS, PARTLY, FAILS, UNCHECKED = "holds", "holds in part", "does not hold", "no
 OURS = tuple(BEST_OF)
 FLAT, FLAT_SAMPLES = 1.0, 1.5
 """Points of accuracy, and samples where those weigh more, within which a curve counts as flat."""
+CLEAR = 2.0
+"""Standard errors beyond which a mean difference counts."""
 WINS = {
     "table2": ("ecoli", "haberman", "immunotherapy", "iris"),
     "table4": ("australian", "japanese", "german", "credit_small"),
@@ -315,9 +317,11 @@ def better_optimum_generalises(plan: Plan, store: Store) -> Claim:
                 if before is not None and after is not None:
                     differences.append(after.accuracy_mean - before.accuracy_mean)
                     evidence.append(f"{plain.dataset.paper_name}, {MODELS[model].label}: {differences[-1]:+.2f} points")
-    if differences:
-        better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-        counts = f"better in {better}, worse in {worse} of {len(differences)} ({plan.reading} protocol)"
-        evidence = [f"mean difference {np.mean(differences):+.2f} points; {counts}", *evidence]
-    verdict = UNCHECKED if not differences else HOLDS if np.mean(differences) > 0 and better > worse else FAILS
-    return Claim("(our question) a better optimum of the same problem generalises better", verdict, tuple(evidence))
+    statement = "(our question) a better optimum of the same problem generalises better"
+    if len(differences) < 2:
+        return Claim(statement, UNCHECKED, tuple(evidence))
+    mean, error = float(np.mean(differences)), float(np.std(differences, ddof=1) / np.sqrt(len(differences)))
+    counts = f"better in {sum(d > 0 for d in differences)}, worse in {sum(d < 0 for d in differences)} of {len(differences)}"
+    clear = "clear" if abs(mean) > CLEAR * error else "no clear difference"
+    summary = f"mean difference {mean:+.2f} ± {error:.2f} points (standard error), {clear}; {counts} ({plan.reading} protocol)"
+    return Claim(statement, HOLDS if mean > CLEAR * error else FAILS, (summary, *evidence))

@@ -118,14 +118,12 @@ class Explainable:
 
     def rivals(self) -> list[QuadraticSurface]:
         """One surface a class, in fitted units; the largest wins: the decision values, or their log-odds."""
-        return (
-            [
-                QuadraticSurface(-sigmoid.a * surface.W, -sigmoid.a * surface.b, -sigmoid.a * surface.c - sigmoid.b)
-                for surface, sigmoid in zip(self.surfaces, self.log_odds, strict=True)
-            ]
-            if self.log_odds
-            else self.surfaces
-        )
+        if not self.log_odds:
+            return self.surfaces
+        return [
+            QuadraticSurface(-sigmoid.a * surface.W, -sigmoid.a * surface.b, -sigmoid.a * surface.c - sigmoid.b)
+            for surface, sigmoid in zip(self.surfaces, self.log_odds, strict=True)
+        ]
 
     def compared(self, scores: FloatArray) -> FloatArray:
         """What the classes are compared by, from decision values of shape (m, n_classes)."""

@@ -54,7 +54,8 @@ def wanted_decision(known: Explainable, target: Any, cutoff: float | None, margi
         surface = known.surfaces[0]
         above = QuadraticSurface(surface.W, surface.b, surface.c - turn)
         return WantedDecision(known, code, [above if code == 1 else multiplied(above, -1.0)], turn, margin)
-    own, *others = [known.rivals()[i] for i in (code, *(rival for rival in range(len(known.classes)) if rival != code))]
+    others = list(known.rivals())
+    own = others.pop(code)
     return WantedDecision(known, code, [_difference(own, other) for other in others], turn, margin)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from quadric.explain import ReasonCodes, Recourse, reason_codes, recourse
+from quadric.explain._seen import SeenValues
 from quadric.summary.cells import cell_text
 from quadric.summary.subject import Subject, printable
 from quadric.summary.surfaces import live_features
 from quadric.summary.values import Case, Change, Reason
-from quadric.tables.table import holds_whole_numbers
 
 N_REASONS = 4
 TEMPLATE, CODED_TEMPLATE = "{feature} is {value} (mean {reference}): {points} points", "{feature} is {value}: {points} points"
@@ -57,7 +57,8 @@ def cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str]) -> tuple
     known = subject.known
     coded = {known.columns[known.blocks[j]]: CODED_TEMPLATE for j in np.flatnonzero(~known.numeric)}
     answers = reason_codes(subject.model, picked, n=N_REASONS, background=subject.X, template=TEMPLATE, templates=coded)
-    ways = [None if subject.cutoff is None else _recourse(subject, row, frozen) for row in rows]
+    seen = SeenValues.of(known, subject.table, subject.V)
+    ways = [None if subject.cutoff is None else _recourse(subject, seen, row, frozen) for row in rows]
     return tuple(_case(subject, row, i, answers, way) for i, (row, way) in enumerate(zip(rows, ways, strict=True)))
 
 
@@ -68,19 +69,10 @@ def _picked(subject: Subject, rows: Sequence[int]) -> Any:
     return _safe_indexing(subject.X, list(rows))
 
 
-def _recourse(subject: Subject, row: int, frozen: Sequence[str]) -> Recourse:
-    """Within what the data have seen: no value beyond their range or where none is, whole numbers where they are whole."""
-    V, known = subject.V, subject.known
-    numbers = {known.names[j]: subject.table[known.columns[known.blocks[j]]] for j in np.flatnonzero(known.numeric)}
-    return recourse(
-        subject.model,
-        _picked(subject, [row]),
-        target=known.classes.tolist()[0],
-        frozen=[*frozen, *(name for name, column in numbers.items() if np.isnan(column[row]))],
-        lower=np.where(known.numeric, V.min(axis=0), np.nan),
-        upper=np.where(known.numeric, V.max(axis=0), np.nan),
-        integer=[name for name, column in numbers.items() if holds_whole_numbers(column)],
-    )
+def _recourse(subject: Subject, seen: SeenValues, row: int, frozen: Sequence[str]) -> Recourse:
+    limits = seen.limits(subject.table[[row]], subject.V[row])
+    limits["frozen"] += frozen
+    return recourse(subject.model, _picked(subject, [row]), target=subject.known.classes.tolist()[0], **limits)
 
 
 def _case(subject: Subject, row: int, i: int, answers: ReasonCodes, way: Recourse | None) -> Case:

@@ -11,9 +11,8 @@ import numpy as np
 
 from quadric.explain import reason_codes, recourse
 from quadric.explain._model import Explainable, explainable
+from quadric.explain._seen import SeenValues
 from quadric.tables import Table
-from quadric.tables.table import holds_whole_numbers
-from quadric.types import FloatArray
 from quadric.workflow.preparation import complete_rows
 from quadric.workflow.scoring import Scores, TableModel
 
@@ -191,37 +190,28 @@ class _Group:
     def ways(self) -> list[_Way]:
         if not self._is_ever_decided():
             return [_Way((), False, True, NEVER)] * len(self.cases)
-        population = self.known.reported(self.model.rows(self.background))
-        return [self._way(self.cases[[i]], population) for i in range(len(self.cases))]
+        seen = SeenValues.of(self.known, self.background, self.known.reported(self.model.rows(self.background)))
+        return [self._way(self.cases[[i]], seen) for i in range(len(self.cases))]
 
-    def _way(self, case: Table, population: FloatArray) -> _Way:
+    def _way(self, case: Table, seen: SeenValues) -> _Way:
         """Of one row, so that it does not depend on which others are explained."""
-        X, options, numeric = self.model.rows(case), self.options, self.known.numeric
-        absent = [name for name in self.numbers if np.isnan(case[name][0])]  # to fill in a value is not a change of it
+        X, options = self.model.rows(case), self.options
         before = self.known.reported(X)
-        seen = np.vstack([before, population])
+        limits = seen.limits(case, before[0])
+        limits["frozen"] += options.frozen
         found = recourse(
             self.model.saved.model,
             X,
             target=self.label,
-            frozen=[*options.frozen, *absent],
             increase_only=list(options.increase_only),
             decrease_only=list(options.decrease_only),
-            lower=np.where(numeric, seen.min(axis=0), np.nan),
-            upper=np.where(numeric, seen.max(axis=0), np.nan),
-            integer=[name for name, whole in self.numbers.items() if whole and holds_whole_numbers(case[name])],
+            **limits,
         )
         if found.reached[0] and self.model.decided(self.known.scores(found.x)).codes[0] != self.code:
             return _Way((), False, False, UNLIKELY)
         moved = np.flatnonzero(found.x[0] != before[0]).tolist() if found.reached[0] else []
         changes = tuple(Change(found.names[j], float(before[0, j]), float(found.x[0, j])) for j in moved)
         return _Way(changes, bool(found.reached[0]), bool(found.proved[0]), found.message[0])
-
-    @cached_property
-    def numbers(self) -> dict[str, bool]:
-        """Columns of numbers, and whether the background has only whole ones."""
-        names = [self.known.names[j] for j in np.flatnonzero(self.known.numeric)]
-        return {name: holds_whole_numbers(self.background[name]) for name in names}
 
     def _is_ever_decided(self) -> bool:
         """A calibration can be such that one of two classes is never the likelier one."""

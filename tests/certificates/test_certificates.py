@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from helpers import LOSSES, make_problem, random_samples, random_surface, slow_objective, surface_of
 from paper_data import NAMES, folder, load
 from quadric.certificate import Certificate, JudgedSamples, judge
+from quadric.search import decomposition
 from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.zstep import step_for
 
@@ -240,11 +241,58 @@ def test_trace_and_outer_rule(loss, accelerated):
     result = decompose(problem, Schedule(accelerated=accelerated))
     rhos = np.array([row.rho for row in result.trace])
     assert_allclose(rhos[0], 1e-3 * problem.mean_curvature)
-    assert_allclose(rhos[1:] / rhos[:-1], 10**0.5)
+    growth = rhos[1:] / rhos[:-1]
+    assert_allclose(growth[:-1] if accelerated else growth, 10**0.5)
+    assert growth[-1] > 10 or not accelerated  # from terms that look final to the penalty at which z and u agree
     assert all(row.distance > 1e-4 for row in result.trace[:-1])
     assert result.distance == result.trace[-1].distance <= 1e-4
     assert result.n_iter == result.trace[-1].n_steps
     assert_array_equal(result.support, result.trace[-1].support)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_jump_to_the_last_penalty_seldom_changes_the_terms(loss, monkeypatch):
+    problems = []
+    for seed in range(40):
+        X, y = random_samples(seed, m=60, n=4)
+        problems.append(make_problem(loss, X, y, C=2.0 ** (seed % 9), k=2 + seed % 5))
+    jumped = [decompose(problem) for problem in problems]
+    monkeypatch.setattr(decomposition, "STAY_SHARE", 0.0)
+    walked = [decompose(problem) for problem in problems]
+    assert sum(len(fit.trace) for fit in jumped) < 0.7 * sum(len(fit.trace) for fit in walked)
+    same = [np.array_equal(fast.support, slow.support) for fast, slow in zip(jumped, walked, strict=True)]
+    assert sum(same) >= len(same) - 1
+    assert all(fit.distance <= 1e-4 for fit in jumped)
+
+
+class ShrinkingStep:
+    """A z-step whose refits make a term vanish, or turn it round."""
+
+    def __init__(self, step, factor):
+        self.step, self.factor = step, factor
+
+    def __getattr__(self, name):
+        return getattr(self.step, name)
+
+    def refit(self, support):
+        fit = self.step.refit(support)
+        return replace(fit, z=np.where(np.arange(len(fit.z)) == support[0], self.factor * fit.z, fit.z))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_jump_where_the_refit_would_make_a_term_small(loss):
+    X, y = random_samples(6, m=60, n=3)
+    problem = make_problem(loss, X, y, C=8.0, k=3)
+
+    def jumps(factor):
+        rhos = np.array([row.rho for row in decompose(problem, step=ShrinkingStep(step_for(problem), factor)).trace])
+        return bool(np.any(rhos[1:] / rhos[:-1] > 10))
+
+    assert jumps(1.0)
+    assert not jumps(1e-9)
+    assert not jumps(-1.0)
+    object.__setattr__(problem, "required", decompose(problem).support[:1])
+    assert jumps(1e-9)  # a term that has to stay may be as small as it likes
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -254,6 +302,7 @@ def test_restart_from_the_feasible_point(loss, monkeypatch):
     problem = make_problem(loss, X, y, C=8.0, k=2)
     assert not any(row.restarted for row in decompose(problem).trace)
     monkeypatch.setattr(type(problem), "at_zero", lambda self: 0.0)
+    monkeypatch.setattr(decomposition, "STAY_SHARE", 0.0)
     trace = decompose(problem).trace
     assert [row.restarted for row in trace] == [False] + [True] * (len(trace) - 1)
 

@@ -488,7 +488,7 @@ def test_verbose_writes_to_standard_error(capsys, loss):
     SparseQuadraticSVC(k=2, loss=loss, verbose=2).fit(X, y)
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.count("penalty") > 5
+    assert captured.err.count("penalty") > 1
     SparseQuadraticSVC(k=2, loss=loss).fit(X, y)
     assert capsys.readouterr().err == ""
 

@@ -22,6 +22,9 @@ from quadric.zstep import Step, StepSolution, step_for
 
 RHO_SHARE = 1e-3
 """The first rho, as a share of the mean curvature of the problem."""
+STAY_SHARE = 0.5
+"""The choice of terms counts as final when those left out are no larger than this share of those kept, now and after the refit.
+That is a guess, which benchmarks/engine.py puts to the test; nothing about the result depends on it but the choice of terms."""
 DESCENT_TOLERANCE = 1e-13
 """Relative decrease below which the inner loop counts as standing still: ties must not make it run in circles."""
 
@@ -54,7 +57,8 @@ class Schedule:
     time_limit : float or None
         Seconds after which the search stops where it is.
     accelerated : bool
-        Jump to the fixed point of each support that a sweep chooses, instead of sweeping towards it.
+        Jump to the fixed point of each support that a sweep chooses, instead of sweeping towards it, and from a support that
+        looks final to the last penalty.
     """
 
     rho: float | None = None
@@ -156,11 +160,12 @@ class _Run:
         self.started = time.monotonic()
         self.u = np.zeros(problem.n_terms)  # also z_feas, the feasible point of step 12
         self.trace: list[TraceRow] = []
+        self._last_refit: tuple[IntArray, StepSolution] | None = None
 
     def result(self) -> Decomposition:
         status = self._outer_loop()
         support = self.trace[-1].support
-        refit = self.step.refit(support)
+        refit = self._refit(support)
         objective = self.problem.objective(refit.z, refit.c)
         return Decomposition(
             z=refit.z,
@@ -178,21 +183,40 @@ class _Run:
         schedule = self.schedule
         ceiling = self.problem.at_zero()  # Upsilon: F at the feasible point is also >= min q for rho_0 and u = 0
         rho = RHO_SHARE * self.problem.mean_curvature if schedule.rho is None else schedule.rho
-        solution = self._sweep(rho)
+        solution = self._inner_loop(self._sweep(rho), rho)
         restarted = False
         while True:
-            solution = self._inner_loop(solution, rho)
             self._record(solution, rho, restarted)
             if self.trace[-1].distance <= schedule.outer_tol:
                 return Status.CONVERGED
             if (limit := self._limit()) is not None:
                 return limit
+            if schedule.accelerated and self._looks_final(solution):
+                rho *= schedule.growth * self.trace[-1].distance / schedule.outer_tol
+                solution, restarted = self._fixed_point(self.trace[-1].support, rho), False
+                self.u = self._projected(solution)
+                continue
             rho *= schedule.growth
             solution = self._sweep(rho)
             restarted = solution.value > ceiling * (1.0 + DESCENT_TOLERANCE) and self._limit() is None
             if restarted:
                 self.u = np.zeros(self.problem.n_terms)
                 solution = self._sweep(rho)
+            solution = self._inner_loop(solution, rho)
+
+    def _looks_final(self, solution: StepSolution) -> bool:
+        """Whether no larger rho is likely to make other terms the largest.
+
+        With rho the terms left out shrink, and those kept go to their refit: if they are large at both ends they stay large.
+        """
+        support = self.trace[-1].support
+        chosen = np.setdiff1d(support, self.problem.required)  # required terms are kept whatever their size
+        largest_left_out = float(np.max(np.abs(np.delete(solution.z, support)), initial=0.0))
+        now = solution.z[chosen]
+        if largest_left_out > STAY_SHARE * np.min(np.abs(now), initial=np.inf):
+            return False
+        then = self._refit(support).z[chosen]
+        return bool(np.all(now * then > 0.0) and largest_left_out <= STAY_SHARE * np.min(np.abs(then), initial=np.inf))
 
     def _inner_loop(self, solution: StepSolution, rho: float) -> StepSolution:
         """Block coordinate descent for one rho, from its first sweep; leaves u behind."""
@@ -247,6 +271,11 @@ class _Run:
     def _fixed_point(self, support: IntArray, rho: float) -> StepSolution:
         self.n_steps += 1
         return self.step.fixed_point(support, rho)
+
+    def _refit(self, support: IntArray) -> StepSolution:
+        if self._last_refit is None or not np.array_equal(self._last_refit[0], support):
+            self._last_refit = support, self.step.refit(support)
+        return self._last_refit[1]
 
     def _limit(self) -> Status | None:
         if self.n_steps >= self.schedule.max_iter:

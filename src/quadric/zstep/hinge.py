@@ -108,6 +108,7 @@ class HingeStep(Step):
         w[support] = np.where(_is_noise(solution, qp), 0.0, solution.w[:-1])
         w[-1] = problem.level(w[:-1])
         self._remember(w, solution.alpha)
+        self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
         return self._solution(w, problem.objective_at_level(w[:-1], w[-1]), solution.violation)
 
     def _penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from quadric.paper.store import ROWS, TIMES, Run, Store, StoreError, Took
+from quadric.paper.store import RESULTS, ROWS, SCHEMA, TIMES, Run, Store, StoreError, Took
 
 IDENTITY = {"version": "1", "protocol": "paper", "seed": 0}
 
@@ -74,14 +74,14 @@ def test_a_damaged_time_costs_no_result(tmp_path):
 
 def test_both_files_begin_with_what_the_rows_depend_on(tmp_path):
     filled(tmp_path)
-    header = '{"store":"quadric paper","schema":1,"results":1,"version":"1","protocol":"paper","seed":0}'
+    header = f'{{"store":"quadric paper","schema":{SCHEMA},"results":{RESULTS},"version":"1","protocol":"paper","seed":0}}'
     assert [(tmp_path / name).read_text().splitlines()[0] for name in (ROWS, TIMES)] == [header, header]
 
 
 def test_rows_of_code_with_other_results_are_refused(tmp_path, monkeypatch):
     filled(tmp_path)
-    monkeypatch.setattr("quadric.paper.store.RESULTS", 2)
-    with pytest.raises(StoreError, match="was made with results 1, this run has 2"):
+    monkeypatch.setattr("quadric.paper.store.RESULTS", RESULTS + 1)
+    with pytest.raises(StoreError, match=f"was made with results {RESULTS}, this run has {RESULTS + 1}"):
         Store(tmp_path, IDENTITY)
 
 

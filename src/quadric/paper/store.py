@@ -19,7 +19,7 @@ from quadric.progress import Report, silent
 Row: TypeAlias = Mapping[str, Any]
 ROWS, TIMES = "rows.jsonl", "times.jsonl"
 SCHEMA = 1
-RESULTS = 1
+RESULTS = 2
 """Raised whenever the stored numbers may change, so that rows of different code are not mixed."""
 RUN = "run/"
 """How the keys of whole runs begin in the file of times."""

@@ -16,6 +16,8 @@ from quadric.paper.claims import (
     HOLDS,
     PARTLY,
     UNCHECKED,
+    abalone_coded_alphabetically,
+    abalone_needs_a_larger_c2,
     better_optimum_generalises,
     claims,
     flat_beyond_some_k,
@@ -201,6 +203,33 @@ def test_a_better_optimum_generalises_better_only_beyond_two_standard_errors(tmp
     assert claim.evidence[0].startswith(
         f"mean difference {np.mean(gains):+.2f} ± {error:.2f} points (standard error), {says}; "
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "claim"),
+    [("coding", "ls-svm", abalone_coded_alphabetically), ("wider", "l1-qsvm", abalone_needs_a_larger_c2)],
+)
+def test_findings_on_abalone_compare_with_the_papers_row(tmp_path, kind, model, claim):
+    paper, plan = published("table2", model, "abalone"), Plan.of(["claims"], [model], ["abalone"])
+    spread = paper.accuracy_std * np.array([-1.0, -1.0, 0.0, 1.0, 1.0]), paper.f1_std * np.array([-1.0, -1.0, 0.0, 1.0, 1.0])
+    for off, verdict in [(0.0, HOLDS), (5.0, FAILS)]:
+        store = Store(tmp_path / verdict, IDENTITY)
+        add_constant_cells(store, model, "abalone", paper.accuracy_mean - 3.0, paper.f1_mean - 3.0)
+        for split, accuracy, f1 in zip(OUTER_SPLITS, *spread, strict=True):
+            scores = [paper.accuracy_mean + accuracy + off], [paper.f1_mean + f1 + off]
+            store.add(row(Task(kind, "abalone", model, split), *scores), Took(0.1, 0.1))
+        found = claim(plan, store)
+        assert found.verdict == verdict
+        assert any(line.startswith("the paper: accuracy ") for line in found.evidence)
+
+
+def test_the_reasons_on_abalone_name_the_findings(tmp_path):
+    store = Store(tmp_path, IDENTITY)
+    for model in ("lsvm", "l1-qsvm"):
+        add_constant_cells(store, model, "abalone", 50.0, 50.0)
+    reasons = [item.reason for item in outliers(Plan.of(["table2"], ["lsvm", "l1-qsvm"], ["abalone"]), store)]
+    assert "codes sex otherwise" in reasons[0]
+    assert "C2" in reasons[1]
 
 
 def test_what_cannot_be_checked_says_so(plan, tmp_path):

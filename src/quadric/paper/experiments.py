@@ -138,6 +138,7 @@ class Plan:
         tasks = [Task("l1-counts", "immunotherapy", "l1-qsvm")] if self._has("immunotherapy") else []
         if self._has("abalone"):
             tasks += [Task("coding", "abalone", "ls-svm", split) for split in OUTER_SPLITS]
+            tasks += [Task("wider", "abalone", "l1-qsvm", split) for split in OUTER_SPLITS]
         if self._has(FAULT_DATASET) and "ls-l0-qsvm" in self.models:
             tasks += [Task("fault", FAULT_DATASET, fault, split) for fault in FAULTS for split in OUTER_SPLITS]
         return tasks

@@ -14,7 +14,7 @@ from quadric.datasets import Dataset, load, resolve
 from quadric.extras import require
 from quadric.geometry.terms import term_count
 from quadric.paper.faults import FAULTS, faulty_decisions
-from quadric.paper.models import C2S, CS_OF_FOUR, MODELS, Cell, budgets
+from quadric.paper.models import C1S, C2S, CS_OF_FOUR, MODELS, Cell, budgets
 from quadric.paper.protocol import GridScores, Split, Standardisation
 from quadric.problem import TRAINING_DATA, LabelledSamples
 from quadric.search.path import trace_path
@@ -146,6 +146,16 @@ def _run_coding(task: Task, seed: int) -> dict[str, Any]:
     return _scores(MODELS[task.subject].decide(parts.train, parts.X_test, grid_cells(task.subject, task.dataset)), parts.y_test)
 
 
+WIDER_C2 = 1000.0
+"""The next value after the paper's grid of C2."""
+
+
+def _run_wider(task: Task, seed: int) -> dict[str, Any]:
+    """l1-QSVM one step beyond the grid of C2."""
+    parts = _parts(_data(task.dataset), task.split, seed)
+    return _scores(l1_quadratic_grid(parts.train, C1S, [WIDER_C2]).scores(parts.X_test), parts.y_test)
+
+
 def pattern_subject(model: str, cell: Cell) -> str:
     """Name of a surface that is fitted on all samples."""
     return model + ":" + ",".join(f"{name}={value:g}" for name, value in cell.items())
@@ -204,6 +214,7 @@ KINDS: dict[str, Kind] = {
     "grid": Kind(_run_grid, _grid_cost),
     "curve": Kind(_run_curve, lambda task, m, p: 3e-5 * p**2),
     "coding": Kind(_run_coding, _grid_cost),
+    "wider": Kind(_run_wider, _grid_cost),
     "fault": Kind(_run_fault, lambda task, m, p: 3e-4 * p**2),
     "pattern": Kind(_run_pattern, lambda task, m, p: 0.5),
     "l1-counts": Kind(_run_l1_counts, lambda task, m, p: 2.0),

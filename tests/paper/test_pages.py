@@ -301,7 +301,7 @@ def test_times_are_summed_by_protocol_and_method(store, tmp_path, plan):
     assert "- the paper's protocol, method best: 600 s, about 5.0 min on two free cores (l0-QSVM, best terms 600.0 s)" in lines
     inner = "- inner folds of the nested protocol, method pd: 150 s, about 1.2 min on two free cores"
     assert f"{inner} {detail.format('50.0')}" in lines
-    assert "- by the clock: 91 pieces in 5.5 min with n_jobs = 2" in lines
+    assert "- by the clock: 91 pieces in 330 s (5.5 min) with n_jobs = 2" in lines
 
 
 def test_figures_on_one_page_share_no_ids(store, plan):

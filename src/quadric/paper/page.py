@@ -178,7 +178,8 @@ def _time_lines(findings: Findings) -> list[str]:
         parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in columns.items())
         lines.append(f"{group}: {total:.0f} s, about {total / 120:.1f} min on two free cores ({parts})")
     return lines + [
-        f"by the clock: {run.pieces} pieces in {run.elapsed / 60:.1f} min with n_jobs = {run.n_jobs}" for run in findings.runs
+        f"by the clock: {run.pieces} pieces in {run.elapsed:.0f} s ({run.elapsed / 60:.1f} min) with n_jobs = {run.n_jobs}"
+        for run in findings.runs
     ]
 
 

@@ -489,6 +489,7 @@ def test_verbose_writes_to_standard_error(capsys, loss):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("penalty") > 1
+    assert "local search: objective" in captured.err
     SparseQuadraticSVC(k=2, loss=loss).fit(X, y)
     assert capsys.readouterr().err == ""
 

@@ -73,6 +73,7 @@ def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = 
 
 def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: int, advance: Advance | None) -> None:
     clock = _Clock(list(missing.values()))
+    # Few tasks wait at a time: of those that do when an error ends the run, a thread of loky may print a KeyError each.
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
     results = workers(delayed(_timed)(task, seed) for task in missing.values())
     try:

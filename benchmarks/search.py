@@ -27,7 +27,7 @@ from quadric.problem import LeastSquaresProblem
 from quadric.search.exact import prove
 from quadric.search.local import Found, LeastSquaresExplorer
 from quadric.search.methods import SearchOptions, search
-from quadric.search.path import Path as SurfacePath
+from quadric.search.path import QuadraticPath
 from quadric.search.path import trace_path
 from quadric.types import IntArray
 from table import Row, show, write
@@ -148,7 +148,7 @@ def proofs() -> Iterator[Row]:
             yield Row(f"{name}, {loss}, k <= {top}: slowest proof, search included, s", slowest, "<=", limit)
 
 
-def path_of(X: FloatArray, y: FloatArray, Cs: list[float], ks: list[int]) -> SurfacePath:
+def path_of(X: FloatArray, y: FloatArray, Cs: list[float], ks: list[int]) -> QuadraticPath:
     """The path that a fold of the cross-validated search runs."""
     return trace_path(data_of("least_squares", X, y), 1, Cs, ks, seed=(0, 1))
 
@@ -163,7 +163,7 @@ def crossvalidation() -> Iterator[Row]:
     cells = [(f, i, j) for f in range(5) for i in range(len(Cs)) for j in range(len(ks))]
     sample = [cells[t] for t in rng.choice(len(cells), len(cells) // 20, replace=False)]
     splits, spent, above = list(folds.split(X)), 0.0, []
-    paths: dict[int, SurfacePath] = {}
+    paths: dict[int, QuadraticPath] = {}
     for f, i, j in sample:
         train, test = splits[f]
         scaler = StandardScaler().fit(X[train])

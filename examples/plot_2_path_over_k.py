@@ -35,7 +35,7 @@ print("best:", cv.ks_[best[1]], "terms; chosen:", cv.best_k_, "terms and C =", c
 
 fig, (top, bottom) = plt.subplots(2, 1, sharex=True, layout="constrained", figsize=(6.4, 6.0))
 for row, colour in enumerate(("tab:orange", "tab:blue")):
-    label, objective = f"C = {cv.Cs_[row]:g}", cv.path_.objective[row]
+    label, objective = f"C = {cv.Cs_[row]:g}", cv.paths_[0].objective[row]
     top.plot(cv.ks_, objective / objective[0], ".-", color=colour, label=label)
     bottom.errorbar(cv.ks_ + 0.1 * row, mean[row], yerr=error[row], fmt=".-", color=colour, label=label)
 top.set(ylabel="objective, share of that of k = 1", title="On the samples fitted to")

@@ -14,6 +14,7 @@ ROOMS = [
     "files",
     "labels",
     "intercept",
+    "losses",
     "geometry",
     "problem",
     "zstep",

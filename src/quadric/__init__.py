@@ -12,13 +12,13 @@ from quadric.estimators import (
 )
 from quadric.export import load_model, save_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.search.path import Path
+from quadric.search.path import QuadraticPath
 
 __version__ = "0.1.0.dev0"
 __all__ = [
     "Alternatives",
     "Certificate",
-    "Path",
+    "QuadraticPath",
     "QuadraticSurface",
     "ScaleWarning",
     "SparseQuadraticSVC",

@@ -61,8 +61,8 @@ def test_choice_and_final_fit(loss):
     assert model.certificates_[0].stationarity < 1e-8
     direct = SparseQuadraticSVC(k=model.best_k_, C=model.best_C_, loss=loss).fit(X, y)
     assert model.certificates_[0].objective <= direct.certificates_[0].objective * (1 + 1e-9)
-    assert model.path_.objective.shape == (2, 3)
-    assert model.path_.scores is model.cv_scores_
+    assert model.paths_[0].objective.shape == (2, 3)
+    assert model.paths_[0].scores is model.cv_scores_
 
 
 def test_ties_go_to_the_smaller_k_then_C():
@@ -104,7 +104,7 @@ def test_standardize_is_a_pipeline_inside_each_fold(loss):
 def test_more_than_two_classes(loss):
     X, y = load_iris(return_X_y=True)
     model = SparseQuadraticSVCCV(ks=[1, 3], Cs=[1.0, 64.0], cv=3, loss=loss, standardize=True).fit(X, y)
-    assert len(model.path_) == len(model.surfaces_) == 3
+    assert len(model.paths_) == len(model.surfaces_) == 3
     assert all(surface.n_terms <= model.best_k_ for surface in model.surfaces_)
     assert model.score(X, y) > 0.9
 
@@ -114,7 +114,7 @@ def test_n_jobs_does_not_matter(loss):
     one, two = (SparseQuadraticSVCCV(ks=[1, 3], Cs=[1.0, 4.0], cv=3, loss=loss, n_jobs=n).fit(X, y) for n in (1, 2))
     assert one.cv_scores_.tobytes() == two.cv_scores_.tobytes()
     assert one.coef_.tobytes() == two.coef_.tobytes()
-    assert one.path_.coef.tobytes() == two.path_.coef.tobytes()
+    assert one.paths_[0].coef.tobytes() == two.paths_[0].coef.tobytes()
 
 
 @pytest.mark.parametrize(

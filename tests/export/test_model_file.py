@@ -158,7 +158,7 @@ def test_a_cross_validated_model_comes_back_without_its_paths(tmp_path):
     assert (loaded.best_k_, loaded.best_C_) == (model.best_k_, model.best_C_)
     assert loaded.raw_surfaces_ == model.raw_surfaces_
     assert same_bits(loaded.decision_function(IRIS.data.to_numpy()), model.decision_function(IRIS.data.to_numpy()))
-    assert not hasattr(loaded, "path_")
+    assert not hasattr(loaded, "paths_")
     rows = IRIS.data.to_numpy()[40:60]
     namespace = {}
     exec(to_python(loaded), namespace)

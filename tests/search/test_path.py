@@ -118,7 +118,7 @@ def test_plot():
 def test_plot_with_scores():
     X, y = samples()
     model = SparseQuadraticSVCCV(ks=[1, 2, 4], Cs=[1.0, 4.0], cv=3, loss="least_squares").fit(X, y)
-    ax = model.path_.plot()
+    ax = model.paths_[0].plot()
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels[:2] == ["objective, C = 1", "objective, C = 4"]
     assert labels[2].startswith("score, C = ")

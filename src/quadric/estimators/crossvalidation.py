@@ -34,7 +34,7 @@ from quadric.problem import TRAINING_DATA, SparseProblem, SupportLimits
 from quadric.progress import writer_for
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import SearchOptions, SearchResult, search
-from quadric.search.path import PATH_METHODS, Path, trace_path
+from quadric.search.path import PATH_METHODS, QuadraticPath, trace_path
 from quadric.types import BoolArray, FloatArray, IntArray
 
 
@@ -84,7 +84,7 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
         Scores of all cells.
     ks_, Cs_ : arrays
         The grid.
-    path_ : Path or list of Path
+    paths_ : list of QuadraticPath
         On all data; one a class, in the order of ``classes_``, for more than two of them. Its ``scores`` are ``cv_scores_``.
     surfaces_, coef_, intercept_, certificates_, status_, n_iter_, classes_ :
         Of the final fit, as in SparseQuadraticSVC.
@@ -204,7 +204,7 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
         self.certificates_ = [fit.certificate for fit in fits]
         self.status_ = [str(fit.search.status) for fit in fits]
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
-        self.path_ = paths[0] if len(paths) == 1 else paths
+        self.paths_ = paths
         self.cv_scores_, self.Cs_, self.ks_ = scores, task.grid.Cs, task.grid.ks
         self.best_C_, self.best_k_ = C, k
 
@@ -352,7 +352,7 @@ class _KnownScores(ClassifierMixin, BaseEstimator):
 
 def _final_surface(
     task: _Task, data: Any, samples: JudgedSamples, positive: int, cell: tuple[int, int], verbose: int
-) -> tuple[Path, SurfaceFit]:
+) -> tuple[QuadraticPath, SurfaceFit]:
     """The path of one class on all data, and its chosen surface: the path's, or a separate search's where that is better."""
     report = writer_for(verbose)
     seed = (task.seed, positive)
@@ -365,7 +365,7 @@ def _final_surface(
     return path, SurfaceFit.of(problem, result, samples, k)
 
 
-def _from_path(problem: SparseProblem, path: Path, cell: tuple[int, int], result: SearchResult) -> SearchResult:
+def _from_path(problem: SparseProblem, path: QuadraticPath, cell: tuple[int, int], result: SearchResult) -> SearchResult:
     support = np.flatnonzero(path.support[cell][problem.terms])
     return replace(
         result,

@@ -13,7 +13,7 @@ from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._validation import check_spread, check_values, one_of, validate_samples
 from quadric.problem import TRAINING_DATA
 from quadric.progress import writer_for
-from quadric.search.path import PATH_METHODS, Path, trace_path
+from quadric.search.path import PATH_METHODS, QuadraticPath, trace_path
 
 
 def sparse_quadratic_path(
@@ -30,7 +30,7 @@ def sparse_quadratic_path(
     exclude: Any = None,
     random_state: Any = None,
     verbose: int = 0,
-) -> Path:
+) -> QuadraticPath:
     """Surfaces for every number of terms and every C, at a cost near that of a few fits.
 
     Parameters
@@ -61,7 +61,7 @@ def sparse_quadratic_path(
 
     Returns
     -------
-    Path
+    QuadraticPath
     """
     check_values({"loss": loss, "method": method}, {"loss": one_of(*sorted(TRAINING_DATA)), "method": one_of(*PATH_METHODS)})
     names = _get_feature_names(X)

@@ -26,7 +26,7 @@ and beyond half of all terms there is less and less to choose); points where tha
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class QuadraticPath:
     """Surfaces for a grid of C and k; the arrays are aligned.
 
     Attributes
@@ -74,7 +74,7 @@ class Path:
         try:
             from matplotlib import pyplot as plt
         except ImportError as error:
-            raise ImportError('Path.plot needs matplotlib: pip install "quadric[plot]"') from error
+            raise ImportError('QuadraticPath.plot needs matplotlib: pip install "quadric[plot]"') from error
         ax = plt.subplots(layout="constrained")[1] if ax is None else ax
         for C, objective in zip(self.Cs, self.objective, strict=True):
             ax.plot(self.ks, objective / objective.max(), marker=".", label=f"objective, C = {C:g}")
@@ -117,7 +117,7 @@ def trace_path(
     method: str = "best",
     seed: tuple[int, ...] = (0,),
     report: Report = silent,
-) -> Path:
+) -> QuadraticPath:
     """Surfaces for every C and k of one class against the rest.
 
     Parameters
@@ -287,12 +287,12 @@ class _PathMaker:
         return _Finished(self.problem.embed(refit.z), refit.c, refit.value, point)
 
 
-def _assembled(problem: SparseProblem, Cs: FloatArray, ks: IntArray, rows: list[list[_Finished]]) -> Path:
+def _assembled(problem: SparseProblem, Cs: FloatArray, ks: IntArray, rows: list[list[_Finished]]) -> QuadraticPath:
     support = np.zeros((len(Cs), len(ks), len(rows[0][0].z)), dtype=np.bool_)
     for i, row in enumerate(rows):
         for j, cell in enumerate(row):
             support[i, j, problem.terms[cell.point.found.support]] = True
-    return Path(
+    return QuadraticPath(
         Cs=Cs,
         ks=ks,
         objective=np.array([[cell.objective for cell in row] for row in rows]),

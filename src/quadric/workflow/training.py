@@ -19,7 +19,7 @@ from quadric.credit import CalibratedModel
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.crossvalidation import chosen_cell
 from quadric.export import DataOrigin, SavedModel
-from quadric.search.path import Path
+from quadric.search.path import QuadraticPath
 from quadric.tables import Table
 from quadric.types import FloatArray
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -42,7 +42,7 @@ class Choice:
     best, chosen : pairs of positions in Cs and ks
         The largest mean, and what the rule chose.
     folds : int
-    paths : list of Path
+    paths : list of QuadraticPath
         On all rows; one for two classes, one a class otherwise.
     """
 
@@ -53,7 +53,7 @@ class Choice:
     best: tuple[int, int]
     chosen: tuple[int, int]
     folds: int
-    paths: list[Path]
+    paths: list[QuadraticPath]
 
     @property
     def k(self) -> int:
@@ -193,7 +193,7 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
         best=chosen_cell(scores, "best"),
         chosen=(int(np.flatnonzero(cv.Cs_ == cv.best_C_)[0]), int(np.flatnonzero(cv.ks_ == cv.best_k_)[0])),
         folds=len(scores),
-        paths=list(cv.path_) if isinstance(cv.path_, list) else [cv.path_],
+        paths=cv.paths_,
     )
 
 

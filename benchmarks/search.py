@@ -27,8 +27,7 @@ from quadric.problem import LeastSquaresProblem
 from quadric.search.exact import prove
 from quadric.search.local import Found, LeastSquaresExplorer
 from quadric.search.methods import SearchOptions, search
-from quadric.search.path import QuadraticPath
-from quadric.search.path import trace_path
+from quadric.search.path import QuadraticPath, trace_path
 from quadric.types import IntArray
 from table import Row, show, write
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from helpers import LOSSES, make_problem, random_samples
+from quadric.losses.base import Found
 from quadric.search.decomposition import Schedule, Status
 from quadric.search.exact import prove
-from quadric.search.local import Found
 from quadric.search.methods import SearchOptions, search
-from quadric.zstep import step_for
 
 N_PROBLEMS = 200
 TOLERANCE = {"least_squares": 1e-8, "hinge": 1e-6}
@@ -37,7 +36,7 @@ def random_problem(loss, seed):
 def test_exact_is_enumeration(loss, block):
     for seed in range(block, N_PROBLEMS, 10):
         problem = random_problem(loss, seed)
-        step = step_for(problem)
+        step = problem.step()
         values = {s: step.refit(np.array(s)).value for s in combinations(range(problem.n_terms), problem.k)}
         optimum = min(values.values())
         supports = list(values)
@@ -61,7 +60,7 @@ def test_far_from_the_origin_with_a_large_C(loss, seed):
     y = np.where((X[:, 0] - 100) * (X[:, 1] - 100) + 0.5 * rng.normal(size=20) > 0, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     problem = make_problem(loss, X, y, C=1e6, k=3)
-    step = step_for(problem)
+    step = problem.step()
     values = {s: step.refit(np.array(s)).value for s in combinations(range(5), 3)}
     best = min(values, key=values.get)
     start = max(values, key=values.get)
@@ -69,7 +68,7 @@ def test_far_from_the_origin_with_a_large_C(loss, seed):
     assert proof.lower_bound <= values[best] * (1 + 1e-12)
     assert proof.best.value <= values[best] * (1 + 1e-6)
     for support in values:  # the answer does not depend on what was solved before
-        assert step_for(problem).refit(np.array(support)).value == pytest.approx(values[support], rel=1e-6)
+        assert problem.step().refit(np.array(support)).value == pytest.approx(values[support], rel=1e-6)
 
 
 def test_matrices_singular_to_working_precision_have_a_weak_bound():
@@ -105,7 +104,7 @@ def test_progress_is_told():
     lines = []
     X, y = random_samples(3, m=80, n=6)
     problem = make_problem("least_squares", X, y, C=64.0, k=6)
-    worst = Found(np.arange(6), step_for(problem).refit(np.arange(6)).value)
+    worst = Found(np.arange(6), problem.step().refit(np.arange(6)).value)
     assert prove(problem, worst, report=lines.append).n_nodes > 32
     assert any("nodes" in line and "bound" in line and "gap" in line for line in lines)
 
@@ -113,5 +112,5 @@ def test_progress_is_told():
 def test_everything_allowed_needs_no_search():
     X, y = random_samples(3, m=40, n=2)
     problem = make_problem("least_squares", X, y, C=4.0, k=5)
-    everything = Found(np.arange(5), step_for(problem).refit(np.arange(5)).value)
+    everything = Found(np.arange(5), problem.step().refit(np.arange(5)).value)
     assert prove(problem, everything).n_nodes == 1

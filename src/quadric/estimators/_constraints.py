@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from quadric.geometry.terms import default_names, term_index, term_names
-from quadric.problem import SupportLimits
+from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
 
 

@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from quadric.certificate import JudgedSamples
+from quadric.certificate import Judge
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
-from quadric.problem import LabelledSamples
+from quadric.losses.base import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
@@ -101,10 +101,13 @@ class Samples(LabelledSamples):
         """The class that each surface is positive for: the second of two, or each in turn."""
         return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
 
-    def against_rest(self, positive: int) -> JudgedSamples:
-        """The two-class samples of one surface."""
-        y = np.where(self.codes == positive, 1.0, -1.0)
-        return JudgedSamples(self.X, y, self.sample_weight, self.loss_weight)
+    def signs(self, positive: int) -> FloatArray:
+        """1 for the samples of one class, -1 for the rest."""
+        return np.where(self.codes == positive, 1.0, -1.0)
+
+    def judge(self) -> Judge:
+        """What certificates of all surfaces need of the samples."""
+        return Judge(self.X, self.sample_weight, self.loss_weight)
 
 
 def validate_samples(

@@ -14,11 +14,10 @@ from enum import StrEnum
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.problem import SparseProblem
+from quadric.losses.base import SparseProblem, Step, StepSolution
 from quadric.progress import Report, silent
-from quadric.search.projection import keep, largest
+from quadric.search.rules import keep
 from quadric.types import FloatArray, IntArray
-from quadric.zstep import Step, StepSolution, step_for
 
 RHO_SHARE = 1e-3
 """The first rho, as a share of the mean curvature of the problem."""
@@ -114,8 +113,6 @@ class Decomposition:
     status : Status
     distance : float
         Largest |z_j - u_j| before the refit, to compare with ``outer_tol``.
-    residual : float
-        Violation of the optimality conditions that the refit's solver reports.
     trace : tuple of TraceRow
     """
 
@@ -126,7 +123,6 @@ class Decomposition:
     n_iter: int
     status: Status
     distance: float
-    residual: float
     trace: tuple[TraceRow, ...]
 
 
@@ -143,9 +139,9 @@ def decompose(
     step : Step, optional
         z-step solver to reuse, from a problem that differs in k only.
     report : callable
-        Told one line a penalty.
+        Told one line per penalty.
     """
-    return _Run(problem, schedule or Schedule(), step or step_for(problem), report).result()
+    return _Run(problem, schedule or Schedule(), step or problem.step(), report).result()
 
 
 class _Run:
@@ -175,7 +171,6 @@ class _Run:
             n_iter=self.n_steps,
             status=status,
             distance=self.trace[-1].distance,
-            residual=refit.residual,
             trace=tuple(self.trace),
         )
 
@@ -210,7 +205,7 @@ class _Run:
         With rho the terms left out shrink, and those kept go to their refit: if they are large at both ends they stay large.
         """
         support = self.trace[-1].support
-        chosen = np.setdiff1d(support, self.problem.required)  # required terms are kept whatever their size
+        chosen = np.setdiff1d(support, self.problem.rule.required)  # required terms are kept whatever their size
         largest_left_out = float(np.max(np.abs(np.delete(solution.z, support)), initial=0.0))
         now = solution.z[chosen]
         if largest_left_out > STAY_SHARE * np.min(np.abs(now), initial=np.inf):
@@ -262,7 +257,7 @@ class _Run:
         return keep(solution.z, self._support(solution))
 
     def _support(self, solution: StepSolution) -> IntArray:
-        return largest(solution.z, self.problem.k, self.problem.required)
+        return self.problem.rule.project(solution.z, self.problem.k).support
 
     def _sweep(self, rho: float) -> StepSolution:
         self.n_steps += 1

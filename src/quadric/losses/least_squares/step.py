@@ -14,9 +14,9 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from quadric.problem import LeastSquaresProblem, SparseProblem
+from quadric.losses.base import Step, StepSolution
+from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.types import FloatArray, IntArray
-from quadric.zstep.step import Step, StepSolution
 
 Solver: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -26,11 +26,6 @@ class LeastSquaresStep(Step):
 
     def __init__(self, problem: LeastSquaresProblem) -> None:
         self.problem = problem
-
-    @classmethod
-    def of(cls, problem: SparseProblem) -> LeastSquaresStep:
-        assert isinstance(problem, LeastSquaresProblem)
-        return cls(problem)
 
     @cached_property
     def _Vq(self) -> FloatArray:

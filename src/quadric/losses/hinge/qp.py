@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from quadric.intercept import hinge_intercept
+from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.types import BoolArray, FloatArray, IntArray
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dger
 
+from quadric.losses.base import Move, Moves
 from quadric.types import BoolArray, FloatArray, IntArray
 
 REFRESH_AFTER = 200
@@ -51,8 +52,8 @@ class Tableau:
         self._fresh[:p, p] = self._fresh[p, :p] = q * scale
         self._fresh[p, p] = 2.0 * constant
         self.required = required
-        self._droppable = np.ones(p, dtype=bool)
-        self._droppable[required] = False
+        self._movable = np.ones(p, dtype=bool)
+        self._movable[required] = False
         self.inside = np.zeros(p, dtype=bool)
         self._T = self._fresh.copy(order="F")
         self._sweeps = 0
@@ -118,22 +119,22 @@ class Tableau:
     def costs(self) -> FloatArray:
         """How much each term inside lowers the minimum; inf outside and for required terms."""
         diagonal, last = self._T.diagonal()[:-1], self._T[:-1, -1]
-        movable = self.inside & self._droppable
+        movable = self.inside & self._movable
         out = np.full(len(last), np.inf)
         out[movable] = 0.5 * last[movable] ** 2 / -diagonal[movable]
         return out
 
-    def best_exchange(self) -> tuple[float, tuple[int, int]]:
+    def best_exchange(self, moves: Moves) -> tuple[float, tuple[int, int]]:
         """Change of the minimum by the best exchange of one term, and that exchange (out, in)."""
-        out, into, table = self.exchanges()
+        table = self.exchanges(moves)
         if table.size == 0:
             return np.inf, (-1, -1)
         i, j = np.unravel_index(int(np.argmin(table)), table.shape)
-        return float(table[i, j]), (int(out[i]), int(into[j]))
+        return float(table[i, j]), (int(moves.out[i]), int(moves.into[j]))
 
-    def exchanges(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Terms that can leave, terms that can enter, and the change of the minimum by each pair, refits included."""
-        out, into = np.flatnonzero(self.inside & self._droppable), np.flatnonzero(~self.inside)
+    def exchanges(self, moves: Moves) -> FloatArray:
+        """Change of the minimum by each pair of a term that leaves and one that enters, refits included (eq. 6.3)."""
+        out, into = moves.out, moves.into
         diagonal, last = self._T.diagonal(), self._T[:, -1]
         B, z = -diagonal[out], last[out]
         P = self._T[:, out][into]  # whole columns first: the tableau is stored by columns
@@ -150,7 +151,25 @@ class Tableau:
         gain /= pivot
         gain -= z * z / B
         gain *= -0.5
-        return out, into, gain.T
+        change = gain.T
+        if moves.single is not None:
+            change[~moves.single] = np.inf
+        return change
+
+    def after(self, move: Move) -> float:
+        """The minimum after a move of several terms."""
+        here = self.saved()
+        self.make(move)
+        value = self.value
+        self.restore(here)
+        return value
+
+    def make(self, move: Move) -> None:
+        """Take terms out and others in."""
+        for i in move.out:
+            self.drop(int(i))
+        for j in move.into:
+            self.add(int(j))
 
     def _sweep_together(self, terms: IntArray) -> bool:
         """Sweep a fresh tableau on several terms by one factorisation; False where they are linearly dependent."""

@@ -17,8 +17,8 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from quadric.geometry.lifting import row_chunks
+from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.types import FloatArray
-from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 
 MAX_ITERATIONS = 100
 BOUNDARY_FRACTION = 0.995

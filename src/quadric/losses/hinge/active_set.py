@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
+from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.types import FloatArray, IntArray
-from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 
 Places: TypeAlias = npt.NDArray[np.int8]
 AT_ZERO, FREE, AT_UPPER = 0, 1, 2

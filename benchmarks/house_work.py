@@ -117,7 +117,7 @@ WORK: dict[str, tuple[Callable[[], object], int]] = {
     "german, contributions": (partial(explained, "contributions", "german"), 100),
     "german, shapley": (partial(explained, "shapley", "german"), 50),
     "german, reason codes": (partial(explained, "reason codes", "german"), 1),
-    "german, exact recourse": (partial(explained, "exact recourse", "german"), 5),
+    "german, exact recourse": (partial(explained, "exact recourse", "german"), 20),
     "german, bounded recourse": (partial(explained, "bounded recourse", "german"), 1),
     "german, certify": (partial(explained, "certify", "german"), 4),
 }

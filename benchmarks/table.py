@@ -32,10 +32,13 @@ def show(rows: Sequence[Row]) -> str:
     width = max(len(row.what) for row in rows)
     lines = [f"{'':{width}}  {'measured':>9}  {'target':>10}"]
     lines += [
-        f"{row.what:{width}}  {_figure(row.measured):>9}  {row.sense} {_figure(row.target):>7}  {'ok' if row.holds else 'MISSED'}"
-        for row in rows
+        f"{row.what:{width}}  {_figure(row.measured):>9}  {row.sense} {_figure(row.target):>7}  {_verdict(row)}" for row in rows
     ]
     return "\n".join(lines)
+
+
+def _verdict(row: Row) -> str:
+    return "ok" if row.holds else "MISSED"
 
 
 def _figure(value: float) -> str:

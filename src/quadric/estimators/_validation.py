@@ -162,13 +162,13 @@ def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
     varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.abs(X).max(axis=0))
     if len(varying) == 0:
         return None
-    shown = [repr(str(names[i])) if names is not None else f"'x{i}'" for i in range(X.shape[1])]
+    labels = [repr(str(names[i])) if names is not None else f"'x{i}'" for i in range(X.shape[1])]
     low, high = varying[np.argmin(spread[varying])], varying[np.argmax(spread[varying])]
     far = varying[np.argmax(level[varying] / spread[varying])]
     if spread[high] > SPREAD_RATIO * spread[low]:
-        trouble = f"{shown[high]} has standard deviation {spread[high]:.2g}, {shown[low]} has {spread[low]:.2g}"
+        trouble = f"{labels[high]} has standard deviation {spread[high]:.2g}, {labels[low]} has {spread[low]:.2g}"
     elif level[far] > LEVEL_RATIO * spread[far]:
-        trouble = f"{shown[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
+        trouble = f"{labels[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
     else:
         return None
     return f"the columns of X are far from standardised: {trouble}"

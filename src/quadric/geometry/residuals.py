@@ -1,4 +1,4 @@
-"""Residuals of the first-order conditions, in units in which they can be compared (docs/mathematics.md, section 5).
+"""Residuals of the first-order conditions, in units in which they can be compared (docs/mathematics.md, eq. 5.1 and 5.4).
 
 For multipliers v the gradient of the Lagrangian is Gz - R'v for the terms and -sum v for c. Term j is divided by its scale
 C sum_i o_i |r_ij|, c by C sum_i o_i.

@@ -286,7 +286,7 @@ class Step(ABC):
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
         """argmin over (z, c) of F(z, c) + rho/2 ||z_N||^2 with N the complement of ``support``.
 
-        Where sweeps end that keep choosing ``support``: u = z on it, u = 0 off it (docs/mathematics.md, section 4).
+        Where sweeps end that keep choosing ``support``: u = z on it, u = 0 off it (docs/mathematics.md, eq. 4.4).
         """
 
     @abstractmethod
@@ -371,7 +371,7 @@ class Relaxation:
     B: FloatArray
 
     def costs(self) -> FloatArray:
-        """What leaving out each term alone adds to f (docs/mathematics.md, section 7)."""
+        """What leaving out each term alone adds to f (docs/mathematics.md, eq. 7.2)."""
         return 0.5 * self.z**2 / np.diag(self.B)
 
 

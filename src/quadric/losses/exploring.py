@@ -141,7 +141,9 @@ class RankedExplorer(Explorer):
     def _promising(self, support: IntArray) -> list[IntArray]:
         moves, model = self.rule.moves(support), self.model(support)
         change: FloatArray = model.exchanges(moves)
-        change[self.dual_tableau(support).exchanges(moves) >= 0.0] = np.inf  # weak duality: these cannot help (eq. 6.5)
+        change[self.dual_tableau(support).exchanges(moves) >= 0.0] = (
+            np.inf
+        )  # weak duality: these cannot help (docs/mathematics.md, eq. 6.5)
         order = np.argsort(change, axis=None)[: self.tries]
         chosen = [np.unravel_index(int(t), change.shape) for t in order if change.flat[t] < np.inf]
         singles = [Move(moves.out[[i]], moves.into[[j]]) for i, j in chosen]

@@ -1,10 +1,10 @@
-"""Bounds from quadratics: what leaving terms out must cost (docs/mathematics.md, section 7).
+"""Bounds from quadratics: what leaving terms out must cost (docs/mathematics.md, eq. 7.1).
 
 With f the minimum of a quadratic on the allowed terms, z its minimiser and B the inverse of its matrix, leaving out T costs
 1/2 z_T' (B_TT)^-1 z_T exactly. Hence, where r of the free terms must go,
 
-    f + the r-th smallest of z_j^2 / (2 B_jj)            bounds a node from below,
-    f + 1/2 sum of the r smallest d_j z_j^2              too, for any diagonal D below the matrix.
+    f + the r-th smallest of z_j^2 / (2 B_jj)            bounds a node from below (7.2),
+    f + 1/2 sum of the r smallest d_j z_j^2              too, for any diagonal D below the matrix (7.3).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def rounding_error(condition: float, problem: SparseProblem) -> float:
 
 
 def diagonal_below(inverse: FloatArray) -> FloatArray:
-    """A diagonal D below the matrix whose inverse is given: 1/B_jj, shrunk until it fits."""
+    """A diagonal D below the matrix whose inverse is given: 1/B_jj, shrunk until it fits (7.4)."""
     scale = np.sqrt(np.diag(inverse))
     n = len(scale)
     largest = eigh(inverse / np.outer(scale, scale), eigvals_only=True, subset_by_index=[n - 1, n - 1])[0]

@@ -1,11 +1,11 @@
 """Best-subset selection for a quadratic, one exchange at a time: 1/2 z'Mz - q'z on a support, and every neighbour's value.
 
 The symmetric tableau of [M q; q' 2 constant], swept on a support S, holds everything in closed form (docs/mathematics.md,
-section 6). With B = M_SS^-1 and N the complement:
+eq. 6.1 and 6.4). With B = M_SS^-1 and N the complement:
 
     T_SS = -B,   T_SN = B M_SN = P,   T_NN = M_NN - M_NS P,   last column z_S and h_N = q_N - M_NS z_S,   corner 2 f(S).
 
-Adding j gains h_j^2 / (2 T_jj), dropping i costs z_i^2 / (2 B_ii), both with a full refit. One sweep costs O(p^2).
+Adding j gains h_j^2 / (2 T_jj), dropping i costs z_i^2 / (2 B_ii), both with a full refit (6.2). One sweep costs O(p^2).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Tableau:
 
     def __init__(self, M: FloatArray, q: FloatArray, constant: float, required: IntArray) -> None:
         p = len(q)
-        scale = 1.0 / np.sqrt(np.diag(M))
+        scale = 1.0 / np.sqrt(np.diag(M))  # a unit diagonal: pivots of all terms can be compared with SINGULAR
         self._fresh = np.empty((p + 1, p + 1), order="F")
         self._fresh[:p, :p] = M * np.outer(scale, scale)
         self._fresh[:p, p] = self._fresh[p, :p] = q * scale
@@ -133,7 +133,7 @@ class Tableau:
         return float(table[i, j]), (int(moves.out[i]), int(moves.into[j]))
 
     def exchanges(self, moves: Moves) -> FloatArray:
-        """Change of the minimum by each pair of a term that leaves and one that enters, refits included (eq. 6.3)."""
+        """Change of the minimum by each pair of a term that leaves and one that enters, refits included (6.3)."""
         out, into = moves.out, moves.into
         diagonal, last = self._T.diagonal(), self._T[:, -1]
         B, z = -diagonal[out], last[out]

@@ -2,7 +2,8 @@
 
 For each rho, block coordinate descent on q(z, c, u) = F(z, c) + rho/2 ||z - u||^2 over ||u||_0 <= k; then rho grows, until z
 and u agree. Symbols as in the paper: z, c, u, rho; Upsilon is ``ceiling``. What comes back is refitted on the final support,
-so that it is stationary to the solver's accuracy and not only to outer_tol (docs/mathematics.md, section 4).
+so that it is stationary to the solver's accuracy and not only to outer_tol.
+Equation numbers are those of docs/mathematics.md.
 """
 
 from __future__ import annotations
@@ -176,17 +177,18 @@ class _Run:
 
     def _outer_loop(self) -> Status:
         schedule = self.schedule
-        ceiling = self.problem.at_zero()  # Upsilon: F at the feasible point is also >= min q for rho_0 and u = 0
+        ceiling = self.problem.at_zero()  # (4.3), Upsilon: F at the feasible point is also >= min q for rho_0 and u = 0
         rho = RHO_SHARE * self.problem.mean_curvature if schedule.rho is None else schedule.rho
         solution = self._inner_loop(self._sweep(rho), rho)
         restarted = False
         while True:
             self._record(solution, rho, restarted)
-            if self.trace[-1].distance <= schedule.outer_tol:
+            if self.trace[-1].distance <= schedule.outer_tol:  # (4.2)
                 return Status.CONVERGED
             if (limit := self._limit()) is not None:
                 return limit
             if schedule.accelerated and self._looks_final(solution):
+                # z - u is of the order 1/rho on the terms left out, so this rho is where (4.2) should hold
                 rho *= schedule.growth * self.trace[-1].distance / schedule.outer_tol
                 solution, restarted = self._fixed_point(self.trace[-1].support, rho), False
                 self.u = self._projected(solution)
@@ -202,7 +204,8 @@ class _Run:
     def _looks_final(self, solution: StepSolution) -> bool:
         """Whether no larger rho is likely to make other terms the largest.
 
-        With rho the terms left out shrink, and those kept go to their refit: if they are large at both ends they stay large.
+        With rho the terms left out shrink, and those kept go to their refit: if they are large at both ends they stay large
+        (4.6).
         """
         support = self.trace[-1].support
         chosen = np.setdiff1d(support, self.problem.rule.required)  # required terms are kept whatever their size

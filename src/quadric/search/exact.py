@@ -101,7 +101,7 @@ class _Tree:
         n_to_drop = len(node.terms) - self.k
         while True:
             if n_to_drop > 0:
-                fixed |= node.f + costs >= self.cutoff
+                fixed |= node.f + costs >= self.cutoff  # (7.5)
             if self.rule.entails and not self._complete(node, fixed):
                 return
             n_fixed = int(fixed.sum())

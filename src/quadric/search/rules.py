@@ -39,7 +39,7 @@ class SupportRule(ABC):
 
     @abstractmethod
     def project(self, z: FloatArray, k: int) -> Projection:
-        """The support of the admissible vector with at most k terms that is nearest to z (the u-step, eq. 4.3)."""
+        """The support of the nearest admissible vector to z with at most k terms: the u-step (docs/mathematics.md, eq. 4.1)."""
 
     @abstractmethod
     def moves(self, support: IntArray) -> Moves:

@@ -1,8 +1,9 @@
 """Primal-dual active set for the hinge z-step: exact, and a few linear systems when started near the answer.
 
 Every sample is at zero (margin above its target, 1), at its upper bound (margin below it) or free (margin on it). For a
-given partition the free multipliers and c solve one linear system with the matrix K = R_E P^-1 R_E' of the free rows E; those
-that leave their box, and the samples whose margin contradicts their place, change place, until none does.
+given partition the free multipliers and c solve one linear system with the matrix K = R_E P^-1 R_E' of the free rows E
+(docs/mathematics.md, eq. 3.4); those that leave their box, and the samples whose margin contradicts their place, change place,
+until none does.
 """
 
 from __future__ import annotations

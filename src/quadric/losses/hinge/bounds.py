@@ -1,4 +1,4 @@
-"""Bounds for the hinge loss, by duality."""
+"""Bounds for the hinge loss, by duality (docs/mathematics.md, eq. 6.5 with section 7)."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ class HingeBounds(QuadraticBounds):
         above, below = float(alpha[positive].sum()), float(alpha[~positive].sum())
         if min(above, below) <= 0.0:
             return np.zeros_like(alpha)
+        # Shrinking the heavier side keeps every multiplier in its box, so (3.2) holds exactly afterwards
         shrunk = alpha.copy()
         shrunk[positive] *= min(1.0, below / above)
         shrunk[~positive] *= min(1.0, above / below)

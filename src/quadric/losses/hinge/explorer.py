@@ -25,7 +25,7 @@ class HingeExplorer(RankedExplorer):
 
     def dual_tableau(self, support: IntArray) -> Tableau:
         problem, alpha = self.problem, self._refit(support)[1]
-        q = (problem.y * alpha) @ problem.A[:, :-1]
+        q = (problem.y * alpha) @ problem.A[:, :-1]  # (6.5): valid for every support, since alpha is feasible for all
         tableau = Tableau(problem.G, q, float(alpha.sum()), problem.rule.required)
         tableau.go_to(support)
         return tableau
@@ -37,9 +37,11 @@ class HingeExplorer(RankedExplorer):
         shortfall = np.abs(1.0 - problem.y * (problem.A @ np.append(z, problem.level(z))))
         width = max(_quantile(shortfall, problem.loss_weight, BAND), 1e-8)
         near = shortfall <= width
+        # The hinge has no curvature; a parabola of this width around the kink stands in for it
         theta = problem.C * problem.loss_weight[near] / (2.0 * width)
         A = problem.A[near] * np.sqrt(theta)[:, None]
         curvature = A.T @ A
+        # The Schur complement takes out the intercept, as (2.1) does for the squared loss
         R = curvature[:-1, :-1] - np.outer(curvature[-1, :-1], curvature[-1, :-1]) / curvature[-1, -1]
         Q = problem.G + R
         gradient = problem.G @ z - (problem.y * alpha) @ problem.A[:, :-1]

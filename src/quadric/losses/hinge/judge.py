@@ -1,7 +1,7 @@
 """The hinge loss's part of a certificate: multipliers that satisfy the conditions as well as any can.
 
 v_i = lambda_i y_i with 0 <= lambda_i <= C o_i, at the upper bound below the margin and at zero above it (docs/mathematics.md,
-section 5). On the margin lambda is free, and bounded least squares choose it.
+eq. 5.3). On the margin lambda is free, and bounded least squares choose it.
 """
 
 from __future__ import annotations

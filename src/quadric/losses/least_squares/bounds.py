@@ -27,12 +27,13 @@ class LeastSquaresBounds(QuadraticBounds):
 
     def without(self, parent: Relaxation, position: int) -> Relaxation:
         terms, B = left_out(parent, position)
+        # (7.1) for one term: z moves along its column of B until its entry is zero, and f grows by its cost
         z = np.delete(parent.z - parent.B[position] * (parent.z[position] / parent.B[position, position]), position)
         return Relaxation(terms, parent.f + float(parent.costs()[position]), z, B)
 
     def minimum(self, support: IntArray) -> tuple[float, float]:
         M, q = self.problem.M[support[:, None], support], self.problem.q[support]
-        try:  # a tenth of the price of the step's own refit, which matters at ten thousand nodes a second
+        try:  # a tenth of the price of the step's own refit, which matters at ten thousand nodes per second
             value = self.problem.constant - 0.5 * float(q @ np.linalg.solve(M, q))
         except np.linalg.LinAlgError:
             value = self.step.refit(support).value

@@ -1,4 +1,4 @@
-"""The squared loss's part of a certificate: v_i = 2C o_i (y_i - f_i) (docs/mathematics.md, section 5)."""
+"""The squared loss's part of a certificate: v_i = 2C o_i (y_i - f_i) (docs/mathematics.md, eq. 5.2)."""
 
 from __future__ import annotations
 

@@ -64,16 +64,16 @@ class LeastSquaresProblem(SparseProblem):
 
     @cached_property
     def q(self) -> FloatArray:
-        return (2.0 * self.C) * self.cross
+        return (2.0 * self.C) * self.cross  # (2.3)
 
     @property
     def constant(self) -> float:
         return self.C * self.scatter_y
 
     def objective(self, z: FloatArray, c: float) -> float:
-        off_optimum = c - self.intercept(z)
+        off_optimum = c - self.intercept(z)  # (2.2) is F at the best c; elsewhere F grows as a parabola in c
         at_best_c = 0.5 * z @ (self.M @ z) - self.q @ z + self.constant
         return float(at_best_c + self.C * self.total_weight * off_optimum**2)
 
     def intercept(self, z: FloatArray) -> float:
-        return float(self.mean_y - self.mean @ z)
+        return float(self.mean_y - self.mean @ z)  # (2.1)

@@ -72,7 +72,7 @@ def test_a_right_file_is_not_downloaded_again(small, home):
     lines = []
     assert fetch("haberman", report=lines.append, base_urls=[home.address]) == first
     assert len(home.asked) == 1
-    assert lines == [f"haberman: {first} is there already"]
+    assert lines == [f"haberman: {first} exists already"]
 
 
 def test_a_wrong_file_in_the_way_is_not_overwritten(small, home, cache):
@@ -200,7 +200,7 @@ def test_an_interrupted_download_leaves_nothing(small, home, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("iris", "comes with scikit-learn"), ("CCC", "private"), ("credit small", r"kaggle\.com.*wants a login")],
+    [("iris", "comes with scikit-learn"), ("CCC", "private"), ("credit small", r"kaggle\.com.*a login is needed")],
 )
 def test_what_has_no_public_address_is_not_fetched(name, expected, home):
     with pytest.raises(DatasetError, match=expected):

@@ -1,4 +1,4 @@
-"""What the linear models share: the features that vary, centred, and the way back to a surface with W = 0."""
+"""What the linear models share: the centred features that vary, and the conversion to a surface with W = 0."""
 
 from __future__ import annotations
 

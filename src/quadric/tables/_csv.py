@@ -55,7 +55,7 @@ class CsvFile:
             with path.open(encoding=encoding, newline="") as text:
                 header = next(csv.reader(text, delimiter=delimiter, strict=True), None)
             if not header:
-                raise ValueError("the file is empty" if header is None else "the first line is blank, but must have the column names")
+                raise ValueError("the file is empty" if header is None else "the first line is blank: column names are needed")
             names = tuple(name.strip() for name in header)
             _suspect_delimiter(names, delimiter)
             check_names(names)

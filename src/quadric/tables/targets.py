@@ -85,5 +85,5 @@ def _positive_last(names: list[str], positive: str | None) -> list[str]:
     if not matches:
         raise ValueError(f"the target has no value {positive!r}; it has {', '.join(map(repr, names))}")
     if len(names) > 2:
-        raise ValueError(f"only a target with two classes has a positive value, and this one has {len(names)} classes: leave it out")
+        raise ValueError(f"a positive value is for two classes, and the target has {len(names)} classes: leave it out")
     return [name for name in names if name != matches[0]] + matches[:1]

@@ -82,7 +82,7 @@ def gather(plan: Plan, store: Store, command: str) -> Findings:
         claims=tuple(claims(plan, store)) if "claims" in plan.parts else (),
         seconds=_seconds_by_column(store),
         runs=tuple(store.runs),
-        counts=(len(compared), *(sum(is_within(d, limit) for d in compared) for limit in (1.0, 2.0))),
+        counts=(len(compared), sum(is_within(d, 1.0) for d in compared), sum(is_within(d, 2.0) for d in compared)),
     )
 
 

@@ -200,7 +200,7 @@ def test_an_interrupted_download_leaves_nothing(small, home, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("iris", "comes with scikit-learn"), ("CCC", "private"), ("credit small", r"kaggle\.com.*a login is needed")],
+    [("iris", "comes with scikit-learn"), ("CCC", "private"), ("credit small", r"kaggle\.com.*wants a login")],
 )
 def test_what_has_no_public_address_is_not_fetched(name, expected, home):
     with pytest.raises(DatasetError, match=expected):

@@ -154,7 +154,7 @@ def by_hand(info: DatasetInfo, folder: Folder) -> str:
     if info.recipe is None:
         m, n = info.shape
         return f"{info.paper_name} is private: only its owners can put it, {m} rows of {n} features and a label, at {path}"
-    login = " (a login is needed)" if info.obtained == "by hand" else ""
+    login = " (it wants a login)" if info.obtained == "by hand" else ""
     command = f"`quadric data {info.name} --from FILE{_folder_option(folder)}`"
     call = f"quadric.datasets.add({info.name!r}, FILE{_folder_argument(folder)})"
     return f"get {info.recipe.original} from {info.homepage}{login} and let {command} or {call} put it at {path}"

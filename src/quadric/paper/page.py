@@ -115,13 +115,13 @@ def _seconds_by_column(store: Store) -> dict[str, dict[str, float]]:
 
 
 def _versions() -> list[str]:
-    found = [f"Python {platform.python_version()}"]
+    versions = [f"Python {platform.python_version()}"]
     for name in LIBRARIES:
         try:
-            found.append(f"{name} {version(name)}")
+            versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _setting(findings: Findings) -> list[str]:

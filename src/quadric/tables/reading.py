@@ -119,8 +119,8 @@ def _whole_parquet(file: ParquetFile, text: Collection[str], report: Report) -> 
     parts: list[list[Any]] = [[] for _ in file.names]
     n_rows = 0
     for block in file.blocks(BLOCK_ROWS):
-        for name, kept, part in zip(file.names, parts, block, strict=True):
-            kept.append(_typed(file.path, name, part, name in text))
+        for name, column, part in zip(file.names, parts, block, strict=True):
+            column.append(_typed(file.path, name, part, name in text))
         n_rows += len(block[0])
         report(f"{file.path.name}: {n_rows} rows read")
     return file.names, tuple(map(_joined, parts))

@@ -111,8 +111,8 @@ class Table:
         names : collection of str
             Names that the table does not have are ignored.
         """
-        kept = [i for i, name in enumerate(self.names) if name not in names]
-        return Table(tuple(self.names[i] for i in kept), tuple(self.columns[i] for i in kept), self.sha256, self.first_row)
+        places = [i for i, name in enumerate(self.names) if name not in names]
+        return Table(tuple(self.names[i] for i in places), tuple(self.columns[i] for i in places), self.sha256, self.first_row)
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ from quadric.baselines.grids import (
     linear_hinge_grid,
     quadratic_hinge_grid,
 )
-from quadric.estimators._base import SurfaceClassifier
+from quadric.estimators._base import ClassWeight, SurfaceClassifier
 from quadric.estimators._validation import Samples, check_parameters, check_spread, integer_from, validate_samples
 
 RESIDUAL_TOLERANCE = 1e-6
@@ -32,6 +32,10 @@ class BaselineClassifier(SurfaceClassifier):
     """Validates, fits a grid of one cell and stores its surfaces; subclasses implement ``_one_cell``."""
 
     _rules = {"C": POSITIVE}
+
+    def __init__(self, C: float = 1.0, *, class_weight: ClassWeight = None) -> None:
+        self.C = C
+        self.class_weight = class_weight
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_parameters(self, self._rules)
@@ -90,10 +94,6 @@ class LinearHingeSVC(BaselineClassifier):
         Names of the features, if X has names.
     """
 
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
-        self.C = C
-        self.class_weight = class_weight
-
     def _one_cell(self, samples: Samples) -> GridFits:
         return linear_hinge_grid(samples, [self.C])
 
@@ -128,10 +128,6 @@ class QuadraticSVC(BaselineClassifier):
     feature_names_in_ : array
         Names of the features, if X has names.
     """
-
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
-        self.C = C
-        self.class_weight = class_weight
 
     def _one_cell(self, samples: Samples) -> GridFits:
         return quadratic_hinge_grid(samples, [self.C])
@@ -175,7 +171,7 @@ class L1QuadraticSVC(BaselineClassifier):
 
     _rules = {"C1": POSITIVE, "C2": POSITIVE}
 
-    def __init__(self, C1: float = 1.0, C2: float = 1.0, *, class_weight: Any = None) -> None:
+    def __init__(self, C1: float = 1.0, C2: float = 1.0, *, class_weight: ClassWeight = None) -> None:
         self.C1 = C1
         self.C2 = C2
         self.class_weight = class_weight
@@ -215,10 +211,6 @@ class LeastSquaresSVC(BaselineClassifier):
         Names of the features, if X has names.
     """
 
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
-        self.C = C
-        self.class_weight = class_weight
-
     def _one_cell(self, samples: Samples) -> GridFits:
         return least_squares_grid(samples, [self.C])
 
@@ -255,10 +247,6 @@ class L1LinearSVC(BaselineClassifier):
     feature_names_in_ : array
         Names of the features, if X has names.
     """
-
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
-        self.C = C
-        self.class_weight = class_weight
 
     def _one_cell(self, samples: Samples) -> GridFits:
         return l1_linear_grid(samples, [self.C])
@@ -321,7 +309,7 @@ class L0LeastSquaresSVC(BaselineClassifier):
         *,
         max_iter: int = MAX_ITER,
         tol: float = TOL,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.C = C
         self.gamma = gamma

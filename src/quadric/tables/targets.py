@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from quadric.tables.table import as_column, number_text
 from quadric.types import IntArray
@@ -14,7 +15,7 @@ MOST_FRACTIONS = 20
 """A target with more distinct values, or with more fractions, is continuous."""
 
 
-def target_labels(values: Any, positive: str | float | None = None) -> tuple[IntArray, tuple[str, ...]]:
+def target_labels(values: ArrayLike, positive: str | float | None = None) -> tuple[IntArray, tuple[str, ...]]:
     """Encode a target column as class codes.
 
     Parameters

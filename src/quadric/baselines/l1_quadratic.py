@@ -2,8 +2,8 @@
 
 C1 |z_j| = 2 C1 max(0, -z_j) + C1 z_j: a hinge with target 0 on a row that sees z_j alone, and a linear part. So the engine's
 hinge solver takes the penalty as one more row per quadratic term (losses/hinge/qp.py). If the multiplier of that row is
-strictly inside its box, z_j is exactly zero. Most terms are zero unless C1 is small, and the solver need not see them: it gets the
-linear terms and a working set of quadratic ones, which grows by the terms whose gradient exceeds C1.
+strictly inside its box, z_j is exactly zero. Most terms are zero unless C1 is small, and the solver need not see them: it gets
+the linear terms and a working set of quadratic ones, which grows by the terms whose gradient exceeds C1.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class LinearData:
         variance = share @ centred**2
         features = np.flatnonzero(variance > CONSTANT_TOLERANCE**2 * (variance + mean**2))
         if len(features) == 0:
-            raise ValueError("X has no feature that varies: all columns of X are constant")
+            raise ValueError("all columns of X are constant: there is nothing to learn from")
         X = np.ascontiguousarray(centred[:, features])
         return LinearData(X, mean[features], features, samples.X.shape[1], samples.codes, weight)
 

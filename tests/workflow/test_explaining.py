@@ -105,7 +105,7 @@ def test_a_calibration_that_never_decides_for_a_class_leaves_no_way():
     never = CalibratedModel.from_parts(fitted.saved.model, [IsotonicCalibration([0.0, 1.0], [0.1, 0.4])])
     answer, *_ = explain_rows(TableModel(replace(fitted.saved, model=never)), table, [0], table, ExplainingOptions())
     assert (answer.label, answer.target, answer.reached, answer.changes) == ("bad", "good", False, ())
-    assert "never decides" in answer.message
+    assert "always predicts the same class" in answer.message
     assert answer.reasons
 
 

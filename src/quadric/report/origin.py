@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from quadric.export._schema import quadric_version
-from quadric.summary.subject import Subject, printable
-from quadric.summary.surfaces import same_objective
-from quadric.summary.values import Making
+from quadric.report.subject import Subject
+from quadric.report.surfaces import same_objective
+from quadric.report.values import Making
 from quadric.tables import Table
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
-SHOWN = ("loss", "method", "class_weight", "include", "exclude", "random_state", "standardize", "rule")
+PARAMETERS = ("loss", "method", "class_weight", "include", "exclude", "random_state", "standardize", "rule")
 
 
 @dataclass
@@ -45,7 +45,7 @@ def making_of(
     watch: Stopwatch,
     objective: float,
 ) -> Making:
-    """All that is known about how a model and its summary were made.
+    """How a model and its summary were made.
 
     Parameters
     ----------
@@ -53,37 +53,36 @@ def making_of(
     origin : pair (file name, SHA-256 or None), optional
         Of the data.
     settings : mapping
-        What the summary was asked for.
+        Parameters of the summary.
     watch : Stopwatch
     objective : float
         Of the first surface on the data of the summary.
     """
+    fitted = getattr(subject.classifier, "certificates_", None)
     return Making(
-        data=_data_facts(subject, origin),
+        data=_data_facts(subject, origin or ("", None)),
         model=_model_facts(subject),
-        settings=tuple((name, printable(value)) for name, value in settings.items()),
+        settings=tuple((name, str(value)) for name, value in settings.items()),
         versions=_versions(),
         hashes=_hashes(subject),
         seconds=tuple(watch.seconds),
         created=_created(),
-        same_data=_same_data(subject, objective),
+        same_data=same_objective(objective, fitted[0].objective) if fitted else None,
     )
 
 
-def _data_facts(subject: Subject, origin: tuple[str, str | None] | None) -> tuple[tuple[str, str], ...]:
-    file, digest = origin if origin is not None else (None, None)
-    if digest is None and isinstance(subject.X, Table):
-        digest = subject.X.sha256
-    facts = [("File", printable(file))] if file else []
-    facts += [("SHA-256 of the file", digest)] if digest else []
-    return (*facts, ("Rows", str(len(subject.V))), ("Columns used for fitting", str(len(subject.parts.inputs()))))
+def _data_facts(subject: Subject, origin: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
+    file, digest = origin[0], origin[1] or (subject.X.sha256 if isinstance(subject.X, Table) else None)
+    facts = {"File": file, "SHA-256 of the file": digest or "", "Rows": str(len(subject.V))}
+    facts["Columns used for fitting"] = str(len(subject.tabular.input_names))
+    return tuple((name, value) for name, value in facts.items() if value)
 
 
 def _model_facts(subject: Subject) -> tuple[tuple[str, str], ...]:
-    """The parameters of the classifier and what comes before and after it."""
+    """Parameters of the classifier, and what comes before and after it."""
     own = subject.classifier
     facts = [("Classifier", type(own).__name__), ("k", str(subject.k)), ("C", f"{subject.C:g}")]
-    facts += [(name, _parameter(subject, name)) for name in SHOWN if hasattr(own, name)]
+    facts += [(name, _parameter(subject, name)) for name in PARAMETERS if hasattr(own, name)]
     encoder, scaler, calibrated = subject.parts.encoder, subject.parts.scaler, subject.parts.calibrated
     facts.append(("Coding of categories", "none" if encoder is None else f"{encoder.coding}, missing: {encoder.missing}"))
     facts.append(("Scaler", "none" if scaler is None else type(scaler).__name__))
@@ -95,7 +94,7 @@ def _parameter(subject: Subject, name: str) -> str:
     value = getattr(subject.classifier, name)
     if name in ("include", "exclude") and value is not None:
         return f"{len(getattr(subject.limits, name))} terms"
-    return printable(value)
+    return str(value)
 
 
 def _versions() -> tuple[tuple[str, str], ...]:
@@ -106,7 +105,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 def _hashes(subject: Subject) -> tuple[tuple[str, str], ...]:
     """Of the numbers that the classifier saw with their labels, and of the coefficients."""
-    coefficients = [array for s in subject.known.surfaces for array in (s.coordinates(), np.array([s.c]))]
+    coefficients = [array for s in subject.fitted.surfaces for array in (s.coordinates(), np.array([s.c]))]
     return (
         ("Features and labels", _digest(subject.V, subject.codes.astype(np.int64))),
         ("Coefficients", _digest(*coefficients)),
@@ -123,13 +122,7 @@ def _digest(*arrays: np.ndarray) -> str:
 
 
 def _created() -> str:
-    """Now, or the moment that SOURCE_DATE_EPOCH names for builds that must repeat to the bit."""
+    """Now, or the time in SOURCE_DATE_EPOCH for reproducible builds."""
     moment = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.now(UTC) if moment is None else datetime.fromtimestamp(int(moment), UTC)
     return now.strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _same_data(subject: Subject, objective: float) -> bool | None:
-    """Whether the first surface has on these data the objective that its fit had."""
-    fitted = getattr(subject.classifier, "certificates_", None)
-    return same_objective(objective, fitted[0].objective) if fitted else None

@@ -2,68 +2,67 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from quadric.summary.cells import typical_cells
-from quadric.summary.subject import Subject
-from quadric.summary.surfaces import live_features
-from quadric.summary.values import Feature, Importance, Slice, TermRow
+from quadric.report.subject import Subject
+from quadric.report.surfaces import live_features
+from quadric.report.values import Slice, SurfaceSummary
 from quadric.types import FloatArray, IntArray
+from quadric.workflow.explaining import cell_text
 
 MOST_SLICES = 4
 GRID = 41
 MOST_POINTS = 300
 TRIM = 0.005
-"""Share of the samples at either end of an axis that may lie outside of it."""
+"""Share of the rows at either end of an axis that may lie outside of it."""
 FEW_VALUES = 12
-"""Points of a feature with at most so many values are moved apart a little, so that they do not cover each other."""
+"""Points of a feature with at most this many values are moved apart a little, so that they do not cover each other."""
 
 
-def slices(subject: Subject, terms: Sequence[TermRow], importances: Sequence[Importance], seed: int) -> tuple[Slice, ...]:
-    """The two most important numbers of the model, and the numbers that most important products join.
+def slices(subject: Subject, surface: SurfaceSummary, seed: int) -> tuple[Slice, ...]:
+    """Over the two most important numbers of the model, and over the numbers that its most important products join.
 
     Parameters
     ----------
     subject : Subject
         Of two classes and with a cut-off.
-    terms : sequence of TermRow
-        Of its surface.
-    importances : sequence of Importance
+    surface : SurfaceSummary
+        Its surface.
     seed : int
-        Of the choice of samples that are drawn.
+        Of the choice of rows that are drawn.
     """
     rng = np.random.default_rng((seed, 2))
     rows = np.sort(rng.permutation(len(subject.V))[:MOST_POINTS])
     jitter = rng.uniform(-0.5, 0.5, size=(len(rows), 2))
     held = _held(subject)
-    return tuple(_slice(subject, pair, held, rows, jitter) for pair in _pairs(subject, terms, importances))
+    return tuple(_slice(subject, pair, held, rows, jitter) for pair in _pairs(subject, surface))
 
 
-def _pairs(subject: Subject, terms: Sequence[TermRow], importances: Sequence[Importance]) -> list[tuple[int, int]]:
-    rank = {importance.column: place for place, importance in enumerate(importances)}
-    live = [j for j in live_features(subject.known.surfaces[0]) if _can_be_axis(subject.features[j])]
-    live.sort(key=lambda j: rank.get(subject.features[j].column, len(rank)))
+def _pairs(subject: Subject, surface: SurfaceSummary) -> list[tuple[int, int]]:
+    rank = {column: place for place, (column, _) in enumerate(surface.importances)}
+    features = subject.features
+    live = [j for j in live_features(subject.fitted.surfaces[0]) if features[j].kind in ("number", "rank")]
+    live = [j for j in live if features[j].high > features[j].low]
+    live.sort(key=lambda j: rank.get(features[j].column, len(rank)))
     found = [(live[0], live[1])] if len(live) > 1 else []
-    for row in sorted(terms, key=lambda row: -row.spread):
+    for row in sorted(surface.terms, key=lambda row: -row.spread):
         first, second = row.coefficient.first, row.coefficient.second
         if second is not None and first != second and first in live and second in live:
             found.append((first, second) if live.index(first) < live.index(second) else (second, first))
     return list(dict.fromkeys(found))[:MOST_SLICES]
 
 
-def _can_be_axis(feature: Feature) -> bool:
-    return feature.kind in ("number", "rank") and feature.high > feature.low
-
-
 def _held(subject: Subject) -> FloatArray:
     """A typical row: the middle of numbers, the most frequent code of each category."""
-    known, V = subject.known, subject.V
+    fitted, V = subject.fitted, subject.V
     held = np.quantile(V, 0.5, axis=0, method="nearest")
-    for column in range(len(known.columns)):
-        block = np.flatnonzero(known.blocks == column)
-        if len(block) and not known.numeric[block].any():
+    for column in range(len(fitted.columns)):
+        block = np.flatnonzero(fitted.blocks == column)
+        if len(block) and not fitted.numeric[block].any():
             codes, counts = np.unique(V[:, block], axis=0, return_counts=True)
             held[block] = codes[np.argmax(counts)]
     return np.asarray(held)
@@ -74,12 +73,12 @@ def _slice(subject: Subject, pair: tuple[int, int], held: FloatArray, rows: IntA
     x, y = _axis(subject, first), _axis(subject, second)
     V = np.repeat(held[None], GRID * GRID, axis=0)
     V[:, first], V[:, second] = np.tile(x, GRID), np.repeat(y, GRID)
-    values = (subject.known.scores(V) - subject.known.cutoff(None)).reshape(GRID, GRID)
+    values = (subject.fitted.scores(V) - subject.fitted.cutoff(None)).reshape(GRID, GRID)
     points = np.column_stack(
         [subject.V[rows, j] + jitter[:, side] * _room(subject, j) for side, j in enumerate((first, second))]
     )
     inside = (points >= [x[0], y[0]]).all(axis=1) & (points <= [x[-1], y[-1]]).all(axis=1)
-    is_event = subject.is_event[rows]
+    is_event = subject.codes[rows] == 1
     return Slice(
         first=first,
         second=second,
@@ -113,8 +112,16 @@ def _room(subject: Subject, feature: int) -> float:
 
 
 def _held_texts(subject: Subject, free: set[str]) -> tuple[tuple[str, str], ...]:
-    used = {subject.features[j].column for j in live_features(subject.known.surfaces[0])}
-    return tuple((name, text) for name, text in typical_cells(subject) if name in used - free)
+    """For every other column that the model uses its median, or its most frequent text."""
+    used = {subject.features[j].column for j in live_features(subject.fitted.surfaces[0])} - free
+    return tuple((name, cell_text(_typical(subject.table[name]))) for name in subject.tabular.input_names if name in used)
+
+
+def _typical(values: np.ndarray) -> Any:
+    if values.dtype != object:
+        return float(np.nanquantile(values, 0.5, method="nearest"))
+    counts = Counter(value for value in values.tolist() if value is not None)
+    return min(counts, key=lambda level: (-counts[level], level), default=None)
 
 
 def level_line(x: FloatArray, y: FloatArray, values: FloatArray) -> tuple[tuple[float, float, float, float], ...]:

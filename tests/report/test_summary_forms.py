@@ -326,7 +326,7 @@ def test_words_name_the_side_that_the_sign_speaks_for():
     assert words(0, 2, 1.0) == words(2, 0, 1.0) == "If home = rent, higher age counts more towards lost."
     assert words(2, 2, 1.0).endswith("count towards lost.")
     both = words(0, 1, -1.0)
-    assert both.startswith("age and debt both above, or both below, 40 and 40 count towards paid")
+    assert both.startswith("age and debt on the same side of 40 and 40 (both above or both below) count towards paid;")
     assert both.endswith("towards lost.")
 
 

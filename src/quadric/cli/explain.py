@@ -78,18 +78,18 @@ def explain(
     for number, answer in enumerate(answers):
         if number:
             say("")
-        _tell(answer, REFERENCES[reference])
+        _tell(answer, f"the {REFERENCES[reference]}")
 
 
 def _tell(answer: Explanation, against: str) -> None:
     chance = "" if answer.probability is None else f", probability {answer.probability:.3g}"
     say(f"row {answer.row}: score {answer.score:.4g}{chance}, label {answer.label}")
     if answer.reasons:
-        say(f"  reasons against {answer.target}, compared with the {against}:")
+        say(f"  reasons against {answer.target}, compared with {against}:")
         for number, reason in enumerate(answer.reasons, start=1):
             say(indented(reason.text, f"    {number}. "))
     else:
-        say(f"  no reasons against {answer.target}, compared with the {against}")
+        say(f"  no reason against {answer.target}, compared with {against}")
     say(indented(_recourse_words(answer), "  "))
 
 

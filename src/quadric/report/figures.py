@@ -31,8 +31,7 @@ def accuracy(cross_validation: CrossValidation, own: int) -> Figure:
     """
     cv = cross_validation
     spans = [(mean - error, mean + error) for mean, error in zip(cv.mean, cv.error, strict=True)]
-    plot = Plot(_across(cv.ks), _padded([end for span in spans for end in span] + [cv.threshold]))
-    plot.axes("number of terms k", "out-of-fold accuracy", _whole_ticks(cv.ks))
+    plot = _plot_over(cv.ks, [cv.threshold, *(end for span in spans for end in span)], "out-of-fold accuracy")
     plot.level(cv.threshold, "threshold")
     plot.segments([(k, low, k, high) for k, (low, high) in zip(cv.ks, spans, strict=True)], "whisker")
     at = dict(zip(cv.ks, cv.mean, strict=True))
@@ -55,8 +54,7 @@ def objective(views: Sequence[View], own: int) -> Figure:
     """Objective and proved bound against the number of terms."""
     at = {view.k: view.certificate.objective for view in views}
     bounds = [(view.k, view.certificate.lower_bound) for view in views if view.certificate.lower_bound is not None]
-    plot = Plot(_across(list(at)), _padded([*at.values(), *(bound for _, bound in bounds)]), left=64)
-    plot.axes("number of terms k", "objective", _whole_ticks(list(at)))
+    plot = _plot_over(list(at), [*at.values(), *(bound for _, bound in bounds)], "objective")
     _dotted(plot, list(at.items()))
     plot.line(bounds, "line bound")
     described = (
@@ -84,13 +82,12 @@ def _tracked(
     return plot.figure(name, title, described, (*legend, ("marker", "current number of terms")), places)
 
 
-def _across(ks: Sequence[int]) -> tuple[float, float]:
-    return (ks[0] - 0.5, ks[-1] + 0.5)
-
-
-def _whole_ticks(ks: Sequence[int]) -> Ticks:
-    found = [value for value in ticks(ks[0], ks[-1], 8) if value == round(value)]
-    return [(value, short(value)) for value in found or [float(k) for k in ks]]
+def _plot_over(ks: Sequence[int], values: Sequence[float], label: str) -> Plot:
+    """Axes for values against the number of terms, with ticks at whole numbers."""
+    plot = Plot((ks[0] - 0.5, ks[-1] + 0.5), _padded(values), left=64)
+    whole = [value for value in ticks(ks[0], ks[-1], 8) if value == round(value)]
+    plot.axes("number of terms k", label, [(value, short(value)) for value in whole or ks])
+    return plot
 
 
 def _padded(values: Sequence[float]) -> tuple[float, float]:
@@ -219,7 +216,7 @@ def _roc(summary: ReportSummary, performance: Performance, other: str, event: st
     plot.line(performance.roc, "line strong")
     area = {measure.name: measure for measure in summary.measures}["AUC"]
     fitted, unseen = number(area.fitted, 3), number(area.out_of_fold, 3)
-    described = f"The area under the curve is {unseen} out of fold and {fitted} on the training data; 0.5 is guessing, 1 is perfect."
+    described = f"Area under the curve: {unseen} out of fold, {fitted} on the training data; 0.5 is guessing, 1 is perfect."
     curves = (("line strong", f"out of fold, AUC {unseen}"), ("line faint", f"training data, AUC {fitted}"))
     return plot.figure("roc", "ROC", described, (*curves, ("threshold", "guessing")))
 

@@ -35,9 +35,7 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     return tuple(sorted({*k_grid(ks, n_features).tolist(), subject.k}))
 
 
-def views_along(
-    subject: Subject, ks: Sequence[int], own: Certificate, report: Report
-) -> tuple[tuple[View, ...], float]:
+def views_along(subject: Subject, ks: Sequence[int], own: Certificate, report: Report) -> tuple[tuple[View, ...], float]:
     """The best surface found for every number of terms (the model's own at its k), and the path's objective at the model's k.
 
     Parameters

@@ -7,6 +7,7 @@ from sklearn.metrics import brier_score_loss, confusion_matrix, roc_curve
 
 from quadric.credit import auc, gains_table, gini, ks_statistic
 from quadric.report.folds import OutOfFold
+from quadric.report.numbers import short
 from quadric.report.subject import Subject
 from quadric.report.values import Bin, Histogram, Measure, Performance, Separation
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -34,7 +35,7 @@ MEANINGS = {
 def measures(subject: Subject, unseen: OutOfFold) -> tuple[Measure, ...]:
     """Measures on the training data and out of fold; accuracy alone for more than two classes."""
     other, event = subject.class_names[:2]
-    cutoff = f", at the cut-off {subject.cutoff:.3g}" if subject.is_binary and subject.cutoff else ""
+    cutoff = f", at the cut-off {short(subject.cutoff, 3)}" if subject.is_binary and subject.cutoff else ""
     fitted_values = _measured(subject.codes, subject.scores)
     unseen_values = _measured(subject.codes[unseen.rows], unseen.scores)
     return tuple(

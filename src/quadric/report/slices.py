@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -86,14 +85,10 @@ def _slice(subject: Subject, pair: tuple[int, int], held: FloatArray, rows: IntA
         y=tuple(y.tolist()),
         values=tuple(map(tuple, values.tolist())),
         boundary=level_line(x, y, values),
-        events=_pairs_of(points[inside & is_event]),
-        others=_pairs_of(points[inside & ~is_event]),
+        events=tuple((x_, y_) for x_, y_ in points[inside & is_event].tolist()),
+        others=tuple((x_, y_) for x_, y_ in points[inside & ~is_event].tolist()),
         held=_held_texts(subject, {subject.features[j].column for j in pair}),
     )
-
-
-def _pairs_of(points: FloatArray) -> tuple[tuple[float, float], ...]:
-    return tuple((x, y) for x, y in points.tolist())
 
 
 def _axis(subject: Subject, feature: int) -> FloatArray:
@@ -132,22 +127,12 @@ def level_line(x: FloatArray, y: FloatArray, values: FloatArray) -> tuple[tuple[
     x, y : increasing arrays
     values : array of shape (len(y), len(x))
     """
-    pieces = []
-    for i in range(len(y) - 1):
-        for j in range(len(x) - 1):
-            corners = [(x[j], y[i], values[i, j]), (x[j + 1], y[i], values[i, j + 1])]
-            corners += [(x[j + 1], y[i + 1], values[i + 1, j + 1]), (x[j], y[i + 1], values[i + 1, j])]
-            for triangle in ((0, 1, 2), (0, 2, 3)):
-                ends = _crossings([corners[c] for c in triangle])
-                if len(ends) == 2:
-                    pieces.append((*ends[0], *ends[1]))
-    return tuple(pieces)
-
-
-def _crossings(triangle: Sequence[tuple[float, float, float]]) -> list[tuple[float, float]]:
-    ends = []
-    for (x0, y0, f0), (x1, y1, f1) in zip(triangle, (*triangle[1:], triangle[0]), strict=True):
-        if (f0 > 0.0) != (f1 > 0.0):
-            share = f0 / (f0 - f1)
-            ends.append((float(x0 + share * (x1 - x0)), float(y0 + share * (y1 - y0))))
-    return ends
+    corners = np.stack([*np.meshgrid(x, y), values], axis=-1)
+    a, b, c, d = corners[:-1, :-1], corners[:-1, 1:], corners[1:, 1:], corners[1:, :-1]
+    triangles = np.stack([a, b, c, a, c, d], axis=2).reshape(-1, 3, 3)
+    ahead = np.roll(triangles, -1, axis=1)
+    crossed = (triangles[..., 2] > 0.0) != (ahead[..., 2] > 0.0)  # no edge of a triangle, or two of them
+    start, end = triangles[crossed], ahead[crossed]
+    share = start[:, 2:] / (start[:, 2:] - end[:, 2:])
+    pieces = (start + share * (end - start))[:, :2].reshape(-1, 4)
+    return tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in pieces.tolist())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from quadric.certificate import Certificate
 from quadric.report.numbers import number, percent, short
-from quadric.report.values import Making, ReportSummary
+from quadric.report.values import ReportSummary
 
 USUALLY = 0.5
 """Share of bootstrap fits from which a term counts as chosen again."""
@@ -23,10 +23,6 @@ EXCHANGES = {
     False: "Swapping one term for another can lower the objective.",
     None: "Whether swapping one term for another lowers the objective was not checked.",
 }
-OTHER_DATA = (
-    "The objective on these data differs from that of the fit: the model was fitted to other data, or with weights. "
-    "Everything below describes the data of this report."
-)
 
 
 @dataclass(frozen=True)
@@ -42,11 +38,6 @@ class Card:
     question: str
     answer: str
     lines: tuple[str, ...]
-
-
-def title(summary: ReportSummary) -> str:
-    """Of the page."""
-    return summary.name or (f"Model of {summary.target}" if summary.target else "Quadratic classifier")
 
 
 def cards(summary: ReportSummary) -> list[Card]:
@@ -80,7 +71,9 @@ def _what_it_is(summary: ReportSummary) -> Card:
     chosen = f"chosen from {number_of(summary.n_candidates, 'candidate')}"
     if len(summary.surfaces) > 1:
         first = f"One quadratic equation per class, each with at most {number_of(summary.k, 'term')} {chosen}."
-        return Card("What is it?", f"{len(summary.surfaces)} equations", (first, used, "The class with the largest score wins."))
+        return Card(
+            "What is it?", f"{len(summary.surfaces)} equations", (first, used, "The class with the largest score wins.")
+        )
     terms = number_of(len(summary.surfaces[0].terms), "term")
     return Card("What is it?", terms, (f"One quadratic equation with {terms} {chosen}.", used, rule(summary)))
 
@@ -101,7 +94,7 @@ def _how_good(summary: ReportSummary) -> Card:
     shifted = summary.performance is not None and summary.performance.cutoff != 0.0
     lines = [
         f"of out-of-fold predictions are correct ({cv.folds} folds, standard error {percent(cv.error[at])}"
-        f"{'; with cut-off 0' if shifted else ''}).",
+        f"{'; at cut-off 0' if shifted else ''}).",
         f"Always predicting {summary.classes[most]} would be correct for {base}.",
     ]
     values = {measure.name: measure for measure in summary.measures}
@@ -121,7 +114,7 @@ def _how_sure(summary: ReportSummary) -> Card:
         rows = [row for surface in summary.surfaces for row in surface.terms]
         again = sum((row.inclusion or 0.0) >= USUALLY for row in rows)
         fits = number_of(summary.n_boot, "bootstrap fit")
-        lines.append(f"At least half of {fits} chose {again} of the {number_of(len(rows), 'term')} again.")
+        lines.append(f"{again} of {number_of(len(rows), 'term')} were chosen again in at least half of {fits}.")
     if summary.views:
         lines.append(simpler(summary))
     gap = "not bounded" if worst.gap is None else f"gap at most {gap_text(worst.gap)}"
@@ -161,8 +154,3 @@ def sentence(text: str) -> str:
 def number_of(count: int, thing: str) -> str:
     """1 term, 2 terms."""
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
-
-
-def data_remark(making: Making) -> str:
-    """What to know if the data of the report are not those of the fit; otherwise empty."""
-    return OTHER_DATA if making.same_data is False else ""

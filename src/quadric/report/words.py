@@ -14,11 +14,11 @@ SHAPES = {
     "hyperplane": "a flat cut: one class lies on each side",
     "paraboloid": "a bowl, open on one side: one class lies inside, the other outside",
     "elliptic paraboloid": "a bowl, open on one side: one class lies inside, the other outside",
-    "hyperbolic paraboloid": "a saddle: the boundary bends one way in some directions and the other way in others",
-    "parabolic cylinder": "a bent sheet, like a gutter: the boundary bends in one direction and runs straight in all others",
-    "elliptic parabolic cylinder": "a trough: one class lies inside, and the trough runs straight in the remaining directions",
-    "hyperbolic parabolic cylinder": "a saddle-shaped valley: the boundary bends one way in some directions, the other way in "
-    "others, and runs straight in the rest",
+    "hyperbolic paraboloid": "a saddle: it bends one way in some directions and the other way in others",
+    "parabolic cylinder": "a bent sheet, like a gutter: it bends in one direction and runs straight in all others",
+    "elliptic parabolic cylinder": "a trough: one class lies inside, and it runs straight in the remaining directions",
+    "hyperbolic parabolic cylinder": "a saddle-shaped valley: it bends one way in some directions, the other way in others, "
+    "and runs straight in the rest",
     "point": "a single point: the score only touches the cut-off",
     "ellipsoid": "a closed shell, like an egg: one class lies inside, the other outside",
     "cone": "a double cone: one class lies inside both halves, the other outside",
@@ -28,8 +28,7 @@ SHAPES = {
     "flat": "a flat set that the score touches without crossing the cut-off",
     "elliptic cylinder": "a tube: one class lies inside, the other outside",
     "intersecting hyperplanes": "two flat cuts that cross: opposite wedges belong to the same class",
-    "hyperbolic cylinder": "an open curved surface, like an hourglass or two facing sheets, that runs straight in the remaining "
-    "directions",
+    "hyperbolic cylinder": "an open curved surface, like two facing sheets or a waisted tube, straight in the remaining directions",
     "conic cylinder": "a double cone that runs straight in the remaining directions",
 }
 """What each ``QuadraticSurface.kind`` means for a reader."""
@@ -87,7 +86,6 @@ def term_words(coefficient: Coefficient, features: Sequence[Feature], sides: tup
     if _is_condition(first) or _is_condition(second):
         condition, number = (first, second) if _is_condition(first) else (second, first)
         return f"If {condition.name}, higher {number.name} counts more {side}."
-    return (
-        f"{first.name} and {second.name} both above, or both below, {short(first.center, 3)} and {short(second.center, 3)} count "
-        f"{side}; one above and one below count {other}."
-    )
+    centres = f"{short(first.center, 3)} and {short(second.center, 3)}"
+    pair = f"{first.name} and {second.name} on the same side of {centres} (both above or both below)"
+    return f"{pair} count {side}; on opposite sides they count {other}."

@@ -18,6 +18,7 @@ from quadric.explain._model import Explainable, explainable
 from quadric.explain._seen import SeenValues
 from quadric.tables import Table
 from quadric.tables.table import is_missing, number_text
+from quadric.types import BoolArray
 from quadric.workflow.preparation import complete_rows
 from quadric.workflow.scoring import Scores, TableModel
 
@@ -131,7 +132,7 @@ class Explanation:
         """What the search for a change came to: a heading if there are changes, otherwise a sentence."""
         if self.changes:
             return f"{'smallest ' if self.proved else ''}change to {self.target}"
-        return f"{self.target} already" if self.reached else f"no change to {self.target}: {self.message}"
+        return f"already {self.target}" if self.reached else f"no change to {self.target}: {self.message}"
 
 
 def explain_rows(
@@ -157,7 +158,11 @@ def explain_rows(
         One per row, in the order of ``rows``.
     """
     check_names(model, options)
-    explainer = _Explainer(model, _checked_rows(model, table, rows), _scorable(model, background), options)
+    picked = table[list(rows)]
+    gaps = np.flatnonzero(~_are_accepted(model, picked))
+    if len(gaps):
+        raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
+    explainer = _Explainer(model, picked, background[_are_accepted(model, background)], options)
     with warnings.catch_warnings():
         # Tables reach a model without an encoder as arrays, their columns in order
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -305,18 +310,7 @@ class _Explainer:
         return True
 
 
-def _fills_in(model: TableModel) -> bool:
-    return all(column.fill is not None for column in model.parts.inputs())
-
-
-def _checked_rows(model: TableModel, table: Table, rows: Sequence[int]) -> Table:
-    picked = table[list(rows)]
-    if not _fills_in(model):
-        gaps = np.flatnonzero(~complete_rows(model.inputs(picked)))
-        if len(gaps):
-            raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
-    return picked
-
-
-def _scorable(model: TableModel, table: Table) -> Table:
-    return table if _fills_in(model) else table[complete_rows(model.inputs(table))]
+def _are_accepted(model: TableModel, table: Table) -> BoolArray:
+    """Which rows the model does not refuse for their missing values."""
+    fills_in = all(column.fill is not None for column in model.parts.inputs())
+    return np.ones(len(table), dtype=bool) if fills_in else complete_rows(model.inputs(table))

@@ -28,7 +28,7 @@ SHAPES = {
     "flat": "a flat set that the score touches without crossing the cut-off",
     "elliptic cylinder": "a tube: one class lies inside, the other outside",
     "intersecting hyperplanes": "two flat cuts that cross: opposite wedges belong to the same class",
-    "hyperbolic cylinder": "an open curved surface, like two facing sheets or a waisted tube, straight in the remaining directions",
+    "hyperbolic cylinder": "an open curved surface, like two facing sheets, straight in the remaining directions",
     "conic cylinder": "a double cone that runs straight in the remaining directions",
 }
 """What each ``QuadraticSurface.kind`` means for a reader."""

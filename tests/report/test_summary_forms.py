@@ -16,13 +16,15 @@ from sklearn.preprocessing import StandardScaler
 
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
 from quadric.credit import CalibratedModel, SigmoidCalibration
-from quadric.export import equation, load_model, save_model
+from quadric.export import SavedModel, equation, load_model, save_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.report import Coefficient, Feature, summarise
 from quadric.report.path import stops
 from quadric.report.slices import level_line
 from quadric.report.subject import Subject
 from quadric.report.words import SHAPES, term_words
+from quadric.workflow import TableModel
+from quadric.workflow.explaining import ExplainingOptions, explain_rows
 from report.small_models import calibrated_pipeline, loans, scored_pipeline
 
 QUICK = {"ks": (2, 5), "cv": 2, "n_boot": 0}
@@ -44,7 +46,12 @@ def quick_pipeline(table, y, **parameters):
 
 
 def without_time(summary):
-    return replace(summary, making=replace(summary.making, seconds=(), created="", data=()))
+    facts = tuple(pair for pair in summary.making.facts if pair[0] not in ("Data", "Time"))
+    return replace(summary, making=replace(summary.making, facts=facts, created=""))
+
+
+def facts_on(summary, title):
+    return dict(dict(summary.making.facts)[title])
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +87,7 @@ def test_a_cross_validated_model_is_shown_with_what_it_chose(numbers):
     summary = summarise(model, X, y, **QUICK)
     assert summary.k == model.best_k_
     assert [view.k for view in summary.views] == sorted({2, 5, model.best_k_})
-    assert dict(summary.making.model)["C"] == f"{model.best_C_:g}"
+    assert facts_on(summary, "Model")["C"] == f"{model.best_C_:g}"
     assert_allclose(summary.features[0].center, model.center_[0])
     own = next(view for view in summary.views if view.k == summary.k)
     assert {c.term: c.value for c in own.coefficients} == {t: v for t, v in enumerate(model.coef_[0]) if v != 0}
@@ -163,7 +170,7 @@ def test_the_origin_of_the_data_and_hashes_of_what_was_seen_are_kept():
     table, y = loans()
     model = quick_pipeline(table, y)
     summary = summarise(model, table, y, origin=("loans.csv", "ab" * 32), **QUICK)
-    assert dict(summary.making.data) == {
+    assert facts_on(summary, "Data") == {
         "File": "loans.csv",
         "SHA-256 of the file": "ab" * 32,
         "Rows": "150",
@@ -171,10 +178,10 @@ def test_the_origin_of_the_data_and_hashes_of_what_was_seen_are_kept():
     }
     changed = (table.columns[0] + (np.arange(150) == 7), *table.columns[1:])
     others = [summarise(model, replace(table, columns=changed), y, **QUICK), summarise(model, table, 1 - y, **QUICK)]
-    hashes = [dict(one.making.hashes) for one in (summary, *others)]
+    hashes = [facts_on(one, "Hashes (SHA-256)") for one in (summary, *others)]
     assert len({one["Features and labels"] for one in hashes}) == 3
     assert len({one["Coefficients"] for one in hashes}) == 1
-    assert {"quadric", "Python", "numpy", "scipy", "scikit-learn"} <= set(dict(summary.making.versions))
+    assert {"quadric", "Python", "numpy", "scipy", "scikit-learn"} <= set(facts_on(summary, "Versions"))
 
 
 def test_a_date_that_the_environment_sets_is_the_date(monkeypatch):
@@ -208,6 +215,17 @@ def test_rows_asked_for_are_explained_and_frozen_features_left_alone():
     assert not any(c.feature == "debt" for explained in fixed.cases for c in explained.changes)
     whole = [c.after for one in free.cases for c in one.changes if c.feature == "age"]
     assert all(value == round(value) for value in whole)
+
+
+def test_rows_are_explained_as_the_command_line_explains_them():
+    table, y = loans()
+    model = calibrated_pipeline(table, y, method="pd")
+    rows = np.flatnonzero(model.predict(table) == 1)[:3].tolist()
+    cases = summarise(model, table, y, rows=rows, **QUICK).cases
+    saved = TableModel(SavedModel(model, (), None, {}, None, None))
+    answers = explain_rows(saved, table, rows, table, ExplainingOptions(target="0"))
+    assert [replace(one, actual=None) for one in cases] == answers
+    assert [one.actual for one in cases] == [str(label) for label in y[rows]]
 
 
 def test_changes_stay_within_the_range_of_the_data():

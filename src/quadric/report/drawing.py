@@ -143,15 +143,6 @@ class Plot:
         width, height = self.width - self.left - self.right, self.height - self.top - self.bottom
         self.add("image", href=address, x=self.left, y=self.top, width=width, height=height, preserveAspectRatio="none")
 
-    def level(self, value: float, class_: str) -> None:
-        """A horizontal line across."""
-        at = place(self.y(value))
-        self.add("path", class_=class_, d=f"M{place(self.left)} {at}H{place(self.width - self.right)}")
-
-    def upright(self, value: float, class_: str) -> None:
-        """A vertical line across."""
-        self.add("path", class_=class_, d=f"M{place(self.x(value))} {place(self.top)}V{place(self.height - self.bottom)}")
-
     def figure(
         self, id_: str, title: str, description: str, legend: Sequence[tuple[str, str]] = (), places: Sequence[Place] = ()
     ) -> Figure:

@@ -18,6 +18,8 @@ SHADES = 6
 """Number of colours on each side of zero in the heat map."""
 LABEL, LONGEST_LABEL = 190.0, 22
 """Room for names beside the heat map, in pixels and in characters."""
+HEAD, GAP = 26.0, 10.0
+"""Room above the heat map, and between W and b, in pixels."""
 
 
 def accuracy(cross_validation: CrossValidation, own: int) -> Figure:
@@ -32,7 +34,7 @@ def accuracy(cross_validation: CrossValidation, own: int) -> Figure:
     cv = cross_validation
     spans = [(mean - error, mean + error) for mean, error in zip(cv.mean, cv.error, strict=True)]
     plot = _plot_over(cv.ks, [cv.threshold, *(end for span in spans for end in span)], "out-of-fold accuracy")
-    plot.level(cv.threshold, "threshold")
+    plot.segments([(plot.x_range[0], cv.threshold, plot.x_range[1], cv.threshold)], "threshold")
     plot.segments([(k, low, k, high) for k, (low, high) in zip(cv.ks, spans, strict=True)], "whisker")
     at = dict(zip(cv.ks, cv.mean, strict=True))
     _dotted(plot, list(at.items()))
@@ -140,59 +142,48 @@ def heat_map(id_: str, views: Sequence[View], features: Sequence[Feature]) -> He
         Those that no view uses are omitted.
     """
     used = sorted({j for view in views for c in view.coefficients for j in (c.first, c.second) if j is not None})
-    grid = _Grid(used, min(30.0, max(15.0, 380.0 / max(len(used), 1))))
+    size = min(30.0, max(15.0, 380.0 / max(len(used), 1)))
+    top = {j: HEAD + i * size for i, j in enumerate(used)}
+    left: dict[int | None, float] = {None: LABEL + size * len(used) + GAP}
+    left |= {j: LABEL + i * size for i, j in enumerate(used)}
     largest = max((abs(c.value) for view in views for c in view.coefficients), default=1.0)
-    plot = grid.frame(features)
     described = (
         "Rows and columns are features. Each cell is the coefficient of the product of the two; the last column is that of the "
         "feature alone. The equation next to it lists every coefficient."
     )
-    cells = tuple(tuple(cell for c in view.coefficients for cell in grid.cells(c, features, largest)) for view in views)
-    return HeatMap(plot.figure(id_, "Coefficients W and b", described), grid.size, cells, number(largest, 3))
+    cells = tuple(tuple(cell for c in view.coefficients for cell in _cells(c, features, largest, left, top)) for view in views)
+    board = _board([symbol(features[j]) for j in used], size, left[None])
+    return HeatMap(board.figure(id_, "Coefficients W and b", described), size, cells, number(largest, 3))
 
 
-@dataclass(frozen=True)
-class _Grid:
-    used: list[int]
-    size: float
-    top: float = 26.0
-    gap: float = 10.0
+def _board(names: Sequence[str], size: float, right: float) -> Plot:
+    """Empty grids for W and for b, with the names of the features."""
+    side = size * len(names)
+    plot = Plot((0, 1), (0, 1), width=right + size + 4, height=HEAD + side + 4)
+    for left, width in ((LABEL, side), (right, size)):
+        plot.add("rect", class_="board", x=left, y=HEAD, width=width, height=side)
+        lines = [f"M{left:.1f} {HEAD + i * size:.1f}h{width:.1f}" for i in range(len(names) + 1)]
+        lines += [f"M{left + i * size:.1f} {HEAD:.1f}v{side:.1f}" for i in range(round(width / size) + 1)]
+        plot.add("path", class_="grid", d="".join(lines))
+    for i, name in enumerate(names):
+        middle = (i + 0.5) * size
+        plot.add("text", _cut(name, LONGEST_LABEL), name, class_="tick", x=LABEL - 24, y=HEAD + middle + 4, text_anchor="end")
+        plot.add("text", str(i + 1), class_="tick faint", x=LABEL - 6, y=HEAD + middle + 4, text_anchor="end")
+        plot.add("text", str(i + 1), class_="tick faint", x=LABEL + middle, y=HEAD - 7, text_anchor="middle")
+    plot.add("text", "b", class_="tick strong", x=right + size / 2, y=HEAD - 7, text_anchor="middle")
+    plot.add("text", "W", class_="tick strong", x=LABEL - 24, y=HEAD - 7, text_anchor="end")
+    return plot
 
-    @property
-    def side(self) -> float:
-        return self.size * len(self.used)
 
-    def frame(self, features: Sequence[Feature]) -> Plot:
-        right = LABEL + self.side + self.gap
-        plot = Plot((0, 1), (0, 1), width=right + self.size + 4, height=self.top + self.side + 4)
-        for left, width in ((LABEL, self.side), (right, self.size)):
-            plot.add("rect", class_="board", x=left, y=self.top, width=width, height=self.side)
-            lines = [f"M{left:.1f} {self.top + i * self.size:.1f}h{width:.1f}" for i in range(len(self.used) + 1)]
-            steps = round(width / self.size) if self.used else 0
-            lines += [f"M{left + i * self.size:.1f} {self.top:.1f}v{self.side:.1f}" for i in range(steps + 1)]
-            plot.add("path", class_="grid", d="".join(lines))
-        for i, j in enumerate(self.used):
-            name, middle = symbol(features[j]), self.top + (i + 0.5) * self.size + 4
-            plot.add("text", _cut(name, LONGEST_LABEL), name, class_="tick", x=LABEL - 24, y=middle, text_anchor="end")
-            plot.add("text", str(i + 1), class_="tick faint", x=LABEL - 6, y=middle, text_anchor="end")
-            across = LABEL + (i + 0.5) * self.size
-            plot.add("text", str(i + 1), class_="tick faint", x=across, y=self.top - 7, text_anchor="middle")
-        plot.add("text", "b", class_="tick strong", x=right + self.size / 2, y=self.top - 7, text_anchor="middle")
-        plot.add("text", "W", class_="tick strong", x=LABEL - 24, y=self.top - 7, text_anchor="end")
-        return plot
-
-    def cells(self, coefficient: Coefficient, features: Sequence[Feature], largest: float) -> list[Cell]:
-        strength = max(1, min(SHADES, round(SHADES * abs(coefficient.value) / largest + 0.49)))
-        shade = f"{'pos' if coefficient.value > 0 else 'neg'} s{strength}"
-        row = self.used.index(coefficient.first)
-        first = features[coefficient.first].name
-        if coefficient.second is None:
-            x = LABEL + self.side + self.gap
-            return [Cell(x, self.top + row * self.size, shade, f"b of {first}: {number(coefficient.value)}")]
-        column = self.used.index(coefficient.second)
-        title = f"W of {first} and {features[coefficient.second].name}: {number(coefficient.value)}"
-        places = {(row, column), (column, row)}
-        return [Cell(LABEL + j * self.size, self.top + i * self.size, shade, title) for i, j in sorted(places)]
+def _cells(
+    c: Coefficient, features: Sequence[Feature], largest: float, left: dict[int | None, float], top: dict[int, float]
+) -> list[Cell]:
+    strength = max(1, min(SHADES, round(SHADES * abs(c.value) / largest + 0.49)))
+    names = " and ".join(features[j].name for j in (c.first, c.second) if j is not None)
+    title = f"{'b' if c.second is None else 'W'} of {names}: {number(c.value)}"
+    places = {(c.first, c.second)} if c.second is None else {(c.first, c.second), (c.second, c.first)}
+    shade = f"{'pos' if c.value > 0 else 'neg'} s{strength}"
+    return [Cell(left[column], top[row], shade, title) for row, column in sorted(places)]
 
 
 def performance_charts(summary: ReportSummary) -> tuple[Figure, ...]:
@@ -265,7 +256,7 @@ def _histogram(performance: Performance, other: str, event: str) -> Figure:
                 plot.bar((left, right), height, class_)
     legend = [("bar neg", other), ("bar pos", event)]
     if performance.cutoff is not None and edges[0] <= performance.cutoff <= edges[-1]:
-        plot.upright(performance.cutoff, "cutoff")
+        plot.segments([(performance.cutoff, 0.0, performance.cutoff, plot.y_range[1])], "cutoff")
         legend.append(("cutoff", f"cut-off {short(performance.cutoff, 3)}"))
     described = "Out-of-fold score distribution by class; the outer bars also hold what lies beyond them."
     return plot.figure("histogram", "Scores by class", described, legend)

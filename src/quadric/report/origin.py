@@ -8,7 +8,6 @@ import platform
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -25,24 +24,26 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn")
 PARAMETERS = ("loss", "method", "class_weight", "include", "exclude", "random_state", "standardize", "rule")
 
 
-@dataclass
-class Stopwatch:
-    """Time spent on each part."""
+@contextmanager
+def timed(seconds: dict[str, str], part: str) -> Iterator[None]:
+    """Write down how long a part takes.
 
-    seconds: list[tuple[str, float]] = field(default_factory=list)
-
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.seconds.append((name, round(time.perf_counter() - began, 2)))
+    Parameters
+    ----------
+    seconds : dict
+        Receives the entry.
+    part : str
+    """
+    began = time.perf_counter()
+    yield
+    seconds[part] = f"{time.perf_counter() - began:.2f} s"
 
 
 def making_of(
     subject: Subject,
     origin: tuple[str, str | None] | None,
     settings: Mapping[str, Any],
-    watch: Stopwatch,
+    seconds: dict[str, str],
     objective: float,
 ) -> Making:
     """How a model and its summary were made.
@@ -54,62 +55,62 @@ def making_of(
         Of the data.
     settings : mapping
         Parameters of the summary.
-    watch : Stopwatch
+    seconds : dict
+        Time spent on each part of the summary.
     objective : float
         Of the first surface on the data of the summary.
     """
-    fitted = getattr(subject.classifier, "certificates_", None)
+    certificates = getattr(subject.classifier, "certificates_", None)
+    versions = {"quadric": quadric_version(), "Python": platform.python_version()}
+    versions |= {name: version(name) for name in LIBRARIES}
+    facts = {
+        "Data": _data_facts(subject, origin or ("", None)),
+        "Model": _model_facts(subject),
+        "This report": settings,
+        "Versions": {**versions, "Machine": f"{platform.system()} {platform.machine()}"},
+        "Hashes (SHA-256)": _hashes(subject),
+        "Time": seconds,
+    }
     return Making(
-        data=_data_facts(subject, origin or ("", None)),
-        model=_model_facts(subject),
-        settings=tuple((name, str(value)) for name, value in settings.items()),
-        versions=_versions(),
-        hashes=_hashes(subject),
-        seconds=tuple(watch.seconds),
+        facts=tuple((title, tuple((name, str(value)) for name, value in pairs.items())) for title, pairs in facts.items()),
         created=_created(),
-        same_data=same_objective(objective, fitted[0].objective) if fitted else None,
+        same_data=same_objective(objective, certificates[0].objective) if certificates else None,
     )
 
 
-def _data_facts(subject: Subject, origin: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
-    file, digest = origin[0], origin[1] or (subject.X.sha256 if isinstance(subject.X, Table) else None)
-    facts = {"File": file, "SHA-256 of the file": digest or "", "Rows": str(len(subject.V))}
-    facts["Columns used for fitting"] = str(len(subject.tabular.input_names))
-    return tuple((name, value) for name, value in facts.items() if value)
+def _data_facts(subject: Subject, origin: tuple[str, str | None]) -> dict[str, Any]:
+    digest = origin[1] or (subject.X.sha256 if isinstance(subject.X, Table) else None)
+    file = {name: value for name, value in (("File", origin[0]), ("SHA-256 of the file", digest)) if value}
+    return {**file, "Rows": len(subject.V), "Columns used for fitting": len(subject.tabular.input_names)}
 
 
-def _model_facts(subject: Subject) -> tuple[tuple[str, str], ...]:
+def _model_facts(subject: Subject) -> dict[str, Any]:
     """Parameters of the classifier, and what comes before and after it."""
-    own = subject.classifier
-    facts = [("Classifier", type(own).__name__), ("k", str(subject.k)), ("C", f"{subject.C:g}")]
-    facts += [(name, _parameter(subject, name)) for name in PARAMETERS if hasattr(own, name)]
-    encoder, scaler, calibrated = subject.parts.encoder, subject.parts.scaler, subject.parts.calibrated
-    facts.append(("Coding of categories", "none" if encoder is None else f"{encoder.coding}, missing: {encoder.missing}"))
-    facts.append(("Scaler", "none" if scaler is None else type(scaler).__name__))
-    facts.append(("Calibration", "none" if calibrated is None else calibrated.method_))
-    return tuple(facts)
+    own, parts = subject.classifier, subject.parts
+    parameters = {name: getattr(own, name) for name in PARAMETERS if hasattr(own, name)}
+    for name in ("include", "exclude"):
+        if parameters[name] is not None:
+            parameters[name] = f"{len(getattr(subject.limits, name))} terms"
+    return {
+        "Classifier": type(own).__name__,
+        "k": subject.k,
+        "C": f"{subject.C:g}",
+        **parameters,
+        "Coding of categories": "none"
+        if parts.encoder is None
+        else f"{parts.encoder.coding}, missing: {parts.encoder.missing}",
+        "Scaler": "none" if parts.scaler is None else type(parts.scaler).__name__,
+        "Calibration": "none" if parts.calibrated is None else parts.calibrated.method_,
+    }
 
 
-def _parameter(subject: Subject, name: str) -> str:
-    value = getattr(subject.classifier, name)
-    if name in ("include", "exclude") and value is not None:
-        return f"{len(getattr(subject.limits, name))} terms"
-    return str(value)
-
-
-def _versions() -> tuple[tuple[str, str], ...]:
-    """Of the library, of Python and of what numbers depend on."""
-    own = [("quadric", quadric_version()), ("Python", platform.python_version())]
-    return (*own, *((name, version(name)) for name in LIBRARIES), ("Machine", f"{platform.system()} {platform.machine()}"))
-
-
-def _hashes(subject: Subject) -> tuple[tuple[str, str], ...]:
+def _hashes(subject: Subject) -> dict[str, str]:
     """Of the numbers that the classifier saw with their labels, and of the coefficients."""
     coefficients = [array for s in subject.fitted.surfaces for array in (s.coordinates(), np.array([s.c]))]
-    return (
-        ("Features and labels", _digest(subject.V, subject.codes.astype(np.int64))),
-        ("Coefficients", _digest(*coefficients)),
-    )
+    return {
+        "Features and labels": _digest(subject.V, subject.codes.astype(np.int64)),
+        "Coefficients": _digest(*coefficients),
+    }
 
 
 def _digest(*arrays: np.ndarray) -> str:

@@ -24,6 +24,7 @@ from quadric.report.values import Feature
 from quadric.search.path import QuadraticPath
 from quadric.tables import CodedFeature, Table, as_table
 from quadric.types import FloatArray, IntArray
+from quadric.workflow.explaining import cutoff_of
 from quadric.workflow.scoring import Scores, TableModel
 
 
@@ -103,11 +104,7 @@ class Subject:
 
     @cached_property
     def cutoff(self) -> float | None:
-        """The decision value above which the positive class is predicted; None if a calibration never predicts it."""
-        try:
-            return self.fitted.cutoff(None)
-        except ValueError:
-            return None
+        return cutoff_of(self.fitted)
 
     @property
     def k(self) -> int:

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
-from quadric.estimators._base import seed_of
+from quadric.estimators._base import RandomState, seed_of
 from quadric.explain import stability
 from quadric.export._shown import ANYTHING, shown
 from quadric.geometry.terms import term_count
 from quadric.progress import Report, silent
 from quadric.report.cases import cases, chosen_rows
 from quadric.report.folds import out_of_fold
-from quadric.report.origin import Stopwatch, making_of
+from quadric.report.origin import making_of, timed
 from quadric.report.path import stops, views_along
 from quadric.report.performance import confusion, measures, performance
 from quadric.report.slices import slices
@@ -41,7 +41,7 @@ def summarise(
     ks: Sequence[int] | None = None,
     n_boot: int = 50,
     cv: Any = 5,
-    random_state: int | np.random.RandomState | None = 0,
+    random_state: RandomState = 0,
     n_jobs: int | None = None,
     report: Report = silent,
     origin: tuple[str, str | None] | None = None,
@@ -89,18 +89,19 @@ def summarise(
     """
     if not (isinstance(n_boot, int | np.integer) and n_boot >= 0):
         raise ValueError(f"n_boot must be an integer of at least 0, got {n_boot!r}")
-    subject, watch, seed = Subject.of(model, X, y, class_names), Stopwatch(), seed_of(random_state)
+    seconds: dict[str, str] = {}
+    subject, seed = Subject.of(model, X, y, class_names), seed_of(random_state)
     wanted = chosen_rows(subject, rows) if subject.is_binary else []
     grid = stops(subject, ks) if subject.is_binary else (subject.k,)
-    with watch.part("cross-validation"):
+    with timed(seconds, "cross-validation"):
         unseen = out_of_fold(subject, grid, cv, n_jobs, report)
-    with watch.part("path and certificates"):
+    with timed(seconds, "path and certificates"):
         own = own_certificates(subject)
         views, path_objective = views_along(subject, grid, own[0], report) if subject.is_binary else ((), None)
-    with watch.part("stability of terms"):
+    with timed(seconds, "stability of terms"):
         redraw = partial(stability, n_boot=n_boot, random_state=seed, n_jobs=n_jobs, report=report)
         drawn = redraw(subject.model, subject.X, subject.labels) if n_boot else None
-    with watch.part("explanations"):
+    with timed(seconds, "explanations"):
         surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
         explained = cases(subject, wanted, frozen) if wanted else ()
@@ -130,7 +131,7 @@ def summarise(
         cases=explained,
         n_boot=int(n_boot),
         absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot).items()),
-        making=making_of(subject, origin, settings, watch, own[0].objective),
+        making=making_of(subject, origin, settings, seconds, own[0].objective),
     )
     plain: ReportSummary = _plain(summary)
     return plain

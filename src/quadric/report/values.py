@@ -361,26 +361,19 @@ class Slice:
 
 @dataclass(frozen=True)
 class Making:
-    """How model and report were made, as pairs of a name and a value.
+    """How model and report were made.
 
     Attributes
     ----------
-    data, model, settings, versions, hashes : tuples of pairs of str
-        The settings are those of the report itself.
-    seconds : tuple of pairs (str, float)
-        Time spent on each part of the summary.
+    facts : tuple of pairs (title, facts)
+        Data, model, report, versions, hashes and time; each as pairs of a name and a value.
     created : str
         When, in universal time.
     same_data : bool or None
         Whether the model has the same objective on these data as on those of the fit; None if the model does not know it.
     """
 
-    data: tuple[tuple[str, str], ...]
-    model: tuple[tuple[str, str], ...]
-    settings: tuple[tuple[str, str], ...]
-    versions: tuple[tuple[str, str], ...]
-    hashes: tuple[tuple[str, str], ...]
-    seconds: tuple[tuple[str, float], ...]
+    facts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     created: str
     same_data: bool | None
 

@@ -197,6 +197,19 @@ def cell_text(value: Any) -> str:
     return number_text(float(f"{value:.6g}")) if isinstance(value, float) else str(value)
 
 
+def cutoff_of(fitted: Explainable) -> float | None:
+    """The score above which the second of two classes is predicted; None if a calibration always predicts the same class.
+
+    Parameters
+    ----------
+    fitted : Explainable
+    """
+    try:
+        return fitted.cutoff(None)
+    except ValueError:
+        return None
+
+
 @dataclass(frozen=True)
 class _Explainer:
     """Some rows, and the population that they are compared with."""
@@ -273,7 +286,7 @@ class _Explainer:
     def _change(self, row: Table, target: int) -> dict[str, Any]:
         """The smallest change of one row, or why there is none; it does not depend on which other rows are explained."""
         nothing = {"changes": (), "distance": None, "reached": False, "proved": False}
-        if not self._has_cutoff:
+        if cutoff_of(self.fitted) is None:
             return {**nothing, "proved": True, "message": NEVER}
         X, options = self.model.rows(row), self.options
         before = self.fitted.reported(X)
@@ -299,15 +312,6 @@ class _Explainer:
             "proved": bool(found.proved[0]),
             "message": found.message[0],
         }
-
-    @cached_property
-    def _has_cutoff(self) -> bool:
-        """Some calibrations never predict one of two classes."""
-        try:
-            self.fitted.cutoff(None)
-        except ValueError:
-            return False
-        return True
 
 
 def _are_accepted(model: TableModel, table: Table) -> BoolArray:

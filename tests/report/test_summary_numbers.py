@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binomtest, ks_2samp
+from sklearn.datasets import load_iris
 from sklearn.metrics import brier_score_loss, confusion_matrix, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -15,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import slow_objective
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, sparse_quadratic_path
+from quadric.credit import CalibratedModel
 from quadric.explain import shapley, stability
 from quadric.export import equation
 from quadric.geometry.surface import QuadraticSurface
@@ -357,6 +359,19 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
     assert_allclose(model.calibrators_[0](np.array([summary.performance.cutoff]))[0], 0.5, atol=1e-9)
     assert_allclose(summary.cases[0].probability, model.predict_proba(table)[5, 1], rtol=1e-12)
     assert [explained.row for explained in summary.cases] == [5]
+
+
+def test_out_of_fold_predictions_of_more_classes_follow_the_calibration():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, method="pd"))
+    model = CalibratedModel(pipeline).fit(X, y)
+    summary = summarise(model, X, y, cv=FOLDS, n_boot=0)
+    scores = cross_val_predict(pipeline, X, y, cv=FOLDS, method="decision_function")
+    chances = [calibrator(column) for calibrator, column in zip(model.calibrators_, scores.T, strict=True)]
+    decided = np.argmax(chances, axis=0)
+    assert (decided != scores.argmax(axis=1)).any()
+    assert np.array_equal(summary.confusion, confusion_matrix(y, decided))
+    assert_allclose(summary.measures[0].out_of_fold, np.mean(decided == y), rtol=1e-14)
 
 
 def test_equal_seeds_give_equal_summaries_but_for_time(case):

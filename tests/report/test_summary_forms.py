@@ -74,6 +74,14 @@ def test_frames_and_arrays_give_one_summary(numbers):
     assert [view.equation for view in summary.views] == [view.equation for view in other.views]
 
 
+def test_labels_can_be_any_objects(numbers):
+    X, y = numbers
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(3, method="pd"))
+    texts, objects = (summarise(model.fit(X, labels), X, labels, **QUICK) for labels in (y, y.astype(object)))
+    assert texts.cases
+    assert texts.cases == objects.cases
+
+
 def test_a_frame_of_texts_gives_the_summary_of_its_table():
     table, y = loans()
     frame = pd.DataFrame({name: table[name] for name in table.names})

@@ -250,7 +250,7 @@ class _Explainer:
                 n=self.options.reasons,
                 reference=self.options.reference,
                 background=self.model.rows(self.population),
-                favourable=self.model.labels[target].item(),
+                favourable=self.model.labels.tolist()[target],
                 template=NUMBER.format(REFERENCES[self.options.reference]),
                 templates=dict.fromkeys(categories, CATEGORY),
             )
@@ -295,7 +295,7 @@ class _Explainer:
         found = recourse(
             self.model.saved.model,
             X,
-            target=self.model.labels[target].item(),
+            target=self.model.labels.tolist()[target],
             increase_only=list(options.increase_only),
             decrease_only=list(options.decrease_only),
             **limits,

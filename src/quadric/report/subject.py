@@ -19,9 +19,9 @@ from quadric.export._parts import Parts, put_together, take_apart
 from quadric.export.scoring import checked_class_names
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
-from quadric.problem import SupportLimits
 from quadric.report.values import Feature
 from quadric.search.path import QuadraticPath
+from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, Table, as_table
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.explaining import cutoff_of

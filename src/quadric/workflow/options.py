@@ -9,7 +9,7 @@ from typing import Literal
 from quadric.credit.calibration import METHODS as CALIBRATIONS
 from quadric.estimators._grids import DEFAULT_CS, DEFAULT_KS
 from quadric.estimators._validation import Rule, check_values, integer_from, number_above, number_from, one_of
-from quadric.problem import TRAINING_DATA
+from quadric.losses import LOSS_NAMES
 from quadric.search.methods import METHODS
 
 KS = DEFAULT_KS
@@ -118,7 +118,7 @@ OPTIONAL = ("k", "C", "calibrate", "time_limit")
 RULES: dict[str, Rule] = {
     "k": integer_from(1),
     "C": number_above(0.0),
-    "loss": one_of(*sorted(TRAINING_DATA)),
+    "loss": one_of(*LOSS_NAMES),
     "method": one_of(*METHODS),
     "folds": integer_from(2),
     "rule": one_of("1se", "best"),

@@ -59,7 +59,10 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     report : callable
     """
     folds = list(check_cv(cv, subject.labels, classifier=True).split(subject.V, subject.labels))
-    _check_classes(subject, [train for train, _ in folds])
+    absent = [(i, code) for i, (train, _) in enumerate(folds) for code in np.setdiff1d(subject.codes, subject.codes[train])]
+    if absent:
+        fold, code = absent[0]
+        raise ValueError(f"fold {fold} has no training row of class {subject.class_names[code]!r}; use fewer folds")
     jobs = (delayed(_decisions)(subject, ks, *fold) for fold in folds)
     classes, scores = np.arange(len(subject.class_names)), []
     total, times = np.zeros_like(subject.scores.decision), np.zeros(len(subject.V))
@@ -70,14 +73,6 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
         report(f"cross-validation: fold {len(scores)} of {len(folds)}")
     rows = np.flatnonzero(times)
     return OutOfFold(_curve(ks, np.array(scores)), rows, subject.tabular.decided((total[rows].T / times[rows]).T))
-
-
-def _check_classes(subject: Subject, trains: Sequence[IntArray]) -> None:
-    for number, train in enumerate(trains):
-        missing = np.setdiff1d(subject.codes, subject.codes[train])
-        if len(missing):
-            name = subject.class_names[missing[0]]
-            raise ValueError(f"fold {number} has no training row of class {name!r}; use fewer folds")
 
 
 def _decisions(subject: Subject, ks: Sequence[int], train: IntArray, test: IntArray) -> FloatArray:

@@ -48,8 +48,11 @@ def _measured(codes: IntArray, scores: Scores) -> dict[str, float]:
     event, right = codes == 1, codes == scores.codes
     out = {"Accuracy": float(np.mean(right))}
     if scores.decision.ndim == 1:
-        out |= {"AUC": auc(event, scores.decision), "Gini": gini(event, scores.decision)}
-        out |= {"KS": ks_statistic(event, scores.decision)}
+        out |= {
+            "AUC": auc(event, scores.decision),
+            "Gini": gini(event, scores.decision),
+            "KS": ks_statistic(event, scores.decision),
+        }
         out |= {"Sensitivity": float(np.mean(right[event])), "Specificity": float(np.mean(right[~event]))}
         if scores.probabilities is not None:
             out["Brier score"] = float(brier_score_loss(event, scores.probabilities[:, 1]))

@@ -44,8 +44,8 @@ def slices(subject: Subject, surface: SurfaceSummary, seed: int) -> tuple[Slice,
 def _pairs(subject: Subject, surface: SurfaceSummary) -> list[tuple[int, int]]:
     rank = {column: place for place, (column, _) in enumerate(surface.importances)}
     features = subject.features
-    live = [j for j in live_features(subject.fitted.surfaces[0]) if features[j].kind in ("number", "rank")]
-    live = [j for j in live if features[j].high > features[j].low]
+    axes = [j for j, one in enumerate(features) if one.kind in ("number", "rank") and one.high > one.low]
+    live = [j for j in live_features(subject.fitted.surfaces[0]) if j in axes]
     live.sort(key=lambda j: rank.get(features[j].column, len(rank)))
     found = [(live[0], live[1])] if len(live) > 1 else []
     for row in sorted(surface.terms, key=lambda row: -row.spread):

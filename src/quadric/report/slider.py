@@ -100,19 +100,20 @@ def stops(
             "not computed" if certificate.gap is None else gap_text(certificate.gap),
             number(certificate.stationarity, 2),
         )
-        stop = Stop(
-            k=view.k,
-            heading=heading,
-            status=f"{heading}: accuracy {facts[0]}, objective {facts[2]}, gap {facts[4]}.",
-            lines=(*lines, Line(_sign(view.intercept), number(abs(view.intercept)), "", "The constant.")),
-            centred=view.equation,
-            expanded=view.expanded,
-            cells=heat.cells[i],
-            facts=facts,
-            sentences=(proved(certificate), EXCHANGES[certificate.swap_optimal]),
-            marks=tuple(curve.places[i] for curve in curves),
+        out.append(
+            Stop(
+                k=view.k,
+                heading=heading,
+                status=f"{heading}: accuracy {facts[0]}, objective {facts[2]}, gap {facts[4]}.",
+                lines=(*lines, Line(_sign(view.intercept), number(abs(view.intercept)), "", "The constant.")),
+                centred=view.equation,
+                expanded=view.expanded,
+                cells=heat.cells[i],
+                facts=facts,
+                sentences=(proved(certificate), EXCHANGES[certificate.swap_optimal]),
+                marks=tuple(curve.places[i] for curve in curves),
+            )
         )
-        out.append(stop)
     return out
 
 

@@ -111,7 +111,7 @@ def summarise(
         "Seed": random_state,
         "Numbers of terms": f"{grid[0]} to {grid[-1]}, {len(grid)} values" if len(grid) > 1 else grid[0],
     }
-    summary = ReportSummary(
+    values = ReportSummary(
         name=name,
         target=target,
         classes=subject.class_names,
@@ -133,8 +133,8 @@ def summarise(
         absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot).items()),
         making=making_of(subject, origin, settings, seconds, own[0].objective),
     )
-    plain: ReportSummary = _plain(summary)
-    return plain
+    summary: ReportSummary = _plain(values)
+    return summary
 
 
 def _plain(value: Any) -> Any:

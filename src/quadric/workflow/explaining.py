@@ -229,13 +229,12 @@ class _Explainer:
 
     @cached_property
     def targets(self) -> list[int]:
-        scores = self.scores
         if self.options.target is not None:
-            return [self.model.code_of(self.options.target)] * len(scores.codes)
-        if scores.decision.ndim == 1:
-            return (1 - scores.codes).tolist()
-        others = scores.decision.copy()
-        others[np.arange(len(others)), scores.codes] = -np.inf
+            return [self.model.code_of(self.options.target)] * len(self.rows)
+        if self.scores.decision.ndim == 1:
+            return (1 - self.scores.codes).tolist()
+        others = self.scores.decision.copy()
+        others[np.arange(len(others)), self.scores.codes] = -np.inf
         return others.argmax(axis=1).tolist()
 
     @cached_property

@@ -23,10 +23,9 @@ def chosen_rows(subject: Subject, rows: Sequence[int]) -> list[int]:
         Of two classes.
     rows : sequence of int
     """
-    m = len(subject.V)
-    outside = [row for row in rows if not 0 <= row < m]
+    outside = [row for row in rows if not 0 <= row < len(subject.V)]
     if outside:
-        raise ValueError(f"rows must be from 0 to {m - 1}, got {outside[0]}")
+        raise ValueError(f"rows must be from 0 to {len(subject.V) - 1}, got {outside[0]}")
     if len(rows):
         return [int(row) for row in rows]
     declined = np.flatnonzero(subject.scores.codes == 1)

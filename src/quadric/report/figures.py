@@ -144,8 +144,7 @@ def heat_map(id_: str, views: Sequence[View], features: Sequence[Feature]) -> He
     used = sorted({j for view in views for c in view.coefficients for j in (c.first, c.second) if j is not None})
     size = min(30.0, max(15.0, 380.0 / max(len(used), 1)))
     top = {j: HEAD + i * size for i, j in enumerate(used)}
-    left: dict[int | None, float] = {None: LABEL + size * len(used) + GAP}
-    left |= {j: LABEL + i * size for i, j in enumerate(used)}
+    left = {j: LABEL + i * size + (GAP if j is None else 0.0) for i, j in enumerate([*used, None])}  # None: the column of b
     largest = max((abs(c.value) for view in views for c in view.coefficients), default=1.0)
     described = (
         "Rows and columns are features. Each cell is the coefficient of the product of the two; the last column is that of the "

@@ -61,13 +61,16 @@ def making_of(
         Of the first surface on the data of the summary.
     """
     certificates = getattr(subject.classifier, "certificates_", None)
-    versions = {"quadric": quadric_version(), "Python": platform.python_version()}
-    versions |= {name: version(name) for name in LIBRARIES}
     facts = {
         "Data": _data_facts(subject, origin or ("", None)),
         "Model": _model_facts(subject),
         "This report": settings,
-        "Versions": {**versions, "Machine": f"{platform.system()} {platform.machine()}"},
+        "Versions": {
+            "quadric": quadric_version(),
+            "Python": platform.python_version(),
+            **{name: version(name) for name in LIBRARIES},
+            "Machine": f"{platform.system()} {platform.machine()}",
+        },
         "Hashes (SHA-256)": _hashes(subject),
         "Time": seconds,
     }

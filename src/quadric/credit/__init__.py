@@ -1,6 +1,6 @@
 """Credit scoring: calibrated probabilities, points, measures of separation and stability, validation tables."""
 
-from quadric.credit.calibration import CalibratedModel, IsotonicCalibration, SigmoidCalibration
+from quadric.estimators.calibration import CalibratedModel, IsotonicCalibration, SigmoidCalibration
 from quadric.credit.metrics import (
     CutoffChoice,
     GainsTable,

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.credit.calibration import CalibratedModel, Calibration, SigmoidCalibration
+from quadric.estimators.calibration import CalibratedModel, Calibration, SigmoidCalibration
 from quadric.estimators._base import SurfaceClassifier
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names

@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from sklearn.utils.validation import _check_sample_weight
 
 from quadric.credit._parts import parts_of, sigmoid_surface
-from quadric.credit.calibration import SigmoidCalibration
+from quadric.estimators.calibration import SigmoidCalibration
 from quadric.credit.metrics import auc, ks_statistic
 from quadric.estimators._validation import Rule, check_values, none_or, number_above
 from quadric.geometry.surface import QuadraticSurface

@@ -21,7 +21,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.credit.calibration import SigmoidCalibration
+from quadric.estimators.calibration import SigmoidCalibration
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names
 from quadric.types import BoolArray, FloatArray, IntArray

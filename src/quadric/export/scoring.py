@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from quadric.credit import IsotonicCalibration, SigmoidCalibration
-from quadric.credit.calibration import probabilities
+from quadric.estimators.calibration import probabilities
 from quadric.estimators._base import predicted
 from quadric.export._parts import Parts, decision_values, take_apart
 from quadric.export._samples import made_up_rows

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.credit.calibration import CalibratedModel, probabilities
+from quadric.estimators.calibration import CalibratedModel, probabilities
 from quadric.estimators._base import predicted
 from quadric.export import SavedModel
 from quadric.export._parts import Parts, decision_values, take_apart

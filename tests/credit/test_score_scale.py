@@ -24,7 +24,7 @@ from quadric.credit import (
     score_points,
     term_points,
 )
-from quadric.credit._parts import sigmoid_surface
+from quadric.fitted import fitted_model
 
 NAMES = ["age", "income", "debt"]
 PLAIN = SparseQuadraticSVC(k=4, loss="least_squares", method="pd")
@@ -101,10 +101,10 @@ def test_points_come_from_the_probability_of_bad(fitted, scale):
 @pytest.mark.parametrize("good", [None, "late"])
 def test_the_points_are_an_exact_quadratic_of_the_model_s_features(fitted, good):
     model, X, _ = fitted
-    features = sigmoid_surface(model).features(X)
+    features = fitted_model(model).fitted(X)
     expected = score_points(model, X, good=good)
     assert_allclose(scaled_surface(model, good=good)(features), expected, rtol=1e-10)
-    assert scaled_surface(model).n_terms == sigmoid_surface(model).surface.n_terms
+    assert scaled_surface(model).n_terms == fitted_model(model).surfaces[0].n_terms
     assert_allclose(features.std(axis=0), 1.0)  # the units in which k was counted
 
 
@@ -119,7 +119,7 @@ def values_of(term, X):
 def test_the_points_of_the_terms_add_up(fitted, integer):
     model, X, _ = fitted
     table = term_points(model, integer=integer)
-    features = pd.DataFrame(sigmoid_surface(model).features(X), columns=NAMES)
+    features = pd.DataFrame(fitted_model(model).fitted(X), columns=NAMES)
     total = table.constant + sum(
         points * values_of(term, features) for term, points in zip(table.terms, table.points, strict=True)
     )

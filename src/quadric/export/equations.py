@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from quadric.export._shown import ANYTHING, LEVEL, heading, sample_lines, shown
-from quadric.export.scoring import Polynomial, ScoringModel, Term, Variable, scoring_model
+from quadric.export.scoring import Polynomial, ScoringModel, Term, scoring_model
+from quadric.fitted import Variable
 from quadric.tables import CodedFeature
+from quadric.tables.table import number_text
 
 DIGITS = {"centred": 4, "expanded": 9}
 """Significant digits unless asked for: raw units need more of them, because their terms largely cancel each other."""
@@ -153,7 +155,7 @@ class _Text:
 
     def feature(self, feature: CodedFeature, column: str) -> str:
         if feature.kind == "level":
-            return f"[{shown(column)} = {shown(str(feature.level), plain=LEVEL)}]"
+            return f"[{shown(column)} {_condition(feature, lambda text: shown(text, plain=LEVEL))}]"
         if feature.kind == "missing":
             return f"[{shown(column)} is missing]"
         return f"rank({shown(column)})" if feature.kind == "rank" else shown(column)
@@ -171,6 +173,16 @@ class _Text:
         return "*".join([self.number(coefficient), *texts])
 
 
+def _condition(feature: CodedFeature, written: Callable[[str], str]) -> str:
+    """When a feature of levels is 1: "= own", "one of (a, b)", "none of (c, d)"."""
+    turned = feature.unseen == 1.0  # levels that nobody has seen count too
+    levels = [level for level, value in feature.codes if (value == 1.0) != turned]
+    texts = [written(level if isinstance(level, str) else number_text(level)) for level in levels]
+    if len(texts) == 1 and not turned:
+        return f"= {texts[0]}"
+    return f"{written('none of' if turned else 'one of')} ({', '.join(texts)})"
+
+
 class _Latex(_Text):
     """The same in LaTeX."""
 
@@ -181,7 +193,7 @@ class _Latex(_Text):
     def feature(self, feature: CodedFeature, column: str) -> str:
         name = f"\\text{{{escaped_latex(column)}}}"
         if feature.kind == "level":
-            return f"[{name} = \\text{{{escaped_latex(str(feature.level))}}}]"
+            return f"[{name} {_condition(feature, _latex_text)}]"
         if feature.kind == "missing":
             return f"[{name}\\text{{ is missing}}]"
         return f"\\operatorname{{rank}}({name})" if feature.kind == "rank" else name
@@ -217,6 +229,10 @@ _LATEX_SPECIAL = {
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
 }
+
+
+def _latex_text(text: str) -> str:
+    return f"\\text{{{escaped_latex(text)}}}"
 
 
 def escaped_latex(text: str) -> str:

@@ -7,6 +7,6 @@ a missing-value flag), followed by an affine map that is the composition of all 
 """
 
 from quadric.fitted.model import FittedModel, fitted_model
-from quadric.fitted.steps import Variable
+from quadric.fitted.steps import Variable, check_fitted
 
-__all__ = ["FittedModel", "Variable", "fitted_model"]
+__all__ = ["FittedModel", "Variable", "check_fitted", "fitted_model"]

@@ -98,8 +98,8 @@ def read_step(name: str, step: Any, variables: list[Variable], notes: ColumnNote
         return READERS[type(step)](step, variables, notes)
     except NoFormulaError as reason:
         raise TypeError(
-            f"the step {name!r} ({type(step).__name__}) {reason}: transform the data first and fit the pipeline from there on, or "
-            f"use {', '.join(kind.__name__ for kind in READERS if kind is not FunctionTransformer)}"
+            f"the step {name!r} ({type(step).__name__}) {reason}: transform the data first and fit the pipeline from there on, "
+            f"or use {', '.join(kind.__name__ for kind in READERS if kind is not FunctionTransformer)}"
         ) from None
 
 
@@ -158,7 +158,7 @@ def _scaler(step: Any, variables: list[Variable], notes: ColumnNotes) -> list[Va
 
 def _imputer(step: SimpleImputer, variables: list[Variable], notes: ColumnNotes) -> list[Variable]:
     marker = step.missing_values
-    if not (marker is None or marker != marker):
+    if not (marker is None or _is_nan(marker)):
         raise NoFormulaError(f"takes {marker!r} for a missing value instead of NaN")
     if marker is None:
         notes.blank |= {variable.feature.input: None for variable in variables}
@@ -174,7 +174,7 @@ def _imputer(step: SimpleImputer, variables: list[Variable], notes: ColumnNotes)
 def _filled(variable: Variable, statistic: Any) -> Variable:
     fill = statistic if isinstance(statistic, str) else float(variable.center + variable.scale * statistic)
     feature = variable.feature
-    changes = {name: fill for name in ("missing", "unseen") if _is_nan(getattr(feature, name))}
+    changes: dict[str, Any] = {name: fill for name in ("missing", "unseen") if _is_nan(getattr(feature, name))}
     return replace(variable, feature=replace(feature, **changes))
 
 
@@ -244,7 +244,11 @@ def _table_encoder(step: TableEncoder, variables: list[Variable], notes: ColumnN
 
 
 def _encoded(
-    variable: Variable, codes: Mapping[Level | None, float | None], unknown: float | None, kind: str, group: Sequence[Level | None]
+    variable: Variable,
+    codes: Mapping[Level | None, float | None],
+    unknown: float | None,
+    kind: str,
+    group: Sequence[Level | None],
 ) -> Variable:
     """An encoder's output after a variable: of the raw column, or of codes that an earlier encoder made.
 
@@ -289,7 +293,7 @@ def _name(column: str, kind: str, level: Level | None) -> str:
 
 def _levels(variable: Variable, categories: np.ndarray, notes: ColumnNotes) -> list[Level | None]:
     """The levels that an encoder knows, noted as those of the input column; None is "missing"."""
-    if variable.feature.kind == "number" and not variable.is_raw:
+    if (variable.center, variable.scale) != (0.0, 1.0):
         raise NoFormulaError("encodes numbers that an earlier step has scaled")
     values = categories.tolist()
     levels = [_level(value) for value in values]

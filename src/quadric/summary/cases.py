@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from quadric.explain import ReasonCodes, Recourse, reason_codes, recourse
+from quadric.explain import ReasonCodes, RecourseAnswers, reason_codes, recourse
 from quadric.explain._seen import SeenValues
 from quadric.summary.cells import cell_text
 from quadric.summary.subject import Subject, printable
 from quadric.summary.surfaces import live_features
 from quadric.summary.values import Case, Change, Reason
+from quadric.tables import Table
 
 N_REASONS = 4
 TEMPLATE, CODED_TEMPLATE = "{feature} is {value} (mean {reference}): {points} points", "{feature} is {value}: {points} points"
@@ -55,7 +56,7 @@ def cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str]) -> tuple
     """
     picked = _picked(subject, rows)
     known = subject.known
-    coded = {known.columns[known.blocks[j]]: CODED_TEMPLATE for j in np.flatnonzero(~known.numeric)}
+    coded = {known.input_names[known.blocks[j]]: CODED_TEMPLATE for j in np.flatnonzero(~known.numeric)}
     answers = reason_codes(subject.model, picked, n=N_REASONS, background=subject.X, template=TEMPLATE, templates=coded)
     seen = SeenValues.of(known, subject.table, subject.V)
     ways = [None if subject.cutoff is None else _recourse(subject, seen, row, frozen) for row in rows]
@@ -64,18 +65,18 @@ def cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str]) -> tuple
 
 def _picked(subject: Subject, rows: Sequence[int]) -> Any:
     """Some rows in the form in which all of them came."""
-    if subject.parts.encoder is not None:
+    if isinstance(subject.X, Table):
         return subject.table[list(rows)]
     return _safe_indexing(subject.X, list(rows))
 
 
-def _recourse(subject: Subject, seen: SeenValues, row: int, frozen: Sequence[str]) -> Recourse:
+def _recourse(subject: Subject, seen: SeenValues, row: int, frozen: Sequence[str]) -> RecourseAnswers:
     limits = seen.limits(subject.table[[row]], subject.V[row])
     limits["frozen"] += frozen
     return recourse(subject.model, _picked(subject, [row]), target=subject.known.classes.tolist()[0], **limits)
 
 
-def _case(subject: Subject, row: int, i: int, answers: ReasonCodes, way: Recourse | None) -> Case:
+def _case(subject: Subject, row: int, i: int, answers: ReasonCodes, way: RecourseAnswers | None) -> Case:
     probability = subject.known.probability
     return Case(
         row=row,
@@ -98,7 +99,7 @@ def _case(subject: Subject, row: int, i: int, answers: ReasonCodes, way: Recours
 
 def _values(subject: Subject, row: int) -> tuple[tuple[str, str], ...]:
     used = {subject.features[j].column for j in live_features(subject.known.surfaces[0])}
-    names = [column.name for column in subject.parts.inputs()]
+    names = subject.known.input_names
     return tuple((printable(name), cell_text(subject.table[name].tolist()[row])) for name in names if printable(name) in used)
 
 
@@ -107,7 +108,7 @@ def _contributions(answers: ReasonCodes, i: int) -> tuple[tuple[str, float], ...
     return tuple((printable(answers.names[j]), float(values[j])) for j in np.argsort(values, kind="stable") if values[j] != 0.0)
 
 
-def _changes(subject: Subject, row: int, way: Recourse) -> tuple[Change, ...]:
+def _changes(subject: Subject, row: int, way: RecourseAnswers) -> tuple[Change, ...]:
     if not way.reached[0]:
         return ()
     before = subject.V[row]

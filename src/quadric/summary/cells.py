@@ -21,7 +21,7 @@ def cell_text(value: Any) -> str:
 def typical_cells(subject: Subject) -> list[tuple[str, str]]:
     """For every column its middle value, or its most frequent text."""
     out = []
-    for column in subject.parts.inputs():
+    for column in subject.known.inputs:
         values = subject.table[column.name]
         if values.dtype == object:
             counts = Counter(value for value in values.tolist() if value is not None)

@@ -152,7 +152,7 @@ def _one_by_one(subject: Subject, ks: Sequence[int], train: IntArray) -> _Models
 
 def _scaler(subject: Subject) -> Any:
     """What the model does to features before its surfaces, to be fitted anew; a scaler that does nothing stands for nothing."""
-    own = subject.parts.scaler
     inner = bool(getattr(subject.classifier, "standardize", False))
-    steps = [clone(own).set_output(transform="default")] if own is not None else []
+    scalers = [step for _, step in subject.known.steps if hasattr(step, "scale_")]
+    steps = [clone(scaler).set_output(transform="default") for scaler in scalers]
     return make_pipeline(*steps, StandardScaler(with_mean=inner, with_std=inner))

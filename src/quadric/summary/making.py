@@ -9,7 +9,7 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.estimators._base import seed_of
-from quadric.explain import Stability, stability
+from quadric.explain import TermStability, stability
 from quadric.geometry.terms import term_count
 from quadric.progress import Report, silent
 from quadric.summary.cases import cases, chosen_rows
@@ -117,7 +117,7 @@ def summarise(
         classes=subject.class_names,
         counts=tuple(np.bincount(subject.codes, minlength=len(subject.class_names)).tolist()),
         features=subject.features,
-        n_columns=len(subject.parts.inputs()),
+        n_columns=len(subject.known.inputs),
         n_candidates=term_count(subject.known.n_features) - len(subject.limits.exclude),
         k=subject.k,
         surfaces=surfaces,
@@ -135,7 +135,7 @@ def summarise(
     )
 
 
-def _stability(subject: Subject, n_boot: int, seed: int, n_jobs: int | None, report: Report) -> Stability | None:
+def _stability(subject: Subject, n_boot: int, seed: int, n_jobs: int | None, report: Report) -> TermStability | None:
     if n_boot == 0:
         return None
     return stability(subject.model, subject.X, subject.labels, n_boot=n_boot, random_state=seed, n_jobs=n_jobs, report=report)

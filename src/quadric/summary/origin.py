@@ -19,7 +19,7 @@ from quadric.export._schema import quadric_version
 from quadric.summary.subject import Subject, printable
 from quadric.summary.surfaces import same_objective
 from quadric.summary.values import Making
-from quadric.tables import Table
+from quadric.tables import Table, TableEncoder
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 SHOWN = ("loss", "method", "class_weight", "include", "exclude", "random_state", "standardize", "rule")
@@ -76,7 +76,7 @@ def _data_facts(subject: Subject, origin: tuple[str, str | None] | None) -> tupl
         digest = subject.X.sha256
     facts = [("File", printable(file))] if file else []
     facts += [("SHA-256 of the file", digest)] if digest else []
-    return (*facts, ("Rows", str(len(subject.V))), ("Columns used for fitting", str(len(subject.parts.inputs()))))
+    return (*facts, ("Rows", str(len(subject.V))), ("Columns used for fitting", str(len(subject.known.inputs))))
 
 
 def _model_facts(subject: Subject) -> tuple[tuple[str, str], ...]:
@@ -84,10 +84,12 @@ def _model_facts(subject: Subject) -> tuple[tuple[str, str], ...]:
     own = subject.classifier
     facts = [("Classifier", type(own).__name__), ("k", str(subject.k)), ("C", f"{subject.C:g}")]
     facts += [(name, _parameter(subject, name)) for name in SHOWN if hasattr(own, name)]
-    encoder, scaler, calibrated = subject.parts.encoder, subject.parts.scaler, subject.parts.calibrated
-    facts.append(("Coding of categories", "none" if encoder is None else f"{encoder.coding}, missing: {encoder.missing}"))
-    facts.append(("Scaler", "none" if scaler is None else type(scaler).__name__))
-    facts.append(("Calibration", "none" if calibrated is None else calibrated.method_))
+    steps = [step for _, step in subject.known.steps]
+    codings = [f"{step.coding}, missing: {step.missing}" for step in steps if isinstance(step, TableEncoder)]
+    others = [type(step).__name__ for step in steps if not isinstance(step, TableEncoder)]
+    facts.append(("Coding of categories", ", ".join(codings) or "none"))
+    facts.append(("Scaler", ", ".join(others) or "none"))
+    facts.append(("Calibration", subject.known.calibration or "none"))
     return tuple(facts)
 
 

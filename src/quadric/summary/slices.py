@@ -61,7 +61,7 @@ def _held(subject: Subject) -> FloatArray:
     """A typical row: the middle of numbers, the most frequent code of each category."""
     known, V = subject.known, subject.V
     held = np.quantile(V, 0.5, axis=0, method="nearest")
-    for column in range(len(known.columns)):
+    for column in range(len(known.input_names)):
         block = np.flatnonzero(known.blocks == column)
         if len(block) and not known.numeric[block].any():
             codes, counts = np.unique(V[:, block], axis=0, return_counts=True)
@@ -74,7 +74,7 @@ def _slice(subject: Subject, pair: tuple[int, int], held: FloatArray, rows: IntA
     x, y = _axis(subject, first), _axis(subject, second)
     V = np.repeat(held[None], GRID * GRID, axis=0)
     V[:, first], V[:, second] = np.tile(x, GRID), np.repeat(y, GRID)
-    values = (subject.known.scores(V) - subject.known.cutoff(None)).reshape(GRID, GRID)
+    values = (subject.known.surfaces[0](subject.known.scaled(V)) - subject.known.cutoff(None)).reshape(GRID, GRID)
     points = np.column_stack(
         [subject.V[rows, j] + jitter[:, side] * _room(subject, j) for side, j in enumerate((first, second))]
     )

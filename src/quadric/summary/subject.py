@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from quadric.estimators._constraints import support_limits
-from quadric.explain._model import Explainable, explainable
-from quadric.export._parts import Parts, put_together, take_apart
 from quadric.export._shown import ANYTHING, shown
 from quadric.export.scoring import checked_class_names
+from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.problem import SupportLimits
@@ -35,10 +32,8 @@ class Subject:
     Attributes
     ----------
     model : fitted classifier, Pipeline or CalibratedModel
-    parts : Parts
-        Encoder, scaler, classifier, calibration.
-    known : Explainable
-        The same as explanations see it.
+    known : FittedModel
+        The same taken apart.
     X : Table, frame or array
         As given.
     codes : array of shape (m,)
@@ -49,8 +44,7 @@ class Subject:
     """
 
     model: Any
-    parts: Parts
-    known: Explainable
+    known: FittedModel
     X: Any
     codes: IntArray
     V: FloatArray
@@ -60,17 +54,16 @@ class Subject:
     @staticmethod
     def of(model: Any, X: Any, y: Any, class_names: Sequence[str] | None) -> Subject:
         """Take a model apart and check the data against it."""
-        parts, known = take_apart(model), explainable(model)
-        if parts.encoder is None and isinstance(X, Table):
-            X = np.column_stack([X[column.name] for column in parts.inputs()])
-        V = known.reported(X)
+        known = fitted_model(model)
+        X = known.native(X)
+        U, V = known.fitted(X), known.reported(X)
         codes = _codes(known.classes.tolist(), y, len(V))
-        names = tuple(printable(name) for name in checked_class_names(parts, class_names))
-        return Subject(model, parts, known, X, codes, V, known.fitted(V), names)
+        names = tuple(printable(name) for name in checked_class_names(known, class_names))
+        return Subject(model, known, X, codes, V, U, names)
 
     @property
     def classifier(self) -> Any:
-        return self.parts.classifier
+        return self.known.classifier
 
     @property
     def is_binary(self) -> bool:
@@ -89,7 +82,7 @@ class Subject:
     @cached_property
     def decision(self) -> FloatArray:
         """The model's own decision values, (m,) or (m, n_classes)."""
-        return self.known.scores(self.V)
+        return self.known.decision(self.X)
 
     @cached_property
     def cutoff(self) -> float | None:
@@ -117,8 +110,7 @@ class Subject:
     @cached_property
     def limits(self) -> SupportLimits:
         """What the model had to include and to exclude."""
-        names = getattr(self.classifier, "feature_names_in_", None)
-        return support_limits(self.classifier.include, self.classifier.exclude, names, self.known.n_features, self.k)
+        return self.known.limits(self.k)
 
     @property
     def search(self) -> dict[str, Any]:
@@ -135,36 +127,29 @@ class Subject:
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
-        encoder, inputs = self.parts.encoder, self.parts.inputs()
-        if encoder is not None:
-            coded = encoder.features_
-        else:
-            coded = tuple(CodedFeature(name, i, "number") for i, name in enumerate(self.known.names))
-        units, low, high = self.known.units, self.V.min(axis=0), self.V.max(axis=0)
+        inputs, low, high = self.known.inputs, self.V.min(axis=0), self.V.max(axis=0)
         return tuple(
             Feature(
                 _feature_name(feature, inputs[feature.input].name),
                 printable(inputs[feature.input].name),
                 feature.kind,
-                float(units.center[j]),
-                float(units.scale[j]),
+                float(self.known.center[j]),
+                float(self.known.scale[j]),
                 float(low[j]),
                 float(high[j]),
                 tuple(map(printable, inputs[feature.input].categories)) if feature.kind == "rank" else (),
             )
-            for j, feature in enumerate(coded)
+            for j, feature in enumerate(self.known.features)
         )
 
     @cached_property
     def table(self) -> Table:
         """The data as they came, column by column."""
-        return as_table(self.X, [column.name for column in self.parts.inputs()])
+        return as_table(self.X, self.known.input_names)
 
     def with_surface(self, surface: QuadraticSurface) -> Any:
         """The model, without calibration, as it would be with another surface."""
-        classifier = copy.copy(self.classifier)
-        classifier._set_surfaces([surface])
-        return put_together(replace(self.parts, classifier=classifier))
+        return self.known.with_surfaces([surface])
 
 
 def _feature_name(feature: CodedFeature, column: str) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from quadric.certificate import Certificate
-from quadric.estimators import certify
-from quadric.explain import Stability, shapley
+from quadric.examine import certify
+from quadric.explain import TermStability, shapley
 from quadric.export import equation
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import FLAT, QuadraticSurface
@@ -84,7 +84,7 @@ def plain(certificate: Certificate) -> Certificate:
     return replace(certificate, **values)
 
 
-def surface_summary(subject: Subject, code: int, certificate: Certificate, stability: Stability | None) -> SurfaceSummary:
+def surface_summary(subject: Subject, code: int, certificate: Certificate, stability: TermStability | None) -> SurfaceSummary:
     """One equation of the model with all that explains it.
 
     Parameters
@@ -93,7 +93,7 @@ def surface_summary(subject: Subject, code: int, certificate: Certificate, stabi
     code : int
         Position among the surfaces.
     certificate : Certificate
-    stability : Stability or None
+    stability : TermStability or None
     """
     surface = subject.known.surfaces[code]
     positive = 1 if subject.is_binary else code
@@ -115,7 +115,7 @@ def surface_summary(subject: Subject, code: int, certificate: Certificate, stabi
 
 class _Terms:
     def __init__(
-        self, subject: Subject, surface: QuadraticSurface, sides: tuple[str, str], stability: Stability | None, code: int
+        self, subject: Subject, surface: QuadraticSurface, sides: tuple[str, str], stability: TermStability | None, code: int
     ) -> None:
         self.subject, self.surface, self.sides, self.stability, self.code = subject, surface, sides, stability, code
 
@@ -164,7 +164,7 @@ def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Direction,
     ends = np.stack([surface.W * low, surface.W * high])
     lowest, highest = surface.b + ends.min(axis=0).sum(axis=1), surface.b + ends.max(axis=0).sum(axis=1)
     rising = (surface.gradient(subject.U) > 0.0).mean(axis=0)
-    scale = subject.known.units.scale
+    scale = subject.known.scale
     return tuple(
         Direction(
             int(j),
@@ -179,7 +179,7 @@ def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Direction,
 
 def live_features(surface: QuadraticSurface) -> list[int]:
     """Features that a surface depends on."""
-    return [int(j) for j in np.flatnonzero((surface.W != 0.0).any(axis=0) | (surface.b != 0.0))]
+    return [int(j) for j in np.flatnonzero(surface.live_features)]
 
 
 def _geometry(subject: Subject, surface: QuadraticSurface) -> Geometry:
@@ -188,7 +188,7 @@ def _geometry(subject: Subject, surface: QuadraticSurface) -> Geometry:
     curved = np.abs(curvatures) > FLAT * max(np.abs(surface.W).max(), np.abs(surface.b).max(), np.finfo(float).tiny)
     centre, value = _centre(subject, surface)
     return Geometry(
-        kind=QuadraticSurface(surface.W, surface.b, surface.c - turn).kind(),
+        kind=(surface - turn).kind(),
         curvatures=tuple(float(value) for value in curvatures[curved][::-1]),
         n_flat=int((~curved).sum()),
         centre=centre,
@@ -203,6 +203,5 @@ def _centre(subject: Subject, surface: QuadraticSurface) -> tuple[tuple[tuple[in
     if not live or np.linalg.cond(W) > 1.0 / FLAT:
         return (), None
     point = np.linalg.solve(W, -b)
-    units = subject.known.units
-    raw = units.center[live] + units.scale[live] * point
+    raw = subject.known.center[live] + subject.known.scale[live] * point
     return tuple(zip(live, raw.tolist(), strict=True)), float(surface.c + 0.5 * b @ point)

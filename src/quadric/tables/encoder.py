@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.estimators._validation import check_parameters, integer_from, one_of
-from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells
+from quadric.tables.inputs import InputColumn, Level, cells_like, coded_features, coded_values, missing_cells
 from quadric.tables.table import Table, as_table, is_number_text
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -259,5 +259,5 @@ def _too_many_levels(name: str, levels: Sequence[str], limit: int) -> str:
     return f"column {name!r} has {len(levels)} different texts such as {levels[0]!r}, more than {limit}: {advice}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[Level]) -> str:
     return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")

@@ -136,7 +136,9 @@ def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatA
         Numbers, or texts as objects.
     features : sequence of CodedFeature
     """
-    position = {level: i for i, level in enumerate(dict.fromkeys(level for f in features for level, _ in f.codes))}
+    position: dict[Level | None, int] = {
+        level: i for i, level in enumerate(dict.fromkeys(level for f in features for level, _ in f.codes))
+    }
     absent, n_levels = missing_cells(column), len(position)
     codes = np.full(len(column), n_levels + 1)
     if position:  # looked up once, however many features the column has
@@ -148,13 +150,13 @@ def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatA
             fill = np.nan if feature.missing is None else feature.missing
             out[:, j] = np.where(absent, fill, column) if absent.any() else column
         else:
-            known = dict(feature.codes)
+            known: dict[Level | None, float] = dict(feature.codes)
             values = [*(known.get(level, feature.unseen) for level in position), feature.missing, feature.unseen]
             out[:, j] = np.array(values, dtype=float)[codes]  # None becomes NaN
     return out
 
 
-def cells_like(column: np.ndarray, levels: Iterable[Level]) -> list[Level | None]:
+def cells_like(column: np.ndarray, levels: Iterable[Level | None]) -> list[Level | None]:
     """The values of a column; numbers are written as texts where the levels are texts."""
     values = column.tolist()
     if column.dtype != object and any(isinstance(level, str) for level in levels):

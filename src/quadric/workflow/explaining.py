@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from quadric.explain import reason_codes, recourse
-from quadric.explain._model import Explainable, explainable
 from quadric.explain._seen import SeenValues
+from quadric.fitted import FittedModel
 from quadric.tables import Table
 from quadric.workflow.preparation import complete_rows
 from quadric.workflow.scoring import Scores, TableModel
@@ -140,10 +140,10 @@ def check_asked(model: TableModel, options: ExplainingOptions) -> None:
     """
     if options.target is not None:
         model.code_of(options.target)
-    known = explainable(model.saved.model)
+    known = model.view
     for name in (*options.frozen, *options.increase_only, *options.decrease_only):
-        if name not in known.names and name not in known.columns:
-            raise ValueError(f"the model has no column {name!r}; it has {', '.join(map(repr, known.columns[:8]))}")
+        if name not in known.names and name not in known.input_names:
+            raise ValueError(f"the model has no column {name!r}; it has {', '.join(map(repr, known.input_names[:8]))}")
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class _Group:
     options: ExplainingOptions
 
     @cached_property
-    def known(self) -> Explainable:
-        return explainable(self.model.saved.model)
+    def known(self) -> FittedModel:
+        return self.model.view
 
     @property
     def label(self) -> Any:
@@ -207,11 +207,14 @@ class _Group:
             decrease_only=list(options.decrease_only),
             **limits,
         )
-        if found.reached[0] and self.model.decided(self.known.scores(found.x)).codes[0] != self.code:
+        if found.reached[0] and self.model.decided(self._decision(case, before, found.x)).codes[0] != self.code:
             return _Way((), False, False, UNLIKELY)
         moved = np.flatnonzero(found.x[0] != before[0]).tolist() if found.reached[0] else []
         changes = tuple(Change(found.names[j], float(before[0, j]), float(found.x[0, j])) for j in moved)
         return _Way(changes, bool(found.reached[0]), bool(found.proved[0]), found.message[0])
+
+    def _decision(self, case: Table, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        return self.known.decision(self.known.changed(self.known.rows(case), before, after))
 
     def _is_ever_decided(self) -> bool:
         """A calibration can be such that one of two classes is never the likelier one."""
@@ -248,7 +251,7 @@ def _targets(model: TableModel, scores: Scores, wanted: str | None) -> list[int]
 
 
 def _fills_in(model: TableModel) -> bool:
-    return all(column.fill is not None for column in model.parts.inputs())
+    return model.view.accepts_missing
 
 
 def _checked_cases(model: TableModel, table: Table, rows: Sequence[int]) -> Table:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from quadric.estimators.calibration import METHODS as CALIBRATIONS
 from quadric.estimators._validation import Rule, check_values, integer_from, number_above, number_from, one_of
+from quadric.estimators.calibration import METHODS as CALIBRATIONS
 from quadric.problem import TRAINING_DATA
 from quadric.search.methods import METHODS
 

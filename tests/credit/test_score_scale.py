@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from helpers import random_samples, random_surface
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV
@@ -141,10 +141,9 @@ def test_terms_that_round_to_nothing_stay_in_the_table():
     assert not term_points(model, tiny, integer=True).points.any()
 
 
-def test_names_fall_back_where_a_transformer_gives_none():
+def test_names_fall_back_where_the_data_have_none():
     X, y = samples()
-    silent = FunctionTransformer(np.asarray)
-    model = CalibratedModel(make_pipeline(silent, StandardScaler(), PLAIN)).fit(X, y)
+    model = CalibratedModel(make_pipeline(StandardScaler(), PLAIN)).fit(np.asarray(X), y)
     named = clone(MODELS["pipeline inside"]).fit(X, y)
     translated = [term.replace("age", "x0").replace("income", "x1").replace("debt", "x2") for term in term_points(named).terms]
     assert list(term_points(model).terms) == translated
@@ -260,6 +259,11 @@ def test_sure_models_keep_their_order():
         ),
         (
             lambda X, y: CalibratedModel(RidgeClassifier()).fit(X, y),
+            TypeError,
+            "need a fitted quadric model, a Pipeline or a QuadraticSurface, not RidgeClassifier",
+        ),
+        (
+            lambda X, y: clone(PLAIN).fit(X, y),
             TypeError,
             "need a CalibratedModel of a quadric classifier",
         ),

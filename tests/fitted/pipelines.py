@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def loans(seed, m=80, missing=(), unknown=()):
             "income": np.round(rng.lognormal(8.0, 0.5, m), 2),
             "home": rng.choice(["own", "rent", "free", "boat"], m, p=[0.5, 0.3, 0.15, 0.05]),
             "debt": rng.normal(300.0, 200.0, m),
-            "job": rng.choice(["none", "skilled", "it's \"odd\""], m),
+            "job": rng.choice(["none", "skilled", 'it\'s "odd"'], m),
             "region": rng.choice([3.0, 7.0, 11.5], m),
         }
     )
@@ -58,7 +59,7 @@ def labels(frame, n_classes=2, seed=0):
     return np.array(["bad", "good", "new"])[np.digitize(f, np.quantile(f, np.arange(1, n_classes) / n_classes))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """A model to fit, and what its rows may hold."""
 
@@ -73,6 +74,7 @@ class Kind:
         frame = loans(seed, missing=self.missing, unknown=self.unknown if unknown else ())
         return frame if self.columns is None else frame[self.columns]
 
+    @cache  # noqa: B019
     def fitted(self, seed):
         frame = self.frame(seed)
         return clone(self.model).fit(self.form(frame), labels(loans(seed, missing=self.missing), self.n_classes))

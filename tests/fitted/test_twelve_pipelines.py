@@ -61,7 +61,8 @@ def test_sql(kind, seed, database):
 def test_python(kind, seed):
     model = kind.fitted(seed)
     X, table = kind.rows(seed)
-    results = [module_of(model)["predict"](row) for row in table_rows(table)]
+    predict = module_of(model)["predict"]
+    results = [predict(row) for row in table_rows(table)]
     found = np.array([result["scores"] for result in results])
     assert (np.abs(found - matrix(model.decision_function(X))) <= 1e-12 * sizes(fitted_model(model), X)).all()
     assert [result["label"] for result in results] == model.predict(X).tolist()
@@ -130,12 +131,12 @@ def test_certify_and_alternatives(kind, seed):
     model = kind.fitted(seed)
     X, y = kind.form(kind.frame(seed)), labels(loans(seed, missing=kind.missing), kind.n_classes)
     view = fitted_model(model)
-    question = {"loss": "least_squares", "C": 1.0, "k": 5} if view.question("k") is None else {}
+    question = {"loss": "least_squares", "C": view.question("C") or 1.0, "k": view.question("k") or 5}
     found = certify(model, X, y, **question)
-    again = [certify(s, view.fitted(X), y == c, loss="least_squares", C=view.question("C"), k=view.question("k") or 5)[0]
-             for s, c in zip(view.surfaces, view.classes[-len(view.surfaces):], strict=True)]  # fmt: skip
+    positives = zip(view.surfaces, view.classes[-len(view.surfaces) :], strict=True)
+    again = [certify(surface, view.fitted(X), y == positive, **question)[0] for surface, positive in positives]
     assert_allclose([c.objective for c in found], [c.objective for c in again], rtol=1e-9)
-    if not question:
+    if view.question("k") is not None:
         ties = alternatives(model, X, y)
         assert len(ties) == len(view.surfaces)
         assert {term for entry in ties for term in entry.terms} <= set(view.term_names)
@@ -158,7 +159,7 @@ def test_explanations(kind, seed):
 @pytest.mark.parametrize(("kind", "seed"), FIRST)
 def test_answers_of_recourse_are_rows_that_the_model_decides_as_wanted(kind, seed):
     model = kind.fitted(seed)
-    X, table = kind.rows(seed)
+    _, table = kind.rows(seed)
     view, target = fitted_model(model), model.classes_[0]
     few = table[:12]
     answers = recourse(model, view.native(few), target=target, max_nodes=50)

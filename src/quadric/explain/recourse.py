@@ -136,7 +136,7 @@ def recourse(
     rules = actions(view, metric, frozen, limits)
     goal = wanted_decision(view, target, cutoff, float(margin))
     U, rows = view.fitted(X), view.rows(X)
-    start = Start(view.reported(rows), U, view.scale, rows, view.missing(rows))
+    start = Start(view.reported(X), U, view.scale, rows, view.missing(rows))
     already = goal.reached(rows)
     answers, moved = _checked_answers(goal, start.take(np.flatnonzero(~already)), rules, max_nodes)
     return _assembled(view, rules, start.V, already, answers, moved)

@@ -17,7 +17,7 @@ from quadric.export._checks import ModelFileError, Node
 from quadric.export._parameters import ARRAY_TYPES, read_parameter
 from quadric.export._saved import DataOrigin, SavedModel
 from quadric.export._schema import ESTIMATORS, FITTED, MAX_CLASSES, MAX_COEFFICIENTS, MAX_FEATURES, SCHEMA
-from quadric.export._steps import read_step
+from quadric.export._steps import read_step, upgraded
 from quadric.export.scoring import Sample
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
@@ -56,9 +56,8 @@ def read_document(document: Any) -> SavedModel:
         What the JSON parser gave.
     """
     _check_schema(document)
-    top = Node(document, "").fields(KEYS)
     try:
-        return _model(top)
+        return _model(Node(upgraded(document), "").fields(KEYS))
     except ModelFileError:
         raise
     except (ValueError, TypeError, OverflowError, LookupError, AttributeError) as error:  # what classes refuse
@@ -95,7 +94,11 @@ def _model(top: dict[str, Node]) -> SavedModel:
 
 def _checked_view(node: Node, model: Any, n_features: int) -> FittedModel:
     """The model taken apart, which fails where its steps do not fit together."""
-    view = fitted_model(model)
+    try:
+        with np.errstate(all="ignore"):
+            view = fitted_model(model)
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise node.fail(f"do not fit together: {error}") from None
     if view.n_features != n_features:
         raise node.fail(f"make {view.n_features} features, but the classifier takes {n_features}")
     if not (np.isfinite(view.center).all() and np.isfinite(view.scale).all() and (view.scale > 0.0).all()):
@@ -133,6 +136,8 @@ def _steps(node: Node) -> list[tuple[str, Any]]:
     steps = [read_step(item) for item in node.items(at_most=MAX_FEATURES)]
     if any(isinstance(step, str) for _, step in steps):
         raise node.fail("must be transformers")
+    if len({name for name, _ in steps}) < len(steps):
+        raise node.fail("must have unique names")
     return steps
 
 

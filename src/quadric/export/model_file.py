@@ -28,7 +28,6 @@ from quadric.export._reading import read_document
 from quadric.export._samples import made_up_rows
 from quadric.export._saved import DataOrigin, SavedModel
 from quadric.export._writing import document_of
-from quadric.export.scoring import sample_table
 from quadric.files import write_atomically
 from quadric.fitted import fitted_model
 from quadric.tables import Table
@@ -85,10 +84,8 @@ def save_model(
     except (TypeError, ValueError) as error:
         raise ValueError(f"metadata cannot be written as JSON: {error}") from None
     view = fitted_model(saved.model)
-    if samples is not None:
-        rows = sample_table(view, samples)
-    else:
-        rows = made_up_rows(view) if saved.samples is None else saved.samples
+    samples = saved.samples if samples is None else samples
+    rows = made_up_rows(view) if samples is None else view.table(samples)
     content = _laid_out(document_of(saved, view, rows)).encode("utf-8")
     _check_readable(content, target_path.name)
     write_atomically(target_path, content)

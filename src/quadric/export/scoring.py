@@ -18,7 +18,7 @@ from quadric.export._saved import SavedModel
 from quadric.fitted import FittedModel, Variable, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.tables import InputColumn, Table, as_table
+from quadric.tables import InputColumn, Table
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def scoring_model(
         samples = model.samples if samples is None else samples
         model = model.model
     view = fitted_model(model)
-    rows = made_up_rows(view) if samples is None else sample_table(view, samples)
+    rows = made_up_rows(view) if samples is None else view.table(samples)
     names = checked_class_names(view, class_names)
     whole = ScoringModel(
         inputs=view.inputs,
@@ -155,12 +155,6 @@ def checked_class_names(view: FittedModel, class_names: Sequence[str] | None) ->
     if len(class_names) != n_classes or len(set(class_names)) != n_classes:
         raise ValueError(f"class_names must be {n_classes} different names, got {list(class_names)!r}")
     return tuple(str(name) for name in class_names)
-
-
-def sample_table(view: FittedModel, samples: Any) -> Table:
-    """Raw rows as a table of the model's inputs."""
-    rows = view.rows(samples)
-    return rows if isinstance(rows, Table) else as_table(rows, view.input_names)
 
 
 def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -> tuple[Sample, ...]:

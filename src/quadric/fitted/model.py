@@ -186,8 +186,15 @@ class FittedModel:
         ----------
         X : rows as the model takes them, or Table
         """
-        if self.is_plain:
-            return self._numbers(X)
+        return self._numbers(X) if self.is_plain else self.table(X)
+
+    def table(self, X: Any) -> Table:
+        """Raw rows as a table of the inputs, found by name in tables, frames and mappings of columns.
+
+        Parameters
+        ----------
+        X : Table, frame, mapping of columns, or array-like of shape (m, n_inputs)
+        """
         table = as_table(X, self.input_names)
         columns = []
         for column in self.inputs:
@@ -205,9 +212,7 @@ class FittedModel:
         """
         if not isinstance(X, Table) or (self.steps and isinstance(self.steps[0][1], TableEncoder)):
             return X
-        table = self.rows(X)
-        if not isinstance(table, Table):
-            return table
+        table = self.table(X)
         columns = [self._cells(i, column) for i, column in enumerate(table.columns)]
         if isinstance(self._first, ColumnTransformer) and _selects_by_name(self._first):
             return _pandas().DataFrame(dict(zip(table.names, columns, strict=True)))
@@ -233,14 +238,16 @@ class FittedModel:
 
     def _numbers(self, X: Any) -> FloatArray:
         """X checked as the model would check it."""
-        if isinstance(X, Table):
-            X = np.column_stack([X[name] for name in self.input_names])
+        is_table = isinstance(X, Table)
+        if is_table:
+            X = np.column_stack(self.table(X).columns)
         if self.is_surface:
             X = check_array(X, dtype=np.float64, order="C")
             if X.shape[1] != self.classifier.n_features:
                 raise ValueError(f"X has {X.shape[1]} features, but the surface has {self.classifier.n_features}")
             return X
-        return np.asarray(validate_data(self._first, X, dtype=np.float64, order="C", reset=False))
+        with without_name_warnings() if is_table else nullcontext():
+            return np.asarray(validate_data(self._first, X, dtype=np.float64, order="C", reset=False))
 
     def reported(self, X: ArrayLike | Table) -> FloatArray:
         """Features of rows in reported units: numbers as in the data, missing ones filled in, and codes.
@@ -439,7 +446,10 @@ def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[Calibrati
         raise TypeError(f"need a fitted quadric model, a Pipeline or a QuadraticSurface, not {type(model).__name__}")
     if not isinstance(model, QuadraticSurface):
         check_fitted(model)
-    return tuple((name, step) for name, step in steps if step is not None and not isinstance(step, str)), calibrators, model
+    steps = [(name, step) for name, step in steps if step is not None and not isinstance(step, str)]
+    names = [name for name, _ in steps]
+    unique = tuple((f"{name}-{i}" if name in names[:i] else name, step) for i, (name, step) in enumerate(steps))
+    return unique, calibrators, model
 
 
 def _input(position: int, name: str, variables: Sequence[Variable], notes: ColumnNotes) -> InputColumn:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -180,15 +180,8 @@ class NearTies(Sequence[SurfaceTies]):
     def __len__(self) -> int:
         return len(self.surfaces)
 
-    @overload
-    def __getitem__(self, index: int) -> SurfaceTies: ...
-    @overload
-    def __getitem__(self, index: slice) -> NearTies: ...
-    def __getitem__(self, index: int | slice) -> SurfaceTies | NearTies:
-        return NearTies(self.surfaces[index]) if isinstance(index, slice) else self.surfaces[index]
-
-    def __iter__(self) -> Iterator[SurfaceTies]:
-        return iter(self.surfaces)
+    def __getitem__(self, index: Any) -> Any:
+        return self.surfaces[index]
 
 
 def alternatives(

@@ -28,7 +28,7 @@ class Start:
     V: FloatArray
     U: FloatArray
     scale: FloatArray
-    rows: Table | FloatArray
+    rows: Table
     missing: BoolArray
 
     def take(self, rows: IntArray) -> Start:

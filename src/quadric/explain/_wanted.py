@@ -9,7 +9,6 @@ import numpy as np
 
 from quadric.fitted import FittedModel
 from quadric.geometry.surface import QuadraticSurface
-from quadric.tables import Table
 from quadric.types import BoolArray, FloatArray
 
 ROUNDING = 4 * float(np.finfo(float).eps)
@@ -26,7 +25,7 @@ class WantedDecision:
     cutoff: float
     margin: float
 
-    def excess(self, rows: Table | FloatArray) -> FloatArray:
+    def excess(self, rows: Any) -> FloatArray:
         """How far the model's decision is on the wanted side; with several classes, ahead of the strongest rival."""
         scores = self.view.decision(rows)
         if scores.ndim == 1:
@@ -34,7 +33,7 @@ class WantedDecision:
         scores = self.view.compared(scores)
         return np.asarray(scores[:, self.code] - np.delete(scores, self.code, axis=1).max(axis=1))
 
-    def reached(self, rows: Table | FloatArray) -> BoolArray:
+    def reached(self, rows: Any) -> BoolArray:
         excess = self.excess(rows)
         ties_win = self.code == 0  # f = 0 is the first class, and so is a tie
         return np.asarray(((excess > 0.0) | ((excess == 0.0) & ties_win)) & (excess >= self.margin))

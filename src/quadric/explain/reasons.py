@@ -185,9 +185,8 @@ def nearest_boundary(surface: QuadraticSurface, U: FloatArray) -> FloatArray:
 
 
 def _cells(view: FittedModel, rows: Any) -> Table | None:
-    """Rows as they came, where features are more than the columns themselves."""
-    rows = None if isinstance(rows, str) else view.rows(rows)
-    return rows if isinstance(rows, Table) else None
+    """Rows as they came."""
+    return None if isinstance(rows, str) else view.rows(rows)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from quadric.explain._actions import Actions, actions
 from quadric.explain._answers import Answers, Start, smallest_change, smallest_common_change
 from quadric.explain._wanted import WantedDecision, wanted_decision
 from quadric.fitted import FittedModel, fitted_model
+from quadric.tables.inputs import missing_cells
 from quadric.types import BoolArray, FloatArray
 
 TRIES, GROWTH = 8, 16.0
@@ -136,7 +137,8 @@ def recourse(
     rules = actions(view, metric, frozen, limits)
     goal = wanted_decision(view, target, cutoff, float(margin))
     U, rows = view.fitted(X), view.rows(X)
-    start = Start(view.reported(X), U, view.scale, rows, view.missing(rows))
+    missing = np.column_stack([missing_cells(column) for column in rows.columns])[:, view.blocks]
+    start = Start(view.reported(rows), U, view.scale, rows, missing)
     already = goal.reached(rows)
     answers, moved = _checked_answers(goal, start.take(np.flatnonzero(~already)), rules, max_nodes)
     return _assembled(view, rules, start.V, already, answers, moved)

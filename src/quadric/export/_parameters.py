@@ -99,9 +99,8 @@ def _read_type(node: Node) -> np.dtype:
 
 
 def _read_array(node: Node) -> np.ndarray:
-    is_typed = len(node.items()) == 2 and isinstance(node.items()[0].value, str)
-    values, dtype = (node.items()[1], _read_type(node.items()[0])) if is_typed else (node, None)  # schema 1 had no types
-    items = [read_parameter(item) for item in values.items()]
+    kind, values = node.items(length=2)
+    items, dtype = [read_parameter(item) for item in values.items()], _read_type(kind)
     try:
         array = np.array(items, dtype=dtype)
     except (ValueError, TypeError, OverflowError):

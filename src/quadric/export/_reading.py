@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
@@ -12,12 +11,12 @@ from sklearn.pipeline import Pipeline
 
 from quadric.certificate import Certificate
 from quadric.estimators import SparseQuadraticSVCCV
-from quadric.estimators.calibration import CalibratedModel, Calibration, IsotonicCalibration, SigmoidCalibration
+from quadric.estimators.calibration import METHODS, CalibratedModel
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._parameters import ARRAY_TYPES, read_parameter
 from quadric.export._saved import DataOrigin, SavedModel
 from quadric.export._schema import ESTIMATORS, FITTED, MAX_CLASSES, MAX_COEFFICIENTS, MAX_FEATURES, SCHEMA
-from quadric.export._steps import read_step, upgraded
+from quadric.export._steps import read_step
 from quadric.export.scoring import Sample
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
@@ -57,7 +56,7 @@ def read_document(document: Any) -> SavedModel:
     """
     _check_schema(document)
     try:
-        return _model(Node(upgraded(document), "").fields(KEYS))
+        return _model(Node(document, "").fields(KEYS))
     except ModelFileError:
         raise
     except (ValueError, TypeError, OverflowError, LookupError, AttributeError) as error:  # what classes refuse
@@ -71,7 +70,7 @@ def _check_schema(document: Any) -> None:
     if isinstance(schema, int) and not isinstance(schema, bool) and schema > SCHEMA:
         shown = schema if schema < 10**9 else "far ahead"
         raise ModelFileError(f"made by a newer quadric (schema {shown}); this one reads up to {SCHEMA}: upgrade")
-    Node(schema, "schema").integer(1, SCHEMA)
+    Node(schema, "schema").integer(SCHEMA, SCHEMA)
 
 
 def _model(top: dict[str, Node]) -> SavedModel:
@@ -215,24 +214,12 @@ def _certificate(node: Node) -> Certificate:
 
 def _calibrated(node: Node, estimator: Any) -> CalibratedModel:
     keys = node.fields(("method", "curves", "params"))
-    read = _CURVES[keys["method"].choice(_CURVES)]
-    model = CalibratedModel.from_parts(estimator, [read(item) for item in keys["curves"].items(at_most=MAX_FEATURES)])
+    kind = METHODS[keys["method"].choice(METHODS)]
+    curves = [item.fields([field.name for field in fields(kind)]) for item in keys["curves"].items(at_most=MAX_FEATURES)]
+    read = [{n: v.numbers() if isinstance(v.value, list) else v.number() for n, v in curve.items()} for curve in curves]
+    model = CalibratedModel.from_parts(estimator, [kind(**values) for values in read])  # type: ignore[arg-type]
     parameters = keys["params"].fields(("cv", "n_jobs"))
     return model.set_params(**{name: read_parameter(value) for name, value in parameters.items()})
-
-
-def _sigmoid(node: Node) -> SigmoidCalibration:
-    keys = node.fields(("a", "b"))
-    return SigmoidCalibration(keys["a"].number(), keys["b"].number())
-
-
-def _isotonic(node: Node) -> IsotonicCalibration:
-    keys = node.fields(("x", "y"))
-    x = keys["x"].numbers()
-    return IsotonicCalibration(np.array(x), np.array(keys["y"].numbers(len(x))))
-
-
-_CURVES: dict[str, Callable[[Node], Calibration]] = {"sigmoid": _sigmoid, "isotonic": _isotonic}
 
 
 def _origin(node: Node) -> DataOrigin:

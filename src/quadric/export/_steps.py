@@ -193,26 +193,3 @@ def _column(node: Node) -> InputColumn:
     if indicator and fill is None:
         raise node.fail("marks missing values that it refuses")
     return InputColumn(keys["name"].text(), kind, categories, dropped, fill, indicator)
-
-
-def upgraded(document: Any) -> Any:
-    """A document of schema 1 as one of schema 2; the old one knew an encoder and a scaler, in this order."""
-    if document["schema"] != 1:
-        return document
-    coding, scaler, names = document["coding"], document["scaler"], document["estimator"]["steps"]
-    steps: list[tuple[Any, ...]] = []
-    if coding is not None:
-        parameters = {key: value for key, value in coding.items() if key != "output"}
-        steps.append((names[0], "TableEncoder", parameters, {}, document["inputs"], coding["output"]))
-    if scaler is not None:
-        center, scale = scaler["center"], scaler["scale"]
-        arrays = {"mean_": ("<f8", center), "scale_": ("<f8", scale), "feature_names_in_": ("|O", scaler["names"])}
-        fitted = {key: None if values is None else {"array": [kind, values]} for key, (kind, values) in arrays.items()}
-        fitted = {key: value for key, value in fitted.items() if value or key != "feature_names_in_"}
-        fitted["n_features_in_"] = document["features"]["count"]
-        parameters = {"with_mean": center is not None, "with_std": scale is not None}
-        steps.append((names[1], "StandardScaler", parameters, fitted, [], scaler["output"]))
-    kept = {key: value for key, value in document.items() if key not in ("inputs", "coding", "scaler")}
-    estimator = {key: value for key, value in document["estimator"].items() if key != "steps"}
-    new = {"steps": [dict(zip(_KEYS, step, strict=True)) for step in steps], "estimator": {**estimator, "step": names[2]}}
-    return {**kept, **new, "schema": 2}

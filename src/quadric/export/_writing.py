@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.estimators.calibration import CalibratedModel, SigmoidCalibration
+from quadric.estimators.calibration import CalibratedModel
 from quadric.export._parameters import ARRAY_TYPES, written_parameter
 from quadric.export._saved import DataOrigin, SavedModel
 from quadric.export._schema import ESTIMATORS, FITTED, SCHEMA, quadric_version
@@ -104,11 +104,6 @@ def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
 def _calibration(view: FittedModel) -> dict[str, Any] | None:
     if not view.calibrators:
         return None
-    curves = [
-        {"a": curve.a, "b": curve.b}
-        if isinstance(curve, SigmoidCalibration)
-        else {"x": curve.x.tolist(), "y": curve.y.tolist()}
-        for curve in view.calibrators
-    ]
+    curves = [{name: np.asarray(value).tolist() for name, value in vars(curve).items()} for curve in view.calibrators]
     settings = {name: getattr(view.model, name, None) for name in ("cv", "n_jobs")}
     return {"method": view.calibration, "curves": curves, "params": _parameters(settings)}

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from quadric.export._shown import ANYTHING, LEVEL, heading, sample_lines, shown
-from quadric.export.scoring import Polynomial, ScoringModel, Term, scoring_model
+from quadric.export.scoring import Polynomial, ScoringModel, scoring_model
 from quadric.fitted import Variable
 from quadric.tables import CodedFeature
 from quadric.tables.table import number_text
@@ -24,35 +26,9 @@ def expanded(model: ScoringModel) -> ScoringModel:
     ----------
     model : ScoringModel
     """
-    return replace(
-        model,
-        variables=tuple(Variable(variable.feature, 0.0, 1.0) for variable in model.variables),
-        polynomials=tuple(_expanded(polynomial, model.variables) for polynomial in model.polynomials),
-    )
-
-
-def _expanded(polynomial: Polynomial, variables: Sequence[Variable]) -> Polynomial:
-    constant = polynomial.constant
-    coefficients: dict[tuple[int, ...], float] = {}
-
-    def add(factors: tuple[int, ...], value: float) -> None:
-        coefficients[factors] = coefficients.get(factors, 0.0) + value
-
-    for term in polynomial.terms:
-        rate = term.coefficient
-        for factor in term.factors:
-            rate /= variables[factor].scale
-        centers = [variables[factor].center for factor in term.factors]
-        add(term.factors, rate)
-        if len(term.factors) == 1:
-            constant -= rate * centers[0]
-        else:
-            (first, second), (low, high) = term.factors, centers
-            add((first,), -rate * high)
-            add((second,), -rate * low)
-            constant += rate * low * high
-    live = [Term(value, factors) for factors, value in coefficients.items() if value != 0.0]
-    return Polynomial(constant, tuple(sorted(live, key=lambda term: -abs(term.coefficient))))
+    center, scale = (np.array([getattr(v, name) for v in model.variables]) for name in ("center", "scale"))
+    variables = tuple(Variable(variable.feature) for variable in model.variables)
+    return replace(model, variables=variables, surfaces=tuple(surface.unscale(center, scale) for surface in model.surfaces))
 
 
 def equation(model: Any, *, form: str = "centred", precision: int | None = None) -> str:

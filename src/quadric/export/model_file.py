@@ -85,7 +85,7 @@ def save_model(
         raise ValueError(f"metadata cannot be written as JSON: {error}") from None
     view = fitted_model(saved.model)
     samples = saved.samples if samples is None else samples
-    rows = made_up_rows(view) if samples is None else view.table(samples)
+    rows = made_up_rows(view) if samples is None else view.rows(samples)
     content = _laid_out(document_of(saved, view, rows)).encode("utf-8")
     _check_readable(content, target_path.name)
     write_atomically(target_path, content)

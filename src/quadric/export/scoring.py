@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,8 @@ class ScoringModel:
     inputs : tuple of InputColumn
         Columns of raw data that the scores depend on (at least one).
     variables : tuple of Variable
-    polynomials : tuple of Polynomial
-        One for two classes, positive for the second; otherwise one per class.
+    surfaces : tuple of QuadraticSurface
+        Of the variables: one for two classes, positive for the second; otherwise one per class.
     classes : tuple of str
         Names.
     calibrators : tuple of SigmoidCalibration or IsotonicCalibration
@@ -89,19 +90,24 @@ class ScoringModel:
 
     inputs: tuple[InputColumn, ...]
     variables: tuple[Variable, ...]
-    polynomials: tuple[Polynomial, ...]
+    surfaces: tuple[QuadraticSurface, ...]
     classes: tuple[str, ...]
     calibrators: tuple[Calibration, ...]
     samples: tuple[Sample, ...]
     target: str | None = None
 
+    @cached_property
+    def polynomials(self) -> tuple[Polynomial, ...]:
+        """The surfaces term by term."""
+        return tuple(_polynomial(surface) for surface in self.surfaces)
+
     @property
     def is_binary(self) -> bool:
-        return len(self.polynomials) == 1
+        return len(self.surfaces) == 1
 
     def outputs(self, name: str) -> list[str]:
         """Names for one column per polynomial: "score", or "score_1", "score_2", ... in the order of the classes."""
-        return [name] if self.is_binary else [f"{name}_{i}" for i in range(1, len(self.polynomials) + 1)]
+        return [name] if self.is_binary else [f"{name}_{i}" for i in range(1, len(self.surfaces) + 1)]
 
     def row(self, sample: Sample) -> dict[str, float | str | None]:
         """The values of a sample by the names of the inputs."""
@@ -133,18 +139,21 @@ def scoring_model(
         samples = model.samples if samples is None else samples
         model = model.model
     view = fitted_model(model)
-    rows = made_up_rows(view) if samples is None else view.table(samples)
+    rows = made_up_rows(view) if samples is None else view.rows(samples)
     names = checked_class_names(view, class_names)
-    whole = ScoringModel(
-        inputs=view.inputs,
-        variables=view.variables,
-        polynomials=tuple(_polynomial(surface) for surface in view.surfaces),
+    samples = scored_samples(view, rows, names)
+    used = np.flatnonzero(np.any([surface.live_features for surface in view.surfaces], axis=0))
+    kept = np.unique(view.blocks[used]).tolist() or [0]
+    variables = [view.variables[j] for j in used]
+    return ScoringModel(
+        inputs=tuple(view.inputs[i] for i in kept),
+        variables=tuple(replace(v, feature=replace(v.feature, input=kept.index(v.feature.input))) for v in variables),
+        surfaces=tuple(QuadraticSurface(s.W[np.ix_(used, used)], s.b[used], s.c) for s in view.surfaces),
         classes=names,
         calibrators=view.calibrators,
-        samples=scored_samples(view, rows, names),
+        samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in samples),
         target=target,
     )
-    return _only_used(whole)
 
 
 def checked_class_names(view: FittedModel, class_names: Sequence[str] | None) -> tuple[str, ...]:
@@ -186,25 +195,3 @@ def _polynomial(surface: QuadraticSurface) -> Polynomial:
         if weights[t] != 0.0
     ]
     return Polynomial(surface.c, tuple(terms))
-
-
-def _only_used(model: ScoringModel) -> ScoringModel:
-    """The model without variables that no term has and inputs that no variable has."""
-    used = sorted({factor for p in model.polynomials for term in p.terms for factor in term.factors})
-    kept = sorted({model.variables[v].feature.input for v in used}) or [0]
-    variable_at = {old: new for new, old in enumerate(used)}
-    input_at = {old: new for new, old in enumerate(kept)}
-
-    def moved(variable: Variable) -> Variable:
-        return replace(variable, feature=replace(variable.feature, input=input_at[variable.feature.input]))
-
-    def renumbered(term: Term) -> Term:
-        return replace(term, factors=tuple(variable_at[factor] for factor in term.factors))
-
-    return replace(
-        model,
-        inputs=tuple(model.inputs[i] for i in kept),
-        variables=tuple(moved(model.variables[v]) for v in used),
-        polynomials=tuple(replace(p, terms=tuple(map(renumbered, p.terms))) for p in model.polynomials),
-        samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in model.samples),
-    )

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
@@ -20,6 +18,7 @@ from sklearn.utils.validation import validate_data
 from quadric.estimators._base import SurfaceClassifier, predicted
 from quadric.estimators._constraints import support_limits
 from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration, SigmoidCalibration, probabilities
+from quadric.extras import require
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, read_step, without_name_warnings
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
@@ -55,6 +54,15 @@ class FittedModel:
         What the surfaces are functions of: features of the inputs, centred and scaled.
     blank : dict
         Positions of the inputs in which None, not NaN, stands for a missing value.
+    surfaces : list of QuadraticSurface
+        In fitted units.
+    classes : array
+    names : list of str
+        Of the features: "age", "home=own", "age is missing".
+    center, scale : arrays of shape (n,)
+        Fitted units are (v - center) / scale, v in reported units.
+    blocks : array of shape (n,)
+        Position of the input column of each feature.
     """
 
     model: Any
@@ -64,32 +72,21 @@ class FittedModel:
     inputs: tuple[InputColumn, ...]
     variables: tuple[Variable, ...]
     blank: dict[int, None]
-
-    # What the model is made of
+    surfaces: list[QuadraticSurface]
+    classes: np.ndarray
+    names: list[str]
+    center: FloatArray
+    scale: FloatArray
+    blocks: IntArray
 
     @property
     def is_surface(self) -> bool:
         return isinstance(self.classifier, QuadraticSurface)
 
     @property
-    def surfaces(self) -> list[QuadraticSurface]:
-        """In fitted units."""
-        return [self.classifier] if self.is_surface else list(self.classifier.surfaces_)
-
-    @property
-    def classes(self) -> np.ndarray:
-        return SIDES if self.is_surface else np.asarray(self.classifier.classes_)
-
-    @property
-    def is_binary(self) -> bool:
-        return len(self.classes) == 2
-
-    @property
     def class_texts(self) -> tuple[str, ...]:
         """The labels as texts."""
-        is_number = [isinstance(label, int | float) and not isinstance(label, bool) for label in self.classes.tolist()]
-        pairs = zip(self.classes.tolist(), is_number, strict=True)
-        return tuple(number_text(label) if number else str(label) for label, number in pairs)
+        return tuple(number_text(c) if type(c) in (int, float) else str(c) for c in self.classes.tolist())
 
     @property
     def features(self) -> tuple[CodedFeature, ...]:
@@ -98,11 +95,6 @@ class FittedModel:
     @property
     def n_features(self) -> int:
         return len(self.variables)
-
-    @cached_property
-    def names(self) -> list[str]:
-        """Of the features: "age", "home=own", "age is missing"."""
-        return [variable.feature.name for variable in self.variables]
 
     @property
     def term_names(self) -> list[str]:
@@ -114,31 +106,10 @@ class FittedModel:
         return [column.name for column in self.inputs]
 
     @cached_property
-    def center(self) -> FloatArray:
-        """Of each feature, in reported units: u = (v - center) / scale."""
-        return np.array([variable.center for variable in self.variables])
-
-    @cached_property
-    def scale(self) -> FloatArray:
-        return np.array([variable.scale for variable in self.variables])
-
-    @cached_property
-    def blocks(self) -> IntArray:
-        """Position of the input column of each feature."""
-        return np.array([variable.feature.input for variable in self.variables], dtype=np.intp)
-
-    @cached_property
     def numeric(self) -> BoolArray:
         """Features that are numbers and that alone (apart from a missing-value flag) depend on their column."""
         counted = [feature.input for feature in self.features if feature.kind != "missing"]
         return np.array([f.kind == "number" and counted.count(f.input) == 1 for f in self.features], dtype=bool)
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether the features are the columns themselves, in order, and none may be missing."""
-        if self._picks_columns or not all(f.kind == "number" and f.missing is None for f in self.features):
-            return False
-        return np.array_equal(self.blocks, np.arange(len(self.inputs)))
 
     @property
     def accepts_missing(self) -> bool:
@@ -179,21 +150,12 @@ class FittedModel:
 
     # Rows
 
-    def rows(self, X: ArrayLike | Table) -> Table | FloatArray:
-        """Raw rows in a form that can be cut and changed: a table of the inputs, or an array where they are all numbers.
-
-        Parameters
-        ----------
-        X : rows as the model takes them, or Table
-        """
-        return self._numbers(X) if self.is_plain else self.table(X)
-
-    def table(self, X: Any) -> Table:
+    def rows(self, X: Any) -> Table:
         """Raw rows as a table of the inputs, found by name in tables, frames and mappings of columns.
 
         Parameters
         ----------
-        X : Table, frame, mapping of columns, or array-like of shape (m, n_inputs)
+        X : rows as the model takes them, Table, or mapping of columns
         """
         table = as_table(X, self.input_names)
         columns = []
@@ -210,46 +172,23 @@ class FittedModel:
         ----------
         X : Table, or rows as the model takes them
         """
-        if not isinstance(X, Table) or (self.steps and isinstance(self.steps[0][1], TableEncoder)):
+        first = self.steps[0][1] if self.steps else None
+        if not isinstance(X, Table) or isinstance(first, TableEncoder):
             return X
-        table = self.table(X)
-        columns = [self._cells(i, column) for i, column in enumerate(table.columns)]
-        if isinstance(self._first, ColumnTransformer) and _selects_by_name(self._first):
-            return _pandas().DataFrame(dict(zip(table.names, columns, strict=True)))
+        columns = [self._cells(i, column) for i, column in enumerate(self.rows(X).columns)]
+        if isinstance(first, ColumnTransformer) and hasattr(first, "feature_names_in_"):  # finds columns by name, in frames
+            return require("pandas", "dev").DataFrame(dict(zip(self.input_names, columns, strict=True)))
         return np.column_stack(columns)
 
     def _cells(self, position: int, column: np.ndarray) -> np.ndarray:
         """A column with missing values as the model's steps know them."""
-        blank = self.blank.get(position, np.nan)
-        if column.dtype != object and blank is not None:
+        if column.dtype != object and position not in self.blank:
             return column
         out = column.astype(object)
-        out[missing_cells(column)] = blank
+        out[missing_cells(column)] = self.blank.get(position, np.nan)
         return out
 
-    @property
-    def _first(self) -> Any:
-        return self.steps[0][1] if self.steps else self.classifier
-
-    @property
-    def _picks_columns(self) -> bool:
-        """Whether columns may be found by name, in any order."""
-        return isinstance(self._first, ColumnTransformer | TableEncoder)
-
-    def _numbers(self, X: Any) -> FloatArray:
-        """X checked as the model would check it."""
-        is_table = isinstance(X, Table)
-        if is_table:
-            X = np.column_stack(self.table(X).columns)
-        if self.is_surface:
-            X = check_array(X, dtype=np.float64, order="C")
-            if X.shape[1] != self.classifier.n_features:
-                raise ValueError(f"X has {X.shape[1]} features, but the surface has {self.classifier.n_features}")
-            return X
-        with without_name_warnings() if is_table else nullcontext():
-            return np.asarray(validate_data(self._first, X, dtype=np.float64, order="C", reset=False))
-
-    def reported(self, X: ArrayLike | Table) -> FloatArray:
+    def reported(self, X: Any) -> FloatArray:
         """Features of rows in reported units: numbers as in the data, missing ones filled in, and codes.
 
         Parameters
@@ -257,33 +196,34 @@ class FittedModel:
         X : rows as the model takes them, or Table
         """
         rows = self.rows(X)
-        if not isinstance(rows, Table):
-            return rows
         out = np.empty((len(rows), self.n_features))
         for i in np.unique(self.blocks):
             own = np.flatnonzero(self.blocks == i)
-            out[:, own] = coded_values(rows.columns[i], [self.features[j] for j in own])
+            out[:, own] = coded_values(rows.columns[i], [self.variables[j].feature for j in own])
         return out
 
     def scaled(self, V: FloatArray) -> FloatArray:
         """Reported units to fitted units, by the formula."""
         return (V - self.center) / self.scale
 
-    def fitted(self, X: ArrayLike | Table) -> FloatArray:
+    def fitted(self, X: Any) -> FloatArray:
         """Rows in fitted units, by the model's own steps.
 
         Parameters
         ----------
         X : rows as the model takes them, or Table
         """
+        Z = self.transformed(X)
         if self.is_surface:
-            return self._numbers(X)
-        X = self.transformed(X)
-        return np.asarray(
-            self.classifier._prepared(validate_data(self.classifier, X, dtype=np.float64, order="C", reset=False))
-        )
+            Z = check_array(Z, dtype=np.float64, order="C")
+            if Z.shape[1] != self.n_features:
+                raise ValueError(f"X has {Z.shape[1]} features, but the surface has {self.n_features}")
+            return Z
+        with without_name_warnings() if isinstance(X, Table) else nullcontext():
+            Z = validate_data(self.classifier, Z, dtype=np.float64, order="C", reset=False)
+        return np.asarray(self.classifier._prepared(Z))
 
-    def transformed(self, X: ArrayLike | Table) -> Any:
+    def transformed(self, X: Any) -> Any:
         """Rows as the classifier itself takes them.
 
         Parameters
@@ -296,41 +236,32 @@ class FittedModel:
                 X = step.transform(X)
         return X
 
-    def decision(self, X: ArrayLike | Table) -> FloatArray:
+    def decision(self, X: Any) -> FloatArray:
         """The model's own decision function: (m,) for two classes, (m, n_classes) otherwise.
 
         Parameters
         ----------
-        X : rows as the model takes them, or what ``rows`` and ``changed`` give
+        X : rows as the model takes them, or Table
         """
         if self.is_surface:
-            return self.classifier(self._numbers(X))
+            return self.classifier(self.fitted(X))
         with without_name_warnings():
             return np.asarray(self.model.decision_function(self.native(X)))
 
-    def changed(self, rows: Table | FloatArray, before: FloatArray, after: FloatArray) -> Table | FloatArray:
+    def changed(self, rows: Table, before: FloatArray, after: FloatArray) -> Table:
         """Rows in which some numbers are others.
 
         Parameters
         ----------
-        rows : as ``rows`` gives them
+        rows : Table
+            As ``rows`` gives it.
         before, after : arrays of shape (m, n)
-            Their features in reported units; values that are equal stay what they are in the rows, missing ones too.
+            Its features in reported units; values that are equal stay what they are in the table, missing ones too.
         """
-        if not isinstance(rows, Table):
-            return after
         columns = list(rows.columns)
         for j in np.flatnonzero(self.numeric):
-            moved = after[:, j] != before[:, j]
-            if moved.any():
-                columns[self.blocks[j]] = np.where(moved, after[:, j], columns[self.blocks[j]])
+            columns[self.blocks[j]] = np.where(after[:, j] == before[:, j], columns[self.blocks[j]], after[:, j])
         return replace(rows, columns=tuple(columns))
-
-    def missing(self, rows: Table | FloatArray) -> BoolArray:
-        """Which features come from a missing value, of shape (m, n)."""
-        if not isinstance(rows, Table):
-            return np.zeros((len(rows), self.n_features), dtype=bool)
-        return np.column_stack([missing_cells(column) for column in rows.columns])[:, self.blocks]
 
     # Decisions
 
@@ -427,8 +358,22 @@ def fitted_model(model: Any) -> FittedModel:
     if getattr(classifier, "scale_", None) is not None:
         units = zip(variables, classifier.center_, classifier.scale_, strict=True)
         variables = [variable.scaled(center, scale) for variable, center, scale in units]
-    inputs = tuple(_input(i, name, variables, notes) for i, name in enumerate(names))
-    return FittedModel(model, steps, classifier, calibrators, inputs, _finished(variables), notes.blank)
+    is_surface = isinstance(classifier, QuadraticSurface)
+    return FittedModel(
+        model,
+        steps,
+        classifier,
+        calibrators,
+        inputs=tuple(_input(i, name, variables, notes) for i, name in enumerate(names)),
+        variables=_finished(variables),
+        blank=notes.blank,
+        surfaces=[classifier] if is_surface else list(classifier.surfaces_),
+        classes=SIDES if is_surface else np.asarray(classifier.classes_),
+        names=[feature.name for feature in with_unique_names(variable.feature for variable in variables)],
+        center=np.array([variable.center for variable in variables]),
+        scale=np.array([variable.scale for variable in variables]),
+        blocks=np.array([variable.feature.input for variable in variables], dtype=np.intp),
+    )
 
 
 def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[Calibration, ...], Any]:
@@ -471,19 +416,6 @@ def _finished(variables: Sequence[Variable]) -> tuple[Variable, ...]:
         }
         out.append(replace(variable, feature=replace(feature, **refused)))
     return tuple(out)
-
-
-def _selects_by_name(step: ColumnTransformer) -> bool:
-    selections = [c.start or c.stop if isinstance(c, slice) else c for _, _, c in step.transformers_]
-    return any(isinstance(item, str) for selection in selections for item in np.atleast_1d(selection).tolist())
-
-
-def _pandas() -> Any:
-    """What scikit-learn needs to find columns by name."""
-    try:
-        return import_module("pandas")
-    except ModuleNotFoundError:
-        raise ImportError("the model finds its columns by name, in frames: pip install pandas, or pass a frame") from None
 
 
 def _even_odds(probability: Calibration) -> float:

@@ -226,21 +226,12 @@ def _ordinal(step: OrdinalEncoder, variables: list[Variable], notes: ColumnNotes
 
 
 def _table_encoder(step: TableEncoder, variables: list[Variable], notes: ColumnNotes) -> list[Variable]:
+    if not all(variable.is_raw and _is_nan(variable.feature.missing) for variable in variables):
+        raise NoFormulaError("must come first")
     for variable, column in zip(variables, step.inputs_, strict=True):
         if column.type == "category":
             _levels(variable, np.array(column.categories, dtype=object), notes)
-    out = []
-    for feature in step.features_:
-        variable = variables[feature.input]
-        if feature.kind == "number":
-            out.append(variable if feature.missing is None else _filled(variable, feature.missing))
-        elif not feature.codes:  # a number that may be missing
-            out.append(_flag(variable.feature))
-        else:
-            codes: dict[Level | None, float | None] = {**dict(feature.codes), None: feature.missing}  # type: ignore[dict-item]
-            group = [] if feature.level is None else [feature.level]
-            out.append(_encoded(variable, codes, feature.unseen, feature.kind, group))
-    return out
+    return [Variable(replace(feature, input=variables[feature.input].feature.input)) for feature in step.features_]
 
 
 def _encoded(

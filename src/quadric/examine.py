@@ -84,19 +84,14 @@ def _certificate(case: _Case, time_limit: float, verbose: int) -> Certificate:
     support, step = case.support(), step_for(problem)
     if support is not None:
         found = Found(support, step.refit(support).value)
-        certificate = replace(certificate, swap_optimal=_swap_optimal(problem, found, certificate))
+        # of the terms, and only where the coefficients are the best for them
+        best = certificate.objective <= found.value * (1.0 + 1e-9)
+        certificate = replace(certificate, swap_optimal=is_swap_optimal(problem, found) if best else False)
     else:  # terms that the problem does not allow, or too many: bound it all the same, from another start
         start = promising_support(problem, explorer_for(problem, step), np.random.default_rng(0))
         found = Found(start, step.refit(start).value)
     proof = prove(problem, found, time_limit=time_limit, report=writer_for(verbose))
     return certificate.bounded(min(proof.lower_bound, proof.best.value))
-
-
-def _swap_optimal(problem: Any, found: Found, certificate: Certificate) -> bool | None:
-    """Of the terms, and only where the coefficients are the best for them."""
-    if certificate.objective > found.value * (1.0 + 1e-9):
-        return False
-    return is_swap_optimal(problem, found)
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def score_points(model: Any, X: Any, scale: ScoreScale | None = None, *, good: A
     """
     if integer:
         return scaled_surface(model, scale, good=good, integer=True)(_scorecard(model).fitted(X))
-    return (scale or ScoreScale()).points(-_sign_of_bad(model, good) * _log_odds(model, X))
+    return (scale or ScoreScale()).points(-_side_of_bad(model.classes_, good) * _log_odds(model, X))
 
 
 def scaled_surface(model: Any, scale: ScoreScale | None = None, *, good: Any = None, integer: bool = False) -> QuadraticSurface:
@@ -130,7 +130,7 @@ def scaled_surface(model: Any, scale: ScoreScale | None = None, *, good: Any = N
         Of the classifier's own features: after the transformers of a pipeline, and standardised where the classifier does that.
     """
     scale, view = scale or ScoreScale(), _scorecard(model)
-    turn = _sign_of_bad(view, good) * scale.factor
+    turn = _side_of_bad(view.classes, good) * scale.factor
     (surface,), sigmoid = view.surfaces, view.probability
     assert isinstance(sigmoid, SigmoidCalibration)
     points = surface * (turn * sigmoid.a) + (scale.offset + turn * sigmoid.b)
@@ -268,7 +268,7 @@ def rounding_loss(
     difference, before, after = np.abs(change(x)), exact(x), rounded(x)
     measures: dict[str, Any] = {}
     if y is not None:
-        labels = {"sample_weight": sample_weight, "event": view.classes[_position_of_bad(view, good)]}
+        labels = {"sample_weight": sample_weight, "event": view.classes[int(_side_of_bad(view.classes, good) > 0)]}
         measures = {"auc": auc(y, -before, **labels), "integer_auc": auc(y, -after, **labels)}
         measures |= {"ks": ks_statistic(y, -before, **labels), "integer_ks": ks_statistic(y, -after, **labels)}
     if cutoff is not None:
@@ -283,19 +283,14 @@ def rounding_loss(
     )
 
 
-def _position_of_bad(model: Any, good: Any) -> int:
-    """In the classes of a model, or of a FittedModel."""
-    classes = np.asarray(model.classes if isinstance(model, FittedModel) else model.classes_).tolist()
+def _side_of_bad(labels: Any, good: Any) -> float:
+    """1 where bad is the second class, which decision values and log-odds are meant for; -1 where it is the first."""
+    classes = np.asarray(labels).tolist()
     if len(classes) != 2:
         raise ValueError(f"points need two classes, but the model has {len(classes)}")
     if good is not None and good not in classes:
         raise ValueError(f"good must be one of {classes}, got {good!r}")
-    return 0 if good is not None and good == classes[1] else 1
-
-
-def _sign_of_bad(model: Any, good: Any) -> float:
-    """1 where bad is the second class, which decision values and log-odds are meant for; -1 where it is the first."""
-    return 2.0 * _position_of_bad(model, good) - 1.0
+    return -1.0 if good is not None and good == classes[1] else 1.0
 
 
 def _log_odds(model: Any, X: Any) -> FloatArray:

@@ -92,10 +92,7 @@ def actions(view: FittedModel, metric: Any, frozen: Any, limits: Mapping[str, An
 
 def _mask(view: FittedModel, items: Any, what: str) -> BoolArray:
     """Mask of the features that names or positions stand for; a coded column stands for all of its features."""
-    mask = np.zeros(view.n_features, dtype=bool)
-    for item in [items] if isinstance(items, str) else items:
-        mask[_positions(view, item, what)] = True
-    return mask
+    return per_feature(view, dict.fromkeys([items] if isinstance(items, str) else items, 1.0), 0.0, what) > 0.0
 
 
 def per_feature(view: FittedModel, values: Any, default: float, what: str) -> FloatArray:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from quadric.export._shown import ANYTHING, LEVEL, heading, sample_lines, shown
-from quadric.export.scoring import Polynomial, ScoringModel, scoring_model
+from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.fitted import Variable
+from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import CodedFeature
 from quadric.tables.table import number_text
 
@@ -45,10 +46,8 @@ def equation(model: Any, *, form: str = "centred", precision: int | None = None)
     """
     scoring, digits = _in_form(model, form, precision)
     lines = [
-        f"{name} = {_signed_sum(scoring, polynomial, _Text(digits))}"
-        for name, polynomial in zip(
-            _names(scoring, lambda text: f"[{shown(text, plain=LEVEL)}]"), scoring.polynomials, strict=True
-        )
+        f"{name} = {_signed_sum(scoring, surface, _Text(digits))}"
+        for name, surface in zip(_names(scoring, lambda text: f"[{shown(text, plain=LEVEL)}]"), scoring.surfaces, strict=True)
     ]
     return "\n".join(lines + _form_note(model, scoring, form))
 
@@ -65,8 +64,8 @@ def to_latex(model: Any, *, form: str = "centred", precision: int | None = None)
     style = _Latex(digits)
     rows = []
     names = _names(scoring, lambda text: f"_{{\\text{{{escaped_latex(text)}}}}}")
-    for name, polynomial in zip(names, scoring.polynomials, strict=True):
-        first, *rest = _summands(scoring, polynomial, style)
+    for name, surface in zip(names, scoring.surfaces, strict=True):
+        first, *rest = _summands(scoring, surface, style)
         sign = "-" if first.negative else ""
         rows.append(f"{name} &= {sign}{first.text}")
         rows += [f"  &\\quad {'-' if summand.negative else '+'} {summand.text}" for summand in rest]
@@ -89,8 +88,8 @@ def _in_form(model: Any, form: str, precision: int | None) -> tuple[ScoringModel
 def _form_note(model: Any, scoring: ScoringModel, form: str) -> list[str]:
     if form == "centred":
         return []
-    before = sum(len(polynomial.terms) for polynomial in scoring_model(model).polynomials)
-    after = sum(len(polynomial.terms) for polynomial in scoring.polynomials)
+    before = sum(len(surface.products) for surface in scoring_model(model).surfaces)
+    after = sum(len(surface.products) for surface in scoring.surfaces)
     return [f"(expanded to raw units: {after} terms for the model's {before}, which are counted in centred variables)"]
 
 
@@ -104,18 +103,18 @@ class _Summand:
     text: str
 
 
-def _summands(scoring: ScoringModel, polynomial: Polynomial, style: _Text) -> list[_Summand]:
+def _summands(scoring: ScoringModel, surface: QuadraticSurface, style: _Text) -> list[_Summand]:
     summands = [
         _Summand(
             term.coefficient < 0, style.product(abs(term.coefficient), [scoring.variables[v] for v in term.factors], scoring)
         )
-        for term in polynomial.terms
+        for term in surface.products
     ]
-    return [*summands, _Summand(polynomial.constant < 0, style.number(abs(polynomial.constant)))]
+    return [*summands, _Summand(surface.c < 0, style.number(abs(surface.c)))]
 
 
-def _signed_sum(scoring: ScoringModel, polynomial: Polynomial, style: _Text) -> str:
-    first, *rest = _summands(scoring, polynomial, style)
+def _signed_sum(scoring: ScoringModel, surface: QuadraticSurface, style: _Text) -> str:
+    first, *rest = _summands(scoring, surface, style)
     text = ("-" if first.negative else "") + first.text
     return text + "".join(f" {'-' if summand.negative else '+'} {summand.text}" for summand in rest)
 

@@ -47,7 +47,7 @@ def to_excel(model: Any, path: str | os.PathLike[str], *, spare_rows: int = 100)
 
 
 def _check_limits(scoring: ScoringModel) -> None:
-    n_terms = sum(len(polynomial.terms) + 1 for polynomial in scoring.polynomials)
+    n_terms = sum(len(surface.products) + 1 for surface in scoring.surfaces)
     if max(n_terms, 2 * len(scoring.variables), len(scoring.inputs) + 4 * len(scoring.classes)) > MOST_COLUMNS:
         raise ValueError(f"the model has {n_terms} terms, more than an Excel sheet has columns")
     texts = [column.name for column in scoring.inputs] + list(scoring.classes)
@@ -66,12 +66,12 @@ class _Book:
         self.bold = workbook.add_format({"bold": True})
         names = ("Score", "Variables", "Terms", "Model", "Levels", "Curves", "About")
         self.sheets = {name: workbook.add_worksheet(name) for name in names}
-        self.n_scores = len(scoring.polynomials)
+        self.n_scores = len(scoring.surfaces)
         self.first_score = 1 + len(scoring.inputs)
         self.label_column = self.first_score + self.n_scores
         self.first_chance = self.label_column + 1
         self.first_expected = self.first_chance + (self.n_scores if scoring.calibrators else 0)
-        self.starts = [sum(len(p.terms) for p in scoring.polynomials[:i]) for i in range(self.n_scores + 1)]
+        self.starts = [sum(len(p.products) for p in scoring.surfaces[:i]) for i in range(self.n_scores + 1)]
         self.first_coefficient = len(scoring.variables) + 3
         """Row of "Model" with the constant of the first score; its terms follow, then the next score."""
 
@@ -103,8 +103,8 @@ class _Book:
         for i in range(len(self.scoring.variables)):
             standardised = f"({self._feature(i, row)}-Model!{self._fixed(i + 1, 4)})/Model!{self._fixed(i + 1, 5)}"
             self._formula("Variables", row, i, f'=IF({empty},"",{standardised})')
-        for s, polynomial in enumerate(self.scoring.polynomials):
-            for t, term in enumerate(polynomial.terms):
+        for s, surface in enumerate(self.scoring.surfaces):
+            for t, term in enumerate(surface.products):
                 factors = [f"Variables!{self.cell(row, v)}" for v in term.factors]
                 product = "*".join([f"Model!{self._fixed(self._coefficient_row(s) + 1 + t, 4)}", *factors])
                 self._formula("Terms", row, self.starts[s] + t, f'=IF({empty},"",{product})')
@@ -213,7 +213,7 @@ class _Book:
         self._head("Score", ["row", *(column.name for column in scoring.inputs), *outputs, *expected, "check"])
         self._head("Variables", [variable.feature.name for variable in scoring.variables])
         curves = scoring.outputs("curve") if scoring.calibrators else []
-        self._head("Terms", [*(self._term_name(t.factors) for p in scoring.polynomials for t in p.terms), *curves])
+        self._head("Terms", [*(self._term_name(t.factors) for p in scoring.surfaces for t in p.products), *curves])
         for name in ("Score", "Variables", "Terms"):
             self.sheets[name].freeze_panes(1, 0)
 
@@ -239,8 +239,8 @@ class _Book:
         for row, name in enumerate(self.scoring.classes, start=1):
             sheet.write_string(row, 7, name)
         self._head("Model", ["score", "term", "", "", "coefficient"], self.first_coefficient - 1)
-        for s, (name, polynomial) in enumerate(zip(self.scoring.outputs("score"), self.scoring.polynomials, strict=True)):
-            lines = [("1", polynomial.constant), *((self._term_name(t.factors), t.coefficient) for t in polynomial.terms)]
+        for s, (name, surface) in enumerate(zip(self.scoring.outputs("score"), self.scoring.surfaces, strict=True)):
+            lines = [("1", surface.c), *((self._term_name(t.factors), t.coefficient) for t in surface.products)]
             for row, (term, coefficient) in enumerate(lines, start=self._coefficient_row(s)):
                 sheet.write_string(row, 0, name)
                 sheet.write_string(row, 1, term)

@@ -121,18 +121,18 @@ class _Graph:
 
     def _scores(self) -> str:
         """Z = (features - center) / scale; then products of its columns, and Z itself, times coefficients, plus constants."""
-        variables, polynomials = self.scoring.variables, self.scoring.polynomials
-        constants = self._constant([[polynomial.constant for polynomial in polynomials]])
+        variables, surfaces = self.scoring.variables, self.scoring.surfaces
+        constants = self._constant([[surface.c for surface in surfaces]])
         if not variables:
             return self._node("Add", self._node("Mul", self._any_column(), self._constant(0.0)), constants)
         columns = self._node("Concat", *(self._feature(variable) for variable in variables), axis=1)
         centred = self._node("Sub", columns, self._constant([variable.center for variable in variables]))
         Z = self._node("Div", centred, self._constant([variable.scale for variable in variables]))
-        linear = np.zeros((len(variables), len(polynomials)))
-        pairs: list[tuple[int, ...]] = sorted({t.factors for p in polynomials for t in p.terms if len(t.factors) == 2})
-        quadratic = np.zeros((len(pairs), len(polynomials)))
-        for s, polynomial in enumerate(polynomials):
-            for term in polynomial.terms:
+        linear = np.zeros((len(variables), len(surfaces)))
+        pairs: list[tuple[int, ...]] = sorted({t.factors for p in surfaces for t in p.products if len(t.factors) == 2})
+        quadratic = np.zeros((len(pairs), len(surfaces)))
+        for s, surface in enumerate(surfaces):
+            for term in surface.products:
                 if len(term.factors) == 1:
                     linear[term.factors[0], s] = term.coefficient
                 else:

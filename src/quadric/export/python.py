@@ -127,9 +127,9 @@ def _terms(scoring: ScoringModel) -> list[str]:
         lines.append(f"x{i} = cell(row, {_written(column.name)}, {column.type == 'number'})")
     lines += [f"v{i} = {_variable(scoring, variable)}" for i, variable in enumerate(scoring.variables)]
     lines.append("return [")
-    for polynomial in scoring.polynomials:
-        products = [" * ".join([repr(t.coefficient), *(f"v{v}" for v in t.factors)]) for t in polynomial.terms]
-        lines += ["    [", *(f"        {value}," for value in [repr(polynomial.constant), *products]), "    ],"]
+    for surface in scoring.surfaces:
+        products = [" * ".join([repr(t.coefficient), *(f"v{v}" for v in t.factors)]) for t in surface.products]
+        lines += ["    [", *(f"        {value}," for value in [repr(surface.c), *products]), "    ],"]
     return [*lines, "]"]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,32 +17,7 @@ from quadric.export._samples import made_up_rows
 from quadric.export._saved import SavedModel
 from quadric.fitted import FittedModel, Variable, fitted_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import LINEAR, term_factors
 from quadric.tables import InputColumn, Table
-
-
-@dataclass(frozen=True)
-class Term:
-    """A coefficient times one variable or two.
-
-    Attributes
-    ----------
-    coefficient : float
-        Of the polynomial: W_aa / 2 for a square, W_ab for a product, b_a for a linear term.
-    factors : tuple of one or two int
-        Positions in ``ScoringModel.variables``.
-    """
-
-    coefficient: float
-    factors: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Polynomial:
-    """constant + terms, the largest coefficients first."""
-
-    constant: float
-    terms: tuple[Term, ...]
 
 
 @dataclass(frozen=True)
@@ -82,7 +56,7 @@ class ScoringModel:
     classes : tuple of str
         Names.
     calibrators : tuple of SigmoidCalibration or IsotonicCalibration
-        One per polynomial, or none.
+        One per surface, or none.
     samples : tuple of Sample
     target : str or None
         Name of the target column.
@@ -96,17 +70,12 @@ class ScoringModel:
     samples: tuple[Sample, ...]
     target: str | None = None
 
-    @cached_property
-    def polynomials(self) -> tuple[Polynomial, ...]:
-        """The surfaces term by term."""
-        return tuple(_polynomial(surface) for surface in self.surfaces)
-
     @property
     def is_binary(self) -> bool:
         return len(self.surfaces) == 1
 
     def outputs(self, name: str) -> list[str]:
-        """Names for one column per polynomial: "score", or "score_1", "score_2", ... in the order of the classes."""
+        """Names for one column per surface: "score", or "score_1", "score_2", ... in the order of the classes."""
         return [name] if self.is_binary else [f"{name}_{i}" for i in range(1, len(self.surfaces) + 1)]
 
     def row(self, sample: Sample) -> dict[str, float | str | None]:
@@ -184,14 +153,3 @@ def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -
 
 def _plain(value: Any) -> Any:
     return None if value is None or value != value else value
-
-
-def _polynomial(surface: QuadraticSurface) -> Polynomial:
-    left, right = term_factors(surface.n_features)
-    weights = surface.polynomial()
-    terms = [
-        Term(float(weights[t]), (int(left[t]),) if right[t] == LINEAR else (int(left[t]), int(right[t])))
-        for t in np.argsort(-np.abs(weights), kind="stable")
-        if weights[t] != 0.0
-    ]
-    return Polynomial(surface.c, tuple(terms))

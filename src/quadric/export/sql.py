@@ -8,8 +8,9 @@ from typing import Any
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._shown import heading, sample_lines
 from quadric.export.equations import equation
-from quadric.export.scoring import Polynomial, ScoringModel, scoring_model
+from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.fitted import Variable
+from quadric.geometry.surface import QuadraticSurface
 
 GROUP = 50
 """Terms per pair of parentheses: SQLite refuses expressions that are nested more than 1000 deep."""
@@ -76,7 +77,7 @@ class _Writer:
 
     def statement(self, table: str) -> str:
         scored, calibrated = identifier(self.prefix + "scored"), identifier(self.prefix + "calibrated")
-        scores = self._named("score", [_sum_of(self._summands(polynomial)) for polynomial in self.model.polynomials])
+        scores = self._named("score", [_sum_of(self._summands(surface)) for surface in self.model.surfaces])
         steps = [f"{scored} AS (\n{_select('d', scores, table)}\n{self._guard()}\n)"]
         judged, source = [f"s.{name}" for name in self.names("score")], scored
         if self.model.calibrators:
@@ -99,9 +100,9 @@ class _Writer:
     def _named(self, name: str, expressions: Sequence[str]) -> list[str]:
         return [f"{expression} AS {column}" for expression, column in zip(expressions, self.names(name), strict=True)]
 
-    def _summands(self, polynomial: Polynomial) -> list[str]:
-        terms = [" * ".join([number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in polynomial.terms]
-        return [f"CAST({number(polynomial.constant)} AS DOUBLE PRECISION)", *terms]
+    def _summands(self, surface: QuadraticSurface) -> list[str]:
+        terms = [" * ".join([number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in surface.products]
+        return [f"CAST({number(surface.c)} AS DOUBLE PRECISION)", *terms]
 
     def _variable(self, position: int) -> str:
         variable = self.model.variables[position]

@@ -29,6 +29,13 @@ class _LiveTerms(NamedTuple):
     right: list[int]
 
 
+class Product(NamedTuple):
+    """A term of the polynomial: ``factors`` are the positions of one feature or two."""
+
+    coefficient: float
+    factors: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class QuadraticSurface:
     """f(x) = 1/2 x'Wx + b'x + c.
@@ -130,6 +137,15 @@ class QuadraticSurface:
         """Coefficients of the products themselves, in the order of z: W_aa / 2 for squares."""
         left, right = term_factors(self.n_features)
         return self.coordinates() * np.where(left == right, 0.5, 1.0)
+
+    @cached_property
+    def products(self) -> tuple[Product, ...]:
+        """The live terms, largest coefficients first."""
+        left, right = term_factors(self.n_features)
+        weights = self.polynomial()
+        order = [t for t in np.argsort(-np.abs(weights), kind="stable") if weights[t] != 0.0]
+        factors = [(int(left[t]),) if right[t] == LINEAR else (int(left[t]), int(right[t])) for t in order]
+        return tuple(Product(float(weights[t]), both) for t, both in zip(order, factors, strict=True))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, QuadraticSurface):

@@ -106,6 +106,7 @@ def score_points(model: Any, X: Any, scale: ScoreScale | None = None, *, good: A
     array of shape (m,)
         Infinite where a probability is 0 or 1, which an isotonic calibration may say.
     """
+    check_fitted(model)
     if integer:
         return scaled_surface(model, scale, good=good, integer=True)(_scorecard(model).fitted(X))
     return (scale or ScoreScale()).points(-_side_of_bad(model.classes_, good) * _log_odds(model, X))
@@ -295,7 +296,6 @@ def _side_of_bad(labels: Any, good: Any) -> float:
 
 def _log_odds(model: Any, X: Any) -> FloatArray:
     """Of the second class: straight from the sigmoid where there is one, as probabilities near 1 have few digits left."""
-    check_fitted(model)
     inner = model
     while isinstance(inner, Pipeline):
         inner = inner[-1]

@@ -346,6 +346,8 @@ def fitted_model(model: Any) -> FittedModel:
         return model
     steps, calibrators, classifier = _unwrapped(model)
     first = steps[0][1] if steps else classifier
+    if steps:
+        check_fitted(first)
     n_inputs = classifier.n_features if isinstance(first, QuadraticSurface) else first.n_features_in_
     names = [str(name) for name in getattr(first, "feature_names_in_", default_names(n_inputs))]
     notes = ColumnNotes()

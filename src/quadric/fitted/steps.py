@@ -207,7 +207,7 @@ def _one_hot(step: OneHotEncoder, variables: list[Variable], notes: ColumnNotes)
                 continue
             unknown = {"error": None, "ignore": 0.0}.get(step.handle_unknown, float(group is rare))
             codes = {level: float(level in group) for level in levels}
-            out.append(_encoded(variable, codes, unknown, "level", group))
+            out.append(_encoded(variable, codes, unknown, "level", [] if group is rare else group))
     return out
 
 

@@ -41,8 +41,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     features_ : tuple of CodedFeature
     blocks_ : array of shape (n_features_out,)
         Position of the column that each feature comes from.
-    numeric_ : array of bool of shape (n_features_out,)
-        Which features are numbers of the table, not codes.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
@@ -115,7 +113,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(inputs)
         self.features_ = coded_features(inputs, self.coding, self.unseen)
         self.blocks_: IntArray = np.array([feature.input for feature in self.features_], dtype=np.intp)
-        self.numeric_: BoolArray = np.array([feature.kind == "number" for feature in self.features_])
         return self
 
     def _learned(self, name: str, column: np.ndarray, table: Table) -> InputColumn:

@@ -132,5 +132,5 @@ def test_an_unfitted_step_before_a_fitted_classifier():
     frame = loans(0)
     model = Pipeline([("scaler", StandardScaler()), ("model", FAST)]).fit(frame[NUMBERS], labels(frame))
     model.steps[0] = ("scaler", StandardScaler())
-    with pytest.raises(NotFittedError, match="^this StandardScaler is not fitted yet: call fit first$"):
+    with pytest.raises(NotFittedError, match=r"^this StandardScaler is not fitted yet: call fit first$"):
         equation(model)

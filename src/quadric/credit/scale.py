@@ -183,12 +183,10 @@ def term_points(model: Any, scale: ScoreScale | None = None, *, good: Any = None
         As in :func:`scaled_surface`. Terms whose points round to zero stay in the table.
     """
     exact = scaled_surface(model, scale, good=good)
-    weights = exact.polynomial()
-    live = np.flatnonzero(weights)
-    order = live[np.argsort(-np.abs(weights[live]), kind="stable")]
-    used = _rounded(exact) if integer else exact
-    names = _scorecard(model).term_names
-    return TermPoints(tuple(names[t] for t in order), used.polynomial()[order], used.c, scale or ScoreScale())
+    terms = exact.terms(_scorecard(model).names)
+    points = np.array([value for _, value in terms])
+    constant = float(np.rint(exact.c)) if integer else exact.c
+    return TermPoints(tuple(name for name, _ in terms), np.rint(points) if integer else points, constant, scale or ScoreScale())
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def equation(model: Any, *, form: str = "centred", precision: int | None = None)
     """
     scoring, digits = _in_form(model, form, precision)
     lines = [
-        f"{name} = {_signed_sum(scoring, surface, _Text(digits))}"
+        f"{name} = {' '.join(_summands(scoring, surface, _Text(digits)))}"
         for name, surface in zip(_names(scoring, lambda text: f"[{shown(text, plain=LEVEL)}]"), scoring.surfaces, strict=True)
     ]
     return "\n".join(lines + _form_note(model, scoring, form))
@@ -66,9 +66,7 @@ def to_latex(model: Any, *, form: str = "centred", precision: int | None = None)
     names = _names(scoring, lambda text: f"_{{\\text{{{escaped_latex(text)}}}}}")
     for name, surface in zip(names, scoring.surfaces, strict=True):
         first, *rest = _summands(scoring, surface, style)
-        sign = "-" if first.negative else ""
-        rows.append(f"{name} &= {sign}{first.text}")
-        rows += [f"  &\\quad {'-' if summand.negative else '+'} {summand.text}" for summand in rest]
+        rows += [f"{name} &= {first}", *(f"  &\\quad {summand}" for summand in rest)]
     notes = [*heading(scoring), *_form_note(model, scoring, form), "Needs the package amsmath.", *sample_lines(scoring)]
     body = " \\\\\n".join(rows)
     lines = [*(f"% {note}" for note in notes), "\\begin{align*}", body, "\\end{align*}", _sample_table(scoring), ""]
@@ -97,26 +95,12 @@ def _names(scoring: ScoringModel, index: Callable[[str], str]) -> list[str]:
     return ["f"] if scoring.is_binary else ["f" + index(name) for name in scoring.classes]
 
 
-@dataclass(frozen=True)
-class _Summand:
-    negative: bool
-    text: str
-
-
-def _summands(scoring: ScoringModel, surface: QuadraticSurface, style: _Text) -> list[_Summand]:
-    summands = [
-        _Summand(
-            term.coefficient < 0, style.product(abs(term.coefficient), [scoring.variables[v] for v in term.factors], scoring)
-        )
-        for term in surface.products
-    ]
-    return [*summands, _Summand(surface.c < 0, style.number(abs(surface.c)))]
-
-
-def _signed_sum(scoring: ScoringModel, surface: QuadraticSurface, style: _Text) -> str:
-    first, *rest = _summands(scoring, surface, style)
-    text = ("-" if first.negative else "") + first.text
-    return text + "".join(f" {'-' if summand.negative else '+'} {summand.text}" for summand in rest)
+def _summands(scoring: ScoringModel, surface: QuadraticSurface, style: _Text) -> list[str]:
+    """Terms and constant with their signs: "-" or nothing before the first, "+ " or "- " before the others."""
+    texts = [style.product(abs(p.coefficient), [scoring.variables[v] for v in p.factors], scoring) for p in surface.products]
+    negative = [value < 0 for value in (*(product.coefficient for product in surface.products), surface.c)]
+    signs = ["-" if negative[0] else "", *("- " if below else "+ " for below in negative[1:])]
+    return [sign + text for sign, text in zip(signs, [*texts, style.number(abs(surface.c))], strict=True)]
 
 
 class _Text:

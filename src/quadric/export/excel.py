@@ -66,6 +66,7 @@ class _Book:
         self.bold = workbook.add_format({"bold": True})
         names = ("Score", "Variables", "Terms", "Model", "Levels", "Curves", "About")
         self.sheets = {name: workbook.add_worksheet(name) for name in names}
+        self.names = [variable.feature.name for variable in scoring.variables]
         self.n_scores = len(scoring.surfaces)
         self.first_score = 1 + len(scoring.inputs)
         self.label_column = self.first_score + self.n_scores
@@ -211,15 +212,11 @@ class _Book:
         outputs += scoring.outputs("probability") if scoring.calibrators else []
         expected = [f"expected {name}" for name in scoring.outputs("score")]
         self._head("Score", ["row", *(column.name for column in scoring.inputs), *outputs, *expected, "check"])
-        self._head("Variables", [variable.feature.name for variable in scoring.variables])
+        self._head("Variables", self.names)
         curves = scoring.outputs("curve") if scoring.calibrators else []
-        self._head("Terms", [*(self._term_name(t.factors) for p in scoring.surfaces for t in p.products), *curves])
+        self._head("Terms", [*(name for surface in scoring.surfaces for name, _ in surface.terms(self.names)), *curves])
         for name in ("Score", "Variables", "Terms"):
             self.sheets[name].freeze_panes(1, 0)
-
-    def _term_name(self, factors: tuple[int, ...]) -> str:
-        names = [self.scoring.variables[v].feature.name for v in factors]
-        return f"{names[0]}^2" if len(factors) == 2 and factors[0] == factors[1] else "*".join(names)
 
     def _model(self) -> None:
         sheet = self.sheets["Model"]
@@ -240,7 +237,7 @@ class _Book:
             sheet.write_string(row, 7, name)
         self._head("Model", ["score", "term", "", "", "coefficient"], self.first_coefficient - 1)
         for s, (name, surface) in enumerate(zip(self.scoring.outputs("score"), self.scoring.surfaces, strict=True)):
-            lines = [("1", surface.c), *((self._term_name(t.factors), t.coefficient) for t in surface.products)]
+            lines = [("1", surface.c), *surface.terms(self.names)]
             for row, (term, coefficient) in enumerate(lines, start=self._coefficient_row(s)):
                 sheet.write_string(row, 0, name)
                 sheet.write_string(row, 1, term)

@@ -128,22 +128,15 @@ class _Graph:
         columns = self._node("Concat", *(self._feature(variable) for variable in variables), axis=1)
         centred = self._node("Sub", columns, self._constant([variable.center for variable in variables]))
         Z = self._node("Div", centred, self._constant([variable.scale for variable in variables]))
-        linear = np.zeros((len(variables), len(surfaces)))
-        pairs: list[tuple[int, ...]] = sorted({t.factors for p in surfaces for t in p.products if len(t.factors) == 2})
-        quadratic = np.zeros((len(pairs), len(surfaces)))
-        for s, surface in enumerate(surfaces):
-            for term in surface.products:
-                if len(term.factors) == 1:
-                    linear[term.factors[0], s] = term.coefficient
-                else:
-                    quadratic[pairs.index(term.factors), s] = term.coefficient
         # Gemm rather than MatMul: onnxruntime fuses scalars into the latter in single precision
-        total = self._node("Gemm", Z, self._constant(linear), constants)
-        if not pairs:
+        total = self._node("Gemm", Z, self._constant(np.column_stack([surface.b for surface in surfaces])), constants)
+        pairs = np.nonzero(np.triu(np.any([surface.W for surface in surfaces], axis=0)))
+        if not len(pairs[0]):
             return total
-        left, right = (self._node("Gather", Z, self._constant([p[i] for p in pairs], np.int64), axis=1) for i in (0, 1))
-        products = self._node("Mul", left, right)
-        return self._node("Gemm", products, self._constant(quadratic), total)
+        halves = np.where(pairs[0] == pairs[1], 0.5, 1.0)
+        left, right = (self._node("Gather", Z, self._constant(place, np.int64), axis=1) for place in pairs)
+        weights = np.column_stack([halves * surface.W[pairs] for surface in surfaces])
+        return self._node("Gemm", self._node("Mul", left, right), self._constant(weights), total)
 
     def _any_column(self) -> str:
         """A column of finite numbers, for a model without terms: it gives the number of rows."""

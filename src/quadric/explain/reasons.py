@@ -185,8 +185,9 @@ def nearest_boundary(surface: QuadraticSurface, U: FloatArray) -> FloatArray:
 
 
 def _cells(view: FittedModel, rows: Any) -> Table | None:
-    """Rows as they came."""
-    return None if isinstance(rows, str) else view.rows(rows)
+    """Rows as they came, unless all features are numbers of the data."""
+    plain = all(feature.kind == "number" and feature.missing is None for feature in view.features)
+    return None if plain or isinstance(rows, str) else view.rows(rows)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class FittedModel:
         """The labels as texts."""
         return tuple(number_text(c) if type(c) in (int, float) else str(c) for c in self.classes.tolist())
 
-    @property
+    @cached_property
     def features(self) -> tuple[CodedFeature, ...]:
         return tuple(variable.feature for variable in self.variables)
 

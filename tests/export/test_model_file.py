@@ -20,7 +20,7 @@ from quadric.export import DataOrigin, export, load_model, read_model, save_mode
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import Table, TableEncoder
 
-OLD_FILE = Path(__file__).parent / "model_schema_1.json"
+OLD_FILE = Path(__file__).parent / "model_schema_2.json"
 IRIS = load_iris(as_frame=True)
 TOP_KEYS = [
     *("schema", "quadric_version", "task", "steps", "features", "surfaces", "estimator", "params"),
@@ -240,7 +240,7 @@ def test_parameters_that_are_not_plain_are_refused(tmp_path, value):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_of_schema_1_stays_readable():
+def test_a_file_of_schema_2_stays_readable():
     """Written by the first version that had model files; never to be written anew."""
     content = read_model(OLD_FILE)
     stored = json.loads(OLD_FILE.read_text(encoding="utf-8"))

@@ -28,7 +28,7 @@ class RecourseAnswers:
     x : array of shape (m, n)
         Features of the changed rows, in reported units: numbers as in the data, and codes; NaN where no answer was found.
     change : array of shape (m, n)
-        x minus the row given.
+        x minus the features of the row.
     distance : array of shape (m,)
         Length of the change in the metric, in fitted units; infinite where no answer was found.
     reached : array of bool of shape (m,)
@@ -46,7 +46,7 @@ class RecourseAnswers:
     names : list of str
         Columns of x.
     frozen : list of str
-        Features that could not change: those asked for, and those that code categories.
+        Features that could not change: frozen ones, and those that code categories.
     """
 
     x: FloatArray

@@ -166,13 +166,12 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
     if keys["center"].value is not None or getattr(classifier, "standardize", False) is not False:
         _set_units(classifier, keys, n_features)
     if kind is SparseQuadraticSVCCV:
-        classifier.best_k_ = keys["best_k"].integer(1, 2**62)
-        classifier.best_C_ = keys["best_C"].number()
+        classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), keys["best_C"].number()
     return classifier
 
 
 def _set_units(classifier: Any, keys: dict[str, Node], n_features: int) -> None:
-    """Center and scale of the sparse estimators."""
+    """What classifiers have that standardise by themselves."""
     classifier.center_ = np.array(keys["center"].numbers(n_features))
     classifier.scale_ = np.array(keys["scale"].numbers(n_features))
     if not (classifier.scale_ > 0.0).all():

@@ -269,7 +269,7 @@ def _encoded(
             feature.input,
             kind,
             level,
-            tuple((known, output(value)) for known, value in before),
+            tuple((raw, output(value)) for raw, value in before),
             output(feature.missing),
             unknown if variable.is_raw else output(feature.unseen),
         )

@@ -150,8 +150,8 @@ def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatA
             fill = np.nan if feature.missing is None else feature.missing
             out[:, j] = np.where(absent, fill, column) if absent.any() else column
         else:
-            known: dict[Level | None, float] = dict(feature.codes)
-            values = [*(known.get(level, feature.unseen) for level in position), feature.missing, feature.unseen]
+            by_level: dict[Level | None, float] = dict(feature.codes)
+            values = [*(by_level.get(level, feature.unseen) for level in position), feature.missing, feature.unseen]
             out[:, j] = np.array(values, dtype=float)[codes]  # None becomes NaN
     return out
 

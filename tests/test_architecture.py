@@ -13,6 +13,7 @@ ROOMS = [
     "extras",
     "files",
     "labels",
+    "_sklearn",
     "intercept",
     "losses",
     "geometry",

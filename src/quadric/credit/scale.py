@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.utils.validation import _check_sample_weight
 
+from quadric._sklearn import check_sample_weight
 from quadric.credit._parts import parts_of, sigmoid_surface
 from quadric.credit.calibration import SigmoidCalibration
 from quadric.credit.metrics import auc, ks_statistic
@@ -259,7 +259,7 @@ def rounding_loss(
         measures |= {"ks": ks_statistic(y, -before, **known), "integer_ks": ks_statistic(y, -after, **known)}
     if cutoff is not None:
         measures |= {"cutoff": float(cutoff), "flips": int(np.sum((before >= cutoff) != (after >= cutoff)))}
-    weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+    weight = check_sample_weight(sample_weight, x)
     return RoundingLoss(
         n_samples=len(x),
         largest=float(difference.max()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -12,8 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
+from quadric._sklearn import check_sample_weight, scorer_takes_weights
 from quadric.certificate import JudgedSamples
 from quadric.estimators._base import SurfaceClassifier, SurfaceFit, predicted, seed_of
 from quadric.estimators._constraints import support_limits
@@ -170,7 +170,7 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
         task = _Task(
             self.loss, self.method, bool(self.standardize), self.class_weight, limits, grid, seed_of(self.random_state)
         )
-        present = _check_sample_weight(sample_weight, X, dtype=np.float64) > 0
+        present = check_sample_weight(sample_weight, X, non_negative=False) > 0
         splits = check_cv(self.cv, y, classifier=True).split(X, y, groups)
         scores = self._cross_validate(task, samples, _without_absent(splits, present))
         C_index, k_index = chosen_cell(scores, self.rule)
@@ -309,7 +309,7 @@ def _cell_scores(
     fold: int,
 ) -> FloatArray:
     """One score a cell, from decisions of shape (n_surfaces, n_Cs, n_ks, m)."""
-    extra = {"sample_weight": weight} if _takes_weights(scorer) else {}
+    extra = {"sample_weight": weight} if scorer_takes_weights(scorer) else {}
     out = np.empty(decisions.shape[1:3])
     for cell in np.ndindex(*out.shape):
         values = decisions[(slice(None), *cell)]
@@ -321,14 +321,6 @@ def _cell_scores(
         if not np.isfinite(out[cell]):
             raise ValueError(f"the scorer returned {out[cell]} in fold {fold}")
     return out
-
-
-def _takes_weights(scorer: Any) -> bool:
-    """Whether a scorer of scikit-learn has a metric with sample weights; the default one, an estimator's score, has."""
-    function = getattr(scorer, "_score_func", None)
-    if function is None:
-        return type(scorer).__name__ == "_PassthroughScorer"
-    return "sample_weight" in inspect.signature(function).parameters
 
 
 class _KnownScores(ClassifierMixin, BaseEstimator):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _get_feature_names, check_X_y
+from sklearn.utils.validation import check_X_y
 
+from quadric._sklearn import feature_names
 from quadric.estimators._base import seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._grids import C_grid, k_grid
@@ -64,7 +65,7 @@ def sparse_quadratic_path(
     QuadraticPath
     """
     check_values({"loss": loss, "method": method}, {"loss": one_of(*sorted(TRAINING_DATA)), "method": one_of(*PATH_METHODS)})
-    names = _get_feature_names(X)
+    names = feature_names(X)
     X, y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
     samples = validate_samples(X, y, sample_weight, class_weight)
     if len(samples.classes) > 2:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
+from quadric._sklearn import rows_of
 from quadric.explain import ReasonCodes, Recourse, reason_codes, recourse
 from quadric.explain._seen import SeenValues
 from quadric.summary.cells import cell_text
@@ -66,7 +66,7 @@ def _picked(subject: Subject, rows: Sequence[int]) -> Any:
     """Some rows in the form in which all of them came."""
     if subject.parts.encoder is not None:
         return subject.table[list(rows)]
-    return _safe_indexing(subject.X, list(rows))
+    return rows_of(subject.X, list(rows))
 
 
 def _recourse(subject: Subject, seen: SeenValues, row: int, frozen: Sequence[str]) -> Recourse:

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
-from baselines.definitions import labelled, objective
 from helpers import random_samples
+from helpers.baseline_objectives import labelled, objective
 from quadric.baselines import (
     L0LeastSquaresSVC,
     L1LinearSVC,

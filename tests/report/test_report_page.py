@@ -18,6 +18,8 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.report_pages import ATTACK, hostile, ordinary
+from helpers.small_models import loans, scored_pipeline
 from quadric import SparseQuadraticSVC
 from quadric.export import equation
 from quadric.extras import MissingExtraError
@@ -25,8 +27,6 @@ from quadric.report import render
 from quadric.report.drawing import Plot, place, png
 from quadric.report.numbers import number, percent, short, ticks
 from quadric.summary import summarise
-from report.pages import ATTACK, hostile, ordinary
-from summary.small_models import loans, scored_pipeline
 
 VOID = {"meta", "input", "br", "img", "hr", "link"}
 

@@ -13,6 +13,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.small_models import calibrated_pipeline, loans, scored_pipeline
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import equation, load_model, save_model
@@ -22,7 +23,6 @@ from quadric.summary.path import stops
 from quadric.summary.slices import level_line
 from quadric.summary.subject import Subject
 from quadric.summary.words import term_words
-from summary.small_models import calibrated_pipeline, loans, scored_pipeline
 
 QUICK = {"ks": (2, 5), "cv": 2, "n_boot": 0}
 

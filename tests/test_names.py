@@ -1,4 +1,4 @@
-"""Private names of scikit-learn are used in one module, so that a new release can break one place only."""
+"""Names that must not meet: private ones of scikit-learn outside their module, helpers of the tests and rooms."""
 
 import ast
 from pathlib import Path
@@ -7,6 +7,7 @@ import quadric
 
 ROOT = Path(quadric.__file__).parent
 DOOR = ROOT / "_sklearn.py"
+TESTS = Path(__file__).parent
 
 
 def is_private(name):
@@ -43,3 +44,15 @@ def test_private_names_of_scikit_learn_stand_in_one_module():
     found = [(path.name, name) for path, tree in elsewhere.items() for name in private_imports(tree)]
     found += [(path.name, name) for path, tree in elsewhere.items() for name in private_mentions(tree) if name in attributes]
     assert found == []
+
+
+def test_helpers_share_names_with_no_room_and_with_no_other_helper():
+    """tests/ and benchmarks/ are both on the path of imports: equal names would hide each other."""
+    rooms = {path.stem for path in ROOT.rglob("*") if path.is_dir() or path.suffix == ".py"} - {"__init__"}
+    ours = [path for path in TESTS.rglob("*.py") if not path.stem.startswith("test_")]
+    helpers = [path.parent.name if path.stem == "__init__" else path.stem for path in ours if path.stem != "conftest"]
+    benchmarks = [path.stem for path in (TESTS.parent / "benchmarks").glob("*.py")]
+    assert len(helpers) > 5
+    assert rooms.isdisjoint(helpers)
+    assert len({*helpers, *benchmarks}) == len(helpers) + len(benchmarks)
+    assert not [path for path in TESTS.rglob("__init__.py") if path.parent.name in rooms]

@@ -40,7 +40,7 @@ def budgets(name: str) -> list[int]:
     return [2, max(4, p // 8), max(6, p // 3)]
 
 
-def fit(name: str, loss: str, method: str, C: float, k: int, **options: Any) -> SparseQuadraticSVC:
+def fit(name: str, loss: str, method: Any, C: float, k: int, **options: Any) -> SparseQuadraticSVC:
     return SparseQuadraticSVC(k=k, C=C, loss=loss, method=method, **options).fit(*standardised(name))
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from quadric.credit.calibration import METHODS as CALIBRATIONS
+from quadric.estimators._grids import DEFAULT_CS, DEFAULT_KS
 from quadric.estimators._validation import Rule, check_values, integer_from, number_above, number_from, one_of
-from quadric.problem import TRAINING_DATA
+from quadric.losses import LOSS_NAMES
 from quadric.search.methods import METHODS
 
-KS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
+KS = DEFAULT_KS
 """Numbers of terms that cross-validation tries unless told."""
-CS = (1.0, 8.0, 64.0, 512.0)
+CS = DEFAULT_CS
 """Values of C that cross-validation tries unless told."""
 MISSING = ("refuse", "drop", "impute", "indicator")
 
@@ -69,10 +71,10 @@ class TrainingOptions:
     k: int | None = None
     C: float | None = None
     loss: str = "hinge"
-    method: str = "best"
+    method: Literal["best", "pd", "exact"] = "best"
     cross_validate: bool | None = None
     folds: int = 5
-    rule: str = "1se"
+    rule: Literal["1se", "best"] = "1se"
     ks: tuple[int, ...] = KS
     Cs: tuple[float, ...] = CS
     positive: str | None = None
@@ -116,7 +118,7 @@ OPTIONAL = ("k", "C", "calibrate", "time_limit")
 RULES: dict[str, Rule] = {
     "k": integer_from(1),
     "C": number_above(0.0),
-    "loss": one_of(*sorted(TRAINING_DATA)),
+    "loss": one_of(*LOSS_NAMES),
     "method": one_of(*METHODS),
     "folds": integer_from(2),
     "rule": one_of("1se", "best"),

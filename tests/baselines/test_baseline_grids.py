@@ -1,5 +1,6 @@
 """Grids: every cell is the fit of its parameters, whatever stands next to it."""
 
+import os
 import subprocess
 import sys
 
@@ -114,7 +115,7 @@ def test_grids_do_not_depend_on_the_number_of_blas_threads():
     one, two = (
         subprocess.run(
             [sys.executable, "-c", BITS],
-            env={"OPENBLAS_NUM_THREADS": threads, "PATH": ""},
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
             capture_output=True,
             text=True,
             check=True,

@@ -1,6 +1,7 @@
 """SparseQuadraticSVC among scikit-learn's tools, its weights and its classes."""
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -139,7 +140,7 @@ def test_results_do_not_depend_on_the_number_of_blas_threads():
     runs = [
         subprocess.run(
             [sys.executable, "-c", BITS],
-            env={"OPENBLAS_NUM_THREADS": threads, "PATH": ""},
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
             capture_output=True,
             text=True,
             check=True,

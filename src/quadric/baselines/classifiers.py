@@ -21,7 +21,7 @@ from quadric.baselines.grids import (
     linear_hinge_grid,
     quadratic_hinge_grid,
 )
-from quadric.estimators._base import SurfaceClassifier
+from quadric.estimators._base import ClassWeight, SurfaceClassifier
 from quadric.estimators._validation import Samples, check_parameters, check_spread, integer_from, validate_samples
 
 RESIDUAL_TOLERANCE = 1e-6
@@ -90,7 +90,7 @@ class LinearHingeSVC(BaselineClassifier):
         Names of the features, where X brought them.
     """
 
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
+    def __init__(self, C: float = 1.0, *, class_weight: ClassWeight = None) -> None:
         self.C = C
         self.class_weight = class_weight
 
@@ -129,7 +129,7 @@ class QuadraticSVC(BaselineClassifier):
         Names of the features, where X brought them.
     """
 
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
+    def __init__(self, C: float = 1.0, *, class_weight: ClassWeight = None) -> None:
         self.C = C
         self.class_weight = class_weight
 
@@ -175,7 +175,7 @@ class L1QuadraticSVC(BaselineClassifier):
 
     _rules = {"C1": POSITIVE, "C2": POSITIVE}
 
-    def __init__(self, C1: float = 1.0, C2: float = 1.0, *, class_weight: Any = None) -> None:
+    def __init__(self, C1: float = 1.0, C2: float = 1.0, *, class_weight: ClassWeight = None) -> None:
         self.C1 = C1
         self.C2 = C2
         self.class_weight = class_weight
@@ -215,7 +215,7 @@ class LeastSquaresSVC(BaselineClassifier):
         Names of the features, where X brought them.
     """
 
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
+    def __init__(self, C: float = 1.0, *, class_weight: ClassWeight = None) -> None:
         self.C = C
         self.class_weight = class_weight
 
@@ -256,7 +256,7 @@ class L1LinearSVC(BaselineClassifier):
         Names of the features, where X brought them.
     """
 
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
+    def __init__(self, C: float = 1.0, *, class_weight: ClassWeight = None) -> None:
         self.C = C
         self.class_weight = class_weight
 
@@ -321,7 +321,7 @@ class L0LeastSquaresSVC(BaselineClassifier):
         *,
         max_iter: int = MAX_ITER,
         tol: float = TOL,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.C = C
         self.gamma = gamma

@@ -309,6 +309,10 @@ def resolve(name: str) -> DatasetInfo:
     ----------
     name : str
         Canonical ("german") or the paper's ("GCD"); case, spaces and hyphens do not matter.
+
+    Returns
+    -------
+    DatasetInfo
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a data set is text, not {type(name).__name__}")

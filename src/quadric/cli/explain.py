@@ -17,8 +17,6 @@ from quadric.tables.table import number_text
 if TYPE_CHECKING:
     from quadric.workflow.explaining import Explanation
 
-AGAINST = {"mean": "the mean", "approved": "the best tenth", "cutoff": "the border"}
-
 
 def explain(
     model: shared.ModelFile,
@@ -62,13 +60,13 @@ def explain(
         --frozen age --increase-only savings
       quadric explain model.json data.csv --rows 0:100 --json
     """
-    from quadric.workflow.explaining import ExplainingOptions, check_asked, explain_rows
+    from quadric.workflow.explaining import REFERENCES, ExplainingOptions, check_names, explain_rows
 
     loaded = inputs.read_table_model(model)
     how = inputs.reading(delimiter, encoding, na, loaded)
     asked = ExplainingOptions(reasons, reference, target_class, frozen or (), increase_only or (), decrease_only or ())
     with inputs.as_usage():
-        check_asked(loaded, asked)
+        check_names(loaded, asked)
     with working("explain") as report:
         table = inputs.read_data(data, how, text=loaded.text_names, report=report)
         picked = inputs.rows(rows, len(table))
@@ -80,30 +78,26 @@ def explain(
     for number, answer in enumerate(answers):
         if number:
             say("")
-        _tell(answer, AGAINST[reference])
+        _tell(answer, f"the {REFERENCES[reference]}")
 
 
 def _tell(answer: Explanation, against: str) -> None:
     chance = "" if answer.probability is None else f", probability {answer.probability:.3g}"
     say(f"row {answer.row}: score {answer.score:.4g}{chance}, label {answer.label}")
     if answer.reasons:
-        say(f"  what speaks against {answer.target}, measured from {against}:")
+        say(f"  reasons against {answer.target}, compared with {against}:")
         for number, reason in enumerate(answer.reasons, start=1):
             say(indented(reason.text, f"    {number}. "))
     else:
-        say(f"  nothing speaks against {answer.target}, measured from {against}")
+        say(f"  no reason against {answer.target}, compared with {against}")
     say(indented(_recourse_words(answer), "  "))
 
 
 def _recourse_words(answer: Explanation) -> str:
-    if not answer.reached:
-        return f"{answer.target}: {answer.message}"
     if not answer.changes:
-        return f"{answer.target} already"
+        return answer.verdict
     changes = ", ".join(f"{c.feature} {_number(c.before)} -> {_number(c.after)}" for c in answer.changes)
-    if answer.proved:
-        return f"smallest change to {answer.target}: {changes}"
-    return f"change to {answer.target}: {changes}; {answer.message}"
+    return f"{answer.verdict}: {changes}" + ("" if answer.proved else f"; {answer.message}")
 
 
 def _number(value: float) -> str:

@@ -51,8 +51,7 @@ def report(
     """
     inputs.check_output(output, force, model, data)
     require("jinja2", "report")
-    from quadric.report import render
-    from quadric.summary import summarise
+    from quadric.report import render, summarise
 
     loaded = inputs.read_table_model(model)
     grid = None if ks is None else inputs.integers(ks, "--ks")

@@ -2,22 +2,20 @@
 
 from quadric.certificate import Certificate
 from quadric.estimators import (
-    Alternatives,
     ScaleWarning,
     SparseQuadraticSVC,
     SparseQuadraticSVCCV,
-    alternatives,
-    certify,
     sparse_quadratic_path,
 )
+from quadric.examine import NearTies, alternatives, certify
 from quadric.export import load_model, save_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.search.path import QuadraticPath
 
 __version__ = "0.1.0.dev0"
 __all__ = [
-    "Alternatives",
     "Certificate",
+    "NearTies",
     "QuadraticPath",
     "QuadraticSurface",
     "ScaleWarning",

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from helpers import random_samples, random_surface
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV
@@ -24,7 +24,7 @@ from quadric.credit import (
     score_points,
     term_points,
 )
-from quadric.credit._parts import sigmoid_surface
+from quadric.fitted import fitted_model
 
 NAMES = ["age", "income", "debt"]
 PLAIN = SparseQuadraticSVC(k=4, loss="least_squares", method="pd")
@@ -101,10 +101,10 @@ def test_points_come_from_the_probability_of_bad(fitted, scale):
 @pytest.mark.parametrize("good", [None, "late"])
 def test_the_points_are_an_exact_quadratic_of_the_model_s_features(fitted, good):
     model, X, _ = fitted
-    features = sigmoid_surface(model).features(X)
+    features = fitted_model(model).fitted(X)
     expected = score_points(model, X, good=good)
     assert_allclose(scaled_surface(model, good=good)(features), expected, rtol=1e-10)
-    assert scaled_surface(model).n_terms == sigmoid_surface(model).surface.n_terms
+    assert scaled_surface(model).n_terms == fitted_model(model).surfaces[0].n_terms
     assert_allclose(features.std(axis=0), 1.0)  # the units in which k was counted
 
 
@@ -119,7 +119,7 @@ def values_of(term, X):
 def test_the_points_of_the_terms_add_up(fitted, integer):
     model, X, _ = fitted
     table = term_points(model, integer=integer)
-    features = pd.DataFrame(sigmoid_surface(model).features(X), columns=NAMES)
+    features = pd.DataFrame(fitted_model(model).fitted(X), columns=NAMES)
     total = table.constant + sum(
         points * values_of(term, features) for term, points in zip(table.terms, table.points, strict=True)
     )
@@ -141,10 +141,9 @@ def test_terms_that_round_to_nothing_stay_in_the_table():
     assert not term_points(model, tiny, integer=True).points.any()
 
 
-def test_names_fall_back_where_a_transformer_gives_none():
+def test_names_fall_back_where_the_data_have_none():
     X, y = samples()
-    silent = FunctionTransformer(np.asarray)
-    model = CalibratedModel(make_pipeline(silent, StandardScaler(), PLAIN)).fit(X, y)
+    model = CalibratedModel(make_pipeline(StandardScaler(), PLAIN)).fit(np.asarray(X), y)
     named = clone(MODELS["pipeline inside"]).fit(X, y)
     translated = [term.replace("age", "x0").replace("income", "x1").replace("debt", "x2") for term in term_points(named).terms]
     assert list(term_points(model).terms) == translated
@@ -260,6 +259,11 @@ def test_sure_models_keep_their_order():
         ),
         (
             lambda X, y: CalibratedModel(RidgeClassifier()).fit(X, y),
+            TypeError,
+            "need a fitted quadric model, a Pipeline or a QuadraticSurface, not RidgeClassifier",
+        ),
+        (
+            lambda X, y: clone(PLAIN).fit(X, y),
             TypeError,
             "need a CalibratedModel of a quadric classifier",
         ),

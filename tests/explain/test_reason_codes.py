@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import random_samples, random_surface
-from helpers.coalitions import LevelCoder, mixed_rows, shapley_by_definition
+from helpers.coalitions import level_coder, mixed_rows, shapley_by_definition
 from quadric import QuadraticSurface, SparseQuadraticSVC
 from quadric.credit import CalibratedModel, IsotonicCalibration, SigmoidCalibration
 from quadric.explain import reason_codes, recourse
@@ -139,7 +139,7 @@ def test_texts_are_in_raw_units():
             reason_codes(model, rows[:1], reference=rows[1:2], favourable=1, **wrong)
 
 
-@pytest.mark.parametrize("coder", [LevelCoder((2, 3)), TableEncoder()], ids=["any coder", "TableEncoder"])
+@pytest.mark.parametrize("coder", [level_coder((2, 3)), TableEncoder()], ids=["any coder", "TableEncoder"])
 def test_categories_count_together_and_show_what_came_in(coder):
     rows, y = mixed_rows(2)
     X = pd.DataFrame(rows, columns=["age", "income", "home", "job"]).astype({"age": float, "income": float})

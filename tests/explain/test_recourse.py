@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import random_samples, random_surface
-from helpers.coalitions import LevelCoder, mixed_rows
+from helpers.coalitions import level_coder, mixed_rows
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.explain import recourse
@@ -313,7 +313,7 @@ def test_sigmoids_of_several_classes_decide_by_their_log_odds(target, flowers):
 
 def test_coded_columns_are_frozen_and_answers_are_in_the_units_after_the_coder():
     rows, y = mixed_rows(4)
-    model = make_pipeline(LevelCoder((2, 3)), StandardScaler(), SparseQuadraticSVC(k=8)).fit(rows, y)
+    model = make_pipeline(level_coder((2, 3)), StandardScaler(), SparseQuadraticSVC(k=8)).fit(rows, y)
     coded = model[0].transform(rows)
     answer = recourse(model, rows, target="good")
     assert answer.names == ["x0", "x1", "x2=own", "x2=rent", "x3=yes"]

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import random_samples, random_surface
-from helpers.coalitions import LevelCoder, mixed_rows, shapley_by_definition
+from helpers.coalitions import level_coder, mixed_rows, shapley_by_definition
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.explain import shapley
 from quadric.geometry.terms import term_count
@@ -87,7 +87,7 @@ def test_models_with_units_of_their_own(make):
 @pytest.mark.parametrize("seed", range(3))
 def test_coded_columns_are_one_player_each(seed):
     rows, y = mixed_rows(seed)
-    model = make_pipeline(LevelCoder((2, 3)), StandardScaler(), SparseQuadraticSVC(k=8)).fit(rows, y)
+    model = make_pipeline(level_coder((2, 3)), StandardScaler(), SparseQuadraticSVC(k=8)).fit(rows, y)
     assert np.count_nonzero(model[-1].coef_) > 3
     found = shapley(model, rows[:4], background=rows)
     assert found.values.shape == (4, 4)

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import random_samples, random_surface
-from helpers.coalitions import LevelCoder, mixed_rows
+from helpers.coalitions import level_coder, mixed_rows
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.explain import stability
 
@@ -71,9 +71,9 @@ def test_jobs_and_seeds(fitted):
 def test_scalers_and_coders_stay_as_fitted():
     rows, y = mixed_rows(0, m=60)
     rows[0, 2] = "boat"  # a level that most bootstrap samples lose
-    model = make_pipeline(LevelCoder((2, 3)), StandardScaler(), SparseQuadraticSVC(k=3, loss="least_squares", method="pd")).fit(
-        rows, y
-    )
+    model = make_pipeline(
+        level_coder((2, 3)), StandardScaler(), SparseQuadraticSVC(k=3, loss="least_squares", method="pd")
+    ).fit(rows, y)
     found = stability(model, rows, y, n_boot=8)
     assert found.names[-6:] == ["x0", "x1", "x2=other", "x2=own", "x2=rent", "x3=yes"]
     inner = stability(model[-1], model[:-1].transform(rows), y, n_boot=8)

@@ -91,7 +91,7 @@ def test_the_centred_form_has_k_terms_and_the_expanded_one_says_that_it_has_more
     first, note = equation(model, form="expanded").split("\n")
     assert first == "f = -0.0526315789*x0 - 0.000934210526*x1 + 2.63157895e-05*x0*x1 + 1.36842105"
     assert note == "(expanded to raw units: 3 terms for the model's 1, which are counted in centred variables)"
-    assert len(expanded(scoring_model(model)).polynomials[0].terms) == 3
+    assert len(expanded(scoring_model(model)).surfaces[0].products) == 3
 
 
 def test_squares_and_signs_are_written_as_people_do():
@@ -112,7 +112,7 @@ def model_of_all_names():
 @pytest.mark.parametrize("seed", [*range(20), None])
 def test_names_cannot_break_out_of_the_text(seed):
     scoring = scoring_model(model_of_all_names() if seed is None else random_model(seed)[0])
-    n_scores = len(scoring.polynomials)
+    n_scores = len(scoring.surfaces)
     lines = equation(scoring).split("\n")
     assert len(lines) == n_scores
     assert all(line.isprintable() for line in lines)

@@ -68,11 +68,11 @@ def moving_a_coefficient(document):
 
 
 def huge_scaler(document):
-    document["scaler"]["center"] = [0.0] * 100_000
+    document["steps"][1]["fitted"]["mean_"]["array"][1] = [0.0] * 100_000
 
 
 def many_categories(document):
-    column = next(column for column in document["inputs"] if column["type"] == "category")
+    column = next(column for column in document["steps"][0]["inner"] if column["type"] == "category")
     column["categories"] = [f"{i:06d}" for i in range(5_000)]
 
 
@@ -88,24 +88,24 @@ def many_classes(document):
 
 
 def unsorted_categories(document):
-    next(column for column in document["inputs"] if column["type"] == "category")["categories"] = ["b", "a"]
+    next(column for column in document["steps"][0]["inner"] if column["type"] == "category")["categories"] = ["b", "a"]
 
 
 def filling_in_nothing_known(document):
-    column = next(column for column in document["inputs"] if column["type"] == "category")
+    column = next(column for column in document["steps"][0]["inner"] if column["type"] == "category")
     column["fill"] = "no such level"
 
 
 def huge_sample(document):
-    kinds = [column["type"] for column in document["inputs"]]
+    kinds = [column["type"] for column in document["steps"][0]["inner"]]
     values = document["samples"][0]["values"]
     document["samples"][0]["values"] = [1e308 if k == "number" else v for k, v in zip(kinds, values, strict=True)]
 
 
 TAMPERED = {
-    "newer schema": (setting(3, "schema"), r"newer quadric \(schema 3\); this one reads up to 1: upgrade"),
+    "newer schema": (setting(3, "schema"), r"newer quadric \(schema 3\); this one reads up to 2: upgrade"),
     "absurd schema": (setting(10**300, "schema"), "newer quadric"),
-    "schema zero": (setting(0, "schema"), "schema must be an integer from 1 to 1"),
+    "schema zero": (setting(0, "schema"), "schema must be an integer from 1 to 2"),
     "schema true": (setting(True, "schema"), "schema must be an integer"),
     "schema text": (setting("1", "schema"), "schema must be an integer"),
     "no surfaces": (removing("surfaces"), "file: it lacks the key 'surfaces'"),
@@ -120,21 +120,28 @@ TAMPERED = {
     "overflowing intercept": (setting(10**400, "surfaces", 0, "c"), "finite|digits"),
     "changed coefficient": (moving_a_coefficient, "do not fit the model"),
     "million features": (setting(10**6, "features", "count"), "integer from 1 to 2000"),
-    "other feature count": (setting(2000, "features", "count"), "but the inputs make"),
-    "huge scaler": (huge_scaler, "must have"),
-    "zero scale": (lambda d: d["scaler"]["scale"].__setitem__(0, 0.0), "must be positive"),
+    "other feature count": (setting(2000, "features", "count"), "but the classifier takes 2000"),
+    "huge scaler": (huge_scaler, "do not fit together"),
+    "zero scale": (lambda d: d["steps"][1]["fitted"]["scale_"]["array"][1].__setitem__(0, 0.0), "not positive"),
     "many categories": (many_categories, "has 5000 items, more than 2000"),
     "many classes": (many_classes, "has 2000 items, more than 1000"),
     "unsorted categories": (unsorted_categories, "sorted"),
     "unknown fill": (filling_in_nothing_known, "not there"),
-    "two equal inputs": (lambda d: d["inputs"].append(d["inputs"][0]), "different names"),
-    "inputs without coding": (setting(None, "coding"), "must be empty"),
-    "unknown coding": (setting("hash", "coding", "coding"), "coding must be"),
+    "two equal inputs": (lambda d: d["steps"][0]["inner"].append(d["steps"][0]["inner"][0]), "different names"),
+    "no inputs": (setting([], "steps", 0, "inner"), "at least one"),
+    "unknown coding": (setting("hash", "steps", 0, "params", "coding"), "coding must be"),
+    "other step": (setting("os.system", "steps", 0, "class"), "class must be one of ColumnTransformer"),
+    "dropping step": (setting("drop", "steps", 1, "class"), "must be transformers"),
+    "unknown attribute": (setting(1, "steps", 1, "fitted", "__class__"), "must be an object with some of the keys mean_"),
+    "missing attribute": (removing("steps", 1, "fitted", "scale_"), "do not fit together"),
+    "other attribute": (setting("x", "steps", 1, "fitted", "mean_"), "do not fit together"),
+    "unknown step parameter": (setting(1, "steps", 1, "params", "copy"), "unknown key 'copy'"),
+    "array type": (setting("|V8", "steps", 1, "fitted", "mean_", "array", 0), "not a type of numbers"),
     "other class": (setting("os.system", "estimator", "class"), "estimator.class must be one of L0LeastSquaresSVC"),
     "unknown parameter": (setting(1, "params", "__class__"), "unknown key"),
     "parameter object": (setting({"py/object": "os.system"}, "params", "C"), "is not a parameter"),
     "parameter range": (setting({"range": [0, 10**12, 1]}, "params", "k"), "must be an integer from"),
-    "output": (setting("__import__('os')", "scaler", "output"), "output must be"),
+    "output": (setting("__import__('os')", "steps", 1, "output"), "output must be"),
     "label types": (setting("|V8", "task", "dtype"), "do not fit their type"),
     "label bytes": (setting("<U999999999", "task", "dtype"), "do not fit their type"),
     "labels in disorder": (lambda d: d["task"]["labels"].reverse(), "increasing order"),
@@ -152,7 +159,7 @@ TAMPERED = {
     "long text": (setting("x" * 20_000, "task", "target"), "at most 10000 characters"),
     "rows below zero": (setting({"rows": -1, "sha256": None}, "data"), "integer from 0"),
     "metadata list": (setting([], "metadata"), "must be an object"),
-    "steps": (setting(["a", "a", "a"], "estimator", "steps"), "twice"),
+    "steps": (setting("scaler", "steps", 0, "name"), "unique"),
 }
 
 
@@ -191,8 +198,8 @@ BROKEN = {
         lambda text: text.replace('"c": ', '"c": 1e999, "d": ', 1).replace(', "d": ', "1, ", 0),
         "unknown key|finite",
     ),
-    "many digits": (lambda text: text.replace('"schema": 1', '"schema": ' + "9" * 10_000), "damaged or no model file"),
-    "a key twice": (lambda text: text.replace('"schema": 1', '"schema": 1, "schema": 1'), "a key comes twice"),
+    "many digits": (lambda text: text.replace('"schema": 2', '"schema": ' + "9" * 10_000), "damaged or no model file"),
+    "a key twice": (lambda text: text.replace('"schema": 2', '"schema": 2, "schema": 2'), "a key comes twice"),
     "deep nesting": (lambda text: "[" * 200_000, "nested too deeply|damaged"),
     "HTML": (lambda text: "<html><script>alert(1)</script></html>", "line 1, column 1"),
 }

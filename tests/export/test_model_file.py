@@ -23,7 +23,7 @@ from quadric.tables import Table, TableEncoder
 OLD_FILE = Path(__file__).parent / "model_schema_1.json"
 IRIS = load_iris(as_frame=True)
 TOP_KEYS = [
-    *("schema", "quadric_version", "task", "inputs", "coding", "scaler", "features", "surfaces", "estimator", "params"),
+    *("schema", "quadric_version", "task", "steps", "features", "surfaces", "estimator", "params"),
     *("calibration", "certificates", "data", "metadata", "samples"),
 ]
 
@@ -84,7 +84,7 @@ def test_the_keys_of_the_file_are_those_of_the_schema(tmp_path):
     saved(model, tmp_path, class_names=["versicolor", "virginica"], target="species", metadata={"by": "me"})
     content = document(tmp_path)
     assert list(content) == TOP_KEYS
-    assert content["schema"] == 1
+    assert content["schema"] == 2
     assert content["task"] == {
         "target": "species",
         "classes": ["versicolor", "virginica"],
@@ -92,9 +92,9 @@ def test_the_keys_of_the_file_are_those_of_the_schema(tmp_path):
         "labels": [1, 2],
         "dtype": "<i8",
     }
-    assert content["inputs"] == []
-    assert list(content["scaler"])[:2] == ["center", "scale"]
-    assert content["scaler"]["center"] == model[0].mean_.tolist()
+    (scaler,) = content["steps"]
+    assert (scaler["name"], scaler["class"]) == ("standardscaler", "StandardScaler")
+    assert scaler["fitted"]["mean_"] == {"array": ["<f8", model[0].mean_.tolist()]}
     (surface,) = content["surfaces"]
     W, b = np.zeros((4, 4)), np.zeros(4)
     for i, j, value in surface["terms"]:
@@ -241,7 +241,7 @@ def test_parameters_that_are_not_plain_are_refused(tmp_path, value):
 
 
 def test_a_file_of_schema_1_stays_readable():
-    """Written by the first release that had model files; never to be written anew."""
+    """Written by the first version that had model files; never to be written anew."""
     content = read_model(OLD_FILE)
     stored = json.loads(OLD_FILE.read_text(encoding="utf-8"))
     assert content.class_names == ("good", "bad")
@@ -305,10 +305,10 @@ def test_wrong_arguments_write_nothing(tmp_path, arguments, words):
 
 def test_models_without_a_formula_are_refused(tmp_path):
     classifier = fitted_classifier([QuadraticSurface(np.zeros((1, 1)), [1.0], 0.0)], [0, 1])
-    scaled = Pipeline([("squeeze", MinMaxScaler().fit([[0.0], [1.0]])), ("classifier", classifier)])
-    with pytest.raises(TypeError, match=r"step 'squeeze' \(MinMaxScaler\)"):
+    scaled = Pipeline([("squeeze", MinMaxScaler(clip=True).fit([[0.0], [1.0]])), ("classifier", classifier)])
+    with pytest.raises(TypeError, match=r"step 'squeeze' \(MinMaxScaler\) clips: transform the data first"):
         save_model(scaled, tmp_path / "model.json")
-    with pytest.raises(TypeError, match="need a fitted quadric classifier"):
+    with pytest.raises(TypeError, match="need a fitted quadric model"):
         save_model(object(), tmp_path / "model.json")
     with pytest.raises(NotFittedError):
         save_model(SparseQuadraticSVC(), tmp_path / "model.json")
@@ -357,7 +357,7 @@ def test_frames_of_samples_are_taken_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("levels", "names", "says"),
     [
-        (["own", "x" * 10_001], ("no", "yes"), r"inputs\[0\].categories\[1\] must be a text of at most 10000 characters"),
+        (["own", "x" * 10_001], ("no", "yes"), r"categories\[1\] must be a text of at most 10000 characters"),
         (["own", "rent"], ("no", "y" * 10_001), "must be a text of at most 10000 characters"),
     ],
 )

@@ -4,7 +4,8 @@ from itertools import combinations
 from math import factorial
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.preprocessing import OneHotEncoder
 
 
 def shapley_by_definition(f, x, background):
@@ -26,31 +27,11 @@ def shapley_by_definition(f, x, background):
     return values, worth[()]
 
 
-class LevelCoder(TransformerMixin, BaseEstimator):
+def level_coder(categorical, n=4):
     """Numbers pass; each other column becomes one 0/1 feature for every level but the first."""
-
-    def __init__(self, categorical=()):
-        self.categorical = categorical
-
-    def fit(self, X, y=None):
-        rows = np.asarray(X, dtype=object)
-        self.input_names_ = tuple(getattr(X, "columns", [f"x{j}" for j in range(rows.shape[1])]))
-        self.features_ = []
-        for j in range(rows.shape[1]):
-            levels = sorted(set(rows[:, j]))[1:] if j in self.categorical else [None]
-            self.features_ += [(j, level) for level in levels]
-        self.blocks_ = np.array([j for j, _ in self.features_])
-        self.numeric_ = np.array([level is None for _, level in self.features_])
-        return self
-
-    def transform(self, X):
-        rows = np.asarray(X, dtype=object)
-        columns = [rows[:, j] if level is None else rows[:, j] == level for j, level in self.features_]
-        return np.column_stack(columns).astype(float)
-
-    def get_feature_names_out(self, input_features=None):
-        names = self.input_names_
-        return np.array([names[j] if level is None else f"{names[j]}={level}" for j, level in self.features_], dtype=object)
+    numbers = [j for j in range(n) if j not in categorical]
+    levels = OneHotEncoder(drop="first", sparse_output=False)
+    return ColumnTransformer([("numbers", "passthrough", numbers), ("levels", levels, list(categorical))])
 
 
 def mixed_rows(seed, m=80):

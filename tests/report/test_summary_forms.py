@@ -323,7 +323,7 @@ def test_what_cannot_be_summarised_is_refused_with_a_reason(change, message):
 
 def test_models_without_a_formula_are_refused(numbers):
     X, y = numbers
-    with pytest.raises(TypeError, match="no formula"):
+    with pytest.raises(TypeError, match="is not understood"):
         summarise(Pipeline([("pca", PCA(2)), ("model", SparseQuadraticSVC(2))]).fit(X, y), X, y)
 
 

@@ -28,7 +28,6 @@ def test_the_most_frequent_level_has_no_feature():
     assert encoder.get_feature_names_out().tolist() == ["age", "home=free", "home=rent", "job=b", "years"]
     assert [column.dropped for column in encoder.inputs_] == [None, "own", "a", None]  # own and rent tie
     assert encoder.blocks_.tolist() == [0, 1, 1, 2, 3]
-    assert encoder.numeric_.tolist() == [True, False, False, False, True]
     assert encoder.input_names_ == tuple(FRAME.columns)
     assert encoder.text_names == ("home", "job")
     assert encoder.n_features_in_ == 4

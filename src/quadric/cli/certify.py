@@ -10,7 +10,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
 from quadric.cli.inputs import read_data, read_table_model, reading
 from quadric.cli.layout import certificate_facts, certificate_words, paragraph
-from quadric.estimators import certify as certify_model
+from quadric.examine import certify as certify_model
 
 
 def certify(

@@ -109,7 +109,7 @@ def _score(
 
 def _head(model: TableModel, kept: tuple[str, ...]) -> list[str]:
     names = [*kept, "score", "label"]
-    names += ["probability"] if model.parts.calibrators else []
+    names += ["probability"] if model.view.calibrators else []
     return names if len(model.class_names) == 2 else [*names, *(f"score_{name}" for name in model.class_names)]
 
 

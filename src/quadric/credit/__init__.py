@@ -1,6 +1,5 @@
 """Credit scoring: calibrated probabilities, points, measures of separation and stability, validation tables."""
 
-from quadric.credit.calibration import CalibratedModel, IsotonicCalibration, SigmoidCalibration
 from quadric.credit.metrics import (
     CutoffChoice,
     GainsTable,
@@ -23,6 +22,7 @@ from quadric.credit.scale import (
     term_points,
 )
 from quadric.credit.validation import ValidationTable, validation_table
+from quadric.estimators.calibration import CalibratedModel, IsotonicCalibration, SigmoidCalibration
 
 __all__ = [
     "CalibratedModel",

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
+from sklearn.pipeline import Pipeline
 
 from quadric._sklearn import check_sample_weight
-from quadric.credit._parts import parts_of, sigmoid_surface
-from quadric.credit.calibration import SigmoidCalibration
 from quadric.credit.metrics import auc, ks_statistic
 from quadric.estimators._validation import Rule, check_values, none_or, number_above
+from quadric.estimators.calibration import CalibratedModel, SigmoidCalibration
+from quadric.fitted import FittedModel, check_fitted, fitted_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import LINEAR, term_factors, term_names
+from quadric.geometry.terms import LINEAR, term_factors
 from quadric.types import FloatArray
 
 FINITE = Rule(number_above(-np.inf).holds, "a finite number")
@@ -55,7 +56,7 @@ class ScoreScale:
 
     @property
     def factor(self) -> float:
-        """Points a unit of log-odds: pdo / log 2."""
+        """Points per unit of log-odds: pdo / log 2."""
         return float(self.pdo / np.log(2.0))
 
     @property
@@ -105,9 +106,10 @@ def score_points(model: Any, X: Any, scale: ScoreScale | None = None, *, good: A
     array of shape (m,)
         Infinite where a probability is 0 or 1, which an isotonic calibration may say.
     """
+    check_fitted(model)
     if integer:
-        return scaled_surface(model, scale, good=good, integer=True)(sigmoid_surface(model).features(X))
-    return (scale or ScoreScale()).points(-_sign_of_bad(model, good) * _log_odds(model, X))
+        return scaled_surface(model, scale, good=good, integer=True)(_scorecard(model).fitted(X))
+    return (scale or ScoreScale()).points(-_side_of_bad(model.classes_, good) * _log_odds(model, X))
 
 
 def scaled_surface(model: Any, scale: ScoreScale | None = None, *, good: Any = None, integer: bool = False) -> QuadraticSurface:
@@ -128,12 +130,24 @@ def scaled_surface(model: Any, scale: ScoreScale | None = None, *, good: Any = N
     QuadraticSurface
         Of the classifier's own features: after the transformers of a pipeline, and standardised where the classifier does that.
     """
-    scale, parts = scale or ScoreScale(), sigmoid_surface(model)
-    turn = _sign_of_bad(model, good) * scale.factor
-    slope = turn * parts.sigmoid.a
-    constant = scale.offset + turn * (parts.sigmoid.a * parts.surface.c + parts.sigmoid.b)
-    surface = QuadraticSurface(slope * parts.surface.W, slope * parts.surface.b, constant)
-    return _rounded(surface) if integer else surface
+    scale, view = scale or ScoreScale(), _scorecard(model)
+    turn = _side_of_bad(view.classes, good) * scale.factor
+    (surface,), sigmoid = view.surfaces, view.probability
+    assert isinstance(sigmoid, SigmoidCalibration)
+    points = surface * (turn * sigmoid.a) + (scale.offset + turn * sigmoid.b)
+    return _rounded(points) if integer else points
+
+
+def _scorecard(model: Any) -> FittedModel:
+    """A model whose log-odds are a quadratic surface: two classes, calibrated by a sigmoid."""
+    view = fitted_model(model)
+    if not view.calibrators:
+        raise TypeError(f"need a CalibratedModel of a quadric classifier, got {type(model).__name__}")
+    if len(view.classes) != 2:
+        raise ValueError(f"points need two classes, but the model has {len(view.classes)}")
+    if not isinstance(view.probability, SigmoidCalibration):
+        raise ValueError("points are a quadratic in the features only after a calibration with method='sigmoid'")
+    return view
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +157,9 @@ class TermPoints:
     Attributes
     ----------
     terms : tuple of str
-        "age*income", "age^2", "age"; the one with most points a unit first.
+        "age*income", "age^2", "age"; the one with most points per unit first.
     points : array
-        Points a unit of the term.
+        Points per unit of the term.
     constant : float
     scale : ScoreScale
     """
@@ -169,12 +183,10 @@ def term_points(model: Any, scale: ScoreScale | None = None, *, good: Any = None
         As in :func:`scaled_surface`. Terms whose points round to zero stay in the table.
     """
     exact = scaled_surface(model, scale, good=good)
-    weights = _polynomial(exact)
-    live = np.flatnonzero(weights)
-    order = live[np.argsort(-np.abs(weights[live]), kind="stable")]
-    used = _rounded(exact) if integer else exact
-    names = term_names(sigmoid_surface(model).feature_names)
-    return TermPoints(tuple(names[t] for t in order), _polynomial(used)[order], used.c, scale or ScoreScale())
+    terms = exact.terms(_scorecard(model).names)
+    points = np.array([value for _, value in terms])
+    constant = float(np.rint(exact.c)) if integer else exact.c
+    return TermPoints(tuple(name for name, _ in terms), np.rint(points) if integer else points, constant, scale or ScoreScale())
 
 
 @dataclass(frozen=True)
@@ -249,14 +261,15 @@ def rounding_loss(
     check_values({"cutoff": cutoff}, {"cutoff": none_or(FINITE)})
     exact = scaled_surface(model, scale, good=good)
     rounded = _rounded(exact)
-    change = QuadraticSurface(rounded.W - exact.W, rounded.b - exact.b, rounded.c - exact.c)
-    x = sigmoid_surface(model).features(X)
+    change = rounded - exact
+    view = _scorecard(model)
+    x = view.fitted(X)
     difference, before, after = np.abs(change(x)), exact(x), rounded(x)
     measures: dict[str, Any] = {}
     if y is not None:
-        known = {"sample_weight": sample_weight, "event": model.classes_[_position_of_bad(model, good)]}
-        measures = {"auc": auc(y, -before, **known), "integer_auc": auc(y, -after, **known)}
-        measures |= {"ks": ks_statistic(y, -before, **known), "integer_ks": ks_statistic(y, -after, **known)}
+        labels = {"sample_weight": sample_weight, "event": view.classes[int(_side_of_bad(view.classes, good) > 0)]}
+        measures = {"auc": auc(y, -before, **labels), "integer_auc": auc(y, -after, **labels)}
+        measures |= {"ks": ks_statistic(y, -before, **labels), "integer_ks": ks_statistic(y, -after, **labels)}
     if cutoff is not None:
         measures |= {"cutoff": float(cutoff), "flips": int(np.sum((before >= cutoff) != (after >= cutoff)))}
     weight = check_sample_weight(sample_weight, x)
@@ -269,40 +282,32 @@ def rounding_loss(
     )
 
 
-def _position_of_bad(model: Any, good: Any) -> int:
-    """In ``classes_``."""
-    classes = np.asarray(model.classes_).tolist()
+def _side_of_bad(labels: Any, good: Any) -> float:
+    """1 where bad is the second class, which decision values and log-odds are meant for; -1 where it is the first."""
+    classes = np.asarray(labels).tolist()
     if len(classes) != 2:
         raise ValueError(f"points need two classes, but the model has {len(classes)}")
     if good is not None and good not in classes:
         raise ValueError(f"good must be one of {classes}, got {good!r}")
-    return 0 if good is not None and good == classes[1] else 1
-
-
-def _sign_of_bad(model: Any, good: Any) -> float:
-    """1 where bad is the second class, which decision values and log-odds are meant for; -1 where it is the first."""
-    return 2.0 * _position_of_bad(model, good) - 1.0
+    return -1.0 if good is not None and good == classes[1] else 1.0
 
 
 def _log_odds(model: Any, X: Any) -> FloatArray:
     """Of the second class: straight from the sigmoid where there is one, as probabilities near 1 have few digits left."""
-    calibrators = parts_of(model).calibrators
-    if len(calibrators) == 1 and isinstance(calibrators[0], SigmoidCalibration):
-        return calibrators[0].log_odds(model.decision_function(X))
+    inner = model
+    while isinstance(inner, Pipeline):
+        inner = inner[-1]
+    sigmoid = inner.calibrators_[0] if isinstance(inner, CalibratedModel) and len(inner.classes_) == 2 else None
+    if isinstance(sigmoid, SigmoidCalibration):
+        return sigmoid.log_odds(model.decision_function(X))
     if not hasattr(model, "predict_proba"):
         raise TypeError(f"{type(model).__name__} has no probabilities: wrap it in a CalibratedModel")
     return np.asarray(logit(model.predict_proba(X)[:, 1]))
 
 
-def _polynomial(surface: QuadraticSurface) -> FloatArray:
-    """Coefficients of the products themselves, in the order of z: W_aa / 2 for squares."""
-    left, right = term_factors(surface.n_features)
-    return surface.coordinates() * np.where(left == right, 0.5, 1.0)
-
-
 def _rounded(surface: QuadraticSurface) -> QuadraticSurface:
     left, right = term_factors(surface.n_features)
-    z = np.rint(_polynomial(surface)) * np.where(left == right, 2.0, 1.0)
+    z = np.rint(surface.polynomial()) * np.where(left == right, 2.0, 1.0)
     return QuadraticSurface.from_coordinates(z, float(np.rint(surface.c)))
 
 
@@ -313,6 +318,6 @@ def _largest_within(surface: QuadraticSurface, low: FloatArray, high: FloatArray
     corners = np.array([first * second for first in (low[left], high[left]) for second in (second_low, second_high)])
     largest, smallest = corners.max(axis=0), corners.min(axis=0)
     smallest = np.where(left == right, np.maximum(smallest, 0.0), smallest)  # no square is below zero
-    weights = _polynomial(surface)
+    weights = surface.polynomial()
     ends = np.array([weights * smallest, weights * largest])
     return float(max(abs(surface.c + ends.max(axis=0).sum()), abs(surface.c + ends.min(axis=0).sum())))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from quadric.explain._branch import Box
-from quadric.explain._model import Explainable
+from quadric.fitted import FittedModel
 from quadric.types import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
 class Actions:
-    """Rules for the answers, a feature an entry.
+    """Rules for the answers, one entry per feature.
 
     Attributes
     ----------
@@ -67,34 +68,67 @@ class Actions:
         return np.where(change == 0.0, V, np.clip(moved, low, high))
 
 
-def actions(known: Explainable, metric: Any, frozen: Any, limits: Mapping[str, Any]) -> Actions:
+def actions(view: FittedModel, metric: Any, frozen: Any, limits: Mapping[str, Any]) -> Actions:
     """Read what the user wrote.
 
     Parameters
     ----------
-    known : Explainable
+    view : FittedModel
     metric : None, "raw", array or mapping
     frozen : sequence of features
     limits : mapping
         lower, upper, increase_only, decrease_only and integer.
     """
-    lower = known.per_feature(limits["lower"], -np.inf, "lower")
-    upper = known.per_feature(limits["upper"], np.inf, "upper")
+    lower = per_feature(view, limits["lower"], -np.inf, "lower")
+    upper = per_feature(view, limits["upper"], np.inf, "upper")
     crossed = np.flatnonzero(lower > upper)
     if len(crossed):
-        raise ValueError(f"lower is above upper for {known.names[crossed[0]]!r}: no value is allowed")
-    masks = {name: known.features(limits[name], name) for name in ("increase_only", "decrease_only", "integer")}
+        raise ValueError(f"lower is above upper for {view.names[crossed[0]]!r}: no value is allowed")
+    masks = {name: _mask(view, limits[name], name) for name in ("increase_only", "decrease_only", "integer")}
     stuck = masks["increase_only"] & masks["decrease_only"]
-    free = known.numeric & ~known.features(frozen, "frozen") & ~stuck
-    return Actions(free, _weights(known, metric), lower, upper, **masks)
+    free = view.numeric & ~_mask(view, frozen, "frozen") & ~stuck
+    return Actions(free, _weights(view, metric), lower, upper, **masks)
 
 
-def _weights(known: Explainable, metric: Any) -> FloatArray:
+def _mask(view: FittedModel, items: Any, what: str) -> BoolArray:
+    """Mask of the features that names or positions stand for; a coded column stands for all of its features."""
+    return per_feature(view, dict.fromkeys([items] if isinstance(items, str) else items, 1.0), 0.0, what) > 0.0
+
+
+def per_feature(view: FittedModel, values: Any, default: float, what: str) -> FloatArray:
+    """One number per feature, from an array or from a mapping of some features; NaN and what is left out are default."""
+    out = np.full(view.n_features, default)
+    if isinstance(values, Mapping):
+        for item, value in values.items():
+            out[_positions(view, item, what)] = value
+    elif values is not None:
+        array = np.asarray(values, dtype=float)
+        if array.shape != (view.n_features,):
+            raise ValueError(f"{what} has shape {array.shape}, but there are {view.n_features} features: {_listed(view.names)}")
+        out = np.where(np.isnan(array), default, array)
+    return out
+
+
+def _positions(view: FittedModel, item: Any, what: str) -> list[int]:
+    if isinstance(item, Integral) and not isinstance(item, bool) and 0 <= int(item) < view.n_features:
+        return [int(item)]
+    if isinstance(item, str) and view.names.count(item) == 1:
+        return [view.names.index(item)]
+    if isinstance(item, str) and view.input_names.count(item) == 1:
+        return np.flatnonzero(view.blocks == view.input_names.index(item)).tolist()
+    raise ValueError(f"{what}: there is no feature {item!r}; the features are {_listed(view.names)}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+
+
+def _weights(view: FittedModel, metric: Any) -> FloatArray:
     if isinstance(metric, str):
         if metric != "raw":
             raise ValueError(f"metric must be None, 'raw', an array or a mapping of weights, got {metric!r}")
-        return known.units.scale**2
-    weight = known.per_feature(metric, 1.0, "metric")
+        return view.scale**2
+    weight = per_feature(view, metric, 1.0, "metric")
     if not (np.isfinite(weight).all() and (weight > 0.0).all()):
         raise ValueError("metric must hold positive, finite weights")
     return weight

@@ -12,8 +12,9 @@ from quadric.explain._actions import Actions
 from quadric.explain._boxed import Goal
 from quadric.explain._branch import TOLERANCE, nearest_in_box
 from quadric.explain._nearest import nearest
-from quadric.explain._wanted import ROUNDING, magnitude
+from quadric.explain._wanted import ROUNDING
 from quadric.geometry.surface import QuadraticSurface
+from quadric.tables import Table
 from quadric.types import BoolArray, FloatArray, IntArray
 
 SHORT = 1e-10
@@ -22,19 +23,21 @@ SHORT = 1e-10
 
 @dataclass(frozen=True)
 class Start:
-    """Rows to change, in reported and in fitted units, with the scale between the two."""
+    """Rows to change, in reported and in fitted units with the scale between the two, and as they came."""
 
     V: FloatArray
     U: FloatArray
     scale: FloatArray
+    rows: Table
+    missing: BoolArray
 
     def take(self, rows: IntArray) -> Start:
-        return Start(self.V[rows], self.U[rows], self.scale)
+        return Start(self.V[rows], self.U[rows], self.scale, self.rows[rows], self.missing[rows])
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Changes in fitted units, a row a case.
+    """Changes in fitted units, one row per case.
 
     Attributes
     ----------
@@ -55,6 +58,12 @@ class Answers:
     bound: FloatArray
     multiplier: FloatArray
 
+    @staticmethod
+    def none(start: Start) -> Answers:
+        """No answers yet."""
+        m = len(start.U)
+        return Answers(np.zeros_like(start.U), np.zeros(m, bool), np.ones(m, bool), np.full(m, np.inf), np.full(m, np.nan))
+
     def put(self, rows: IntArray, other: Answers) -> None:
         """Replace some rows in place."""
         for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
@@ -64,7 +73,7 @@ class Answers:
 def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, rules: Actions, max_nodes: int) -> Answers:
     """The smallest allowed change after which the surface is at least ``level``; a local optimum where it is not proved."""
     U, m = start.U, len(start.U)
-    moving = rules.free & _live(surface)
+    moving = rules.free & surface.live_features
     missing = level - surface(U)
     needed = missing > 0.0
     answers = Answers(np.zeros_like(U), ~needed, np.ones(m, dtype=bool), np.where(needed, np.inf, 0.0), np.full(m, np.nan))
@@ -87,11 +96,6 @@ def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, 
         case = _Case((surface,), start.V[row], start.U[row], start.scale, float(level[row]), rules)
         answers.change[row] = case.shortest([answers.change[row], case.local_optimum(answers.change[row])])
     return answers
-
-
-def _live(surface: QuadraticSurface) -> BoolArray:
-    """Features on which a surface depends."""
-    return np.asarray((surface.W != 0.0).any(axis=0) | (surface.b != 0.0))
 
 
 def _exact(goal: Goal) -> Answers:
@@ -146,7 +150,7 @@ class _Case:
 
     def served_by(self, change: FloatArray) -> bool:
         moved = (self.u + change)[None]
-        return all(surface(moved)[0] >= self.level - ROUNDING * magnitude(surface, moved)[0] for surface in self.surfaces)
+        return all(surface(moved)[0] >= self.level - ROUNDING * surface.magnitude(moved)[0] for surface in self.surfaces)
 
     def shortest(self, changes: Sequence[FloatArray]) -> FloatArray:
         """The shortest change that serves; the first if none does."""
@@ -154,11 +158,11 @@ class _Case:
 
     def local_optimum(self, change: FloatArray) -> FloatArray:
         """Where a general solver gets to from a change; integers stay as they are."""
-        moving = self.rules.free & ~self.rules.integer & np.any([_live(surface) for surface in self.surfaces], axis=0)
+        moving = self.rules.free & ~self.rules.integer & np.any([surface.live_features for surface in self.surfaces], axis=0)
         ends = [(end[0] - self.v) / self.scale for end in self.rules.ends(self.v[None])]
         low, high = (np.where(moving, end, change) for end in ends)
         # a little more than needed: the solver may stop that much short
-        level = self.level + SHORT * max(magnitude(surface, self.u[None])[0] for surface in self.surfaces)
+        level = self.level + SHORT * max(surface.magnitude(self.u[None])[0] for surface in self.surfaces)
         constraints = [
             {
                 "type": "ineq",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.explain._model import Explainable
+from quadric.fitted import FittedModel
 from quadric.tables.table import Table, holds_whole_numbers
 from quadric.types import FloatArray
 
@@ -32,11 +32,11 @@ class SeenValues:
     upper: FloatArray
 
     @staticmethod
-    def of(known: Explainable, table: Table, V: FloatArray) -> SeenValues:
+    def of(view: FittedModel, table: Table, V: FloatArray) -> SeenValues:
         """From the rows as they came, and in reported units."""
-        columns = {known.names[j]: known.columns[known.blocks[j]] for j in np.flatnonzero(known.numeric)}
+        columns = {view.names[j]: view.input_names[view.blocks[j]] for j in np.flatnonzero(view.numeric)}
         whole = frozenset(name for name, column in columns.items() if holds_whole_numbers(table[column]))
-        lower, upper = (np.where(known.numeric, end, np.nan) for end in (V.min(axis=0), V.max(axis=0)))
+        lower, upper = (np.where(view.numeric, end, np.nan) for end in (V.min(axis=0), V.max(axis=0)))
         return SeenValues(columns, whole, lower, upper)
 
     def limits(self, case: Table, before: FloatArray) -> dict[str, Any]:

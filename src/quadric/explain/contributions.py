@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from quadric.explain._model import explainable
+from quadric.fitted import fitted_model
 from quadric.geometry.lifting import lift
-from quadric.geometry.terms import term_names
 from quadric.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class Contributions:
+class TermContributions:
     """What each live term adds: ``intercept + values.sum(axis=1)`` is ``decision`` to rounding.
 
     Attributes
@@ -34,12 +33,13 @@ class Contributions:
     decision: FloatArray
 
 
-def contributions(model: Any, X: Any, *, target: Any = None) -> Contributions:
+def contributions(model: Any, X: Any, *, target: Any = None) -> TermContributions:
     """Split each decision into its terms.
 
     Parameters
     ----------
-    model : fitted quadric estimator, Pipeline ending in one, or QuadraticSurface
+    model : fitted model, or QuadraticSurface
+        What :func:`quadric.fitted.fitted_model` takes.
     X : array-like of shape (m, n)
         Rows as the model takes them.
     target : class label, optional
@@ -48,12 +48,12 @@ def contributions(model: Any, X: Any, *, target: Any = None) -> Contributions:
 
     Returns
     -------
-    Contributions
+    TermContributions
     """
-    known = explainable(model)
-    surface = known.surface_towards(target)
-    U = known.fitted(known.reported(X))
+    view = fitted_model(model)
+    surface = view.surface_towards(target)
+    U = view.fitted(X)
     z = surface.coordinates()
     live = np.flatnonzero(z)
-    all_names = term_names(known.names)
-    return Contributions(lift(U, live) * z[live], [all_names[t] for t in live], surface.c, surface(U))
+    names = view.term_names
+    return TermContributions(lift(U, live) * z[live], [names[t] for t in live], surface.c, surface(U))

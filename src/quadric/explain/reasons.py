@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.explain._model import Explainable, explainable
 from quadric.explain._nearest import nearest
-from quadric.explain._wanted import magnitude, wanted_decision
+from quadric.explain._wanted import wanted_decision
 from quadric.explain.shapley import against_point, background_mean
+from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.tables.table import Table, as_table, is_missing, number_text
+from quadric.tables.table import Table, is_missing, number_text
 from quadric.types import FloatArray
 
 TEMPLATE = "{feature} is {value}, against {reference} in the reference: {points} points lost"
@@ -29,7 +29,7 @@ NOISE = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class ReasonCodes:
-    """What hurts most, a row a case; rows have fewer reasons than asked for where fewer columns hurt.
+    """What hurts most, one row per case; rows have fewer reasons than asked for where fewer columns hurt.
 
     Attributes
     ----------
@@ -76,15 +76,16 @@ def reason_codes(
 
     Parameters
     ----------
-    model : fitted quadric estimator, Pipeline ending in one, or QuadraticSurface
+    model : fitted model, or QuadraticSurface
+        What :func:`quadric.fitted.fitted_model` takes.
     X : array-like of shape (m, n_columns)
         Rows as the model takes them.
     n : int
-        Most reasons a case.
+        Most reasons per case.
     reference : {"mean", "approved", "cutoff"} or array-like
         "mean": the mean of the background. "approved": the mean of the best tenth of those rows of the background that have the
         favourable decision. "cutoff": the point nearest to the case, in fitted units, at which the decision turns. Or rows as
-        the model takes them: one for all cases, or one a case.
+        the model takes them: one for all cases, or one per case.
     background : array-like, or pair (mean, second), optional
         The population: rows as the model takes them, or for "mean" their moments as in :func:`shapley`.
     favourable : class label, optional
@@ -92,8 +93,7 @@ def reason_codes(
     cutoff : float, optional
         Value of the decision function above which the second of two classes is decided, as in :func:`recourse`.
     template : str
-        Text of a reason, with {feature}, {value}, {reference} and {points}; values are in raw units wherever only scalers stand
-        before the model.
+        Text of a reason, with {feature}, {value}, {reference} and {points}; values are those of the data.
     templates : mapping, optional
         Texts for some columns in place of ``template``.
 
@@ -103,15 +103,14 @@ def reason_codes(
     """
     if not (isinstance(n, int | np.integer) and n >= 1):
         raise ValueError(f"n must be an integer of at least 1, got {n!r}")
-    known = explainable(model)
-    label = known.classes[0] if favourable is None else favourable
-    known.class_code(label, "favourable")
-    surface = known.surface_towards(label)
-    V = known.reported(X)
-    U = known.fitted(V)
-    point = np.broadcast_to(_reference_points(model, known, surface, U, reference, background, label, cutoff), U.shape)
-    values = known.by_column(against_point(surface, U, point))
-    noise = NOISE * (magnitude(surface, U) + magnitude(surface, point))
+    view = fitted_model(model)
+    label = view.classes[0] if favourable is None else favourable
+    view.class_code(label, "favourable")
+    surface = view.surface_towards(label)
+    U, V = view.fitted(X), view.reported(X)
+    point = np.broadcast_to(_reference_points(view, surface, U, reference, background, label, cutoff), U.shape)
+    values = view.by_column(against_point(surface, U, point))
+    noise = NOISE * (surface.magnitude(U) + surface.magnitude(point))
     reasons = [
         [int(j) for j in np.argsort(row, kind="stable")[:n] if row[j] < -least]
         for row, least in zip(values, noise, strict=True)
@@ -119,21 +118,20 @@ def reason_codes(
     points = np.full((len(V), n), np.nan)
     for i, picked in enumerate(reasons):
         points[i, : len(picked)] = -values[i, picked]
-    writer = _Writer(known, template, dict(templates or {}), _cells(known, X), _cells(known, reference), V, point)
+    writer = _Writer(view, template, dict(templates or {}), _cells(view, X), _cells(view, reference), V, point)
     return ReasonCodes(
-        columns=[[known.columns[j] for j in picked] for picked in reasons],
+        columns=[[view.input_names[j] for j in picked] for picked in reasons],
         points=points,
         texts=[[writer.text(i, j, -values[i, j]) for j in picked] for i, picked in enumerate(reasons)],
         contributions=values,
-        names=known.columns,
+        names=view.input_names,
         decision=surface(U),
         reference_decision=surface(point),
     )
 
 
 def _reference_points(
-    model: Any,
-    known: Explainable,
+    view: FittedModel,
     surface: QuadraticSurface,
     U: FloatArray,
     reference: Any,
@@ -141,35 +139,34 @@ def _reference_points(
     label: Any,
     cutoff: float | None,
 ) -> FloatArray:
-    """One point for all cases or one a case, in fitted units."""
+    """One point for all cases or one per case, in fitted units."""
     if not isinstance(reference, str):
-        points = known.fitted(known.reported(reference))
+        points = view.fitted(reference)
         if len(points) not in (1, len(U)):
             raise ValueError(f"reference has {len(points)} rows: give one for all cases or one for each of the {len(U)}")
         return points
     if reference == "cutoff":
-        turn = known.cutoff(cutoff) * (1.0 if known.class_code(label) == 1 else -1.0)
-        return nearest_boundary(QuadraticSurface(surface.W, surface.b, surface.c - turn), U)
+        turn = view.cutoff(cutoff) * (1.0 if view.class_code(label) == 1 else -1.0)
+        return nearest_boundary(surface - turn, U)
     if reference not in ("mean", "approved"):
         raise ValueError(f"reference must be 'mean', 'approved', 'cutoff' or rows like X, got {reference!r}")
     if background is None:
         raise ValueError(f"reference={reference!r} needs the population: give it as background")
     if reference == "mean":
-        return background_mean(known, background)
-    return _best_approved(model, known, surface, background, label, cutoff)
+        return background_mean(view, background)
+    return _best_approved(view, surface, background, label, cutoff)
 
 
 def _best_approved(
-    model: Any, known: Explainable, surface: QuadraticSurface, background: Any, label: Any, cutoff: float | None
+    view: FittedModel, surface: QuadraticSurface, background: Any, label: Any, cutoff: float | None
 ) -> FloatArray:
-    V = known.reported(background)
-    if len(known.surfaces) == 1:
-        approved = wanted_decision(known, label, cutoff).reached(V)
+    if len(view.surfaces) == 1:
+        approved = wanted_decision(view, label, cutoff).reached(background)
     else:
-        approved = np.asarray(model.predict(background) == label)
+        approved = view.decided(view.decision(background))[0] == view.class_code(label)
     if not approved.any():
         raise ValueError(f"no row of the background has the favourable decision {label!r}")
-    U = known.fitted(V[approved])
+    U = view.fitted(background)[approved]
     best = np.argsort(-surface(U), kind="stable")[: int(np.ceil(BEST_SHARE * len(U)))]
     return np.asarray(U[best].mean(axis=0))
 
@@ -187,16 +184,17 @@ def nearest_boundary(surface: QuadraticSurface, U: FloatArray) -> FloatArray:
     return out
 
 
-def _cells(known: Explainable, rows: Any) -> Table | None:
-    """Rows as they came, where a coder of categories can tell their columns."""
-    return None if known.numeric.all() or isinstance(rows, str) else as_table(rows, known.columns)
+def _cells(view: FittedModel, rows: Any) -> Table | None:
+    """Rows as they came, unless all features are numbers of the data."""
+    plain = all(feature.kind == "number" and feature.missing is None for feature in view.features)
+    return None if plain or isinstance(rows, str) else view.rows(rows)
 
 
 @dataclass(frozen=True)
 class _Writer:
     """Turns a case and a column into a sentence."""
 
-    known: Explainable
+    view: FittedModel
     template: str
     templates: dict[str, str]
     cells: Table | None
@@ -205,12 +203,12 @@ class _Writer:
     point: FloatArray
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.templates if name not in self.known.columns]
+        unknown = [name for name in self.templates if name not in self.view.input_names]
         if unknown:
             raise ValueError(f"templates names columns that the model does not have: {unknown}")
 
     def text(self, case: int, column: int, points: float) -> str:
-        name = self.known.columns[column]
+        name = self.view.input_names[column]
         value, reference = self._shown(case, column)
         template = self.templates.get(name, self.template)
         try:
@@ -220,13 +218,13 @@ class _Writer:
 
     def _shown(self, case: int, column: int) -> tuple[str, str]:
         """The column's value and its reference as people write them."""
-        name = self.known.columns[column]
-        numbers = np.flatnonzero((self.known.blocks == column) & self.known.numeric)
+        name = self.view.input_names[column]
+        numbers = [j for j in np.flatnonzero(self.view.blocks == column) if self.view.features[j].kind == "number"]
         if len(numbers) == 0:
             return _cell(self.cells, name, case), _cell(self.reference_cells, name, case)
         feature = int(numbers[0])  # what else the column has is whether its value is missing
         value = MISSING if self.cells is not None and is_missing(self.cells[name][case]) else f"{self.V[case, feature]:.6g}"
-        reference = self.known.units.center[feature] + self.known.units.scale[feature] * self.point[case, feature]
+        reference = self.view.center[feature] + self.view.scale[feature] * self.point[case, feature]
         return value, f"{reference:.6g}"
 
 

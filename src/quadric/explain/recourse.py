@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.explain._actions import Actions, actions
 from quadric.explain._answers import Answers, Start, smallest_change, smallest_common_change
-from quadric.explain._model import Explainable, explainable
 from quadric.explain._wanted import WantedDecision, wanted_decision
+from quadric.fitted import FittedModel, fitted_model
+from quadric.tables.inputs import missing_cells
 from quadric.types import BoolArray, FloatArray
 
 TRIES, GROWTH = 8, 16.0
@@ -19,13 +20,13 @@ TRIES, GROWTH = 8, 16.0
 
 
 @dataclass(frozen=True, eq=False)
-class Recourse:
-    """Smallest changes, a row a case. Each answer was checked with the model's own decision function.
+class RecourseAnswers:
+    """Smallest changes, one row per case. Each answer was checked with the model's own decision function.
 
     Attributes
     ----------
     x : array of shape (m, n)
-        Changed rows, in raw units wherever only scalers stand before the model; NaN where no answer was found.
+        Features of the changed rows, in reported units: numbers as in the data, and codes; NaN where no answer was found.
     change : array of shape (m, n)
         x minus the row given.
     distance : array of shape (m,)
@@ -41,7 +42,7 @@ class Recourse:
         weight * change = multiplier * gradient of the surface towards the target, in fitted units and on the free features;
         NaN where bounds, one-way or integer features or several classes took part.
     message : list of str
-        What happened, a line a row.
+        What happened, one line per row.
     names : list of str
         Columns of x.
     frozen : list of str
@@ -76,22 +77,24 @@ def recourse(
     cutoff: float | None = None,
     margin: float = 0.0,
     max_nodes: int = 1000,
-) -> Recourse:
+) -> RecourseAnswers:
     """Find the smallest change of each row that reaches a wanted decision.
 
     With two classes and no rules but frozen features the answer is the global optimum: the distance to a quadric has one
     multiplier, the root of a scalar equation. Bounds, one-way and integer features are first ignored: an exact answer that
     happens to respect them is proved smallest. Otherwise branch and bound takes over, with Lagrangian lower bounds and at most
-    ``max_nodes`` boxes a row; rows that need more get a local optimum from the best answer found, with ``proved`` False and a
+    ``max_nodes`` boxes per row; rows that need more get a local optimum from the best answer found, with ``proved`` False and a
     lower bound. With more than two classes the target must beat every other class: each rival alone gives a lower bound, and an
     answer that does not meet the largest of them is a local optimum and not proved.
 
-    Features are named, or numbered, as the model sees them after categories are coded; coded columns are always frozen.
+    Features are named, or numbered, as the model sees them after categories are coded; columns that are coded, or used by
+    several features, are always frozen, and so are missing values.
     What the decision does not depend on is left as it is, and so are rows that have the wanted decision already.
 
     Parameters
     ----------
-    model : fitted quadric estimator, Pipeline ending in one, or QuadraticSurface
+    model : fitted model, or QuadraticSurface
+        What :func:`quadric.fitted.fitted_model` takes.
     X : array-like of shape (m, n)
         Rows as the model takes them.
     target : class label
@@ -115,15 +118,15 @@ def recourse(
     margin : float
         How far beyond the cut-off the answer must be. It is always beyond it by what rounding may undo.
     max_nodes : int
-        Boxes that branch and bound may examine a row.
+        Boxes that branch and bound may examine per row.
 
     Returns
     -------
-    Recourse
+    RecourseAnswers
     """
     if not (isinstance(max_nodes, int | np.integer) and max_nodes >= 1):
         raise ValueError(f"max_nodes must be an integer of at least 1, got {max_nodes!r}")
-    known = explainable(model)
+    view = fitted_model(model)
     limits = {
         "lower": lower,
         "upper": upper,
@@ -131,23 +134,31 @@ def recourse(
         "decrease_only": decrease_only,
         "integer": integer,
     }
-    rules = actions(known, metric, frozen, limits)
-    goal = wanted_decision(known, target, cutoff, float(margin))
-    V = known.reported(X)
-    start = Start(V, known.fitted(V), known.units.scale)
-    already = goal.reached(V)
-    rows = np.flatnonzero(~already)
-    answers, moved = _checked_answers(goal, start.take(rows), rules, max_nodes)
-    return _assembled(known, rules, V, already, answers, moved)
+    rules = actions(view, metric, frozen, limits)
+    goal = wanted_decision(view, target, cutoff, float(margin))
+    U, rows = view.fitted(X), view.rows(X)
+    missing = np.column_stack([missing_cells(column) for column in rows.columns])[:, view.blocks]
+    start = Start(view.reported(rows), U, view.scale, rows, missing)
+    already = goal.reached(rows)
+    answers, moved = _checked_answers(goal, start.take(np.flatnonzero(~already)), rules, max_nodes)
+    return _assembled(view, rules, start.V, already, answers, moved)
 
 
 def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> tuple[Answers, FloatArray]:
-    """Answers and changed rows that the model itself puts on the wanted side."""
-    m = len(start.V)
-    answers = Answers(np.zeros_like(start.U), np.zeros(m, bool), np.ones(m, bool), np.full(m, np.inf), np.full(m, np.nan))
-    moved = start.V.copy()
+    """Answers and changed rows that the model itself puts on the wanted side; what is missing stays missing."""
+    answers, moved = Answers.none(start), start.V.copy()
+    for pattern in np.unique(start.missing & rules.free, axis=0):
+        rows = np.flatnonzero(((start.missing & rules.free) == pattern).all(axis=1))
+        found, moved[rows] = _answers_alike(goal, start.take(rows), replace(rules, free=rules.free & ~pattern), max_nodes)
+        answers.put(rows, found)
+    return answers, moved
+
+
+def _answers_alike(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> tuple[Answers, FloatArray]:
+    """The same of rows whose missing values are in the same places."""
+    answers, moved = Answers.none(start), start.V.copy()
     slack = 2.0 * goal.rounding(start.U)
-    rows = np.arange(m)
+    rows = np.arange(len(start.V))
     for _ in range(TRIES):
         if len(rows) == 0:
             return answers, moved
@@ -159,7 +170,8 @@ def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nod
             found = smallest_common_change(goal.surfaces, part, level, rules, max_nodes)
         answers.put(rows, found)
         moved[rows] = rules.obeyed(part.V, found.change * start.scale)
-        clear = goal.excess(moved[rows]) >= goal.margin + goal.rounding(goal.known.fitted(moved[rows]))
+        excess = goal.excess(goal.view.changed(part.rows, part.V, moved[rows]))
+        clear = excess >= goal.margin + goal.rounding(goal.view.scaled(moved[rows]))
         rows = rows[found.reached & ~clear]
         slack[rows] *= GROWTH
     answers.reached[rows], answers.proved[rows] = False, False
@@ -167,8 +179,8 @@ def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nod
 
 
 def _assembled(
-    known: Explainable, rules: Actions, V: FloatArray, already: BoolArray, answers: Answers, moved: FloatArray
-) -> Recourse:
+    view: FittedModel, rules: Actions, V: FloatArray, already: BoolArray, answers: Answers, moved: FloatArray
+) -> RecourseAnswers:
     m = len(V)
     rows = np.flatnonzero(~already)
     reached = already.copy()
@@ -176,13 +188,13 @@ def _assembled(
     x = np.where(already[:, None], V, np.nan)
     x[rows] = np.where(answers.reached[:, None], moved, np.nan)
     change = x - V
-    distance = np.where(reached, rules.distance(np.where(reached[:, None], change, 0.0) / known.units.scale), np.inf)
+    distance = np.where(reached, rules.distance(np.where(reached[:, None], change, 0.0) / view.scale), np.inf)
     proved, bound, multiplier = np.ones(m, dtype=bool), np.zeros(m), np.where(already, 0.0, np.nan)
     proved[rows], multiplier[rows] = answers.proved, answers.multiplier
     bound[rows] = np.minimum(answers.bound, distance[rows])
-    fixed = [name for name, free in zip(known.names, rules.free, strict=True) if not free]
+    fixed = [name for name, free in zip(view.names, rules.free, strict=True) if not free]
     message = [_message(*case) for case in zip(already, reached, proved, bound, strict=True)]
-    return Recourse(x, change, distance, reached, proved, bound, multiplier, message, known.names, fixed)
+    return RecourseAnswers(x, change, distance, reached, proved, bound, multiplier, message, view.names, fixed)
 
 
 def _message(already: bool, reached: bool, proved: bool, bound: float) -> str:

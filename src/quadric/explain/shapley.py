@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from quadric.explain._model import Explainable, explainable
+from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.types import FloatArray
 
@@ -31,7 +31,7 @@ class ShapleyValues:
     Attributes
     ----------
     values : array of shape (m, n_columns)
-        One value an input column; the features that code a category are summed, which is exact.
+        One value per input column; the features that code a category are summed, which is exact.
     names : list of str
         The input columns.
     base_value : float
@@ -51,12 +51,13 @@ def shapley(model: Any, X: Any, *, background: Any, target: Any = None) -> Shapl
 
     Parameters
     ----------
-    model : fitted quadric estimator, Pipeline ending in one, or QuadraticSurface
+    model : fitted model, or QuadraticSurface
+        What :func:`quadric.fitted.fitted_model` takes.
     X : array-like of shape (m, n)
         Rows as the model takes them.
     background : array-like of shape (m', n), or pair (mean, second)
-        Rows as the model takes them, or their mean and second moments E[v v'] in the units before the scalers (raw units
-        unless another transformer comes first).
+        Rows as the model takes them, or their mean and second moments E[v v'] in reported units (numbers as in the data,
+        and codes).
     target : class label, optional
         The class towards which the decision counts; required for more than two classes. See :func:`contributions`.
 
@@ -64,36 +65,36 @@ def shapley(model: Any, X: Any, *, background: Any, target: Any = None) -> Shapl
     -------
     ShapleyValues
     """
-    known = explainable(model)
-    surface = known.surface_towards(target)
-    mean, spread = _mean_and_spread(known, surface, background)
-    U = known.fitted(known.reported(X))
+    view = fitted_model(model)
+    surface = view.surface_towards(target)
+    mean, spread = _mean_and_spread(view, surface, background)
+    U = view.fitted(X)
     values = against_point(surface, U, mean) - spread
     base = float(surface(mean[None])[0] + spread.sum())
-    return ShapleyValues(known.by_column(values), known.columns, base, surface(U))
+    return ShapleyValues(view.by_column(values), view.input_names, base, surface(U))
 
 
 def against_point(surface: QuadraticSurface, U: FloatArray, reference: FloatArray) -> FloatArray:
-    """Shapley values against one point, or one point a row: they sum to f(u) - f(reference).
+    """Shapley values against one point, or one point per row: they sum to f(u) - f(reference).
 
     (u - r)_j times the gradient at the midpoint: a quadratic's difference is exact there, and each interaction is halved.
     """
     return (U - reference) * (_times(surface, 0.5 * (U + reference)) + surface.b)
 
 
-def background_mean(known: Explainable, background: Any) -> FloatArray:
+def background_mean(view: FittedModel, background: Any) -> FloatArray:
     """The background's mean in fitted units."""
     if _are_moments(background):
-        return _given_moments(known, *background)[0]
-    return np.asarray(known.fitted(known.reported(background)).mean(axis=0))
+        return _fitted_moments(view, *background)[0]
+    return np.asarray(view.fitted(background).mean(axis=0))
 
 
-def _mean_and_spread(known: Explainable, surface: QuadraticSurface, background: Any) -> tuple[FloatArray, FloatArray]:
+def _mean_and_spread(view: FittedModel, surface: QuadraticSurface, background: Any) -> tuple[FloatArray, FloatArray]:
     """The background's mean, and 1/2 sum_l W_jl Cov_jl for each feature j."""
     if _are_moments(background):
-        mean, covariance = _given_moments(known, *background)
+        mean, covariance = _fitted_moments(view, *background)
         return mean, 0.5 * (surface.W * covariance).sum(axis=1)
-    U = known.fitted(known.reported(background))
+    U = view.fitted(background)
     mean = U.mean(axis=0)
     deviation = U - mean
     return mean, 0.5 * np.mean(deviation * _times(surface, deviation), axis=0)
@@ -103,13 +104,13 @@ def _are_moments(background: Any) -> bool:
     return isinstance(background, tuple) and len(background) == 2
 
 
-def _given_moments(known: Explainable, mean: Any, second: Any) -> tuple[FloatArray, FloatArray]:
+def _fitted_moments(view: FittedModel, mean: Any, second: Any) -> tuple[FloatArray, FloatArray]:
     """Mean and covariance in fitted units."""
     mean, second = np.asarray(mean, dtype=float), np.asarray(second, dtype=float)
-    n = known.n_features
+    n = view.n_features
     if mean.shape != (n,) or second.shape != (n, n):
         raise ValueError(f"background: moments of shapes {mean.shape} and {second.shape} need to be ({n},) and ({n}, {n})")
-    center, scale = known.units.center, known.units.scale
+    center, scale = view.center, view.scale
     return (mean - center) / scale, (second - np.outer(mean, mean)) / np.outer(scale, scale)
 
 

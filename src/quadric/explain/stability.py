@@ -13,10 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from quadric._sklearn import check_sample_weight
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC
 from quadric.estimators._base import seed_of
-from quadric.estimators._constraints import support_limits
-from quadric.explain._model import Explainable, explainable
-from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import term_names
+from quadric.fitted import FittedModel, fitted_model
 from quadric.progress import Report, silent
 from quadric.types import FloatArray
 
@@ -26,8 +23,8 @@ DRAWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Stability:
-    """Terms over bootstrap fits. Rows follow the surfaces: one for two classes, one a class otherwise.
+class TermStability:
+    """Terms over bootstrap fits. Rows follow the surfaces: one for two classes, one per class otherwise.
 
     Attributes
     ----------
@@ -63,7 +60,7 @@ def stability(
     random_state: Any = 0,
     n_jobs: int | None = None,
     report: Report = silent,
-) -> Stability:
+) -> TermStability:
     """Refit a model to bootstrap samples and count its terms.
 
     A bootstrap sample is a set of weights, the number of times that each row is drawn. Transformers, scalers, k and C stay as
@@ -72,7 +69,8 @@ def stability(
 
     Parameters
     ----------
-    model : fitted quadric estimator or Pipeline ending in one
+    model : fitted model
+        What :func:`quadric.fitted.fitted_model` takes; a calibration is ignored.
     X, y : array-likes
         The data that the model was fitted to.
     n_boot : int
@@ -84,18 +82,18 @@ def stability(
     n_jobs : int or None
         Fits at the same time; the result does not depend on it.
     report : callable
-        Receives a line a fit.
+        Receives one line per fit.
 
     Returns
     -------
-    Stability
+    TermStability
     """
     if not (isinstance(n_boot, int | np.integer) and n_boot >= 1):
         raise ValueError(f"n_boot must be an integer of at least 1, got {n_boot!r}")
-    known = explainable(model)
-    if isinstance(known.predictor, QuadraticSurface):
+    view = fitted_model(model)
+    if view.is_surface:
         raise TypeError("stability refits a model: give a fitted estimator or a Pipeline, not a QuadraticSurface")
-    estimator, Z = _refittable(known, X)
+    estimator, Z = _refittable(view, X)
     y = np.asarray(y)
     weight = check_sample_weight(sample_weight, Z, non_negative=False)
     seed = seed_of(random_state)
@@ -106,18 +104,15 @@ def stability(
     for z in fits:
         coef.append(z)
         report(f"bootstrap fit {len(coef)} of {n_boot}")
-    return _summary(np.array(coef), term_names(known.names))
+    return _summary(np.array(coef), view.term_names)
 
 
-def _refittable(known: Explainable, X: Any) -> tuple[Any, Any]:
+def _refittable(view: FittedModel, X: Any) -> tuple[Any, Any]:
     """An estimator to clone, and the data as it takes them."""
-    model = known.predictor
+    model = view.classifier
     if not hasattr(model, "best_k_"):
-        for step in (*known.front, *known.scalers):
-            X = step.transform(X)
-        return model, X
-    names = getattr(model, "feature_names_in_", None)
-    limits = support_limits(model.include, model.exclude, names, known.n_features, model.best_k_)
+        return model, view.transformed(X)
+    limits = view.limits(model.best_k_)
     estimator = SparseQuadraticSVC(
         model.best_k_,
         model.best_C_,
@@ -128,7 +123,7 @@ def _refittable(known: Explainable, X: Any) -> tuple[Any, Any]:
         exclude=limits.exclude.tolist(),
         random_state=model.random_state,
     )
-    return estimator, known.fitted(known.reported(X))
+    return estimator, view.fitted(X)
 
 
 def _coefficients(estimator: Any, Z: Any, y: np.ndarray, weight: FloatArray, seed: tuple[int, int]) -> FloatArray:
@@ -145,7 +140,7 @@ def _coefficients(estimator: Any, Z: Any, y: np.ndarray, weight: FloatArray, see
         return np.asarray(clone(estimator).fit(Z, y, sample_weight=drawn).coef_)
 
 
-def _summary(coef: FloatArray, names: list[str]) -> Stability:
+def _summary(coef: FloatArray, names: list[str]) -> TermStability:
     included = coef != 0.0
     count = included.sum(axis=0)
     times = np.where(count > 0, count, np.nan)
@@ -153,7 +148,7 @@ def _summary(coef: FloatArray, names: list[str]) -> Stability:
     for surface, term in zip(*np.nonzero(count), strict=True):
         chosen = coef[included[:, surface, term], surface, term]
         deciles[surface, :, term] = np.quantile(chosen, DECILES)
-    return Stability(
+    return TermStability(
         names=names,
         inclusion=count / len(coef),
         positive=(coef > 0.0).sum(axis=0) / times,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from quadric.export._checks import Node
 SPLITTERS = {splitter.__name__: splitter for splitter in (KFold, StratifiedKFold)}
 SPLITTER_KEYS = ("n_splits", "shuffle", "random_state")
 LARGEST_RANGE = 1_000_000
+ARRAY_TYPES = re.compile(r"[<>|=](b1|[iu][1248]|f[48]|U\d{1,4}|O)")
+"""Types of arrays that a file may hold."""
 
 
 def written_parameter(name: str, value: Any) -> Any:
-    """A parameter as plain JSON; tuples, mappings, arrays, ranges and folds are marked as what they are.
+    """A parameter as plain JSON; tuples, mappings, arrays, types, ranges, NaN and folds are marked as what they are.
 
     Parameters
     ----------
@@ -25,6 +28,8 @@ def written_parameter(name: str, value: Any) -> Any:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, float) and value != value:
+        return {"nan": None}
     if isinstance(value, float) and not np.isfinite(value):
         raise ValueError(f"cannot save the parameter {name}={value!r}: it is not finite")
     if value is None or isinstance(value, bool | int | float | str):
@@ -35,10 +40,14 @@ def written_parameter(name: str, value: Any) -> Any:
         return {"tuple": [written_parameter(name, item) for item in value]}
     if isinstance(value, dict):
         return {"dict": [[written_parameter(name, key), written_parameter(name, item)] for key, item in value.items()]}
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return {"array": written_parameter(name, value.tolist())}
+    if isinstance(value, np.ndarray) and ARRAY_TYPES.fullmatch(value.dtype.str):
+        return {"array": [value.dtype.str, written_parameter(name, value.tolist())]}
+    if isinstance(value, np.dtype) or (isinstance(value, type) and (value in (float, int) or issubclass(value, np.generic))):
+        return {"type": np.dtype(value).str}
     if type(value) in SPLITTERS.values():
         settings = {key: written_parameter(name, getattr(value, key)) for key in SPLITTER_KEYS}
         return {"folds": {"class": type(value).__name__, **settings}}
@@ -83,14 +92,21 @@ def _read_range(node: Node) -> range:
     return range(start, stop, step)
 
 
+def _read_type(node: Node) -> np.dtype:
+    if not ARRAY_TYPES.fullmatch(node.text()):
+        raise node.fail("is not a type of numbers or texts")
+    return np.dtype(node.text())
+
+
 def _read_array(node: Node) -> np.ndarray:
-    items = [read_parameter(item) for item in node.items()]
+    kind, values = node.items(length=2)
+    items, dtype = [read_parameter(item) for item in values.items()], _read_type(kind)
     try:
-        array = np.array(items)
-    except ValueError:
-        array = np.array(None)
-    if array.dtype.kind not in "bif":
-        raise node.fail("is not an array of numbers")
+        array = np.array(items, dtype=dtype)
+    except (ValueError, TypeError, OverflowError):
+        raise node.fail("is not an array of its type") from None
+    if written_parameter("", array)["array"][1] != values.value:
+        raise node.fail("is not an array of its type")
     return array
 
 
@@ -104,6 +120,9 @@ _MARKED: dict[str, Any] = {
     "tuple": lambda node: tuple(read_parameter(item) for item in node.items()),
     "dict": _read_dict,
     "range": _read_range,
+    "slice": lambda node: slice(*(item.optional(lambda i: i.integer(0, LARGEST_RANGE)) for item in node.items(length=3))),
     "array": _read_array,
+    "type": _read_type,
+    "nan": lambda node: node.optional(Node.number) or np.nan,
     "folds": _read_folds,
 }

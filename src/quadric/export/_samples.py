@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from quadric.export._parts import Parts
+from quadric.fitted import FittedModel
 from quadric.tables import Table
 from quadric.tables.table import text_column
 
@@ -12,21 +14,20 @@ OFFSETS = (0.0, 1.0, -1.0, 0.5, -0.5)
 """Rows lie this many scales from the center, a different one from input to input."""
 
 
-def made_up_rows(parts: Parts) -> Table:
+def made_up_rows(view: FittedModel) -> Table:
     """A few rows around the center of the training data, with all sorts of levels; in the last one, values are missing."""
-    center, scale = parts.standardisation()
-    inputs = parts.inputs()
     columns = []
-    for i, column in enumerate(inputs):
-        if column.type == "category":
+    for i, column in enumerate(view.inputs):
+        values: list[Any] = [np.nan] * len(OFFSETS)
+        if column.categories:
             values = [column.categories[(i + row) % len(column.categories)] for row in range(len(OFFSETS))]
-            columns.append(text_column([*values, None if i % 2 == 0 else values[0]]))
-        else:
-            j = i if parts.encoder is None else int(np.flatnonzero(parts.encoder.blocks_ == i)[0])
-            numbers = [float(f"{center[j] + offset * scale[j]:.4g}") for offset in _turned(i)]
-            columns.append(np.array([*numbers, np.nan if i % 2 == 0 else numbers[0]]))
-    n_rows = len(OFFSETS) + all(column.fill is not None for column in inputs)  # without the last where that is refused
-    return Table(tuple(column.name for column in inputs), tuple(column[:n_rows] for column in columns))
+        elif column.type == "number":
+            j = int(np.flatnonzero(view.blocks == i)[0])
+            values = [float(f"{view.center[j] + offset * view.scale[j]:.4g}") for offset in _turned(i)]
+        values.append(None if i % 2 == 0 and view.accepts_missing else values[0])
+        columns.append(text_column(values) if column.type == "category" else np.array(values, dtype=float))
+    n_rows = len(OFFSETS) + view.accepts_missing
+    return Table(tuple(view.input_names), tuple(column[:n_rows] for column in columns))
 
 
 def _turned(by: int) -> list[float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -16,7 +15,7 @@ from quadric.baselines import (
 )
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised when files change in a way that older versions cannot read."""
 ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind
@@ -34,8 +33,6 @@ ESTIMATORS: dict[str, Any] = {
 """The only classes that a file can ask for."""
 FITTED = ("status", "n_iter", "center", "scale", "best_k", "best_C")
 """What a file keeps of a fit beside the surfaces and certificates: attributes, without the underscore at their end."""
-LABEL_TYPES = re.compile(r"[<>|=](b1|[iu][1248]|f[48]|U\d{1,4}|O)")
-"""Array types of class labels."""
 MAX_FEATURES = 2_000
 MAX_CLASSES = 1_000
 MAX_COEFFICIENTS = 20_000_000

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from quadric.export._shown import ANYTHING, LEVEL, heading, sample_lines, shown
-from quadric.export.scoring import Polynomial, ScoringModel, Term, Variable, scoring_model
+from quadric.export.scoring import ScoringModel, scoring_model
+from quadric.fitted import Variable
+from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import CodedFeature
+from quadric.tables.table import number_text
 
 DIGITS = {"centred": 4, "expanded": 9}
 """Significant digits unless asked for: raw units need more of them, because their terms largely cancel each other."""
@@ -22,35 +27,9 @@ def expanded(model: ScoringModel) -> ScoringModel:
     ----------
     model : ScoringModel
     """
-    return replace(
-        model,
-        variables=tuple(Variable(variable.feature, 0.0, 1.0) for variable in model.variables),
-        polynomials=tuple(_expanded(polynomial, model.variables) for polynomial in model.polynomials),
-    )
-
-
-def _expanded(polynomial: Polynomial, variables: Sequence[Variable]) -> Polynomial:
-    constant = polynomial.constant
-    coefficients: dict[tuple[int, ...], float] = {}
-
-    def add(factors: tuple[int, ...], value: float) -> None:
-        coefficients[factors] = coefficients.get(factors, 0.0) + value
-
-    for term in polynomial.terms:
-        rate = term.coefficient
-        for factor in term.factors:
-            rate /= variables[factor].scale
-        centers = [variables[factor].center for factor in term.factors]
-        add(term.factors, rate)
-        if len(term.factors) == 1:
-            constant -= rate * centers[0]
-        else:
-            (first, second), (low, high) = term.factors, centers
-            add((first,), -rate * high)
-            add((second,), -rate * low)
-            constant += rate * low * high
-    live = [Term(value, factors) for factors, value in coefficients.items() if value != 0.0]
-    return Polynomial(constant, tuple(sorted(live, key=lambda term: -abs(term.coefficient))))
+    center, scale = (np.array([getattr(v, name) for v in model.variables]) for name in ("center", "scale"))
+    variables = tuple(Variable(variable.feature) for variable in model.variables)
+    return replace(model, variables=variables, surfaces=tuple(surface.unscale(center, scale) for surface in model.surfaces))
 
 
 def equation(model: Any, *, form: str = "centred", precision: int | None = None) -> str:
@@ -67,10 +46,8 @@ def equation(model: Any, *, form: str = "centred", precision: int | None = None)
     """
     scoring, digits = _in_form(model, form, precision)
     lines = [
-        f"{name} = {_signed_sum(scoring, polynomial, _Text(digits))}"
-        for name, polynomial in zip(
-            _names(scoring, lambda text: f"[{shown(text, plain=LEVEL)}]"), scoring.polynomials, strict=True
-        )
+        f"{name} = {' '.join(_summands(scoring, surface, _Text(digits)))}"
+        for name, surface in zip(_names(scoring, lambda text: f"[{shown(text, plain=LEVEL)}]"), scoring.surfaces, strict=True)
     ]
     return "\n".join(lines + _form_note(model, scoring, form))
 
@@ -87,11 +64,9 @@ def to_latex(model: Any, *, form: str = "centred", precision: int | None = None)
     style = _Latex(digits)
     rows = []
     names = _names(scoring, lambda text: f"_{{\\text{{{escaped_latex(text)}}}}}")
-    for name, polynomial in zip(names, scoring.polynomials, strict=True):
-        first, *rest = _summands(scoring, polynomial, style)
-        sign = "-" if first.negative else ""
-        rows.append(f"{name} &= {sign}{first.text}")
-        rows += [f"  &\\quad {'-' if summand.negative else '+'} {summand.text}" for summand in rest]
+    for name, surface in zip(names, scoring.surfaces, strict=True):
+        first, *rest = _summands(scoring, surface, style)
+        rows += [f"{name} &= {first}", *(f"  &\\quad {summand}" for summand in rest)]
     notes = [*heading(scoring), *_form_note(model, scoring, form), "Needs the package amsmath.", *sample_lines(scoring)]
     body = " \\\\\n".join(rows)
     lines = [*(f"% {note}" for note in notes), "\\begin{align*}", body, "\\end{align*}", _sample_table(scoring), ""]
@@ -111,8 +86,8 @@ def _in_form(model: Any, form: str, precision: int | None) -> tuple[ScoringModel
 def _form_note(model: Any, scoring: ScoringModel, form: str) -> list[str]:
     if form == "centred":
         return []
-    before = sum(len(polynomial.terms) for polynomial in scoring_model(model).polynomials)
-    after = sum(len(polynomial.terms) for polynomial in scoring.polynomials)
+    before = sum(len(surface.products) for surface in scoring_model(model).surfaces)
+    after = sum(len(surface.products) for surface in scoring.surfaces)
     return [f"(expanded to raw units: {after} terms for the model's {before}, which are counted in centred variables)"]
 
 
@@ -120,26 +95,12 @@ def _names(scoring: ScoringModel, index: Callable[[str], str]) -> list[str]:
     return ["f"] if scoring.is_binary else ["f" + index(name) for name in scoring.classes]
 
 
-@dataclass(frozen=True)
-class _Summand:
-    negative: bool
-    text: str
-
-
-def _summands(scoring: ScoringModel, polynomial: Polynomial, style: _Text) -> list[_Summand]:
-    summands = [
-        _Summand(
-            term.coefficient < 0, style.product(abs(term.coefficient), [scoring.variables[v] for v in term.factors], scoring)
-        )
-        for term in polynomial.terms
-    ]
-    return [*summands, _Summand(polynomial.constant < 0, style.number(abs(polynomial.constant)))]
-
-
-def _signed_sum(scoring: ScoringModel, polynomial: Polynomial, style: _Text) -> str:
-    first, *rest = _summands(scoring, polynomial, style)
-    text = ("-" if first.negative else "") + first.text
-    return text + "".join(f" {'-' if summand.negative else '+'} {summand.text}" for summand in rest)
+def _summands(scoring: ScoringModel, surface: QuadraticSurface, style: _Text) -> list[str]:
+    """Terms and constant with their signs: "-" or nothing before the first, "+ " or "- " before the others."""
+    texts = [style.product(abs(p.coefficient), [scoring.variables[v] for v in p.factors], scoring) for p in surface.products]
+    negative = [value < 0 for value in (*(product.coefficient for product in surface.products), surface.c)]
+    signs = ["-" if negative[0] else "", *("- " if below else "+ " for below in negative[1:])]
+    return [sign + text for sign, text in zip(signs, [*texts, style.number(abs(surface.c))], strict=True)]
 
 
 class _Text:
@@ -153,7 +114,7 @@ class _Text:
 
     def feature(self, feature: CodedFeature, column: str) -> str:
         if feature.kind == "level":
-            return f"[{shown(column)} = {shown(str(feature.level), plain=LEVEL)}]"
+            return f"[{shown(column)} {_condition(feature, lambda text: shown(text, plain=LEVEL))}]"
         if feature.kind == "missing":
             return f"[{shown(column)} is missing]"
         return f"rank({shown(column)})" if feature.kind == "rank" else shown(column)
@@ -171,6 +132,16 @@ class _Text:
         return "*".join([self.number(coefficient), *texts])
 
 
+def _condition(feature: CodedFeature, written: Callable[[str], str]) -> str:
+    """When a feature of levels is 1: "= own", "one of (a, b)", "none of (c, d)"."""
+    turned = feature.unseen == 1.0  # levels that nobody has seen count too
+    levels = [level for level, value in feature.codes if (value == 1.0) != turned]
+    texts = [written(level if isinstance(level, str) else number_text(level)) for level in levels]
+    if len(texts) == 1 and not turned:
+        return f"= {texts[0]}"
+    return f"{written('none of' if turned else 'one of')} ({', '.join(texts)})"
+
+
 class _Latex(_Text):
     """The same in LaTeX."""
 
@@ -181,7 +152,7 @@ class _Latex(_Text):
     def feature(self, feature: CodedFeature, column: str) -> str:
         name = f"\\text{{{escaped_latex(column)}}}"
         if feature.kind == "level":
-            return f"[{name} = \\text{{{escaped_latex(str(feature.level))}}}]"
+            return f"[{name} {_condition(feature, _latex_text)}]"
         if feature.kind == "missing":
             return f"[{name}\\text{{ is missing}}]"
         return f"\\operatorname{{rank}}({name})" if feature.kind == "rank" else name
@@ -217,6 +188,10 @@ _LATEX_SPECIAL = {
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
 }
+
+
+def _latex_text(text: str) -> str:
+    return f"\\text{{{escaped_latex(text)}}}"
 
 
 def escaped_latex(text: str) -> str:

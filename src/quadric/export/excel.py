@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
-from quadric.credit import IsotonicCalibration, SigmoidCalibration
+from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._shown import heading
 from quadric.export.equations import equation
-from quadric.export.scoring import ScoringModel, Variable, scoring_model
+from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically
 
@@ -23,7 +23,7 @@ STEEPEST = 700
 def to_excel(model: Any, path: str | os.PathLike[str], *, spare_rows: int = 100) -> None:
     """Write a workbook that scores rows by formulas.
 
-    The sheet "Score" takes one row a case: inputs on the left, then score, label and, where the model is calibrated,
+    The sheet "Score" takes one row per case: inputs on the left, then score, label and, where the model is calibrated,
     probability. Its first rows are samples with their expected scores. "Variables" and "Terms" hold what every term adds to
     each row, "Model" the coefficients. A row with an unknown category, or with a missing value that the model does not fill
     in, gets #N/A.
@@ -47,11 +47,11 @@ def to_excel(model: Any, path: str | os.PathLike[str], *, spare_rows: int = 100)
 
 
 def _check_limits(scoring: ScoringModel) -> None:
-    n_terms = sum(len(polynomial.terms) + 1 for polynomial in scoring.polynomials)
-    if max(n_terms, len(scoring.variables), len(scoring.inputs) + 4 * len(scoring.classes)) > MOST_COLUMNS:
+    n_terms = sum(len(surface.products) + 1 for surface in scoring.surfaces)
+    if max(n_terms, 2 * len(scoring.variables), len(scoring.inputs) + 4 * len(scoring.classes)) > MOST_COLUMNS:
         raise ValueError(f"the model has {n_terms} terms, more than an Excel sheet has columns")
     texts = [column.name for column in scoring.inputs] + list(scoring.classes)
-    texts += [level for column in scoring.inputs for level in column.categories]
+    texts += [str(level) for column in scoring.inputs for level in column.categories]
     if any(len(text) > LONGEST_TEXT for text in texts):
         raise ValueError(f"a name has more than {LONGEST_TEXT} characters, more than an Excel cell holds")
 
@@ -66,12 +66,13 @@ class _Book:
         self.bold = workbook.add_format({"bold": True})
         names = ("Score", "Variables", "Terms", "Model", "Levels", "Curves", "About")
         self.sheets = {name: workbook.add_worksheet(name) for name in names}
-        self.n_scores = len(scoring.polynomials)
+        self.names = [variable.feature.name for variable in scoring.variables]
+        self.n_scores = len(scoring.surfaces)
         self.first_score = 1 + len(scoring.inputs)
         self.label_column = self.first_score + self.n_scores
         self.first_chance = self.label_column + 1
         self.first_expected = self.first_chance + (self.n_scores if scoring.calibrators else 0)
-        self.starts = [sum(len(p.terms) for p in scoring.polynomials[:i]) for i in range(self.n_scores + 1)]
+        self.starts = [sum(len(p.products) for p in scoring.surfaces[:i]) for i in range(self.n_scores + 1)]
         self.first_coefficient = len(scoring.variables) + 3
         """Row of "Model" with the constant of the first score; its terms follow, then the next score."""
 
@@ -100,11 +101,11 @@ class _Book:
 
     def _formulas(self, row: int, sample: Any) -> None:
         empty = f"COUNTA(Score!{self._across(row, 0, self.first_score - 1)})=0"
-        for i, variable in enumerate(self.scoring.variables):
-            standardised = f"({self._feature(variable, row)}-Model!{self._fixed(i + 1, 4)})/Model!{self._fixed(i + 1, 5)}"
+        for i in range(len(self.scoring.variables)):
+            standardised = f"({self._feature(i, row)}-Model!{self._fixed(i + 1, 4)})/Model!{self._fixed(i + 1, 5)}"
             self._formula("Variables", row, i, f'=IF({empty},"",{standardised})')
-        for s, polynomial in enumerate(self.scoring.polynomials):
-            for t, term in enumerate(polynomial.terms):
+        for s, surface in enumerate(self.scoring.surfaces):
+            for t, term in enumerate(surface.products):
                 factors = [f"Variables!{self.cell(row, v)}" for v in term.factors]
                 product = "*".join([f"Model!{self._fixed(self._coefficient_row(s) + 1 + t, 4)}", *factors])
                 self._formula("Terms", row, self.starts[s] + t, f'=IF({empty},"",{product})')
@@ -123,27 +124,23 @@ class _Book:
     def _formula(self, sheet: str, row: int, column: int, formula: str, cached: Any = "") -> None:
         self.sheets[sheet].write_formula(row, column, formula, None, cached)
 
-    def _feature(self, variable: Variable, row: int) -> str:
-        feature = variable.feature
+    def _feature(self, position: int, row: int) -> str:
+        feature = self.scoring.variables[position].feature
         column = self.scoring.inputs[feature.input]
         x = f"Score!{self.cell(row, 1 + feature.input)}"
+        missing, unseen = ("NA()" if value is None else repr(value) for value in (feature.missing, feature.unseen))
         if feature.kind == "number":
-            value = f"IF(ISNUMBER({x}),{x},NA())"
-            return value if column.fill is None else f'IF({x}="",{column.fill!r},{value})'
-        if feature.kind == "missing" and column.type == "number":
-            return f'IF({x}="",1,0)'
-        levels = f"Levels!{self.span(1, feature.input, len(column.categories), feature.input)}"
-        found = f"SUMPRODUCT(--EXACT({x},{levels}))>0" if self.scoring.unseen == "refuse" else "TRUE"
-        if feature.kind == "missing":
-            return f'IF({x}="",1,IF({found},0,NA()))'
-        if feature.kind == "rank":
-            value = f"SUMPRODUCT(EXACT({x},{levels})*(ROW({levels})-2))"
-            fill = None if column.fill is None else column.categories.index(str(column.fill))
+            value = x
+        elif feature.codes:
+            places = (2 * position, 2 * position + 1)
+            levels, values = (f"Levels!{self.span(1, place, len(feature.codes), place)}" for place in places)
+            found = f"EXACT({x},{levels})" if column.type == "category" else f"({x}={levels})"
+            value = f"IF(SUMPRODUCT(--{found})>0,SUMPRODUCT({found}*{values}),{unseen})"
         else:
-            place = self._fixed(1 + column.categories.index(str(feature.level)), feature.input)
-            value = f"IF(EXACT({x},Levels!{place}),1,0)"
-            fill = None if column.fill is None else int(column.fill == feature.level)
-        return f'IF({x}="",{"NA()" if fill is None else fill},IF({found},{value},NA()))'
+            value = unseen
+        if column.type == "number":
+            value = f"IF(ISNUMBER({x}),{value},NA())"
+        return f'IF({x}="",{missing},{value})'
 
     def _chances(self, row: int, empty: str, sample: Any) -> None:
         """Curves beside the terms, probabilities beside the scores."""
@@ -159,7 +156,7 @@ class _Book:
             cached = "" if sample is None else sample.probabilities[1 if self.scoring.is_binary else s]
             self._formula("Score", row, self.first_chance + s, f'=IF({empty},"",{chance})', cached)
 
-    def _curve(self, calibrator: SigmoidCalibration | IsotonicCalibration, s: int, score: str) -> str:
+    def _curve(self, calibrator: Calibration, s: int, score: str) -> str:
         if isinstance(calibrator, SigmoidCalibration):
             z = f"Curves!{self._fixed(1, 2 * s)}*{score}+Curves!{self._fixed(1, 2 * s + 1)}"
             return f"1/(1+EXP(MAX(-{STEEPEST},MIN({STEEPEST},{z}))))"
@@ -215,22 +212,23 @@ class _Book:
         outputs += scoring.outputs("probability") if scoring.calibrators else []
         expected = [f"expected {name}" for name in scoring.outputs("score")]
         self._head("Score", ["row", *(column.name for column in scoring.inputs), *outputs, *expected, "check"])
-        self._head("Variables", [variable.feature.name for variable in scoring.variables])
+        self._head("Variables", self.names)
         curves = scoring.outputs("curve") if scoring.calibrators else []
-        self._head("Terms", [*(self._term_name(t.factors) for p in scoring.polynomials for t in p.terms), *curves])
+        self._head("Terms", [*(name for surface in scoring.surfaces for name, _ in surface.terms(self.names)), *curves])
         for name in ("Score", "Variables", "Terms"):
             self.sheets[name].freeze_panes(1, 0)
-
-    def _term_name(self, factors: tuple[int, ...]) -> str:
-        names = [self.scoring.variables[v].feature.name for v in factors]
-        return f"{names[0]}^2" if len(factors) == 2 and factors[0] == factors[1] else "*".join(names)
 
     def _model(self) -> None:
         sheet = self.sheets["Model"]
         self._head("Model", ["variable", "input", "kind", "level", "center", "scale", "", "classes"])
         for row, variable in enumerate(self.scoring.variables, start=1):
             feature = variable.feature
-            texts = [feature.name, self.scoring.inputs[feature.input].name, feature.kind, feature.level or ""]
+            texts = [
+                feature.name,
+                self.scoring.inputs[feature.input].name,
+                feature.kind,
+                "" if feature.level is None else str(feature.level),
+            ]
             for column, text in enumerate(texts):
                 sheet.write_string(row, column, text)
             sheet.write_number(row, 4, variable.center)
@@ -238,18 +236,21 @@ class _Book:
         for row, name in enumerate(self.scoring.classes, start=1):
             sheet.write_string(row, 7, name)
         self._head("Model", ["score", "term", "", "", "coefficient"], self.first_coefficient - 1)
-        for s, (name, polynomial) in enumerate(zip(self.scoring.outputs("score"), self.scoring.polynomials, strict=True)):
-            lines = [("1", polynomial.constant), *((self._term_name(t.factors), t.coefficient) for t in polynomial.terms)]
+        for s, (name, surface) in enumerate(zip(self.scoring.outputs("score"), self.scoring.surfaces, strict=True)):
+            lines = [("1", surface.c), *surface.terms(self.names)]
             for row, (term, coefficient) in enumerate(lines, start=self._coefficient_row(s)):
                 sheet.write_string(row, 0, name)
                 sheet.write_string(row, 1, term)
                 sheet.write_number(row, 4, coefficient)
 
     def _levels(self) -> None:
-        self._head("Levels", [column.name for column in self.scoring.inputs])
-        for i, column in enumerate(self.scoring.inputs):
-            for row, level in enumerate(column.categories, start=1):
-                self.sheets["Levels"].write_string(row, i, level)
+        """Two columns per variable: known levels and their values."""
+        self._head("Levels", [text for v in self.scoring.variables for text in (v.feature.name, "value")])
+        for i, variable in enumerate(self.scoring.variables):
+            for row, (level, value) in enumerate(variable.feature.codes, start=1):
+                write = self.sheets["Levels"].write_string if isinstance(level, str) else self.sheets["Levels"].write_number
+                write(row, 2 * i, level)
+                self.sheets["Levels"].write_number(row, 2 * i + 1, value)
 
     def _curves(self) -> None:
         sheet = self.sheets["Curves"]

@@ -1,18 +1,17 @@
 """Models as JSON files: the whole of a fitted model in plain text, read back without running anything.
 
-Schema 1, top keys:
+Schema 2, top keys:
 
 - ``schema``, ``quadric_version``
 - ``task``: ``target``, names of the ``classes``, the ``positive`` one of two; the estimator's own ``labels``, of ``dtype``
-- ``inputs``: columns of raw data with ``name``, ``type``, ``categories``, ``dropped``, ``fill``, ``indicator``; empty without
-  an encoder. ``coding``: the parameters of the encoder, or null
-- ``scaler``: ``center`` and ``scale`` (null where not used), ``names``, ``output``; or null
+- ``steps``: the transformers before the classifier, each with ``name``, ``class``, ``params``, ``fitted`` attributes, ``inner``
+  steps or columns, and ``output``, the kind of frame that it was set to give
 - ``features``: ``count`` and ``names`` of what the classifier takes
 - ``surfaces``: ``terms`` [i, j, W_ij] with i <= j, [i, null, b_i] for linear ones, and ``c``; in the units of the classifier
-- ``estimator``: its ``class``, step names, and what else it knows of its fit; ``params``: its parameters
+- ``estimator``: its ``class``, the name of its ``step``, and what else it knows of its fit; ``params``: its parameters
 - ``calibration``: ``method``, ``curves``, ``params``; or null
 - ``certificates``; ``data``: ``rows`` and ``sha256``, or null; ``metadata``: anything plain
-- ``samples``: raw ``values``, one an input, with ``scores``, ``label`` and ``probabilities`` as the model gave them
+- ``samples``: raw ``values``, one per input, with ``scores``, ``label`` and ``probabilities`` as the model gave them
 """
 
 from __future__ import annotations
@@ -25,13 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from quadric.export._checks import MAX_BYTES, ModelFileError, parse, parse_file
-from quadric.export._parts import take_apart
 from quadric.export._reading import read_document
 from quadric.export._samples import made_up_rows
 from quadric.export._saved import DataOrigin, SavedModel
 from quadric.export._writing import document_of
-from quadric.export.scoring import sample_table
 from quadric.files import write_atomically
+from quadric.fitted import fitted_model
 from quadric.tables import Table
 
 
@@ -52,8 +50,9 @@ def save_model(
 
     Parameters
     ----------
-    model : fitted classifier of this package, Pipeline ending in one, or CalibratedModel of these
-        Also what ``read_model`` gave; names and origin are then kept unless given anew.
+    model : fitted model
+        What :func:`quadric.fitted.fitted_model` takes, except a bare surface. Also what ``read_model`` gave; names and origin
+        are then kept unless others are passed.
     path : path
         Its folder must exist.
     class_names : sequence of str, optional
@@ -73,23 +72,21 @@ def save_model(
     if not force and target_path.exists():
         raise FileExistsError(f"{target_path} exists already")
     saved = model if isinstance(model, SavedModel) else SavedModel(model, (), None, {}, None, None)
-    given: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "class_names": None if class_names is None else tuple(class_names),
         "target": target,
         "metadata": None if metadata is None else dict(metadata),
         "data": DataOrigin(data.n_rows, data.sha256) if isinstance(data, Table) else data,
     }
-    saved = replace(saved, **{name: value for name, value in given.items() if value is not None})
+    saved = replace(saved, **{name: value for name, value in changes.items() if value is not None})
     try:
         json.dumps(saved.metadata, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"metadata cannot be written as JSON: {error}") from None
-    parts = take_apart(saved.model)
-    if samples is not None:
-        rows = sample_table(parts, samples)
-    else:
-        rows = made_up_rows(parts) if saved.samples is None else saved.samples
-    content = _laid_out(document_of(saved, parts, rows)).encode("utf-8")
+    view = fitted_model(saved.model)
+    samples = saved.samples if samples is None else samples
+    rows = made_up_rows(view) if samples is None else view.rows(samples)
+    content = _laid_out(document_of(saved, view, rows)).encode("utf-8")
     _check_readable(content, target_path.name)
     write_atomically(target_path, content)
 
@@ -108,7 +105,7 @@ def _check_readable(content: bytes, name: str) -> None:
 
 
 def _laid_out(document: Mapping[str, Any]) -> str:
-    """JSON with a line a key, and a line an item of its lists: short, and readable as a difference of two versions."""
+    """JSON with one line per key, and one line per item of its lists: short, and readable as a difference of two versions."""
     members = []
     for key, value in document.items():
         shown = json.dumps(value, allow_nan=False)
@@ -143,6 +140,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     fitted estimator
-        A Pipeline where the model has an encoder or a scaler, else the classifier; a CalibratedModel where it is calibrated.
+        A Pipeline where transformers come before the classifier (nested ones become one), else the classifier;
+        a CalibratedModel of it where it is calibrated.
     """
     return read_model(path).model

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from quadric.credit import IsotonicCalibration, SigmoidCalibration
+from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._schema import quadric_version
-from quadric.export.scoring import Sample, ScoringModel, Variable, scoring_model
+from quadric.export.scoring import Sample, ScoringModel, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically
+from quadric.fitted import Variable
 
 OPSET, ML_OPSET, IR_VERSION = 13, 2, 8
-UNKNOWN, MISSING = -1, -2
-"""Codes of a category that is not known, and of an empty text."""
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
@@ -53,6 +52,7 @@ class _Graph:
         self.scoring = scoring
         self.onnx = onnx
         self.helper = onnx.helper
+        self.kind = np.dtype(dtype)
         self.outer = onnx.TensorProto.FLOAT if dtype == "float32" else onnx.TensorProto.DOUBLE
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
@@ -121,74 +121,54 @@ class _Graph:
 
     def _scores(self) -> str:
         """Z = (features - center) / scale; then products of its columns, and Z itself, times coefficients, plus constants."""
-        variables, polynomials = self.scoring.variables, self.scoring.polynomials
-        constants = self._constant([[polynomial.constant for polynomial in polynomials]])
+        variables, surfaces = self.scoring.variables, self.scoring.surfaces
+        constants = self._constant([[surface.c for surface in surfaces]])
         if not variables:
             return self._node("Add", self._node("Mul", self._any_column(), self._constant(0.0)), constants)
         columns = self._node("Concat", *(self._feature(variable) for variable in variables), axis=1)
         centred = self._node("Sub", columns, self._constant([variable.center for variable in variables]))
         Z = self._node("Div", centred, self._constant([variable.scale for variable in variables]))
-        linear = np.zeros((len(variables), len(polynomials)))
-        pairs: list[tuple[int, ...]] = sorted({t.factors for p in polynomials for t in p.terms if len(t.factors) == 2})
-        quadratic = np.zeros((len(pairs), len(polynomials)))
-        for s, polynomial in enumerate(polynomials):
-            for term in polynomial.terms:
-                if len(term.factors) == 1:
-                    linear[term.factors[0], s] = term.coefficient
-                else:
-                    quadratic[pairs.index(term.factors), s] = term.coefficient
         # Gemm rather than MatMul: onnxruntime fuses scalars into the latter in single precision
-        total = self._node("Gemm", Z, self._constant(linear), constants)
-        if not pairs:
+        total = self._node("Gemm", Z, self._constant(np.column_stack([surface.b for surface in surfaces])), constants)
+        pairs = np.nonzero(np.triu(np.any([surface.W for surface in surfaces], axis=0)))
+        if not len(pairs[0]):
             return total
-        left, right = (self._node("Gather", Z, self._constant([p[i] for p in pairs], np.int64), axis=1) for i in (0, 1))
-        products = self._node("Mul", left, right)
-        return self._node("Gemm", products, self._constant(quadratic), total)
+        halves = np.where(pairs[0] == pairs[1], 0.5, 1.0)
+        left, right = (self._node("Gather", Z, self._constant(place, np.int64), axis=1) for place in pairs)
+        weights = np.column_stack([halves * surface.W[pairs] for surface in surfaces])
+        return self._node("Gemm", self._node("Mul", left, right), self._constant(weights), total)
 
     def _any_column(self) -> str:
         """A column of finite numbers, for a model without terms: it gives the number of rows."""
         if self.numbers:
             column = self._node("IsNaN", self._node("Gather", self._wide, self._constant([0], np.int64), axis=1))
         else:
-            column = self._codes(self.categories[0])
+            column = self._codes(self.categories[0], [])
         return self._node("Cast", column, to=self.onnx.TensorProto.DOUBLE)
 
     def _feature(self, variable: Variable) -> str:
         """A column of shape (m, 1) in double precision."""
         feature = variable.feature
-        column = self.scoring.inputs[feature.input]
-        double = self.onnx.TensorProto.DOUBLE
-        if column.type == "number":
-            place = self._constant([self.numbers.index(feature.input)], np.int64)
-            raw = self._node("Gather", self._wide, place, axis=1)
-            absent = self._node("IsNaN", raw)
-            if feature.kind == "missing":
-                return self._node("Cast", absent, to=double)
-            return raw if column.fill is None else self._node("Where", absent, self._constant(float(column.fill)), raw)
-        codes = self._codes(feature.input)
-        absent = self._node("Equal", codes, self._constant(MISSING, np.int64))
-        if feature.kind == "missing":
-            value, refused = self._node("Cast", absent, to=double), [UNKNOWN]
-        else:
-            if column.fill is not None:
-                fill = self._constant(column.categories.index(str(column.fill)), np.int64)
-                codes = self._node("Where", absent, fill, codes)
-            if feature.kind == "rank":
-                value = self._node("Cast", codes, to=double)
-            else:
-                level = self._constant(column.categories.index(str(feature.level)), np.int64)
-                value = self._node("Cast", self._node("Equal", codes, level), to=double)
-            refused = [UNKNOWN, MISSING]
-        if self.scoring.unseen == "as_dropped":
-            refused = [code for code in refused if code != UNKNOWN]
-        for code in refused:
-            is_refused = self._node("Equal", codes, self._constant(code, np.int64))
-            value = self._node("Where", is_refused, self._constant(np.nan), value)
-        return value
+        levels, values = [level for level, _ in feature.codes], [value for _, value in feature.codes]
+        if self.scoring.inputs[feature.input].type == "category":
+            table = self._constant([*values, _number(feature.missing), _number(feature.unseen)])
+            return self._node("Gather", table, self._codes(feature.input, levels), axis=0)
+        raw = self._number_column(feature.input, self._wide)
+        absent, missing = self._node("IsNaN", raw), self._constant(_number(feature.missing))
+        if feature.kind == "number":
+            return raw if feature.missing is None else self._node("Where", absent, missing, raw)
+        value = self._constant([[_number(feature.unseen)]])
+        narrow = self._number_column(feature.input, "numbers")  # levels are compared in the type in which numbers come
+        for level, code in zip(levels, values, strict=True):
+            is_level = self._node("Equal", narrow, self._constant(level, self.kind))
+            value = self._node("Where", is_level, self._constant(code), value)
+        return self._node("Where", absent, missing, value)
 
-    def _codes(self, position: int) -> str:
-        """Positions of the texts of a column among its categories."""
-        levels = self.scoring.inputs[position].categories
+    def _number_column(self, position: int, matrix: str) -> str:
+        return self._node("Gather", matrix, self._constant([self.numbers.index(position)], np.int64), axis=1)
+
+    def _codes(self, position: int, levels: Sequence[Any]) -> str:
+        """Positions of the texts of a column among levels; then one for missing values and one for all others."""
         place = self._constant([self.categories.index(position)], np.int64)
         texts = self._node("Gather", "categories", place, axis=1)
         return self._node(
@@ -196,8 +176,8 @@ class _Graph:
             texts,
             domain="ai.onnx.ml",
             keys_strings=[*levels, ""],
-            values_int64s=[*range(len(levels)), MISSING],
-            default_int64=UNKNOWN,
+            values_int64s=range(len(levels) + 1),
+            default_int64=len(levels) + 1,
         )
 
     def _chances(self, scores: str) -> str:
@@ -213,7 +193,7 @@ class _Graph:
         share = self._node("Div", curves, self._node("Where", is_zero, self._constant(1.0), total))
         return self._node("Where", is_zero, self._constant(1.0 / len(columns)), share)
 
-    def _curve(self, calibrator: SigmoidCalibration | IsotonicCalibration, score: str) -> str:
+    def _curve(self, calibrator: Calibration, score: str) -> str:
         if isinstance(calibrator, SigmoidCalibration):
             z = self._node("Add", self._node("Mul", score, self._constant(-calibrator.a)), self._constant(-calibrator.b))
             return self._node("Sigmoid", z)
@@ -250,3 +230,8 @@ class _Graph:
         encoded = [text.encode("utf-8") for text in texts]
         self.constants.append(self.helper.make_tensor(name, self.onnx.TensorProto.STRING, [len(texts)], encoded))
         return name
+
+
+def _number(value: Any) -> float:
+    """NaN where a value is refused."""
+    return np.nan if value is None else float(value)

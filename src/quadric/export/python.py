@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadric.credit import IsotonicCalibration, SigmoidCalibration
+from quadric.estimators.calibration import Calibration, IsotonicCalibration, SigmoidCalibration
 from quadric.export._shown import heading
 from quadric.export.equations import equation
-from quadric.export.scoring import ScoringModel, Variable, scoring_model
+from quadric.export.scoring import ScoringModel, scoring_model
+from quadric.fitted import Variable
 
 HELPERS = """
 
@@ -15,33 +16,31 @@ def is_missing(value):
     return value is None or value != value
 
 
-def given(row, name):
+def cell(row, name, is_number):
     if name not in row:
         raise ValueError("the row has no " + repr(name))
-    return row[name]
-
-
-def number(row, name, fill):
-    value = given(row, name)
-    if is_missing(value):
-        if fill is None:
-            raise ValueError(repr(name) + " is missing")
-        return fill
-    value = float(value)
-    if not math.isfinite(value):
+    if is_missing(row[name]):
+        return None
+    value = float(row[name]) if is_number else row[name]
+    if is_number and not math.isfinite(value):
         raise ValueError(repr(name) + " must be a finite number")
     return value
 
 
-def category(row, name, levels, fill, known_only):
-    value = given(row, name)
-    if is_missing(value):
-        if fill is None:
-            raise ValueError(repr(name) + " is missing")
-        return fill
-    if known_only and value not in levels:
-        raise ValueError(repr(name) + " is unknown: " + repr(value))
+def filled(value, name, fill):
+    value = fill if value is None else value
+    if value is None:
+        raise ValueError(repr(name) + " is missing")
     return value
+
+
+def coded(value, name, codes, missing, unseen):
+    if value is None:
+        return filled(missing, name, None)
+    code = codes.get(value, unseen)
+    if code is None:
+        raise ValueError(repr(name) + " is unknown: " + repr(value))
+    return code
 """
 SIGMOID = """
 
@@ -125,29 +124,22 @@ def _samples(scoring: ScoringModel) -> list[str]:
 def _terms(scoring: ScoringModel) -> list[str]:
     lines = ["def terms(row):", '"""What every term adds to each score, the constant first."""']
     for i, column in enumerate(scoring.inputs):
-        name, fill = _written(column.name), _written(column.fill)
-        if column.type == "number":
-            lines.append(f"x{i} = number(row, {name}, {fill})")
-        else:
-            known = scoring.unseen == "refuse"
-            lines.append(f"x{i} = category(row, {name}, {_written(column.categories)}, {fill}, {known})")
+        lines.append(f"x{i} = cell(row, {_written(column.name)}, {column.type == 'number'})")
     lines += [f"v{i} = {_variable(scoring, variable)}" for i, variable in enumerate(scoring.variables)]
     lines.append("return [")
-    for polynomial in scoring.polynomials:
-        products = [" * ".join([repr(t.coefficient), *(f"v{v}" for v in t.factors)]) for t in polynomial.terms]
-        lines += ["    [", *(f"        {value}," for value in [repr(polynomial.constant), *products]), "    ],"]
+    for surface in scoring.surfaces:
+        products = [" * ".join([repr(t.coefficient), *(f"v{v}" for v in t.factors)]) for t in surface.products]
+        lines += ["    [", *(f"        {value}," for value in [repr(surface.c), *products]), "    ],"]
     return [*lines, "]"]
 
 
 def _variable(scoring: ScoringModel, variable: Variable) -> str:
-    column, feature = scoring.inputs[variable.feature.input], variable.feature
-    raw = f"x{feature.input}"
-    value = {
-        "number": raw,
-        "level": f"({raw} == {_written(feature.level)})",
-        "rank": f"{_written(column.categories)}.index({raw})",
-        "missing": f"is_missing(row[{_written(column.name)}])",
-    }[feature.kind]
+    feature = variable.feature
+    cell = f"x{feature.input}, {_written(scoring.inputs[feature.input].name)}"
+    if feature.kind == "number":
+        value = f"filled({cell}, {feature.missing!r})"
+    else:
+        value = f"coded({cell}, {_written(dict(feature.codes))}, {feature.missing!r}, {feature.unseen!r})"
     return f"({value} - {variable.center!r}) / {variable.scale!r}"
 
 
@@ -166,7 +158,7 @@ def _predict(scoring: ScoringModel) -> list[str]:
     return [*lines, 'return {"scores": scores, "label": CLASSES[chances.index(max(chances))], "probabilities": chances}']
 
 
-def _curve(calibrator: SigmoidCalibration | IsotonicCalibration, score: str) -> str:
+def _curve(calibrator: Calibration, score: str) -> str:
     if isinstance(calibrator, SigmoidCalibration):
         return f"sigmoid({score}, {calibrator.a!r}, {calibrator.b!r})"
     return f"interpolated({score}, {calibrator.x.tolist()!r}, {calibrator.y.tolist()!r})"

@@ -1,6 +1,6 @@
 """A fitted model as plain formulas: what every export is written from.
 
-A score is a polynomial in *variables*; a variable is a centred and scaled feature; a feature is a number or a code of an input
+A score is a polynomial in *variables*; a variable is a centred and scaled feature; a feature is a number or a code of one input
 column. Only what the surfaces use is kept.
 """
 
@@ -12,57 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from quadric.credit import IsotonicCalibration, SigmoidCalibration
-from quadric.credit.calibration import probabilities
-from quadric.estimators._base import predicted
-from quadric.export._parts import Parts, decision_values, take_apart
+from quadric.estimators.calibration import Calibration
 from quadric.export._samples import made_up_rows
 from quadric.export._saved import SavedModel
+from quadric.fitted import FittedModel, Variable, fitted_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import LINEAR, term_factors
-from quadric.tables import CodedFeature, InputColumn, Table, as_table
-from quadric.types import FloatArray
-
-
-@dataclass(frozen=True)
-class Variable:
-    """(feature - center) / scale.
-
-    Attributes
-    ----------
-    feature : CodedFeature
-        ``feature.input`` counts in ``ScoringModel.inputs``.
-    center, scale : float
-        0 and 1 without standardisation.
-    """
-
-    feature: CodedFeature
-    center: float
-    scale: float
-
-
-@dataclass(frozen=True)
-class Term:
-    """A coefficient times one variable or two.
-
-    Attributes
-    ----------
-    coefficient : float
-        Of the polynomial: W_aa / 2 for a square, W_ab for a product, b_a for a linear term.
-    factors : tuple of one or two int
-        Positions in ``ScoringModel.variables``.
-    """
-
-    coefficient: float
-    factors: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Polynomial:
-    """constant + terms, the largest coefficients first."""
-
-    constant: float
-    terms: tuple[Term, ...]
+from quadric.tables import InputColumn, Table
 
 
 @dataclass(frozen=True)
@@ -72,13 +27,13 @@ class Sample:
     Attributes
     ----------
     values : tuple of float, str or None
-        One an input.
+        One per input.
     scores : tuple of float
-        Decision values, one a surface.
+        Decision values, one per surface.
     label : str
         Name of the predicted class.
     probabilities : tuple of float or None
-        One a class; None where the model is not calibrated.
+        One per class; None where the model is not calibrated.
     """
 
     values: tuple[float | str | None, ...]
@@ -96,14 +51,12 @@ class ScoringModel:
     inputs : tuple of InputColumn
         Columns of raw data that the scores depend on (at least one).
     variables : tuple of Variable
-    polynomials : tuple of Polynomial
-        One for two classes, positive for the second; one a class otherwise.
+    surfaces : tuple of QuadraticSurface
+        Of the variables: one for two classes, positive for the second; otherwise one per class.
     classes : tuple of str
         Names.
     calibrators : tuple of SigmoidCalibration or IsotonicCalibration
-        One a polynomial, or none.
-    unseen : "refuse" or "as_dropped"
-        What a level is that the model does not know.
+        One per surface, or none.
     samples : tuple of Sample
     target : str or None
         Name of the target column.
@@ -111,20 +64,19 @@ class ScoringModel:
 
     inputs: tuple[InputColumn, ...]
     variables: tuple[Variable, ...]
-    polynomials: tuple[Polynomial, ...]
+    surfaces: tuple[QuadraticSurface, ...]
     classes: tuple[str, ...]
-    calibrators: tuple[SigmoidCalibration | IsotonicCalibration, ...]
-    unseen: str
+    calibrators: tuple[Calibration, ...]
     samples: tuple[Sample, ...]
     target: str | None = None
 
     @property
     def is_binary(self) -> bool:
-        return len(self.polynomials) == 1
+        return len(self.surfaces) == 1
 
     def outputs(self, name: str) -> list[str]:
-        """Names for one column a polynomial: "score", or "score_1", "score_2", ... in the order of the classes."""
-        return [name] if self.is_binary else [f"{name}_{i}" for i in range(1, len(self.polynomials) + 1)]
+        """Names for one column per surface: "score", or "score_1", "score_2", ... in the order of the classes."""
+        return [name] if self.is_binary else [f"{name}_{i}" for i in range(1, len(self.surfaces) + 1)]
 
     def row(self, sample: Sample) -> dict[str, float | str | None]:
         """The values of a sample by the names of the inputs."""
@@ -138,9 +90,9 @@ def scoring_model(
 
     Parameters
     ----------
-    model : fitted classifier, Pipeline or CalibratedModel
-        Also what ``read_model`` gives, whose names and samples count unless others are given, or a ScoringModel, which is
-        returned as it is.
+    model : fitted model
+        What :func:`quadric.fitted.fitted_model` takes. Also what ``read_model`` gives, whose names and samples count unless
+        others are passed, or a ScoringModel, which is returned as it is.
     class_names : sequence of str, optional
         Names of the classes, in the order of ``classes_``; by default the labels themselves.
     target : str, optional
@@ -155,46 +107,44 @@ def scoring_model(
         target = model.target if target is None else target
         samples = model.samples if samples is None else samples
         model = model.model
-    parts = take_apart(model)
-    rows = made_up_rows(parts) if samples is None else sample_table(parts, samples)
-    names = checked_class_names(parts, class_names)
-    whole = _whole_model(parts, names, target, scored_samples(model, parts, rows, names))
-    return _only_used(whole)
+    view = fitted_model(model)
+    rows = made_up_rows(view) if samples is None else view.rows(samples)
+    names = checked_class_names(view, class_names)
+    samples = scored_samples(view, rows, names)
+    used = np.flatnonzero(np.any([surface.live_features for surface in view.surfaces], axis=0))
+    kept = np.unique(view.blocks[used]).tolist() or [0]
+    variables = [view.variables[j] for j in used]
+    return ScoringModel(
+        inputs=tuple(view.inputs[i] for i in kept),
+        variables=tuple(replace(v, feature=replace(v.feature, input=kept.index(v.feature.input))) for v in variables),
+        surfaces=tuple(QuadraticSurface(s.W[np.ix_(used, used)], s.b[used], s.c) for s in view.surfaces),
+        classes=names,
+        calibrators=view.calibrators,
+        samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in samples),
+        target=target,
+    )
 
 
-def checked_class_names(parts: Parts, class_names: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the classes; the labels where none are given."""
+def checked_class_names(view: FittedModel, class_names: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of the classes; by default the labels."""
     if class_names is None:
-        return parts.class_texts()
-    n_classes = len(parts.classifier.classes_)
+        return view.class_texts
+    n_classes = len(view.classes)
     if len(class_names) != n_classes or len(set(class_names)) != n_classes:
         raise ValueError(f"class_names must be {n_classes} different names, got {list(class_names)!r}")
     return tuple(str(name) for name in class_names)
 
 
-def sample_table(parts: Parts, samples: Any) -> Table:
-    """Raw rows as a table of the model's inputs."""
-    names = [column.name for column in parts.inputs()]
-    table = as_table(samples, names)
-    absent = [name for name in names if name not in table.names]
-    if absent:
-        raise ValueError(f"the sample rows have no column {absent[0]!r}")
-    return Table(tuple(names), tuple(table[name] for name in names))
-
-
-def scored_samples(model: Any, parts: Parts, rows: Table, class_names: Sequence[str]) -> tuple[Sample, ...]:
+def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -> tuple[Sample, ...]:
     """Sample rows with what the model itself makes of them."""
-    scores = decision_values(model, parts, rows)
-    decision = scores[:, 0] if scores.shape[1] == 1 else scores
-    chances = probabilities(decision, parts.calibrators) if parts.calibrators else None
-    codes = np.arange(len(class_names))
-    best = predicted(decision, codes) if chances is None else chances.argmax(axis=1)
+    decision = view.decision(rows)
+    codes, chances = view.decided(decision)
     columns = [[_plain(value) for value in column.tolist()] for column in rows.columns]
     return tuple(
         Sample(
             tuple(values),
-            tuple(scores[i].tolist()),
-            class_names[best[i]],
+            tuple(np.atleast_1d(decision[i]).tolist()),
+            class_names[codes[i]],
             None if chances is None else tuple(chances[i].tolist()),
         )
         for i, values in enumerate(zip(*columns, strict=True))
@@ -203,55 +153,3 @@ def scored_samples(model: Any, parts: Parts, rows: Table, class_names: Sequence[
 
 def _plain(value: Any) -> Any:
     return None if value is None or value != value else value
-
-
-def _whole_model(parts: Parts, class_names: tuple[str, ...], target: str | None, samples: tuple[Sample, ...]) -> ScoringModel:
-    center, scale = parts.standardisation()
-    if parts.encoder is not None:
-        features = parts.encoder.features_
-    else:
-        features = tuple(CodedFeature(name, i, "number") for i, name in enumerate(parts.feature_names()))
-    return ScoringModel(
-        inputs=parts.inputs(),
-        variables=tuple(Variable(f, float(m), float(s)) for f, m, s in zip(features, center, scale, strict=True)),
-        polynomials=tuple(_polynomial(surface) for surface in parts.classifier.surfaces_),
-        classes=class_names,
-        calibrators=parts.calibrators,
-        unseen="refuse" if parts.encoder is None else parts.encoder.unseen,
-        samples=samples,
-        target=target,
-    )
-
-
-def _polynomial(surface: QuadraticSurface) -> Polynomial:
-    z: FloatArray = surface.coordinates()
-    left, right = term_factors(surface.n_features)
-    weights = z * np.where(left == right, 0.5, 1.0)
-    terms = [
-        Term(float(weights[t]), (int(left[t]),) if right[t] == LINEAR else (int(left[t]), int(right[t])))
-        for t in np.argsort(-np.abs(weights), kind="stable")
-        if weights[t] != 0.0
-    ]
-    return Polynomial(surface.c, tuple(terms))
-
-
-def _only_used(model: ScoringModel) -> ScoringModel:
-    """The model without variables that no term has and inputs that no variable has."""
-    used = sorted({factor for p in model.polynomials for term in p.terms for factor in term.factors})
-    kept = sorted({model.variables[v].feature.input for v in used}) or [0]
-    variable_at = {old: new for new, old in enumerate(used)}
-    input_at = {old: new for new, old in enumerate(kept)}
-
-    def moved(variable: Variable) -> Variable:
-        return replace(variable, feature=replace(variable.feature, input=input_at[variable.feature.input]))
-
-    def renumbered(term: Term) -> Term:
-        return replace(term, factors=tuple(variable_at[factor] for factor in term.factors))
-
-    return replace(
-        model,
-        inputs=tuple(model.inputs[i] for i in kept),
-        variables=tuple(moved(model.variables[v]) for v in used),
-        polynomials=tuple(replace(p, terms=tuple(map(renumbered, p.terms))) for p in model.polynomials),
-        samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in model.samples),
-    )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from quadric.credit import IsotonicCalibration, SigmoidCalibration
+from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._shown import heading, sample_lines
 from quadric.export.equations import equation
-from quadric.export.scoring import Polynomial, ScoringModel, Variable, scoring_model
-from quadric.tables import InputColumn
+from quadric.export.scoring import ScoringModel, scoring_model
+from quadric.fitted import Variable
+from quadric.geometry.surface import QuadraticSurface
 
 GROUP = 50
-"""Terms a pair of parentheses: SQLite refuses expressions that are nested more than 1000 deep."""
+"""Terms per pair of parentheses: SQLite refuses expressions that are nested more than 1000 deep."""
 STEEPEST = 700.0
 """PostgreSQL raises an error where exp() overflows or underflows."""
 
@@ -20,7 +21,7 @@ STEEPEST = 700.0
 def to_sql(model: Any, *, table: str | Sequence[str] = "data", prefix: str = "quadric_") -> str:
     """A SELECT of all columns of a table followed by score, probability (where the model is calibrated) and label.
 
-    With more than two classes there is one score (and probability) a class, numbered in their order. A row with an unknown
+    With more than two classes there is one score (and probability) per class, numbered in their order. A row with an unknown
     category, or with a missing value that the model does not fill in, gets NULL. Columns of numbers must hold numbers or NULL.
     A table that has columns of the new names is refused by the database, as ambiguous: choose another ``prefix``.
 
@@ -76,7 +77,7 @@ class _Writer:
 
     def statement(self, table: str) -> str:
         scored, calibrated = identifier(self.prefix + "scored"), identifier(self.prefix + "calibrated")
-        scores = self._named("score", [_sum_of(self._summands(polynomial)) for polynomial in self.model.polynomials])
+        scores = self._named("score", [_sum_of(self._summands(surface)) for surface in self.model.surfaces])
         steps = [f"{scored} AS (\n{_select('d', scores, table)}\n{self._guard()}\n)"]
         judged, source = [f"s.{name}" for name in self.names("score")], scored
         if self.model.calibrators:
@@ -99,9 +100,9 @@ class _Writer:
     def _named(self, name: str, expressions: Sequence[str]) -> list[str]:
         return [f"{expression} AS {column}" for expression, column in zip(expressions, self.names(name), strict=True)]
 
-    def _summands(self, polynomial: Polynomial) -> list[str]:
-        terms = [" * ".join([number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in polynomial.terms]
-        return [f"CAST({number(polynomial.constant)} AS DOUBLE PRECISION)", *terms]
+    def _summands(self, surface: QuadraticSurface) -> list[str]:
+        terms = [" * ".join([number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in surface.products]
+        return [f"CAST({number(surface.c)} AS DOUBLE PRECISION)", *terms]
 
     def _variable(self, position: int) -> str:
         variable = self.model.variables[position]
@@ -114,38 +115,29 @@ class _Writer:
         column = self.model.inputs[variable.feature.input]
         # With the table's name in front: SQLite takes an unknown name in quotes for a text otherwise
         name = f"d.{identifier(column.name)}"
-        kind = variable.feature.kind
-        if kind == "number":
-            value = f"CAST({name} AS DOUBLE PRECISION)"
-            return value if column.fill is None else f"COALESCE({value}, {number(float(column.fill))})"
-        if kind == "missing":
-            present = "IS NOT NULL" if column.type == "number" else self._is_known(column, column.categories)
-            cases = [("IS NULL", 1.0), (present, 0.0)]
-        elif kind == "rank":
-            cases = [(f"= {literal(level)}", float(rank)) for rank, level in enumerate(column.categories)]
-            cases += [("IS NULL", float(column.categories.index(str(column.fill))))] if column.fill is not None else []
-        else:
-            others = [level for level in column.categories if level != variable.feature.level]
-            cases = [(f"= {literal(str(variable.feature.level))}", 1.0)]
-            cases += [(self._is_known(column, others), 0.0)] if others else []
-            cases += [("IS NULL", float(column.fill == variable.feature.level))] if column.fill is not None else []
-        whens = " ".join(f"WHEN {name} {condition} THEN {number(value)}" for condition, value in cases)
-        return f"(CASE {whens} END)"
-
-    def _is_known(self, column: InputColumn, levels: Sequence[str]) -> str:
-        if self.model.unseen == "as_dropped":
-            return "IS NOT NULL"
-        return f"IN ({', '.join(literal(level) for level in levels)})"
+        feature = variable.feature
+        if column.type == "number":
+            name = f"CAST({name} AS DOUBLE PRECISION)"
+        if feature.kind == "number":
+            return name if feature.missing is None else f"COALESCE({name}, {number(float(feature.missing))})"
+        by_value: dict[float, list[str]] = {}
+        for level, value in feature.codes:
+            by_value.setdefault(value, []).append(literal(level) if isinstance(level, str) else number(level))
+        cases: list[tuple[str, Any]] = [(f"IN ({', '.join(levels)})", value) for value, levels in by_value.items()]
+        cases += [("IS NULL", feature.missing), ("IS NOT NULL", feature.unseen)]
+        whens = " ".join(f"WHEN {name} {condition} THEN {number(value)}" for condition, value in cases if value is not None)
+        return f"(CASE {whens} END)" if whens else "NULL"
 
     def _chances(self, scores: Sequence[str]) -> list[str]:
         curves = [_curve(calibrator, score) for calibrator, score in zip(self.model.calibrators, scores, strict=True)]
-        known = _finite(scores)
+        are_numbers = _finite(scores)
         if len(curves) == 1:
-            return [f"CASE WHEN {known} THEN {curves[0]} END"]
+            return [f"CASE WHEN {are_numbers} THEN {curves[0]} END"]
         total = "(" + " + ".join(curves) + ")"
         even = number(1.0 / len(curves))
         return [
-            f"CASE WHEN {known} THEN CASE WHEN {total} = 0e0 THEN {even} ELSE {curve} / {total} END END" for curve in curves
+            f"CASE WHEN {are_numbers} THEN CASE WHEN {total} = 0e0 THEN {even} ELSE {curve} / {total} END END"
+            for curve in curves
         ]
 
     def _label(self, judged: Sequence[str]) -> str:
@@ -179,7 +171,7 @@ def _finite(values: Sequence[str]) -> str:
     return " + ".join(f"({value} - {value})" for value in values) + " = 0e0"
 
 
-def _curve(calibrator: SigmoidCalibration | IsotonicCalibration, score: str) -> str:
+def _curve(calibrator: Calibration, score: str) -> str:
     if isinstance(calibrator, SigmoidCalibration):
         z, low, high = f"({number(calibrator.a)} * {score} + {number(calibrator.b)})", number(-STEEPEST), number(STEEPEST)
         return f"(1e0 / (1e0 + exp(CASE WHEN {z} > {high} THEN {high} WHEN {z} < {low} THEN {low} ELSE {z} END)))"

@@ -11,10 +11,11 @@ import numpy as np
 
 from quadric.geometry.lifting import row_chunks
 from quadric.geometry.terms import LINEAR, default_names, term_factors, term_names, to_matrix, to_vector
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 FLAT = 1e-12
 """Eigenvalues of W, and parts of b, below this fraction of the largest coefficient count as zero."""
+MOST_TERMS_SHOWN = 20
 DENSE_FROM = 4
 """With more terms than this many times the features, two matrix products beat a loop over the terms."""
 
@@ -28,15 +29,33 @@ class _LiveTerms(NamedTuple):
     right: list[int]
 
 
-@dataclass(frozen=True, eq=False)
+class Product(NamedTuple):
+    """A term of the polynomial: ``factors`` are the positions of one feature or two."""
+
+    coefficient: float
+    factors: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class QuadraticSurface:
     """f(x) = 1/2 x'Wx + b'x + c.
+
+    Surfaces are functions, and add up like functions: ``f - g``, ``f + 1.0``, ``2.0 * f``, ``-f``, ``abs(f)``.
 
     Attributes
     ----------
     W : array of shape (n, n), symmetric
     b : array of shape (n,)
     c : float
+
+    Examples
+    --------
+    >>> from quadric import QuadraticSurface
+    >>> circle = QuadraticSurface([[2.0, 0.0], [0.0, 2.0]], [0.0, 0.0], -1.0)
+    >>> circle
+    QuadraticSurface(f = 1*x0^2 + 1*x1^2 - 1)
+    >>> -(2.0 * circle) + 5.0
+    QuadraticSurface(f = -2*x0^2 - 2*x1^2 + 7)
     """
 
     W: FloatArray
@@ -59,7 +78,7 @@ class QuadraticSurface:
 
     @staticmethod
     def from_coordinates(z: FloatArray, c: float) -> QuadraticSurface:
-        """The surface with given coefficients.
+        """The surface with these coefficients.
 
         Parameters
         ----------
@@ -70,9 +89,40 @@ class QuadraticSurface:
         W, b = to_matrix(z)
         return QuadraticSurface(W, b, c)
 
+    def __repr__(self) -> str:
+        listed = self.terms()
+        if len(listed) > MOST_TERMS_SHOWN:
+            return f"QuadraticSurface({len(listed)} terms in {self.n_features} features, c = {self.c:.4g})"
+        return f"QuadraticSurface({self.equation()})"
+
+    def __mul__(self, factor: float) -> QuadraticSurface:
+        return QuadraticSurface(factor * self.W, factor * self.b, factor * self.c)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> QuadraticSurface:
+        return self * -1.0
+
+    def __add__(self, other: QuadraticSurface | float) -> QuadraticSurface:
+        if isinstance(other, QuadraticSurface):
+            return QuadraticSurface(self.W + other.W, self.b + other.b, self.c + other.c)
+        return QuadraticSurface(self.W, self.b, self.c + other)
+
+    def __sub__(self, other: QuadraticSurface | float) -> QuadraticSurface:
+        return self + -other
+
+    def __abs__(self) -> QuadraticSurface:
+        """The surface of the absolute coefficients."""
+        return QuadraticSurface(np.abs(self.W), np.abs(self.b), abs(self.c))
+
     @property
     def n_features(self) -> int:
         return len(self.b)
+
+    @property
+    def live_features(self) -> BoolArray:
+        """Mask of the features on which f depends."""
+        return np.asarray((self.W != 0.0).any(axis=0) | (self.b != 0.0))
 
     @property
     def n_terms(self) -> int:
@@ -82,6 +132,20 @@ class QuadraticSurface:
     def coordinates(self) -> FloatArray:
         """z = [hvec(W); b]."""
         return to_vector(self.W, self.b)
+
+    def polynomial(self) -> FloatArray:
+        """Coefficients of the products themselves, in the order of z: W_aa / 2 for squares."""
+        left, right = term_factors(self.n_features)
+        return self.coordinates() * np.where(left == right, 0.5, 1.0)
+
+    @cached_property
+    def products(self) -> tuple[Product, ...]:
+        """The live terms, largest coefficients first."""
+        left, right = term_factors(self.n_features)
+        weights = self.polynomial()
+        order = [t for t in np.argsort(-np.abs(weights), kind="stable") if weights[t] != 0.0]
+        factors = [(int(left[t]),) if right[t] == LINEAR else (int(left[t]), int(right[t])) for t in order]
+        return tuple(Product(float(weights[t]), both) for t, both in zip(order, factors, strict=True))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, QuadraticSurface):
@@ -101,10 +165,10 @@ class QuadraticSurface:
     @cached_property
     def _live(self) -> _LiveTerms:
         """Found once: on small batches finding the terms would take longer than adding them up."""
-        z = self.coordinates()
-        terms = np.flatnonzero(z)
+        polynomial = self.polynomial()
+        terms = np.flatnonzero(polynomial)
         left, right = (factor[terms] for factor in term_factors(self.n_features))
-        weights = z[terms] * np.where(left == right, 0.5, 1.0)
+        weights = polynomial[terms]
         features, place = np.unique(np.concatenate([left, right[right != LINEAR]]), return_inverse=True)
         seconds = np.full(len(terms), LINEAR)
         seconds[right != LINEAR] = place[len(terms) :]
@@ -121,6 +185,11 @@ class QuadraticSurface:
                 total += weight * (columns[left] if right == LINEAR else columns[left] * columns[right])
         return out
 
+    def magnitude(self, X: FloatArray) -> FloatArray:
+        """Sum of the absolute terms of f at each row: rounding errors of f are this times a few units in the last place."""
+        X = np.abs(self._checked(X))
+        return np.asarray(np.sum(X * (0.5 * (X @ np.abs(self.W)) + np.abs(self.b)), axis=1) + abs(self.c))
+
     def gradient(self, X: FloatArray) -> FloatArray:
         """Wx + b at each row of X."""
         return self._checked(X) @ self.W + self.b
@@ -131,8 +200,7 @@ class QuadraticSurface:
         The coefficient of "a^2" is W_aa / 2, that of "a*b" is W_ab, that of "a" is b_a.
         """
         names = term_names(self._names(feature_names))
-        left, right = term_factors(self.n_features)
-        weights = self.coordinates() * np.where(left == right, 0.5, 1.0)
+        weights = self.polynomial()
         order = np.argsort(-np.abs(weights), kind="stable")
         return [(names[t], float(weights[t])) for t in order if weights[t] != 0.0]
 

@@ -77,8 +77,9 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
 
 def _decisions(subject: Subject, ks: Sequence[int], train: IntArray, test: IntArray) -> FloatArray:
     """Decision values of the test rows, for each number of terms."""
-    own, inner = subject.parts.scaler, bool(getattr(subject.classifier, "standardize", False))
-    steps = [] if own is None else [clone(own).set_output(transform="default")]
+    inner = bool(getattr(subject.classifier, "standardize", False))
+    scalers = [step for _, step in subject.fitted.steps if hasattr(step, "scale_")]
+    steps = [clone(scaler).set_output(transform="default") for scaler in scalers]
     scaler = make_pipeline(*steps, StandardScaler(with_mean=inner, with_std=inner)).fit(subject.V[train])
     U, U_test = (np.ascontiguousarray(scaler.transform(subject.V[rows])) for rows in (train, test))
     if subject.is_binary:

@@ -18,7 +18,7 @@ from quadric.export._schema import quadric_version
 from quadric.report.subject import Subject
 from quadric.report.surfaces import same_objective
 from quadric.report.values import Making
-from quadric.tables import Table
+from quadric.tables import Table, TableEncoder
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 PARAMETERS = ("loss", "method", "class_weight", "include", "exclude", "random_state", "standardize", "rule")
@@ -89,7 +89,9 @@ def _data_facts(subject: Subject, origin: tuple[str, str | None]) -> dict[str, A
 
 def _model_facts(subject: Subject) -> dict[str, Any]:
     """Parameters of the classifier, and what comes before and after it."""
-    own, parts = subject.classifier, subject.parts
+    own, steps = subject.classifier, [step for _, step in subject.fitted.steps]
+    codings = [f"{step.coding}, missing: {step.missing}" for step in steps if isinstance(step, TableEncoder)]
+    others = [type(step).__name__ for step in steps if not isinstance(step, TableEncoder)]
     parameters = {name: getattr(own, name) for name in PARAMETERS if hasattr(own, name)}
     for name in ("include", "exclude"):
         if parameters[name] is not None:
@@ -99,11 +101,9 @@ def _model_facts(subject: Subject) -> dict[str, Any]:
         "k": subject.k,
         "C": f"{subject.C:g}",
         **parameters,
-        "Coding of categories": "none"
-        if parts.encoder is None
-        else f"{parts.encoder.coding}, missing: {parts.encoder.missing}",
-        "Scaler": "none" if parts.scaler is None else type(parts.scaler).__name__,
-        "Calibration": "none" if parts.calibrated is None else parts.calibrated.method_,
+        "Coding of categories": ", ".join(codings) or "none",
+        "Other steps": ", ".join(others) or "none",
+        "Calibration": subject.fitted.calibration or "none",
     }
 
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from quadric.certificate import Certificate
 from quadric.estimators._grids import k_grid
+from quadric.examine import certified_surfaces
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.progress import Report
 from quadric.report.subject import Subject
-from quadric.report.surfaces import certificates_of, view_of
+from quadric.report.surfaces import view_of
 from quadric.report.values import View
 
 FEWEST_KS, MOST_KS = 15, 25
@@ -50,7 +51,8 @@ def views_along(subject: Subject, ks: Sequence[int], own: Certificate, report: R
     report(f"path: {len(ks)} numbers of terms")
     surfaces = [QuadraticSurface.from_coordinates(*one) for one in zip(path.coef[0], path.intercept[0], strict=True)]
     surfaces[at] = subject.fitted.surfaces[0]
-    certificates = certificates_of(subject, surfaces[:at] + surfaces[at + 1 :], [k for k in ks if k != subject.k])
+    others, other_ks = surfaces[:at] + surfaces[at + 1 :], [k for k in ks if k != subject.k]
+    certificates = certified_surfaces(subject.model, subject.X, subject.labels, others, other_ks)
     views: list[View] = []
     for surface, k in zip(surfaces, ks, strict=True):
         certificate = own if k == subject.k else next(certificates)

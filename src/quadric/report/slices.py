@@ -59,7 +59,7 @@ def _held(subject: Subject) -> FloatArray:
     """A typical row: the middle of numbers, the most frequent code of each category."""
     fitted, V = subject.fitted, subject.V
     held = np.quantile(V, 0.5, axis=0, method="nearest")
-    for column in range(len(fitted.columns)):
+    for column in range(len(fitted.input_names)):
         block = np.flatnonzero(fitted.blocks == column)
         if len(block) and not fitted.numeric[block].any():
             codes, counts = np.unique(V[:, block], axis=0, return_counts=True)
@@ -72,7 +72,7 @@ def _slice(subject: Subject, pair: tuple[int, int], held: FloatArray, rows: IntA
     x, y = _axis(subject, first), _axis(subject, second)
     V = np.repeat(held[None], GRID * GRID, axis=0)
     V[:, first], V[:, second] = np.tile(x, GRID), np.repeat(y, GRID)
-    values = (subject.fitted.scores(V) - subject.fitted.cutoff(None)).reshape(GRID, GRID)
+    values = (subject.fitted.surfaces[0](subject.fitted.scaled(V)) - subject.fitted.cutoff(None)).reshape(GRID, GRID)
     points = np.column_stack(
         [subject.V[rows, j] + jitter[:, side] * _room(subject, j) for side, j in enumerate((first, second))]
     )

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from quadric.estimators import ScaleWarning, sparse_quadratic_path
-from quadric.estimators._constraints import support_limits
-from quadric.explain._model import Explainable, explainable
 from quadric.export import SavedModel
-from quadric.export._parts import Parts, put_together, take_apart
 from quadric.export.scoring import checked_class_names
+from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.report.values import Feature
@@ -36,8 +33,6 @@ class Subject:
     ----------
     tabular : TableModel
         The model as something that takes tables, with the names of its classes.
-    fitted : Explainable
-        The model as explanations see it.
     X : Table, frame or array
         The rows as the model takes them.
     codes : array of shape (m,)
@@ -47,7 +42,6 @@ class Subject:
     """
 
     tabular: TableModel
-    fitted: Explainable
     X: Any
     codes: IntArray
     V: FloatArray
@@ -55,24 +49,23 @@ class Subject:
     @staticmethod
     def of(model: Any, X: Any, y: Any, class_names: Sequence[str] | None) -> Subject:
         """Take a model apart and check the data against it."""
-        parts, fitted = take_apart(model), explainable(model)
-        tabular = TableModel(SavedModel(model, checked_class_names(parts, class_names), None, {}, None, None))
-        if isinstance(X, Table) and parts.encoder is None:
-            X = tabular.rows(X)
+        fitted = fitted_model(model)
+        tabular = TableModel(SavedModel(model, checked_class_names(fitted, class_names), None, {}, None, None))
+        X = fitted.native(X)
         V = fitted.reported(X)
-        return Subject(tabular, fitted, X, _codes(fitted.classes.tolist(), y, len(V)), V)
+        return Subject(tabular, X, _codes(fitted.classes.tolist(), y, len(V)), V)
+
+    @property
+    def fitted(self) -> FittedModel:
+        return self.tabular.view
 
     @property
     def model(self) -> Any:
         return self.tabular.saved.model
 
     @property
-    def parts(self) -> Parts:
-        return self.tabular.parts
-
-    @property
     def classifier(self) -> Any:
-        return self.parts.classifier
+        return self.fitted.classifier
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -90,7 +83,7 @@ class Subject:
     @cached_property
     def U(self) -> FloatArray:
         """Features in the units of the surfaces, of shape (m, n)."""
-        return self.fitted.fitted(self.V)
+        return self.fitted.fitted(self.X)
 
     @cached_property
     def table(self) -> Table:
@@ -119,8 +112,7 @@ class Subject:
     @cached_property
     def limits(self) -> SupportLimits:
         """Terms that the model had to include and to exclude."""
-        names = getattr(self.classifier, "feature_names_in_", None)
-        return support_limits(self.classifier.include, self.classifier.exclude, names, self.fitted.n_features, self.k)
+        return self.fitted.limits(self.k)
 
     @property
     def search(self) -> dict[str, Any]:
@@ -143,28 +135,24 @@ class Subject:
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
-        encoder, inputs = self.parts.encoder, self.parts.inputs()
-        numbers = tuple(CodedFeature(name, i, "number") for i, name in enumerate(self.fitted.names))
-        units, low, high = self.fitted.units, self.V.min(axis=0), self.V.max(axis=0)
+        inputs, low, high = self.fitted.inputs, self.V.min(axis=0), self.V.max(axis=0)
         return tuple(
             Feature(
                 name=_feature_name(feature, inputs[feature.input].name),
                 column=inputs[feature.input].name,
                 kind=feature.kind,
-                center=units.center[j],
-                scale=units.scale[j],
+                center=self.fitted.center[j],
+                scale=self.fitted.scale[j],
                 low=low[j],
                 high=high[j],
-                levels=tuple(inputs[feature.input].categories) if feature.kind == "rank" else (),
+                levels=tuple(map(str, inputs[feature.input].categories)) if feature.kind == "rank" else (),
             )
-            for j, feature in enumerate(numbers if encoder is None else encoder.features_)
+            for j, feature in enumerate(self.fitted.features)
         )
 
     def with_surface(self, surface: QuadraticSurface) -> Any:
         """The model, without calibration, as it would be with another surface."""
-        classifier = copy.copy(self.classifier)
-        classifier._set_surfaces([surface])
-        return put_together(replace(self.parts, classifier=classifier))
+        return self.fitted.with_surfaces([surface])
 
 
 def _feature_name(feature: CodedFeature, column: str) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from quadric.certificate import Certificate
-from quadric.estimators import certify
-from quadric.explain import Stability, shapley
+from quadric.examine import certify
+from quadric.explain import TermStability, shapley
 from quadric.export import equation
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import FLAT, QuadraticSurface
@@ -25,7 +24,7 @@ RIVALS = 5
 WORTH_LISTING = 0.1
 """Share of bootstrap fits from which a term outside the model is listed."""
 MEDIAN = 4
-"""Position of the median among the nine deciles of ``Stability``."""
+"""Position of the median among the nine deciles of ``TermStability``."""
 
 
 def view_of(subject: Subject, surface: QuadraticSurface, k: int, certificate: Certificate, code: int = 0) -> View:
@@ -44,15 +43,9 @@ def _coefficient(term: int, n_features: int, value: float) -> Coefficient:
     return Coefficient(term, first, second, value, 0.5 * value if first == second else value)
 
 
-def certificates_of(subject: Subject, surfaces: Sequence[QuadraticSurface], ks: Sequence[int]) -> Iterator[Certificate]:
-    """What is known about other surfaces of two classes at little cost: the first bound, no branching."""
-    for surface, k in zip(surfaces, ks, strict=True):
-        yield certify(subject.with_surface(surface), subject.X, subject.labels, k=k)[0]
-
-
 def own_certificates(subject: Subject) -> list[Certificate]:
     """What is known about the surfaces of the model: by its fit, if the data are the same, and at little cost."""
-    judged = certify(getattr(subject.model, "estimator_", subject.model), subject.X, subject.labels, k=subject.k)
+    judged = certify(subject.model, subject.X, subject.labels, k=subject.k)
     fitted = getattr(subject.classifier, "certificates_", judged)
     return [_with_proof(mine, its) for mine, its in zip(judged, fitted, strict=True)]
 
@@ -70,7 +63,7 @@ def _with_proof(certificate: Certificate, fitted: Certificate) -> Certificate:
     return replace(certificate, swap_optimal=certificate.swap_optimal or fitted.swap_optimal).bounded(proved)
 
 
-def surface_summary(subject: Subject, code: int, certificate: Certificate, stability: Stability | None) -> SurfaceSummary:
+def surface_summary(subject: Subject, code: int, certificate: Certificate, stability: TermStability | None) -> SurfaceSummary:
     """One equation of the model with all that explains it.
 
     Parameters
@@ -79,7 +72,7 @@ def surface_summary(subject: Subject, code: int, certificate: Certificate, stabi
     code : int
         Position among the surfaces.
     certificate : Certificate
-    stability : Stability or None
+    stability : TermStability or None
     """
     surface, positive = subject.fitted.surfaces[code], 1 if subject.is_binary else code
     view = view_of(subject, surface, subject.k, certificate, code)
@@ -96,7 +89,7 @@ def surface_summary(subject: Subject, code: int, certificate: Certificate, stabi
     )
 
 
-def _term_row(subject: Subject, coefficient: Coefficient, stability: Stability | None, code: int) -> TermRow:
+def _term_row(subject: Subject, coefficient: Coefficient, stability: TermStability | None, code: int) -> TermRow:
     term, value = coefficient.term, coefficient.value
     spread = float((lift(subject.U, np.array([term]))[:, 0] * value).std())
     inclusion = None if stability is None else float(stability.inclusion[code, term])
@@ -106,7 +99,7 @@ def _term_row(subject: Subject, coefficient: Coefficient, stability: Stability |
     return TermRow(coefficient, spread, inclusion, share if value > 0 else 1.0 - share, deciles[0], deciles[-1])
 
 
-def _rivals(subject: Subject, surface: QuadraticSurface, stability: Stability, code: int) -> tuple[TermRow, ...]:
+def _rivals(subject: Subject, surface: QuadraticSurface, stability: TermStability, code: int) -> tuple[TermRow, ...]:
     outside = np.where(surface.coordinates() == 0.0, stability.inclusion[code], 0.0)
     terms = [int(term) for term in np.argsort(-outside, kind="stable")[:RIVALS] if outside[term] >= WORTH_LISTING]
     medians = [_coefficient(term, surface.n_features, stability.deciles[code, MEDIAN, term]) for term in terms]
@@ -125,7 +118,7 @@ def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Direction,
     ends = np.stack([surface.W * low, surface.W * high])
     lowest, highest = surface.b + ends.min(axis=0).sum(axis=1), surface.b + ends.max(axis=0).sum(axis=1)
     rising = (surface.gradient(subject.U) > 0.0).mean(axis=0)
-    scale = subject.fitted.units.scale
+    scale = subject.fitted.scale
     return tuple(
         Direction(
             j,
@@ -140,14 +133,14 @@ def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Direction,
 
 def live_features(surface: QuadraticSurface) -> list[int]:
     """Features that a surface depends on."""
-    return [int(j) for j in np.flatnonzero((surface.W != 0.0).any(axis=0) | (surface.b != 0.0))]
+    return np.flatnonzero(surface.live_features).tolist()
 
 
 def _geometry(subject: Subject, surface: QuadraticSurface) -> Geometry:
     turn = (subject.cutoff or 0.0) if subject.is_binary else 0.0
     curvatures = np.linalg.eigvalsh(surface.W)
     curved = np.abs(curvatures) > FLAT * max(np.abs(surface.W).max(), np.abs(surface.b).max(), np.finfo(float).tiny)
-    kind = QuadraticSurface(surface.W, surface.b, surface.c - turn).kind()
+    kind = (surface - turn).kind()
     return Geometry(kind, tuple(curvatures[curved][::-1]), int((~curved).sum()), *_centre(subject, surface))
 
 
@@ -158,5 +151,5 @@ def _centre(subject: Subject, surface: QuadraticSurface) -> tuple[tuple[tuple[in
     if not live or np.linalg.cond(W) > 1.0 / FLAT:
         return (), None
     point = np.linalg.solve(W, -b)
-    raw = subject.fitted.units.center[live] + subject.fitted.units.scale[live] * point
+    raw = subject.fitted.center[live] + subject.fitted.scale[live] * point
     return tuple(zip(live, raw.tolist(), strict=True)), float(surface.c + 0.5 * b @ point)

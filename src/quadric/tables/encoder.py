@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,28 +11,25 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.estimators._validation import check_parameters, integer_from, one_of
-from quadric.tables.inputs import CodedFeature, InputColumn, coded_features
-from quadric.tables.table import Table, as_table, is_number_text, number_text
+from quadric.tables.inputs import InputColumn, Level, cells_like, coded_features, coded_values, missing_cells
+from quadric.tables.table import Table, as_table, is_number_text
 from quadric.types import BoolArray, FloatArray, IntArray
-
-MISSING, UNSEEN = -1, -2
-"""Stand for a level where there is none, and where it is not known."""
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Turns a table into numbers: numbers stay as they are, texts become one feature a level or one rank.
+    """Turns a table into numbers: numbers stay as they are, texts become one feature per level or one rank.
 
     Parameters
     ----------
     coding : {"onehot", "ordinal"}
-        "onehot": a feature a level, but for the most frequent one (of several, the first in alphabetical order).
+        "onehot": one feature per level, dropping the most frequent one (of several, the first in alphabetical order).
         "ordinal": the position of the level in alphabetical order.
     missing : {"refuse", "impute", "indicator"}
-        "refuse": an error. "impute": the mean of a number, the most frequent level. "indicator": that, and a further feature
-        that is 1 where the value was missing, for columns that had missing values when fitted.
+        "refuse": an error. "impute": the mean of a number, the most frequent level. "indicator": impute, and add a
+        missing-value flag to columns that had missing values when fitted.
     unseen : {"refuse", "as_dropped"}
-        What a level that was not there when fitted is: an error, or none of the known ones, like the dropped level
-        (only with "onehot").
+        What happens to a level that was not there when fitted: an error, or it counts like the dropped level, as none of the
+        others (only with "onehot").
     max_levels : int
         A text column with more levels is refused: most likely it is an identifier.
 
@@ -44,8 +41,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     features_ : tuple of CodedFeature
     blocks_ : array of shape (n_features_out,)
         Position of the column that each feature comes from.
-    numeric_ : array of bool of shape (n_features_out,)
-        Which features are numbers of the table, not codes.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
@@ -99,7 +94,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_inputs(cls, inputs: Sequence[InputColumn], **parameters: Any) -> Self:
-        """A fitted encoder from what one has learned.
+        """A fitted encoder from what another one has learned.
 
         Parameters
         ----------
@@ -116,13 +111,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.input_names_ = tuple(column.name for column in inputs)
         self.feature_names_in_ = np.array(self.input_names_, dtype=object)
         self.n_features_in_ = len(inputs)
-        self.features_ = coded_features(inputs, self.coding)
+        self.features_ = coded_features(inputs, self.coding, self.unseen)
         self.blocks_: IntArray = np.array([feature.input for feature in self.features_], dtype=np.intp)
-        self.numeric_: BoolArray = np.array([feature.kind == "number" for feature in self.features_])
         return self
 
     def _learned(self, name: str, column: np.ndarray, table: Table) -> InputColumn:
-        absent = _absent(column)
+        absent = missing_cells(column)
         if absent.all():
             raise ValueError(f"column {name!r} has no values: drop it")
         if absent.any() and self.missing == "refuse":
@@ -166,41 +160,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"the table has no column {absent[0]!r}{more}; it has {_listed(table.names)}")
         out = np.empty((table.n_rows, len(self.features_)))
         for i, column in enumerate(self.inputs_):
-            values = self._values(column, table)
-            for j in np.flatnonzero(self.blocks_ == i):
-                out[:, j] = values(self.features_[j])
+            own = np.flatnonzero(self.blocks_ == i)
+            out[:, own] = coded_values(self._checked(column, table), [self.features_[j] for j in own])
         return out
 
-    def _values(self, column: InputColumn, table: Table) -> Callable[[CodedFeature], np.ndarray]:
-        """The function that gives the features of one column."""
-        raw = table[column.name]
-        absent = _absent(raw)
+    def _checked(self, column: InputColumn, table: Table) -> np.ndarray:
+        """The values of a column, none of which is refused."""
+        raw: np.ndarray = table[column.name]
+        absent = missing_cells(raw)
         if column.fill is None and absent.any():
             raise ValueError(_refused_missing(column.name, absent, table))
         if column.type == "number":
-            numbers = _as_numbers(column, raw, absent, table)
-            return lambda feature: absent if feature.kind == "missing" else numbers
-        codes = self._codes(column, raw, table)
-        by_kind: dict[str, Callable[[CodedFeature], np.ndarray]] = {
-            "missing": lambda feature: absent,
-            "rank": lambda feature: codes,
-            "level": lambda feature: codes == column.categories.index(str(feature.level)),
-        }
-        return lambda feature: by_kind[feature.kind](feature)
-
-    def _codes(self, column: InputColumn, raw: np.ndarray, table: Table) -> IntArray:
-        """Position of each value among the categories."""
-        position: dict[str | None, int] = {level: code for code, level in enumerate(column.categories)}
-        position[None] = MISSING if column.fill is None else position[str(column.fill)]
-        values = raw.tolist() if raw.dtype == object else [None if v != v else number_text(v) for v in raw.tolist()]
-        codes = np.array([position.get(value, UNSEEN) for value in values], dtype=np.intp)
-        unseen = np.flatnonzero(codes == UNSEEN)
-        if len(unseen) and self.unseen == "refuse":
-            raise ValueError(
-                f"column {column.name!r}, row {table.first_row + unseen[0]}: {values[unseen[0]]!r} was not there when fitted "
-                f"({len(unseen)} such row(s)); the known levels are {_listed(column.categories)}"
-            )
-        return codes
+            return _as_numbers(column, raw, absent, table)
+        if self.unseen == "refuse":
+            values, levels = cells_like(raw, column.categories), {None, *column.categories}
+            unseen = [row for row, value in enumerate(values) if value not in levels]
+            if unseen:
+                raise ValueError(
+                    f"column {column.name!r}, row {table.first_row + unseen[0]}: {values[unseen[0]]!r} was not there when "
+                    f"fitted ({len(unseen)} such row(s)); the known levels are {_listed(column.categories)}"
+                )
+        return raw
 
     def extra_columns(self, X: Any) -> list[str]:
         """Names of the columns of a table that the encoder ignores.
@@ -240,19 +220,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _absent(column: np.ndarray) -> BoolArray:
-    if column.dtype == object:
-        return np.array([value is None for value in column.tolist()], dtype=bool)
-    return np.isnan(column)
-
-
 def _as_numbers(column: InputColumn, raw: np.ndarray, absent: BoolArray, table: Table) -> FloatArray:
     if raw.dtype == object and not absent.all():
         row = _first_no_number(raw, absent)
         raise ValueError(f"column {column.name!r} must hold numbers; row {table.first_row + row} has {raw[row]!r}")
     numbers = np.full(len(raw), np.nan) if raw.dtype == object else raw
     _refuse_infinite(column.name, numbers, table)
-    return np.where(absent, float(column.fill or 0.0), numbers) if absent.any() else numbers
+    return numbers
 
 
 def _first_no_number(texts: np.ndarray, absent: BoolArray) -> int:
@@ -271,16 +245,16 @@ def _refused_missing(name: str, absent: BoolArray, table: Table) -> str:
     row = table.first_row + int(np.flatnonzero(absent)[0])
     return (
         f"column {name!r} is missing in {int(absent.sum())} row(s), the first is row {row}: "
-        "fill it in, drop the rows, or fit with missing='impute' or 'indicator' (--missing impute)"
+        "fill it in, drop the rows, or fit with missing='impute' or 'indicator'"
     )
 
 
 def _too_many_levels(name: str, levels: Sequence[str], limit: int) -> str:
     commas = all(level.replace(",", "", 1).lstrip("+-").isdigit() for level in levels)
-    other = "drop it if it is an identifier (--ignore), or raise max_levels (--max-levels)"
+    other = "drop it if it is an identifier, or raise max_levels"
     advice = "write its decimal commas as points" if commas else other
     return f"column {name!r} has {len(levels)} different texts such as {levels[0]!r}, more than {limit}: {advice}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[Level]) -> str:
     return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")

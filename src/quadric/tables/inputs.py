@@ -1,40 +1,49 @@
-"""What is known of the columns of a table, and the features that follow from it."""
+"""Columns of a table, and the features that are made of them: every feature is a function of one column."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from quadric.tables.table import number_text
+from quadric.types import BoolArray, FloatArray
+
+Level: TypeAlias = str | float
 
 
 @dataclass(frozen=True)
 class InputColumn:
-    """What the encoder knows of a column.
+    """A column of raw data.
 
     Attributes
     ----------
     name : str
-    type : "number" or "category"
-    categories : tuple of str
-        Known levels, sorted; empty for numbers.
+    type : "number", "category" or "unused"
+        "unused": no feature depends on the column.
+    categories : tuple of str or float
+        Known levels, sorted; empty for a column that is only used as a number.
     dropped : str or None
-        The level without a feature of its own, where levels are one-hot.
+        The level without a feature of its own, where an encoder made the other levels one-hot.
     fill : float, str or None
-        What a missing value counts as; None: it is refused.
+        What the encoder takes in place of a missing value; None: it refuses missing values.
     indicator : bool
-        Whether a feature says that the value is missing.
+        Whether the encoder adds a feature that is 1 where the value is missing.
     """
 
     name: str
     type: str
-    categories: tuple[str, ...] = ()
+    categories: tuple[Level, ...] = ()
     dropped: str | None = None
-    fill: float | str | None = None
+    fill: Level | None = None
     indicator: bool = False
 
 
 @dataclass(frozen=True)
 class CodedFeature:
-    """How a feature comes from a column.
+    """A feature as a function of one column.
 
     Attributes
     ----------
@@ -42,43 +51,63 @@ class CodedFeature:
     input : int
         Position of the column among the inputs.
     kind : "number", "level", "rank" or "missing"
-        The number itself; 1 for one level and 0 for the others; the position of the level; 1 where the value is missing.
-    level : str or None
-        The level of kind "level".
+        The number itself; 1 for one level (or several) and 0 for the others; a number per level; 1 where the value is missing.
+    level : str, float or None
+        The level of kind "level"; None where several count as one.
+    codes : tuple of (level, value)
+        Value of each known level; not used for kind "number".
+    missing : float, str or None
+        Value where the column is missing; None: such rows are refused.
+    unseen : float or None
+        Value of all other levels; None: such rows are refused.
     """
 
     name: str
     input: int
     kind: str
-    level: str | None = None
+    level: Level | None = None
+    codes: tuple[tuple[Level, float], ...] = ()
+    missing: Level | None = None
+    unseen: float | None = None
 
 
-def coded_features(inputs: Sequence[InputColumn], coding: str) -> tuple[CodedFeature, ...]:
-    """The features of columns, in order.
+def coded_features(inputs: Sequence[InputColumn], coding: str, unseen: str) -> tuple[CodedFeature, ...]:
+    """The features that an encoder makes of columns, in order.
 
     Parameters
     ----------
     inputs : sequence of InputColumn
     coding : "onehot" or "ordinal"
+    unseen : "refuse" or "as_dropped"
     """
-    return _unique(feature for i, column in enumerate(inputs) for feature in _features(i, column, coding))
+    rest = None if unseen == "refuse" else 0.0
+    return with_unique_names(f for i, column in enumerate(inputs) for f in _features(i, column, coding, rest))
 
 
-def _features(position: int, column: InputColumn, coding: str) -> list[CodedFeature]:
+def _features(position: int, column: InputColumn, coding: str, unseen: float | None) -> list[CodedFeature]:
+    levels, fill = column.categories, column.fill
+    features = []
     if column.type == "number":
-        features = [CodedFeature(column.name, position, "number")]
+        features.append(CodedFeature(column.name, position, "number", missing=fill))
     elif coding == "ordinal":
-        features = [CodedFeature(column.name, position, "rank")]
+        ranks = {level: float(rank) for rank, level in enumerate(levels)}
+        missing = None if fill is None else ranks[fill]
+        features.append(CodedFeature(column.name, position, "rank", None, tuple(ranks.items()), missing))
     else:
-        levels = [level for level in column.categories if level != column.dropped]
-        features = [CodedFeature(f"{column.name}={level}", position, "level", level) for level in levels]
+        for level in levels:
+            if level != column.dropped:
+                codes = tuple((other, float(other == level)) for other in levels)
+                missing = None if fill is None else float(fill == level)
+                features.append(CodedFeature(f"{column.name}={level}", position, "level", level, codes, missing, unseen))
     if column.indicator:
-        features.append(CodedFeature(f"{column.name} is missing", position, "missing"))
+        present = 0.0 if column.type == "number" else unseen
+        codes = tuple((level, 0.0) for level in levels)
+        features.append(CodedFeature(f"{column.name} is missing", position, "missing", None, codes, 1.0, present))
     return features
 
 
-def _unique(features: Iterable[CodedFeature]) -> tuple[CodedFeature, ...]:
-    """The features, numbered where a name would come twice (a column can be called "home=own" too)."""
+def with_unique_names(features: Iterable[CodedFeature]) -> tuple[CodedFeature, ...]:
+    """The features, numbered where a name would appear twice (a column can be called "home=own" too)."""
     taken: set[str] = set()
     out = []
     for feature in features:
@@ -89,3 +118,47 @@ def _unique(features: Iterable[CodedFeature]) -> tuple[CodedFeature, ...]:
         taken.add(name)
         out.append(replace(feature, name=name))
     return tuple(out)
+
+
+def missing_cells(column: np.ndarray) -> BoolArray:
+    """Where a column of numbers or texts has no value."""
+    if column.dtype == object:
+        return np.array([value is None or value != value for value in column.tolist()], dtype=bool)
+    return np.isnan(column)
+
+
+def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatArray:
+    """Features of one column, of shape (m, n_features); NaN where a value is refused.
+
+    Parameters
+    ----------
+    column : array of shape (m,)
+        Numbers, or texts as objects.
+    features : sequence of CodedFeature
+    """
+    position: dict[Level | None, int] = {
+        level: i for i, level in enumerate(dict.fromkeys(level for f in features for level, _ in f.codes))
+    }
+    absent, n_levels = missing_cells(column), len(position)
+    codes = np.full(len(column), n_levels + 1)
+    if position:  # looked up once, however many features the column has
+        codes[:] = [position.get(value, n_levels + 1) for value in cells_like(column, position)]
+    codes[absent] = n_levels
+    out = np.empty((len(column), len(features)))
+    for j, feature in enumerate(features):
+        if feature.kind == "number":
+            fill = np.nan if feature.missing is None else feature.missing
+            out[:, j] = np.where(absent, fill, column) if absent.any() else column
+        else:
+            known: dict[Level | None, float] = dict(feature.codes)
+            values = [*(known.get(level, feature.unseen) for level in position), feature.missing, feature.unseen]
+            out[:, j] = np.array(values, dtype=float)[codes]  # None becomes NaN
+    return out
+
+
+def cells_like(column: np.ndarray, levels: Iterable[Level | None]) -> list[Level | None]:
+    """The values of a column; numbers are written as texts where the levels are texts."""
+    values = column.tolist()
+    if column.dtype != object and any(isinstance(level, str) for level in levels):
+        return [None if value != value else number_text(value) for value in values]
+    return values

@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 
 from quadric.explain import ReasonCodes, reason_codes, recourse
-from quadric.explain._model import Explainable, explainable
 from quadric.explain._seen import SeenValues
+from quadric.fitted import FittedModel
 from quadric.tables import Table
 from quadric.tables.table import is_missing, number_text
-from quadric.types import BoolArray
+from quadric.types import BoolArray, FloatArray
 from quadric.workflow.preparation import complete_rows
 from quadric.workflow.scoring import Scores, TableModel
 
@@ -179,10 +179,10 @@ def check_names(model: TableModel, options: ExplainingOptions) -> None:
     """
     if options.target is not None:
         model.code_of(options.target)
-    fitted = explainable(model.saved.model)
+    fitted = model.view
     for name in (*options.frozen, *options.increase_only, *options.decrease_only):
-        if name not in fitted.names and name not in fitted.columns:
-            raise ValueError(f"the model has no column {name!r}; it has {', '.join(map(repr, fitted.columns[:8]))}")
+        if name not in fitted.names and name not in fitted.input_names:
+            raise ValueError(f"the model has no column {name!r}; it has {', '.join(map(repr, fitted.input_names[:8]))}")
 
 
 def cell_text(value: Any) -> str:
@@ -197,12 +197,12 @@ def cell_text(value: Any) -> str:
     return number_text(float(f"{value:.6g}")) if isinstance(value, float) else str(value)
 
 
-def cutoff_of(fitted: Explainable) -> float | None:
+def cutoff_of(fitted: FittedModel) -> float | None:
     """The score above which the second of two classes is predicted; None if a calibration always predicts the same class.
 
     Parameters
     ----------
-    fitted : Explainable
+    fitted : FittedModel
     """
     try:
         return fitted.cutoff(None)
@@ -219,9 +219,9 @@ class _Explainer:
     population: Table
     options: ExplainingOptions
 
-    @cached_property
-    def fitted(self) -> Explainable:
-        return explainable(self.model.saved.model)
+    @property
+    def fitted(self) -> FittedModel:
+        return self.model.view
 
     @cached_property
     def scores(self) -> Scores:
@@ -241,7 +241,7 @@ class _Explainer:
     def answers(self) -> dict[int, ReasonCodes]:
         """Reasons of all rows, for each target: the population is looked at once per class, not once per row."""
         numbers = set(self.fitted.blocks[self.fitted.numeric].tolist())
-        categories = [name for block, name in enumerate(self.fitted.columns) if block not in numbers]
+        categories = [name for block, name in enumerate(self.fitted.input_names) if block not in numbers]
         return {
             target: reason_codes(
                 self.model.saved.model,
@@ -301,7 +301,7 @@ class _Explainer:
         )
         if not found.reached[0]:
             return {**nothing, "proved": bool(found.proved[0]), "message": found.message[0]}
-        if self.model.decided(self.fitted.scores(found.x)).codes[0] != target:
+        if self.model.decided(self._decision(row, before, found.x)).codes[0] != target:
             return {**nothing, "message": UNLIKELY}
         moved = np.flatnonzero(found.x[0] != before[0])
         return {
@@ -312,8 +312,11 @@ class _Explainer:
             "message": found.message[0],
         }
 
+    def _decision(self, row: Table, before: FloatArray, after: FloatArray) -> FloatArray:
+        """The model's own decision on a row with other numbers."""
+        return self.fitted.decision(self.fitted.changed(self.fitted.rows(row), before, after))
+
 
 def _are_accepted(model: TableModel, table: Table) -> BoolArray:
     """Which rows the model does not refuse for their missing values."""
-    fills_in = all(column.fill is not None for column in model.parts.inputs())
-    return np.ones(len(table), dtype=bool) if fills_in else complete_rows(model.inputs(table))
+    return np.ones(len(table), dtype=bool) if model.view.accepts_missing else complete_rows(model.inputs(table))

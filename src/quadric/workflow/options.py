@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from quadric.credit.calibration import METHODS as CALIBRATIONS
 from quadric.estimators._grids import DEFAULT_CS, DEFAULT_KS
 from quadric.estimators._validation import Rule, check_values, integer_from, number_above, number_from, one_of
+from quadric.estimators.calibration import METHODS as CALIBRATIONS
 from quadric.losses import LOSS_NAMES
 from quadric.search.methods import METHODS
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from quadric.credit.calibration import CalibratedModel, probabilities
-from quadric.estimators._base import predicted
+from quadric.estimators.calibration import CalibratedModel
 from quadric.export import SavedModel
-from quadric.export._parts import Parts, decision_values, take_apart
+from quadric.fitted import FittedModel, fitted_model
 from quadric.tables import Table
 from quadric.tables.table import number_text
 from quadric.types import FloatArray, IntArray
@@ -48,26 +47,26 @@ class TableModel:
     saved: SavedModel
 
     @cached_property
-    def parts(self) -> Parts:
-        return take_apart(self.saved.model)
+    def view(self) -> FittedModel:
+        return fitted_model(self.saved.model)
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        return self.saved.class_names or self.parts.class_texts()
+        return self.saved.class_names or self.view.class_texts
 
     @property
     def labels(self) -> np.ndarray:
         """What the classifier calls the classes."""
-        return np.asarray(self.parts.classifier.classes_)
+        return self.view.classes
 
     @cached_property
     def input_names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.parts.inputs())
+        return tuple(column.name for column in self.view.inputs if column.type != "unused")
 
     @property
     def text_names(self) -> tuple[str, ...]:
         """Columns to be read as texts."""
-        return tuple(column.name for column in self.parts.inputs() if column.type == "category")
+        return tuple(column.name for column in self.view.inputs if column.type == "category")
 
     @property
     def estimator(self) -> Any:
@@ -96,8 +95,7 @@ class TableModel:
         ----------
         table : Table
         """
-        inputs = self.inputs(table)
-        return inputs if self.parts.encoder is not None else np.column_stack(inputs.columns)
+        return self.view.native(self.inputs(table))
 
     def extra_columns(self, table: Table) -> list[str]:
         """Columns that the model does not use, the target apart.
@@ -117,9 +115,9 @@ class TableModel:
             A row whose score overflows is refused.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            values = decision_values(self.saved.model, self.parts, self.inputs(table))
-        _check_finite(values, table)
-        return self.decided(values[:, 0] if values.shape[1] == 1 else values)
+            decision = self.view.decision(self.inputs(table))
+        _check_finite(decision, table)
+        return self.decided(decision)
 
     def decided(self, decision: FloatArray) -> Scores:
         """Classes and probabilities that go with decision values.
@@ -128,11 +126,7 @@ class TableModel:
         ----------
         decision : array of shape (m,) for two classes, (m, n_classes) otherwise
         """
-        codes = np.arange(len(self.class_names))
-        if not self.parts.calibrators:
-            return Scores(decision, predicted(decision, codes), None)
-        chances = probabilities(decision, self.parts.calibrators)
-        return Scores(decision, chances.argmax(axis=1), chances)
+        return Scores(decision, *self.view.decided(decision))
 
     def code_of(self, name: str) -> int:
         """Position of a class by its name.
@@ -177,6 +171,6 @@ class TableModel:
 
 def _check_finite(scores: FloatArray, table: Table) -> None:
     """Overflow comes from inputs far beyond those of the fit; a label made of it would be arbitrary."""
-    rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    rows = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
     if len(rows):
         raise ValueError(f"row {table.first_row + rows[0]} has no finite score: its values are too large for the model")

@@ -12,15 +12,15 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from quadric._sklearn import check_sample_weight
-from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
+from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.types import FloatArray, IntArray
 
 
@@ -100,15 +100,15 @@ METHODS: dict[str, type[Calibration]] = {"sigmoid": SigmoidCalibration, "isotoni
 class CalibratedModel(ClassifierMixin, BaseEstimator):
     """A classifier with probabilities, and with predictions that agree with them.
 
-    Runs scikit-learn's ``CalibratedClassifierCV(estimator, ensemble=False)``: the calibration is fitted to decision values of
-    samples left out in turn, the model to all of them. What remains is one model and one small curve a decision value, so that
+    Computes what scikit-learn's ``CalibratedClassifierCV(estimator, ensemble=False)`` computes: the calibration is fitted on
+    out-of-fold scores, the model on all samples. What remains is one model and one small curve per decision value, so that
     the whole can be written into a file, a formula or a scorecard.
 
     Parameters
     ----------
     estimator : classifier with a decision_function, or None
         Also a Pipeline that ends in one; None: ``SparseQuadraticSVC()``. A ``FrozenEstimator`` is not fitted again: all samples
-        go to the calibration.
+        are used for the calibration (see also :meth:`around`).
     method : {"sigmoid", "isotonic"}
         The curve: Platt's sigmoid, or a non-decreasing piecewise linear one, which wants a thousand samples or more.
     cv : int, splitter or iterable
@@ -121,7 +121,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         Fitted to all samples.
     calibrators_ : list of SigmoidCalibration or IsotonicCalibration
-        One for two classes, giving the probability of ``classes_[1]``; else one a class, their values divided by their sum.
+        One for two classes, giving the probability of ``classes_[1]``; else one per class, their values divided by their sum.
     method_ : str
         "sigmoid" or "isotonic".
     classes_ : array
@@ -164,7 +164,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         ----------
         estimator : fitted classifier
         calibrators : sequence of SigmoidCalibration or of IsotonicCalibration
-            One for two classes, one a class otherwise.
+            One for two classes, one per class otherwise.
         """
         kinds = {type(calibrator) for calibrator in calibrators}
         names = [name for name, kind in METHODS.items() if kinds == {kind}]
@@ -196,28 +196,68 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        return self._calibrate(None, X, y, sample_weight)
+
+    @classmethod
+    def around(
+        cls,
+        fitted: Any,
+        X: Any,
+        y: Any,
+        *,
+        method: str = "sigmoid",
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Calibrate a classifier that is already fitted, and keep it as it is.
+
+        The calibration is fitted on out-of-fold scores of clones; the classifier itself is not fitted again. Where it was
+        fitted to the same samples, the result is that of ``fit``.
+
+        Parameters
+        ----------
+        fitted : fitted classifier, or Pipeline ending in one
+        X : array-like or frame of shape (m, n)
+            Samples, as the classifier takes them.
+        y : array-like of shape (m,)
+            Labels: the classes that the classifier knows.
+        method, cv, n_jobs :
+            As in the constructor.
+        sample_weight : array-like of shape (m,), optional
+            As in ``fit``.
+
+        Returns
+        -------
+        CalibratedModel
+        """
+        return cls(fitted, method=method, cv=cv, n_jobs=n_jobs)._calibrate(fitted, X, y, sample_weight)
+
+    def _calibrate(self, fitted: Any, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit the calibration, and the classifier too unless it is fitted already."""
         check_parameters(self, self._rules)
         estimator = SparseQuadraticSVC() if self.estimator is None else self.estimator
         if not hasattr(estimator, "decision_function"):
             raise TypeError(f"CalibratedModel needs an estimator with a decision_function, and {_name(estimator)} has none")
         y = _checked_labels(X, y)
         if isinstance(estimator, FrozenEstimator):
-            _check_frozen(estimator.estimator, y)
+            _check_classes(estimator.estimator, y, "frozen")
+        elif fitted is not None:
+            _check_classes(fitted, y, "fitted")
         weight = _checked_weights(sample_weight, X, y)
         folds = _checked_folds(check_cv(self.cv, y, classifier=True).split(X, y), y, weight)
         classes, codes = np.unique(y, return_inverse=True)
-        fitted = CalibratedClassifierCV(
-            _Coded(estimator, classes, None if weight is None else _weight_keyword(estimator)),
-            method=self.method,
-            cv=folds,
-            n_jobs=self.n_jobs,
-            ensemble=False,
-        )
+        coded = _Coded(estimator, classes, None if weight is None else _weight_keyword(estimator))
+        weights = {} if weight is None else {"sample_weight": weight}
         # _Coded takes the weights by name: requests of the user's own routing are not needed and must not get in the way
         with config_context(enable_metadata_routing=False):
-            fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
-        (pair,) = fitted.calibrated_classifiers_
-        self.estimator_ = pair.estimator.fitted_
+            scores = cross_val_predict(
+                coded, X, codes, cv=folds, n_jobs=self.n_jobs, params=weights, method="decision_function"
+            )
+            curves = CalibratedClassifierCV(_OutOfFold(), method=self.method, cv=folds, ensemble=False)
+            curves.fit(scores.reshape(len(y), -1), codes, **weights)
+            self.estimator_ = coded.fit(X, codes, **weights).fitted_ if fitted is None else fitted
+        (pair,) = curves.calibrated_classifiers_
         self.calibrators_ = [_as_value(calibrator) for calibrator in pair.calibrators]
         return self
 
@@ -334,6 +374,20 @@ class _Coded(ClassifierMixin, BaseEstimator):
         return np.searchsorted(self.classes, self.fitted_.predict(X))
 
 
+class _OutOfFold(ClassifierMixin, BaseEstimator):
+    """A classifier of decision values that are computed already: all that is left to fit are the curves."""
+
+    def fit(self, scores: FloatArray, codes: IntArray, sample_weight: Any = None) -> Self:
+        self.classes_ = np.unique(codes)
+        return self
+
+    def decision_function(self, scores: FloatArray) -> FloatArray:
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, scores: FloatArray) -> IntArray:
+        raise NotImplementedError  # scikit-learn wants a classifier to have it
+
+
 def _weight_keyword(estimator: Any) -> str | None:
     """The name under which ``fit`` takes sample weights; None for a frozen estimator, which is not fitted."""
     if isinstance(estimator, FrozenEstimator):
@@ -362,11 +416,11 @@ def _checked_labels(X: Any, y: Any) -> np.ndarray:
     return np.asarray(y)
 
 
-def _check_frozen(estimator: Any, y: np.ndarray) -> None:
+def _check_classes(estimator: Any, y: np.ndarray, state: str) -> None:
     check_is_fitted(estimator)
-    known, given = np.asarray(estimator.classes_).tolist(), np.unique(y).tolist()
-    if given != known:
-        raise ValueError(f"the frozen estimator knows the classes {known}, but y has {given}")
+    own, labels = np.asarray(estimator.classes_).tolist(), np.unique(y).tolist()
+    if labels != own:
+        raise ValueError(f"the {state} estimator knows the classes {own}, but y has {labels}")
 
 
 def _checked_weights(sample_weight: Any, X: Any, y: np.ndarray) -> FloatArray | None:

@@ -1,0 +1,298 @@
+"""Models that are already fitted, judged as answers to a problem: certificates, and other terms that are almost as good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_X_y
+
+from quadric.certificate import Certificate, Judge, Question
+from quadric.estimators._validation import (
+    Rule,
+    check_values,
+    integer_from,
+    number_above,
+    number_from,
+    one_of,
+    validate_samples,
+)
+from quadric.fitted import fitted_model
+from quadric.geometry.surface import QuadraticSurface
+from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.base import Found, SparseProblem
+from quadric.progress import writer_for
+from quadric.search.exact import prove
+from quadric.search.methods import is_swap_optimal, promising_support
+from quadric.search.ties import near_ties
+from quadric.types import IntArray
+
+RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": number_above(0.0), "k": integer_from(1)}
+
+
+def certify(
+    model: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    loss: str | None = None,
+    C: float | None = None,
+    k: int | None = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: Any = None,
+    time_limit: float = 0.0,
+    verbose: int = 0,
+) -> list[Certificate]:
+    """Judge a model as an answer to: the best surface with at most k terms.
+
+    Parameters
+    ----------
+    model : fitted model, or QuadraticSurface
+        Estimator, CalibratedModel, or Pipeline that ends in one; its transformers are applied to X first.
+    X : array-like of shape (m, n)
+        The samples that the model was fitted to; others can be judged too.
+    y : array-like of shape (m,)
+        Their labels. A bare surface is judged as positive for the second of two labels in sorted order.
+    loss, C, k : optional
+        The problem; by default that of the estimator's parameters. A bare surface needs all three.
+    sample_weight : array-like of shape (m,), optional
+        Repetitions, as in ``fit``.
+    class_weight : dict or "balanced", optional
+        By default the estimator's.
+    time_limit : float
+        Seconds per surface for branch and bound; at 0.0 only its first bound is computed.
+    verbose : int
+        1 or 2 writes the progress of branch and bound to standard error.
+
+    Returns
+    -------
+    list of Certificate
+        One per surface.
+    """
+    check_values({"time_limit": time_limit}, {"time_limit": number_from(0.0)})
+    question = {"loss": loss, "C": C, "k": k, "class_weight": class_weight}
+    return [_certificate(case, time_limit, verbose) for case in _cases(model, X, y, sample_weight, question)]
+
+
+def certified_surfaces(
+    model: Any, X: ArrayLike, y: ArrayLike, surfaces: Sequence[QuadraticSurface], ks: Sequence[int]
+) -> Iterator[Certificate]:
+    """Judge other surfaces in the place of a two-class model's own; the data are digested once, and bounds are the first ones.
+
+    Parameters
+    ----------
+    model : fitted model of two classes
+    X, y : array-likes
+        Samples and their labels.
+    surfaces : sequence of QuadraticSurface
+        In the units of the model's surface.
+    ks : sequence of int
+        Number of terms that each was allowed.
+
+    Yields
+    ------
+    Certificate
+    """
+    if not ks:
+        return
+    (case,) = _cases(model, X, y, None, {"k": max(ks)})
+    for surface, k in zip(surfaces, ks, strict=True):
+        yield _certificate(case.asked_for(surface, int(k)), 0.0, 0)
+
+
+def _certificate(case: _Case, time_limit: float, verbose: int) -> Certificate:
+    problem = case.problem
+    certificate = case.judge.certificate(case.surface, case.question)
+    support, step = case.support(), problem.step()
+    if support is not None:
+        found = Found(support, step.refit(support).value)
+        # of the terms, and only where the coefficients are the best for them
+        best = certificate.objective <= found.value * (1.0 + 1e-9)
+        certificate = replace(certificate, swap_optimal=is_swap_optimal(problem, found) if best else False)
+    else:  # terms that the problem does not allow, or too many: bound it all the same, from another start
+        start = promising_support(problem, problem.explorer(step), np.random.default_rng(0))
+        found = Found(start, step.refit(start).value)
+    proof = prove(problem, found, time_limit=time_limit, report=writer_for(verbose))
+    return certificate.bounded(min(proof.lower_bound, proof.best.value))
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One term for another.
+
+    Attributes
+    ----------
+    out, into : str
+        Names of the terms.
+    cost : float
+        Relative change of the objective, the refit included; negative where the exchange would improve the model.
+    """
+
+    out: str
+    into: str
+    cost: float
+
+
+@dataclass(frozen=True)
+class OtherSupport:
+    """A set of terms.
+
+    Attributes
+    ----------
+    terms : tuple of str
+    objective : float
+    cost : float
+        Relative to the model's objective.
+    """
+
+    terms: tuple[str, ...]
+    objective: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class SurfaceTies:
+    """What could replace one surface; each list begins with the cheapest.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        Of the surface itself.
+    objective : float
+        Of the best surface with those terms.
+    exchanges : list of Exchange
+        Single terms that can be exchanged, and for which.
+    supports : list of OtherSupport
+        Sets of terms found within the tolerance.
+    """
+
+    terms: tuple[str, ...]
+    objective: float
+    exchanges: list[Exchange]
+    supports: list[OtherSupport]
+
+
+@dataclass(frozen=True)
+class NearTies(Sequence[SurfaceTies]):
+    """Near ties of a model: a sequence with one entry per surface.
+
+    Attributes
+    ----------
+    surfaces : tuple of SurfaceTies
+        One for two classes, otherwise one per class.
+    """
+
+    surfaces: tuple[SurfaceTies, ...]
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """Of all surfaces."""
+        return [exchange for surface in self.surfaces for exchange in surface.exchanges]
+
+    @property
+    def supports(self) -> list[OtherSupport]:
+        """Of all surfaces."""
+        return [support for surface in self.surfaces for support in surface.supports]
+
+    def __len__(self) -> int:
+        return len(self.surfaces)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.surfaces[index]
+
+
+def alternatives(
+    model: Any, X: ArrayLike, y: ArrayLike, *, within: float = 0.01, sample_weight: ArrayLike | None = None
+) -> NearTies:
+    """Near ties of a fitted model: other terms that cost little.
+
+    Parameters
+    ----------
+    model : fitted model
+        Estimator, CalibratedModel, or Pipeline that ends in one.
+    X : array-like of shape (m, n)
+        The samples that it was fitted to.
+    y : array-like of shape (m,)
+        Their labels.
+    within : float
+        Relative increase of the objective up to which a support counts.
+    sample_weight : array-like of shape (m,), optional
+        Repetitions, as in ``fit``.
+
+    Returns
+    -------
+    NearTies
+        One entry per surface. All single exchanges are examined where the loss has a closed form for them, otherwise the most
+        promising 200 that the dual bound does not rule out.
+    """
+    check_values({"within": within}, {"within": number_from(0.0)})
+    if isinstance(model, QuadraticSurface):
+        raise TypeError("alternatives needs a fitted estimator or a Pipeline ending in one, not a bare surface")
+    return NearTies(tuple(_ties(case, within) for case in _cases(model, X, y, sample_weight, {})))
+
+
+def _ties(case: _Case, within: float) -> SurfaceTies:
+    support = case.support()
+    if support is None:
+        raise ValueError("the model has terms that its problem does not allow on these data")
+    ties = near_ties(case.problem, support, within)
+    objective = ties.found.value
+    names = [case.terms[t] for t in case.problem.terms]
+
+    def terms(positions: IntArray) -> tuple[str, ...]:
+        return tuple(names[t] for t in positions)
+
+    return SurfaceTies(
+        terms=tuple(case.terms[t] for t in np.flatnonzero(case.surface.coordinates())),
+        objective=objective,
+        exchanges=[Exchange(names[swap.out], names[swap.into], swap.change / objective) for swap in ties.swaps],
+        supports=[OtherSupport(terms(found.support), found.value, found.value / objective - 1.0) for found in ties.supports],
+    )
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z."""
+
+    surface: QuadraticSurface
+    judge: Judge
+    question: Question
+    problem: SparseProblem
+    terms: list[str]
+
+    def asked_for(self, surface: QuadraticSurface, k: int) -> _Case:
+        """Another surface and another budget on the same data."""
+        return replace(self, surface=surface, question=replace(self.question, k=k), problem=self.problem.with_k(k))
+
+    def support(self) -> IntArray | None:
+        """The support of the surface as positions among the candidates, filled up to k; None where it does not fit."""
+        problem = self.problem
+        live = np.flatnonzero(self.surface.coordinates())
+        if len(live) > problem.k or len(np.setdiff1d(live, problem.terms)):
+            return None
+        inside = np.union1d(np.searchsorted(problem.terms, live), problem.rule.required).astype(np.intp)
+        if len(inside) > problem.k:
+            return None
+        spare = np.setdiff1d(np.arange(problem.n_terms), inside)[: problem.k - len(inside)]
+        return np.sort(np.concatenate([inside, spare]))
+
+
+def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str, Any]) -> list[_Case]:
+    """The surfaces of a model with their problems on the data; what the question leaves open is the estimator's own."""
+    view = fitted_model(model)
+    own = {name: view.question(name) if question.get(name) is None else question[name] for name in ("class_weight", *RULES)}
+    check_values(own, RULES)
+    Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C")
+    loss, C, k, classes = str(own["loss"]), float(own["C"]), int(own["k"]), None if view.is_surface else view.classes
+    samples = validate_samples(Z, y, sample_weight, own["class_weight"], classes)
+    if len(view.surfaces) != len(samples.positives()):
+        raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
+    data, judge = loss_named(loss).data.from_samples(samples, view.limits(k)), samples.judge()
+    problems = {positive: data.one_against_rest(positive, C, k) for positive in samples.positives()}
+    return [
+        _Case(surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names)
+        for surface, (positive, problem) in zip(view.surfaces, problems.items(), strict=True)
+    ]

@@ -1,0 +1,195 @@
+"""Transformers as JSON and back: only classes, parameters and fitted attributes of a fixed list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any, NamedTuple
+
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+
+from quadric.export._checks import Node
+from quadric.export._parameters import read_parameter, written_parameter
+from quadric.export._schema import MAX_FEATURES
+from quadric.tables import InputColumn, TableEncoder
+
+
+class _Kind(NamedTuple):
+    """What a file keeps of a class of transformers; attributes that a transformer does not have are left out."""
+
+    make: Callable[..., Any]
+    parameters: tuple[str, ...]
+    attributes: tuple[str, ...] = ()
+
+
+_INFREQUENT = ("_infrequent_enabled", "_infrequent_indices", "_default_to_infrequent_mappings")
+_ENCODER = ("categories", "dtype", "handle_unknown", "min_frequency", "max_categories")
+KINDS = {
+    "StandardScaler": _Kind(StandardScaler, ("with_mean", "with_std"), ("mean_", "scale_")),
+    "RobustScaler": _Kind(
+        RobustScaler, ("with_centering", "with_scaling", "quantile_range", "unit_variance"), ("center_", "scale_")
+    ),
+    "MinMaxScaler": _Kind(MinMaxScaler, ("feature_range",), ("min_", "scale_", "data_min_", "data_max_", "data_range_")),
+    "MaxAbsScaler": _Kind(MaxAbsScaler, (), ("scale_", "max_abs_")),
+    "SimpleImputer": _Kind(
+        SimpleImputer,
+        ("missing_values", "strategy", "fill_value", "add_indicator", "keep_empty_features"),
+        ("statistics_", "_fit_dtype", "_fill_dtype"),
+    ),
+    "MissingIndicator": _Kind(
+        MissingIndicator,
+        ("missing_values", "features", "sparse", "error_on_new"),
+        ("features_", "_n_features", "_precomputed"),
+    ),
+    "OneHotEncoder": _Kind(
+        OneHotEncoder,
+        (*_ENCODER, "drop", "sparse_output", "feature_name_combiner"),
+        ("categories_", "drop_idx_", "_drop_idx_after_grouping", "_n_features_outs", *_INFREQUENT),
+    ),
+    "OrdinalEncoder": _Kind(
+        OrdinalEncoder,
+        (*_ENCODER, "unknown_value", "encoded_missing_value"),
+        ("categories_", "_missing_indices", *_INFREQUENT),
+    ),
+    "FunctionTransformer": _Kind(FunctionTransformer, ("accept_sparse", "check_inverse", "feature_names_out")),
+    "TableEncoder": _Kind(TableEncoder, ("coding", "missing", "unseen", "max_levels")),
+    "ColumnTransformer": _Kind(
+        ColumnTransformer, ("sparse_threshold", "verbose_feature_names_out"), ("sparse_output_", "output_indices_")
+    ),
+    "Pipeline": _Kind(Pipeline, ()),
+}
+"""The only transformers that a file can ask for."""
+_NAMES = ("n_features_in_", "feature_names_in_")
+_KEYS = ("name", "class", "params", "fitted", "inner", "output")
+WORDS = ("passthrough", "drop")
+OUTPUTS = (None, "default", "pandas", "polars")
+
+
+def written_step(name: str, step: Any) -> dict[str, Any]:
+    """A fitted transformer as plain values; it must be one that :func:`quadric.fitted.fitted_model` understands.
+
+    Parameters
+    ----------
+    name : str
+        Of the step.
+    step : fitted transformer, "passthrough" or "drop"
+    """
+    if isinstance(step, str):
+        return {"name": name, "class": step, "params": {}, "fitted": {}, "inner": [], "output": None}
+    kind = KINDS[type(step).__name__]
+    present = [a for a in (*kind.attributes, *_NAMES) if hasattr(step, a) and not isinstance(step, Pipeline)]
+    return {
+        "name": name,
+        "class": type(step).__name__,
+        "params": {p: written_parameter(p, getattr(step, p)) for p in kind.parameters},
+        "fitted": {a: written_parameter(a, getattr(step, a)) for a in present},
+        "inner": _inner(step),
+        # the kind of frame that set_output asked the step for
+        "output": getattr(step, "_sklearn_output_config", {}).get("transform"),
+    }
+
+
+def _inner(step: Any) -> list[Any]:
+    """What a step consists of: other steps, or learned columns."""
+    if isinstance(step, TableEncoder):
+        return [asdict(column) for column in step.inputs_]
+    if isinstance(step, Pipeline):
+        return [written_step(name, "passthrough" if inner is None else inner) for name, inner in step.steps]
+    if isinstance(step, SimpleImputer) and step.add_indicator:
+        return [written_step("indicator", step.indicator_)]
+    if not isinstance(step, ColumnTransformer):
+        return []
+    positions = step._transformer_to_input_indices
+    return [
+        {
+            "step": written_step(name, inner if len(positions[name]) else "drop"),
+            "columns": [int(i) for i in positions[name]],
+        }
+        for name, inner, _ in step.transformers_
+    ]
+
+
+def read_step(node: Node) -> tuple[str, Any]:
+    """What :func:`written_step` wrote: the step's name, and the transformer."""
+    keys = node.fields(_KEYS)
+    name = keys["name"].text()
+    if keys["class"].value in WORDS:
+        return name, keys["class"].value
+    kind = KINDS[keys["class"].choice(KINDS)]
+    if kind.make is Pipeline:
+        return name, Pipeline([read_step(item) for item in keys["inner"].items()])
+    parameters = {p: read_parameter(value) for p, value in keys["params"].fields(kind.parameters).items()}
+    if kind.make is TableEncoder:
+        step = TableEncoder.from_inputs(_columns(keys["inner"]), **parameters)
+    else:
+        step = kind.make(**({"transformers": []} if kind.make is ColumnTransformer else {}), **parameters)
+        for attribute, value in _fitted(keys["fitted"], kind).items():
+            setattr(step, attribute, value)
+    if kind.make is ColumnTransformer:
+        _set_transformers(step, keys["inner"])
+    elif kind.make is SimpleImputer and step.add_indicator:
+        (step.indicator_,) = (read_step(item)[1] for item in keys["inner"].items(length=1))
+    output = read_parameter(keys["output"])
+    if output not in OUTPUTS:
+        raise keys["output"].fail("must be pandas, polars, default or null")
+    return name, step if output is None else step.set_output(transform=output)
+
+
+def _fitted(node: Node, kind: _Kind) -> dict[str, Any]:
+    """Attributes that the class has in some version or setting; which ones it needs shows when the model is tried."""
+    if not isinstance(node.value, dict) or not set(node.value) <= {*kind.attributes, *_NAMES}:
+        raise node.fail(f"must be an object with some of the keys {', '.join((*kind.attributes, *_NAMES))}")
+    return {name: read_parameter(value) for name, value in node.fields(node.value).items()}
+
+
+def _set_transformers(step: ColumnTransformer, inner: Node) -> None:
+    """The parts of a ColumnTransformer, all of them with positions of columns, whichever way they were selected."""
+    parts = [item.fields(("step", "columns")) for item in inner.items(at_most=MAX_FEATURES)]
+    fitted = [read_step(keys["step"]) for keys in parts]
+    last = step.n_features_in_ - 1
+    columns = [[i.integer(0, last) for i in keys["columns"].items(at_most=MAX_FEATURES)] for keys in parts]
+    step.transformers_ = [(name, made, where) for (name, made), where in zip(fitted, columns, strict=True)]
+    step._transformer_to_input_indices = {name: where for name, _, where in step.transformers_}
+    named = [part for part in step.transformers_ if part[0] != "remainder"]
+    rest = [part for part in step.transformers_ if part[0] == "remainder"] or [("remainder", "drop", [])]
+    step.transformers, step.remainder, step._remainder = named, rest[0][1], rest[0]
+    step._columns = [where for _, _, where in named]
+
+
+def _columns(node: Node) -> list[InputColumn]:
+    columns = [_column(item) for item in node.items(at_most=MAX_FEATURES)]
+    if len({column.name for column in columns}) != len(columns) or not columns:
+        raise node.fail("must be columns of different names, at least one")
+    if sum(len(column.categories) + column.indicator + 1 for column in columns) > 2 * MAX_FEATURES:
+        raise node.fail(f"make more than {MAX_FEATURES} features")
+    return columns
+
+
+def _column(node: Node) -> InputColumn:
+    keys = node.fields([field.name for field in fields(InputColumn)])
+    kind = keys["type"].choice(("number", "category"))
+    categories = tuple(keys["categories"].texts(at_most=MAX_FEATURES))
+    dropped = keys["dropped"].optional(Node.text)
+    is_number = kind == "number"
+    fill = keys["fill"].optional(Node.number) if is_number else keys["fill"].optional(Node.text)
+    if is_number and (categories or dropped is not None):
+        raise node.fail("is a number and has categories")
+    if not is_number and not (categories and categories[0] and list(categories) == sorted(categories)):
+        raise keys["categories"].fail("must be sorted texts, none of them empty, and at least one")
+    if not {dropped, fill if not is_number else None} <= {None, *categories}:
+        raise node.fail("drops or fills in a category that is not there")
+    indicator = keys["indicator"].boolean()
+    if indicator and fill is None:
+        raise node.fail("marks missing values that it refuses")
+    return InputColumn(keys["name"].text(), kind, categories, dropped, fill, indicator)

@@ -15,6 +15,7 @@ ROOMS = [
     "extras",
     "files",
     "labels",
+    "_sklearn",
     "geometry",
     "losses",
     "search",

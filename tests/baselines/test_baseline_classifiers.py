@@ -8,8 +8,8 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from baselines.definitions import MODELS, QUADRATIC, objective
 from helpers import random_samples
+from helpers.baseline_objectives import MODELS, QUADRATIC, objective
 from quadric import ScaleWarning
 from quadric.baselines import L0LeastSquaresSVC, L1QuadraticSVC, LinearHingeSVC, QuadraticSVC
 from quadric.losses.hinge.qp import HingeSolution

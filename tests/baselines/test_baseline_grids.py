@@ -1,5 +1,6 @@
 """Grids: every cell is the fit of its parameters, whatever stands next to it."""
 
+import os
 import subprocess
 import sys
 
@@ -9,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
-from baselines.definitions import labelled, objective
 from helpers import random_samples
+from helpers.baseline_objectives import labelled, objective
 from quadric.baselines import (
     L0LeastSquaresSVC,
     L1LinearSVC,
@@ -114,7 +115,7 @@ def test_grids_do_not_depend_on_the_number_of_blas_threads():
     one, two = (
         subprocess.run(
             [sys.executable, "-c", BITS],
-            env={"OPENBLAS_NUM_THREADS": threads, "PATH": ""},
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
             capture_output=True,
             text=True,
             check=True,

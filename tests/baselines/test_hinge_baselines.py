@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 from sklearn.svm import SVC
 
-from baselines.definitions import labelled, minimum, objective
 from helpers import make_problem, random_samples, slow_lift
+from helpers.baseline_objectives import labelled, minimum, objective
 from paper_data import folder, load
 from quadric.baselines import L1QuadraticSVC, LinearHingeSVC, QuadraticSVC
 from quadric.baselines.grids import l1_quadratic_grid

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import main
-from workflow.small_tables import credit_columns, csv_text
 
 K = ["--k", "2", "--loss", "least_squares"]
 

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns, csv_text
 from quadric.export import read_model
 from quadric.tables import read_table
 from quadric.workflow import TableModel, TrainingOptions, train
-from workflow.small_tables import credit_columns, csv_text
 
 FAST = ["--target", "risk", "--loss", "least_squares"]
 

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns
 from quadric.workflow import comparison
-from workflow.small_tables import credit_columns
 
 FAST = ["--target", "risk", "--loss", "least_squares", "--folds", 3]
 

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import predict as predicting
 from quadric.export import read_model
 from quadric.tables import read_table
-from workflow.small_tables import credit_columns, csv_text
 
 
 def scored(path):

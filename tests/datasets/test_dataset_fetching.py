@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from datasets.conftest import CONVERTED, ORIGINAL
-from datasets.originals import xlsx, zip_of
+from helpers.original_files import CONVERTED, ORIGINAL, xlsx, zip_of
 from quadric.datasets import DatasetError, add, archives, fetch, fetching, load, status
 from quadric.extras import MissingExtraError
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from export.test_excel import recalculated
 from export.test_python import module_of
 from export.test_sql import in_duckdb, in_sqlite, table_sql
-from fitted.pipelines import KINDS, labels, loans, table_rows
+from helpers.pipelines import KINDS, labels, loans, table_rows
 from quadric import alternatives, certify, load_model, save_model
 from quadric.explain import contributions, reason_codes, recourse, shapley
 from quadric.export import equation, scoring_model, to_excel, to_latex, to_sql

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from helpers import LOSSES, make_problem, random_samples
+from helpers.convex_solver import minimum
 from paper_data import folder, load
-from reference.convex import minimum
 
 needs_data = pytest.mark.skipif(folder() is None, reason="the paper's data are not here: set QUADRIC_DATA")
 

@@ -18,14 +18,14 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.report_pages import ATTACK, hostile, ordinary
+from helpers.small_models import loans, scored_pipeline
 from quadric import SparseQuadraticSVC
 from quadric.export import equation
 from quadric.extras import MissingExtraError
 from quadric.report import render, summarise
 from quadric.report.drawing import Plot, place, png
 from quadric.report.numbers import number, percent, short, ticks
-from report.pages import ATTACK, hostile, ordinary
-from report.small_models import loans, scored_pipeline
 
 VOID = {"meta", "input", "br", "img", "hr", "link"}
 

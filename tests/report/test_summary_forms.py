@@ -14,6 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.small_models import calibrated_pipeline, loans, scored_pipeline
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import SavedModel, equation, load_model, save_model
@@ -25,7 +26,6 @@ from quadric.report.subject import Subject
 from quadric.report.words import SHAPES, term_words
 from quadric.workflow import TableModel
 from quadric.workflow.explaining import ExplainingOptions, explain_rows
-from report.small_models import calibrated_pipeline, loans, scored_pipeline
 
 QUICK = {"ks": (2, 5), "cv": 2, "n_boot": 0}
 

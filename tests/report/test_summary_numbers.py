@@ -15,13 +15,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import slow_objective
+from helpers.small_models import KS, calibrated_pipeline, features_of, loans, scored_pipeline
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, sparse_quadratic_path
 from quadric.credit import CalibratedModel
 from quadric.explain import shapley, stability
 from quadric.export import equation
 from quadric.geometry.surface import QuadraticSurface
 from quadric.report import summarise
-from report.small_models import KS, calibrated_pipeline, features_of, loans, scored_pipeline
 
 FOLDS, N_BOOT = 3, 6
 

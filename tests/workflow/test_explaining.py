@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns, credit_table
 from quadric.credit import CalibratedModel, IsotonicCalibration
 from quadric.tables import Table
 from quadric.workflow import TableModel, TrainingOptions, train
 from quadric.workflow.explaining import ExplainingOptions, explain_rows
-from workflow.small_tables import credit_columns, credit_table
 
 
 def model_of(table, **given):

@@ -9,6 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.small_tables import credit_columns, credit_table
 from quadric import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.credit import CalibratedModel
 from quadric.export import read_model, save_model
@@ -17,7 +18,6 @@ from quadric.tables import Table, TableEncoder, structural_exclusions
 from quadric.tables.table import text_column
 from quadric.workflow import OptionError, TrainingOptions, prepare, train
 from quadric.workflow import preparation as preparing
-from workflow.small_tables import credit_columns, credit_table
 
 FAST = {"loss": "least_squares", "k": 3}
 

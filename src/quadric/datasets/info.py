@@ -132,4 +132,5 @@ class DatasetInfo:
 
     @property
     def file_name(self) -> str:
+        """Name of the CSV file."""
         return f"{self.name}.csv"

@@ -309,6 +309,10 @@ def resolve(name: str) -> DatasetInfo:
     ----------
     name : str
         The canonical name ("german") or the paper's ("GCD"). Case is ignored; spaces, hyphens and underscores are the same.
+
+    Returns
+    -------
+    DatasetInfo
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a data set is text, not {type(name).__name__}")

@@ -45,6 +45,7 @@ class DatasetStatus:
 
     @property
     def available(self) -> bool:
+        """Whether the right file is there."""
         return self.place is not None and self.problem is None
 
 
@@ -56,6 +57,10 @@ def status(name: str, *, folder: Folder = None) -> DatasetStatus:
     name : str
     folder : path, optional
         Searched first.
+
+    Returns
+    -------
+    DatasetStatus
     """
     info = resolve(name)
     if info.obtained == "scikit-learn":
@@ -67,7 +72,12 @@ def status(name: str, *, folder: Folder = None) -> DatasetStatus:
 
 
 def cache_folder() -> Path:
-    """Where fetched files are stored: ``QUADRIC_CACHE``, or else the cache folder of the operating system."""
+    """Where fetched files are stored: ``QUADRIC_CACHE``, or else the cache folder of the operating system.
+
+    Returns
+    -------
+    Path
+    """
     if named := os.environ.get("QUADRIC_CACHE"):
         return Path(named).expanduser()
     if sys.platform == "win32":

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
+from quadric._sklearn import check_sample_weight
 from quadric.certificate import Judge
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
@@ -115,7 +115,7 @@ def validate_samples(
 ) -> Samples:
     """Check labels and weights of an X that has been validated; ``classes`` where they are known already."""
     check_classification_targets(y)
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = check_sample_weight(sample_weight, X)
     present = weight > 0.0
     if not present.any():
         raise ValueError("sample_weight is zero for every sample")

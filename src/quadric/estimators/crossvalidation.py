@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
@@ -13,8 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
+from quadric._sklearn import check_sample_weight, scorer_takes_weights
 from quadric.certificate import Judge
 from quadric.estimators._base import (
     ClassWeight,
@@ -191,7 +191,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         samples = validate_samples(X, y, sample_weight, self.class_weight)
         prepared, units = self._standardised(samples)
         task = self._task(X.shape[1])
-        present = _check_sample_weight(sample_weight, X, dtype=np.float64) > 0
+        present = check_sample_weight(sample_weight, X, non_negative=False) > 0
         splits = check_cv(self.cv, y, classifier=True).split(X, y, groups)
         scores = self._cross_validate(task, samples, _without_absent(splits, present))
         C_index, k_index = chosen_cell(scores, self.rule)
@@ -318,7 +318,7 @@ def _cell_scores(
     fold: int,
 ) -> FloatArray:
     """One score per cell, from decisions of shape (n_surfaces, n_Cs, n_ks, m)."""
-    extra = {"sample_weight": weight} if _takes_weights(scorer) else {}
+    extra = {"sample_weight": weight} if scorer_takes_weights(scorer) else {}
     out = np.empty(decisions.shape[1:3])
     for cell in np.ndindex(*out.shape):
         values = decisions[(slice(None), *cell)]
@@ -330,14 +330,6 @@ def _cell_scores(
         if not np.isfinite(out[cell]):
             raise ValueError(f"the scorer returned {out[cell]} in fold {fold}")
     return out
-
-
-def _takes_weights(scorer: Any) -> bool:
-    """Whether a scorer of scikit-learn has a metric with sample weights; the default one, an estimator's score, has."""
-    function = getattr(scorer, "_score_func", None)
-    if function is None:
-        return type(scorer).__name__ == "_PassthroughScorer"
-    return "sample_weight" in inspect.signature(function).parameters
 
 
 class _ScoredClassifier(ClassifierMixin, BaseEstimator):

@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import _get_feature_names, check_X_y
+from sklearn.utils.validation import check_X_y
 
+from quadric._sklearn import feature_names
 from quadric.estimators._base import ClassWeight, RandomState, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._grids import C_grid, k_grid
@@ -67,7 +68,7 @@ def sparse_quadratic_path(
     QuadraticPath
     """
     check_values({"loss": loss, "method": method}, {"loss": one_of(*LOSS_NAMES), "method": one_of(*PATH_METHODS)})
-    names = _get_feature_names(X)
+    names = feature_names(X)
     checked_X, checked_y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
     samples = validate_samples(checked_X, checked_y, sample_weight, class_weight)
     if len(samples.classes) > 2:

@@ -49,6 +49,10 @@ def read_table(
         Columns to read as texts even if all values are numbers, such as codes.
     report : callable
         Receives lines of progress.
+
+    Returns
+    -------
+    Table
     """
     path = Path(path)
     if is_parquet(path):
@@ -73,13 +77,19 @@ def read_chunks(
 
     Parameters
     ----------
-    path, delimiter, encoding, missing :
-        As in :func:`read_table`.
+    path : path
+        A CSV or Parquet file.
     rows : int
         Rows per chunk.
+    delimiter, encoding, missing :
+        As in :func:`read_table`.
     text : collection of str
         Columns to read as texts. The types of other columns are found again for each chunk, so name all columns that a model
         takes as categories (``TableEncoder.text_names``).
+
+    Yields
+    ------
+    Table
     """
     path = Path(path)
     if rows < 1:

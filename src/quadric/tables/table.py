@@ -138,6 +138,10 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> Table:
         Types are kept: texts that look like numbers stay texts. Mixed columns become texts. An empty text is a missing value.
     names : sequence of str, optional
         Names for the columns of an array; by default x0, x1, ...
+
+    Returns
+    -------
+    Table
     """
     if isinstance(data, Table):
         return data

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from quadric._sklearn import count_leaves
 from quadric.progress import Report, silent
 from quadric.tables import Table, TableEncoder
 from quadric.types import FloatArray, IntArray
@@ -142,14 +143,10 @@ def _boosting_machine(seed: int) -> Any:
     return import_module("interpret.glassbox").ExplainableBoostingClassifier(random_state=seed, n_jobs=1)
 
 
-def _leaves(model: HistGradientBoostingClassifier) -> int:
-    return sum(tree.get_n_leaf_nodes() for stage in model._predictors for tree in stage)
-
-
 COMPETITORS = (
     Competitor("logistic regression", lambda seed: LogisticRegression(max_iter=1000), lambda m: m.coef_.size, "coefficients"),
     Competitor("SVC, rbf kernel", lambda seed: SVC(random_state=seed), lambda m: int(m.n_support_.sum()), "support vectors"),
-    Competitor("gradient boosting", lambda seed: HistGradientBoostingClassifier(random_state=seed), _leaves, "leaves"),
+    Competitor("gradient boosting", lambda seed: HistGradientBoostingClassifier(random_state=seed), count_leaves, "leaves"),
 )
 
 

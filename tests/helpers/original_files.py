@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+ORIGINAL = b"30,64,1,1\n41,60,23,2\n34,66,09,2\n\n83,58,2,2\n"
+CONVERTED = b"age,year,nodes,survival\n30,64,3,1\n41,60,23,2\n34,66,9,2\n83,58,4,2\n"
+
 
 def data_folder():
     """The folder with the real CSV files, or None."""

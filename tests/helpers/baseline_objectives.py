@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 
 from helpers import slow_lift
+from helpers.convex_solver import TIGHT
 from quadric.baselines import (
     L0LeastSquaresSVC,
     L1LinearSVC,
@@ -15,7 +16,6 @@ from quadric.baselines import (
     QuadraticSVC,
 )
 from quadric.losses.base import LabelledSamples
-from reference.convex import TIGHT
 
 MODELS = [LinearHingeSVC, QuadraticSVC, L1QuadraticSVC, LeastSquaresSVC, L1LinearSVC, L0LeastSquaresSVC]
 QUADRATIC = (QuadraticSVC, L1QuadraticSVC)

@@ -7,6 +7,8 @@ import quadric
 
 ROOT = Path(quadric.__file__).parent
 ROOMS = [
+    "_lazy",
+    "errors",
     "types",
     "blas",
     "progress",

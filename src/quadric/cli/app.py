@@ -12,21 +12,22 @@ import typer
 import quadric
 from quadric.cli.certify import certify
 from quadric.cli.compare import compare
-from quadric.cli.console import UsageError, note, say
+from quadric.cli.console import UsageError, printable, say
 from quadric.cli.data import data
 from quadric.cli.explain import explain
 from quadric.cli.export import export
 from quadric.cli.fit import fit
+from quadric.cli.flags import with_flags
 from quadric.cli.paper import paper
 from quadric.cli.path import path
 from quadric.cli.predict import predict
 from quadric.cli.report import report
-from quadric.workflow import OptionError
+from quadric.workflow.options import OptionError
 
 HELP = """Sparse quadratic-surface classifiers: a small non-linear equation you can defend.
 
-Every command has --help with examples. Results go to standard output or files, progress and remarks to standard error.
-Exit codes: 0 success, 1 failure, 2 wrong usage. --debug, anywhere, shows the traceback of an error."""
+Each command has --help with examples. Results go to standard output or to files, progress and remarks to standard error.
+Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. Add --debug anywhere to see the traceback of an error."""
 
 INTERRUPTED = 130
 """What typer makes of an interrupt."""
@@ -52,33 +53,32 @@ for command in (fit, path, predict, explain, report, export, certify, compare, p
     app.command(help=(inspect.getdoc(command) or "").replace(r"\b", "\b"))(command)
 
 
-def run(arguments: list[str]) -> int:
-    """Run the command line; errors become one line on standard error. An interrupt is left to the caller."""
+def run(arguments: list[str]) -> tuple[int, str]:
+    """Run the command line: its exit code, and the line that tells of an error. An interrupt is left to the caller."""
     debug = "--debug" in arguments
-    given = [argument for argument in arguments if argument != "--debug"]
+    command = [argument for argument in arguments if argument != "--debug"]
     try:
-        code = app(args=given or ["--help"], prog_name="quadric", standalone_mode=False)
+        code = app(args=command or ["--help"], prog_name="quadric", standalone_mode=False)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
-        return code if isinstance(code, int) else 0
+        return code if isinstance(code, int) else 0, ""
     except BrokenPipeError:
         sys.stderr.close()
-        return 1
+        return 1, ""
     except Exception as error:
         if debug:
             traceback.print_exc()
-        note(f"quadric: {_one_line(error)}")
-        return 2 if _is_usage(error) else 1
+        return 2 if _is_usage(error) else 1, printable(f"quadric: {_one_line(error)}")
 
 
 def _is_usage(error: Exception) -> bool:
-    """Wrong usage: ours, that of an option which does not suit the data, or the parser's, which knows its exit code."""
+    """Wrong usage: ours, that of an option that does not suit the data, or the parser's, which knows its exit code."""
     return isinstance(error, UsageError | OptionError) or getattr(error, "exit_code", 1) == 2
 
 
 def _one_line(error: Exception) -> str:
     describe = getattr(error, "format_message", None)
-    text = describe() if callable(describe) else str(error)
-    known = isinstance(error, UsageError | ValueError | OSError | ImportError | RuntimeError) or callable(describe)
+    text = describe() if callable(describe) else with_flags(error)
+    expected = isinstance(error, UsageError | ValueError | OSError | ImportError | RuntimeError) or callable(describe)
     line = " ".join(text.split())
-    return line if known and line else f"unexpected {type(error).__name__}: {line or 'no message'} (--debug shows where)"
+    return line if expected and line else f"unexpected {type(error).__name__}: {line or 'no message'} (--debug shows where)"

@@ -12,13 +12,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
+from quadric.cli.flags import with_flags
 from quadric.files import replaceable, write_atomically
 from quadric.progress import Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 FIRST_LINE_AFTER = 2.0
 """Seconds of work before progress is shown."""
@@ -32,17 +33,26 @@ class UsageError(Exception):
     """The user asked for something that does not exist; exit code 2."""
 
 
+@contextmanager
+def as_usage() -> Iterator[None]:
+    """A value that the library refuses here is wrong usage."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
 def say(text: str) -> None:
     """One line on standard output."""
-    print(_printable(text))  # noqa: T201
+    print(printable(text))  # noqa: T201
 
 
 def note(text: str) -> None:
     """One line on standard error: what a reader of the output should know and a program should not see."""
-    print(_printable(text), file=sys.stderr)  # noqa: T201
+    print(printable(text), file=sys.stderr)  # noqa: T201
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Names come from files: what a terminal would obey is shown instead."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
@@ -54,6 +64,8 @@ def say_json(value: Mapping[str, Any]) -> None:
 
 def stderr() -> Console:
     """The terminal behind standard error."""
+    from rich.console import Console
+
     return Console(file=sys.stderr, highlight=False, markup=False)
 
 
@@ -119,7 +131,8 @@ def working(what: str) -> Iterator[Report]:
         warnings.simplefilter("default")
         with progress_lines(what) as report, _heartbeat(report) as alive, redirect_stderr(_Lines(alive)):
             yield alive
-    for message in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, UserWarning)):
+    remarks = (with_flags(each.message) for each in caught if isinstance(each.message, UserWarning))
+    for message in dict.fromkeys(remarks):
         note(f"quadric: {' '.join(message.split())}")
 
 
@@ -168,6 +181,8 @@ def progress_bar(what: str) -> Iterator[Any]:
     if not console.is_terminal:
         yield _lines_of_share(what)
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn()]
     with Progress(*columns, TextColumn("{task.fields[text]}"), console=console, transient=True) as bars:
         task = bars.add_task(what, total=1.0, text="")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quadric.certificate import Certificate
+if TYPE_CHECKING:
+    from quadric.certificate import Certificate
 
 WIDTH = 80
 
@@ -25,7 +26,7 @@ def indented(text: str, start: str) -> str:
 
 
 def wrapped_equation(line: str) -> str:
-    """An equation with its summands kept whole where they fit, as many a line as there is room for."""
+    """An equation with its summands kept whole where they fit, as many per line as fit."""
     name, equals, right = line.partition(" = ")
     if not equals:
         return textwrap.fill(line, WIDTH)
@@ -97,7 +98,7 @@ def certificate_words(certificate: Certificate) -> str:
     if certificate.local_minimum:
         parts.append("no better surface nearby")
     elif certificate.basic_feasible:
-        parts.append("no term that varies would help nearby")
+        parts.append("no free term would help nearby")
     else:
         parts.append(f"optimality conditions hold to {certificate.stationarity:.1g}")
     if certificate.status == "optimal":
@@ -105,7 +106,7 @@ def certificate_words(certificate: Certificate) -> str:
     if certificate.swap_optimal:
         parts.append("no exchange of one term helps")
     if certificate.gap is None:
-        return "; ".join([*parts, "no bound computed (quadric certify does)"])
+        return "; ".join([*parts, "no bound yet: run quadric certify"])
     return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
 
 

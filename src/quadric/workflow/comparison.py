@@ -22,14 +22,9 @@ from threadpoolctl import threadpool_limits
 from quadric.progress import Report, silent
 from quadric.tables import Table, TableEncoder
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.options import OptionError, TrainingOptions
+from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, complete_rows, prepare
 from quadric.workflow.training import Choice, choose, folds_of, scales_as_prepared, steps_for
-
-INNER_FOLDS = 3
-INNER_KS = (2, 4, 8, 16)
-INNER_CS = (4.0, 32.0)
-"""What k and C are chosen from inside each fold, unless told: a coarse grid, as it is searched once a fold."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +186,10 @@ def _check_inner_folds(folds: _Folds) -> None:
             rows = int(np.sum(data.y == label))
             raise OptionError(
                 f"class {name!r} has {rows} rows, too few for {options.folds} folds with {inner} inside each: "
-                "choose fewer (--folds), or give k and C (--k, --C)"
+                "choose fewer folds, or set k and C",
+                folds=None,
+                k=None,
+                C=None,
             )
 
 

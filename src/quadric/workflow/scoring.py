@@ -70,6 +70,12 @@ class TableModel:
         return tuple(column.name for column in self.parts.inputs() if column.type == "category")
 
     @property
+    def missing_texts(self) -> list[str] | None:
+        """Texts that meant a missing value in the file that the model was fitted to."""
+        recorded = self.saved.metadata.get("missing_texts")
+        return recorded if isinstance(recorded, list) and all(isinstance(text, str) for text in recorded) else None
+
+    @property
     def estimator(self) -> Any:
         """The model without its calibration."""
         model = self.saved.model

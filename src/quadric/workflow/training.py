@@ -220,7 +220,7 @@ def check_folds(y: np.ndarray, labels: np.ndarray, names: Sequence[str], folds: 
     rows = f"class {names[counts.index(fewest)]!r} has {fewest} row{'s' * (fewest != 1)}"
     if fewest < 2:
         raise OptionError(f"{rows}, and cross-validation needs two or more of each: leave that class out")
-    raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer (--folds)")
+    raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer", folds=None)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ ROOT = Path(quadric.__file__).parent
 ROOMS = [
     "_lazy",
     "errors",
+    "defaults",
     "types",
     "blas",
     "progress",

@@ -94,7 +94,7 @@ def test_best_is_never_worse_than_pd(loss, seed):
     pd, best = search(problem, "pd", SearchOptions()), search(problem, "best", SearchOptions())
     assert best.objective <= pd.objective
     assert len(best.support) == 4
-    assert best.n_iter > pd.n_iter
+    assert best.n_iter == pd.n_iter  # both count the convex steps of the decomposition, nothing else
     if loss == "least_squares":
         assert best.swap_optimal is True
 

@@ -112,7 +112,15 @@ def test_weights_are_those_of_the_polynomial(case):
 def test_cross_validation_is_that_of_the_estimator(case):
     model, table, y, summary, _ = case
     V, _ = features_of(model, table)
-    parameters = {"ks": KS, "Cs": (16.0,), "cv": FOLDS, "standardize": True, "method": "pd", "exclude": [(0, 1)]}
+    parameters = {
+        "ks": KS,
+        "Cs": (16.0,),
+        "cv": FOLDS,
+        "standardize": True,
+        "method": "pd",
+        "exclude": [(0, 1)],
+        "rule": "best",
+    }
     estimator = SparseQuadraticSVCCV(**parameters).fit(V, y)
     scores, cv = estimator.cv_scores_[:, 0, :], summary.cross_validation
     assert cv.ks == KS

@@ -13,6 +13,7 @@ import typer
 from quadric.cli.flags import flag
 from quadric.cli.inputs import class_weights, integers, numbers
 from quadric.cli.options import Group
+from quadric.losses import LOSS_NAMES
 from quadric.workflow.options import TrainingOptions
 
 EXACT_TIME_LIMIT = 60.0
@@ -85,11 +86,11 @@ def training(without: Collection[str] = (), defaults: Mapping[str, Any] = {}, wo
     defaults, words : mappings
         Defaults and help texts that differ from those of the others.
     """
-    hints, parameters = get_type_hints(TrainingOptions), []
+    hints, parameters = get_type_hints(TrainingOptions) | {"loss": Literal[LOSS_NAMES]}, []
     for option in fields(TrainingOptions):
         name, own = option.name, FLAGS[option.name]
         if name not in without:
-            kind = own.kind or _kind(option.metadata.get("choices"), hints[name])
+            kind = own.kind or hints[name]
             typed = typer.Option(_names(name, kind), metavar=own.metavar, help=words.get(name, own.help))
             default = _typed(defaults.get(name, option.default))
             parameters.append(_parameter(name, annotation=Annotated[kind, typed], default=default))
@@ -97,13 +98,6 @@ def training(without: Collection[str] = (), defaults: Mapping[str, Any] = {}, wo
 
 
 _parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
-
-
-def _kind(choices: tuple[str, ...] | None, hint: Any) -> Any:
-    """Of an option with choices these, with None where the option may be None."""
-    if choices is None:
-        return hint
-    return Literal[choices] | None if type(None) in get_args(hint) else Literal[choices]
 
 
 def _names(name: str, kind: Any) -> str:

@@ -67,6 +67,8 @@ def none_or(rule: Rule) -> Rule:
 
 
 N_JOBS = none_or(Rule(lambda n: _is_integer(n) and n != 0, "an integer other than 0"))
+TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
+NONE = Rule(lambda value: value is None, "None")
 VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an integer of at least 0")
 
 

@@ -206,19 +206,20 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         classifier.status_ = [item.text() for item in keys["status"].items(n_surfaces)]
     if keys["n_iter"].value is not None:
         classifier.n_iter_ = np.array([item.integer(0, 2**62) for item in keys["n_iter"].items(n_surfaces)])
+    if keys["center"].value is not None or getattr(classifier, "standardize", False) is not False:
+        _set_units(classifier, keys, n_features)
     if kind is SparseQuadraticSVCCV:
-        _set_choice(classifier, keys, n_features)
+        classifier.best_k_ = keys["best_k"].integer(1, 2**62)
+        classifier.best_C_ = keys["best_C"].number()
     return classifier
 
 
-def _set_choice(classifier: Any, keys: dict[str, Node], n_features: int) -> None:
-    """What only the cross-validated estimator has."""
+def _set_units(classifier: Any, keys: dict[str, Node], n_features: int) -> None:
+    """Center and scale of the sparse estimators."""
     classifier.center_ = np.array(keys["center"].numbers(n_features))
     classifier.scale_ = np.array(keys["scale"].numbers(n_features))
     if not (classifier.scale_ > 0.0).all():
         raise keys["scale"].fail("must be positive")
-    classifier.best_k_ = keys["best_k"].integer(1, 2**62)
-    classifier.best_C_ = keys["best_C"].number()
     classifier.raw_surfaces_ = [surface.unscale(classifier.center_, classifier.scale_) for surface in classifier.surfaces_]
 
 

@@ -239,7 +239,7 @@ class HingeExplorer(Explorer):
         problem = self.problem
         z, alpha = self._refit(support)
         shortfall = np.abs(1.0 - problem.y * (problem.A @ np.append(z, problem.level(z))))
-        width = max(float(np.quantile(shortfall, self.BAND)), 1e-8)
+        width = max(_quantile(shortfall, problem.loss_weight, self.BAND), 1e-8)
         near = shortfall <= width
         theta = problem.C * problem.loss_weight[near] / (2.0 * width)
         A = problem.A[near] * np.sqrt(theta)[:, None]
@@ -258,6 +258,18 @@ class HingeExplorer(Explorer):
             self.n_refits += 1
             self._last = (support, solution.z, self.step.multipliers)
         return self._last[1], self._last[2]
+
+
+def _quantile(values: FloatArray, weight: FloatArray, share: float) -> float:
+    """The quantile of values repeated as often as their weights say, linear between neighbours as in numpy."""
+    order = np.argsort(values, kind="stable")
+    upto = np.cumsum(weight[order])
+    place = share * max(upto[-1] - 1.0, 0.0)
+    low, high = (
+        values[order[min(np.searchsorted(upto, at, side="right"), len(order) - 1)]]
+        for at in (np.floor(place), np.floor(place) + 1.0)
+    )
+    return float(low + (high - low) * (place - np.floor(place)))
 
 
 def explorer_for(problem: SparseProblem, step: Step) -> Explorer:

@@ -37,11 +37,14 @@ class SearchOptions:
         Of the perturbations.
     report : callable
         Told one line of progress now and then.
+    starts : tuple of arrays
+        Further supports that the local search of "best" and "exact" starts from.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
     seed: tuple[int, ...] = (0,)
     report: Report = silent
+    starts: tuple[IntArray, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class SearchResult:
     objective : float
         F(z, c).
     n_iter : int
-        z-steps of the decomposition, then refits or tables of exchanges, then nodes.
+        z-steps of the decomposition.
     status : Status
     distance : float
         Largest |z_j - u_j| at the end of the decomposition.
@@ -84,7 +87,7 @@ def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
     step = step_for(problem)
     result = decompose(problem, options.schedule, step=step, report=options.report)
-    return _result(problem, step, result, Found(result.support, result.objective), 0)
+    return _result(problem, step, result, Found(result.support, result.objective))
 
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -95,7 +98,9 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     found = Found(result.support, result.objective)
     rng = np.random.default_rng(options.seed)
     if going():
-        found = explorer.descend_from([result.support, promising_support(problem, explorer, rng)]).better_of(found)
+        found = explorer.descend_from([result.support, promising_support(problem, explorer, rng), *options.starts]).better_of(
+            found
+        )
     options.report(f"local search: objective {found.value:.6g}, decomposition alone {result.objective:.6g}")
     found = explorer.refined(found, rng, KICKS[problem.loss], going)
     if isinstance(explorer, LeastSquaresExplorer):  # another basin, where that costs little
@@ -103,7 +108,7 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
         found = explorer.refined(fresh, rng, RESTARTS, going).better_of(found)
     options.report(f"after perturbations: objective {found.value:.6g}")
     status = result.status if going() else Status.TIME_LIMIT
-    return _result(problem, step, replace(result, status=status), found, explorer.n_refits)
+    return _result(problem, step, replace(result, status=status), found)
 
 
 def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -117,7 +122,6 @@ def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult
     return replace(
         local,
         status=Status.OPTIMAL if proof.closed else Status.TIME_LIMIT,
-        n_iter=local.n_iter + proof.n_nodes,
         lower_bound=min(proof.lower_bound, local.objective),
         swap_optimal=True if proof.closed else local.swap_optimal,
     )
@@ -152,7 +156,7 @@ def is_swap_optimal(problem: SparseProblem, found: Found) -> bool | None:
     return not LeastSquaresExplorer(problem).descend(found.support).beats(found)
 
 
-def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Found, n_refits: int) -> SearchResult:
+def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Found) -> SearchResult:
     """The found support, refitted, unless the decomposition's is as good."""
     z, c, support, objective = result.z, result.c, result.support, result.objective
     if found.value < result.objective:
@@ -164,7 +168,7 @@ def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Fo
         c=c,
         support=support,
         objective=objective,
-        n_iter=result.n_iter + n_refits,
+        n_iter=result.n_iter,
         status=result.status,
         distance=result.distance,
         trace=result.trace,

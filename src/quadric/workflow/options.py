@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal, get_args, get_origin, get_type_hints
 
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS
 from quadric.errors import ParameterError
 from quadric.losses import LOSS_NAMES
 
-DEFAULT_KS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
-"""Numbers of terms that cross-validation tries by default."""
-DEFAULT_CS = (1.0, 8.0, 64.0, 512.0)
-"""Values of C that cross-validation tries by default."""
 INNER_FOLDS, INNER_KS, INNER_CS = 3, (2, 4, 8, 16), (4.0, 32.0)
 """What ``compare`` chooses from by default: a coarse grid, as it is searched once per fold."""
 
 
 class OptionError(ParameterError):
     """An option makes no sense, or does not suit the data."""
-
-
-def _one_of(choices: tuple[str, ...], default: str | None) -> Any:
-    return field(default=default, metadata={"choices": choices})
 
 
 @dataclass(frozen=True)
@@ -72,22 +65,22 @@ class TrainingOptions:
 
     k: int | None = None
     C: float | None = None
-    loss: str = _one_of(LOSS_NAMES, "hinge")
-    method: str = _one_of(("best", "pd", "exact"), "best")
+    loss: str = "hinge"
+    method: Literal["best", "pd", "exact"] = "best"
     cross_validate: bool | None = None
     folds: int = 5
-    rule: str = _one_of(("1se", "best"), "1se")
+    rule: Literal["1se", "best"] = "1se"
     ks: tuple[int, ...] = DEFAULT_KS
     Cs: tuple[float, ...] = DEFAULT_CS
     positive: str | None = None
     standardize: bool = True
-    coding: str = _one_of(("onehot", "ordinal"), "onehot")
-    missing: str = _one_of(("refuse", "drop", "impute", "indicator"), "refuse")
-    unseen: str = _one_of(("refuse", "as_dropped"), "refuse")
+    coding: Literal["onehot", "ordinal"] = "onehot"
+    missing: Literal["refuse", "drop", "impute", "indicator"] = "refuse"
+    unseen: Literal["refuse", "as_dropped"] = "refuse"
     max_levels: int = 100
     ignore: tuple[str, ...] = ()
     class_weight: str | Mapping[str, float] | None = None
-    calibrate: str | None = _one_of(("sigmoid", "isotonic"), None)
+    calibrate: Literal["sigmoid", "isotonic"] | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     seed: int = 0
@@ -98,7 +91,7 @@ class TrainingOptions:
         from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
 
         positive = rule.number_above(0.0)
-        rules = {option.name: rule.one_of(*option.metadata["choices"]) for option in fields(self) if option.metadata}
+        rules = {name: rule.one_of(*values) for name, values in choices().items()}
         rules |= {"k": rule.integer_from(1), "C": positive, "folds": rule.integer_from(2), "max_levels": rule.integer_from(2)}
         rules |= {"seed": rule.integer_from(0), "n_jobs": rule.integer_from(1), "time_limit": rule.number_from(0.0)}
         for name, wanted in rules.items():
@@ -125,3 +118,13 @@ class TrainingOptions:
     def recorded(self) -> dict[str, object]:
         """All options as plain values."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+
+
+def choices() -> dict[str, tuple[str, ...]]:
+    """The values to choose from, of options that have such."""
+    listed = {"loss": LOSS_NAMES}
+    for name, hint in get_type_hints(TrainingOptions).items():
+        for kind in (hint, *get_args(hint)):  # X, or X | None
+            if get_origin(kind) is Literal:
+                listed[name] = get_args(kind)
+    return listed

@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from quadric import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.credit import CalibratedModel
+from quadric.credit.calibration import METHODS as CALIBRATIONS
 from quadric.export import read_model, save_model
 from quadric.geometry.terms import term_count, term_names
+from quadric.losses import LOSS_NAMES
+from quadric.search.methods import METHODS as SEARCH_METHODS
 from quadric.tables import Table, TableEncoder, structural_exclusions
 from quadric.tables.table import text_column
 from quadric.workflow import OptionError, TrainingOptions, prepare, train
 from quadric.workflow import preparation as preparing
+from quadric.workflow.options import choices
 from workflow.small_tables import credit_columns, credit_table
 
 FAST = {"loss": "least_squares", "k": 3}
@@ -37,16 +39,17 @@ def test_the_model_is_the_pipeline_that_one_would_write_by_hand():
     inputs = table.drop(["risk"])
     encoder = TableEncoder().fit(inputs)
     X = encoder.transform(inputs)
-    classifier = SparseQuadraticSVC(3, 2.0, loss="least_squares", exclude=structural_exclusions(encoder, X), random_state=0)
-    by_hand = Pipeline([("scaler", StandardScaler()), ("classifier", classifier)]).fit(X, table["risk"].astype(str))
+    given = {"loss": "least_squares", "standardize": True, "exclude": structural_exclusions(encoder, X)}
+    by_hand = SparseQuadraticSVC(3, 2.0, **given).fit(X, table["risk"].astype(str))
     assert_array_equal(trained.model.decision_function(table), by_hand.decision_function(X))
     assert trained.accuracy == by_hand.score(X, table["risk"].astype(str))
-    assert [name for name, _ in trained.model.steps] == ["coding", "scaler", "classifier"]
-
-
-def test_without_standardisation_there_is_no_scaler():
-    trained = train(credit_table(), "risk", options(standardize=False))
     assert [name for name, _ in trained.model.steps] == ["coding", "classifier"]
+
+
+def test_standardisation_is_an_option():
+    trained = train(credit_table(), "risk", options(standardize=False))
+    assert trained.classifier.scale_.tolist() == [1.0] * 5
+    assert train(credit_table(), "risk", options()).classifier.scale_[0] == pytest.approx(np.std(credit_table()["age"]))
 
 
 def test_scales_are_remarked_upon_once_and_with_the_names_of_the_table():
@@ -183,6 +186,22 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
     assert (trained.classifier.k, trained.classifier.C) == (trained.k, trained.C)
 
 
+@pytest.mark.parametrize("given", [{}, {"calibrate": "sigmoid"}, {"method": "exact", "k": 2, "cross_validate": True}])
+def test_what_cross_validation_fitted_is_the_model(given, monkeypatch):
+    searched = []
+    original = SparseQuadraticSVCCV.fit
+    monkeypatch.setattr(SparseQuadraticSVCCV, "fit", lambda self, X, y: searched.append(self) or original(self, X, y))
+    if "calibrate" not in given:  # calibration fits clones to the folds
+        monkeypatch.setattr(SparseQuadraticSVC, "fit", None)
+    table = credit_table()
+    trained = train(table, "risk", options(**{"k": None, "ks": (1, 3), "Cs": (1.0, 16.0), "folds": 3, **given}))
+    (search,) = searched
+    assert trained.classifier is search.best_estimator_
+    assert trained.certificates == search.certificates_
+    assert trained.certificates[0].status == ("optimal" if given.get("method") == "exact" else "local")
+    assert_array_equal(trained.model.decision_function(table), search.decision_function(trained.data.X))
+
+
 def test_the_grid_of_k_is_cut_to_what_there_is_and_to_what_must_be_used():
     table = credit_table().drop(["home", "phone"])
     trained = train(table, "risk", TrainingOptions(loss="least_squares", Cs=(1.0,), folds=2, include=("age", "income")))
@@ -206,9 +225,8 @@ def test_class_weights_go_by_names():
 def test_calibration_is_fitted_to_rows_left_out():
     table = credit_table()
     trained = train(table, "risk", options(calibrate="sigmoid"))
-    steps = Pipeline([("scaler", StandardScaler()), ("classifier", trained.classifier)])
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    direct = CalibratedModel(steps, cv=folds).fit(trained.data.X, trained.data.y)
+    direct = CalibratedModel(trained.classifier, cv=folds).fit(trained.data.X, trained.data.y)
     assert trained.model.calibrators_ == direct.calibrators_
     assert_array_equal(trained.model.predict_proba(table), direct.predict_proba(trained.data.X))
 
@@ -236,7 +254,7 @@ def test_what_does_not_fit_into_memory_is_refused_with_the_way_out(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"k": 0}, "k must be"),
+        ({"k": 0}, "k must be an integer of at least 1, got 0"),
         ({"C": 0.0}, "C must be"),
         ({"loss": "log"}, "loss must be"),
         ({"k": None, "cross_validate": False}, "set k"),
@@ -276,3 +294,9 @@ def test_ordinal_coding_is_one_rank_a_column():
     data = prepare(credit_table(), "risk", options(coding="ordinal"))
     assert data.feature_names == ["age", "income", "home", "phone"]
     assert set(data.X[:, 2]) == {0.0, 1.0, 2.0}
+
+
+def test_choices_are_those_of_the_library():
+    assert set(choices()["method"]) == set(SEARCH_METHODS)
+    assert set(choices()["calibrate"]) == set(CALIBRATIONS)
+    assert choices()["loss"] == LOSS_NAMES

@@ -122,7 +122,7 @@ class TrainingOptions:
 
 def choices() -> dict[str, tuple[str, ...]]:
     """The values to choose from, of options that have such."""
-    listed = {"loss": LOSS_NAMES}
+    listed: dict[str, tuple[str, ...]] = {"loss": LOSS_NAMES}
     for name, hint in get_type_hints(TrainingOptions).items():
         for kind in (hint, *get_args(hint)):  # X, or X | None
             if get_origin(kind) is Literal:

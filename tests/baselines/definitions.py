@@ -14,7 +14,7 @@ from quadric.baselines import (
     LinearHingeSVC,
     QuadraticSVC,
 )
-from quadric.problem import LabelledSamples
+from quadric.losses.base import LabelledSamples
 from reference.convex import TIGHT
 
 MODELS = [LinearHingeSVC, QuadraticSVC, L1QuadraticSVC, LeastSquaresSVC, L1LinearSVC, L0LeastSquaresSVC]

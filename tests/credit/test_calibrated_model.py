@@ -241,7 +241,8 @@ def test_tables_with_texts_go_through_a_pipeline_that_codes_them(form):
         TableEncoder().fit_transform(frame), y, sample_weight=np.linspace(1, 2, len(y))
     )
     expected = coded.predict_proba(TableEncoder().fit(frame).transform(frame))
-    assert_array_equal(model.predict_proba(frame), expected)
+    # the folds of a table are coded one by one, in another memory layout: sums over the rows round differently
+    assert_allclose(model.predict_proba(frame), expected, rtol=len(y) ** 2 * np.finfo(float).eps)
 
 
 def test_names_and_numbers_of_features_are_those_of_the_model_inside():

@@ -14,7 +14,6 @@ from helpers import LOSSES, make_problem, random_samples
 from quadric import QuadraticSurface, SparseQuadraticSVC, alternatives, certify
 from quadric.estimators._base import seed_of
 from quadric.geometry.terms import term_names
-from quadric.zstep import step_for
 
 
 @pytest.fixture(params=LOSSES)
@@ -28,7 +27,7 @@ def frame(seed=0, m=70):
 
 
 def optimum(X, y, loss, C, k, allowed=lambda support: True):
-    step = step_for(make_problem(loss, np.asarray(X), y, C=C))
+    step = make_problem(loss, np.asarray(X), y, C=C).step()
     return min(step.refit(np.array(s)).value for s in combinations(range(9), k) if allowed(s))
 
 
@@ -147,7 +146,7 @@ def test_certify_bounds_any_model(loss):
     """Also one that was not found here: a surface with made-up terms."""
     X, y = frame(5)
     best = optimum(X, y, loss, 16.0, 2)
-    step = step_for(make_problem(loss, np.asarray(X), y, C=16.0))
+    step = make_problem(loss, np.asarray(X), y, C=16.0).step()
     poor = step.refit(np.array([2, 8]))
     surface = QuadraticSurface.from_coordinates(poor.z, poor.c)
     (root,) = certify(surface, X, y, loss=loss, C=16.0, k=2)
@@ -162,7 +161,7 @@ def test_certify_bounds_any_model(loss):
 
 def test_certify_a_surface_with_too_many_terms(loss):
     X, y = frame(5)
-    step = step_for(make_problem(loss, np.asarray(X), y, C=16.0))
+    step = make_problem(loss, np.asarray(X), y, C=16.0).step()
     rich = step.refit(np.arange(9))
     (certificate,) = certify(QuadraticSurface.from_coordinates(rich.z, rich.c), X, y, loss=loss, C=16.0, k=2)
     assert certificate.n_terms == 9 > certificate.k
@@ -190,7 +189,7 @@ def test_alternatives(loss):
     assert costs == sorted(costs)
     assert max(costs) <= 0.2
     Z, names = pipeline[0].transform(X).to_numpy(), pipeline[-1].term_names()
-    step = step_for(make_problem(loss, Z, y, C=16.0))
+    step = make_problem(loss, Z, y, C=16.0).step()
     for exchange in found.exchanges[:3]:
         support = [names.index(t) for t in found.terms if t != exchange.out] + [names.index(exchange.into)]
         assert step.refit(np.sort(support)).value == pytest.approx(found.objective * (1 + exchange.cost), rel=1e-6)

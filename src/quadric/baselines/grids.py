@@ -22,11 +22,14 @@ from quadric.estimators._validation import check_values, integer_from, number_ab
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
-from quadric.intercept import hinge_intercept
-from quadric.problem import HingeData, HingeProblem, LabelledSamples
+from quadric.losses.base import LabelledSamples
+from quadric.losses.hinge.data import HingeData
+from quadric.losses.hinge.intercept import hinge_intercept
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.step import HingeStep
 from quadric.progress import Report, silent
+from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray, IntArray
-from quadric.zstep import HingeStep
 
 POSITIVE = number_above(0.0)
 MAX_ITER, TOL = 1000, 1e-4
@@ -272,7 +275,7 @@ def _positives(samples: LabelledSamples) -> list[int]:
 
 
 def _quadratic_problems(samples: LabelledSamples) -> list[HingeProblem]:
-    data = HingeData.from_samples(samples)
+    data = HingeData.from_samples(samples, NO_LIMITS)
     return [data.one_against_rest(positive, 1.0, term_count(samples.X.shape[1])) for positive in _positives(samples)]
 
 

@@ -1,9 +1,9 @@
 """The l1-penalised quadratic surface: min 1/2 z'Gz + C1 sum_(quadratic terms) |z_j| + C2 sum_i o_i max(0, 1 - y_i f(x_i)).
 
 C1 |z_j| = 2 C1 max(0, -z_j) + C1 z_j: a hinge with target 0 on a row that sees z_j alone, and a linear part. So the engine's
-hinge solver takes the penalty as one more row a quadratic term (hinge_qp.py); where that row's multiplier is strictly inside
-its box, z_j is exactly zero. Most terms are zero unless C1 is small, and a zero term need not be there at all: the solver
-sees the linear terms and the quadratic ones in a working set, which grows by those whose gradient exceeds C1.
+hinge solver takes the penalty as one more row per quadratic term (losses/hinge/qp.py); where that row's multiplier is strictly
+inside its box, z_j is exactly zero. Most terms are zero unless C1 is small, and a zero term need not be there at all: the
+solver sees the linear terms and the quadratic ones in a working set, which grows by those whose gradient exceeds C1.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.problem import HingeProblem
+from quadric.losses.hinge.active_set import TOLERANCE
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.qp import HingeQP, HingeSolution
+from quadric.losses.hinge.step import solve_hinge
 from quadric.types import BoolArray, FloatArray, IntArray
-from quadric.zstep.active_set import TOLERANCE
-from quadric.zstep.hinge import solve_hinge
-from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 
 GRADIENT_TOLERANCE = 1e-8
 """Relative excess over C1 of a gradient that still counts as C1; the objective feels only its square."""

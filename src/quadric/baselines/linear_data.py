@@ -8,7 +8,9 @@ import numpy as np
 
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.geometry.terms import term_count
-from quadric.problem import HingeProblem, LabelledSamples
+from quadric.losses.base import LabelledSamples
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.search.rules import RequiredTerms
 from quadric.types import FloatArray, IntArray
 
 
@@ -66,6 +68,7 @@ class LinearData:
         n_terms = len(self.features)
         return HingeProblem(
             C=C,
+            rule=RequiredTerms(n_terms),
             k=n_terms,
             n_features=self.n_features,
             terms=self.terms,

@@ -48,7 +48,10 @@ def options(
     """Options of all commands."""
 
 
-for command in (fit, path, predict, explain, report, export, certify, compare, paper, data):
+COMMANDS = {
+    command.__name__: command for command in (fit, path, predict, explain, report, export, certify, compare, paper, data)
+}
+for command in COMMANDS.values():
     # A docstring with a backslash is written raw; \b before its examples is to be the character that keeps their lines
     app.command(help=(inspect.getdoc(command) or "").replace(r"\b", "\b"))(command)
 

@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.certificate import Certificate, JudgedSamples, judge
+from quadric.certificate import Certificate, Judge, Question
 from quadric.estimators._validation import Samples, check_spread
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
-from quadric.problem import SparseProblem
+from quadric.losses.base import SparseProblem
 from quadric.search.methods import SearchResult
 from quadric.types import FloatArray
 
@@ -177,11 +177,11 @@ class SurfaceFit:
     certificate: Certificate
 
     @staticmethod
-    def of(problem: SparseProblem, search: SearchResult, samples: JudgedSamples, k: int) -> SurfaceFit:
+    def of(problem: SparseProblem, search: SearchResult, judge: Judge, y: FloatArray, k: int) -> SurfaceFit:
         """Judge what a search found, and add to the certificate what the search knows beyond it."""
         surface = QuadraticSurface.from_coordinates(problem.embed(search.z), search.c)
-        support = problem.terms[search.support]
-        certificate = judge(surface, samples, loss=problem.loss, C=problem.C, k=k, support=support, allowed=problem.terms)
+        question = Question(problem.loss.name, problem.C, k, y, problem.terms)
+        certificate = judge.certificate(surface, question, problem.terms[search.support])
         certificate = replace(certificate, swap_optimal=search.swap_optimal)
         if search.lower_bound is not None:
             certificate = certificate.bounded(search.lower_bound)

@@ -10,15 +10,16 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from quadric.certificate import JudgedSamples
+from quadric.certificate import Judge, Question
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._validation import Rule, check_values, integer_from, number_above, one_of, validate_samples
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
-from quadric.problem import TRAINING_DATA, SparseProblem
+from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.base import SparseProblem
 from quadric.types import FloatArray, IntArray
 
-RULES: dict[str, Rule] = {"loss": one_of(*sorted(TRAINING_DATA)), "C": number_above(0.0), "k": integer_from(1)}
+RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": number_above(0.0), "k": integer_from(1)}
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class Examined:
     """A surface, the samples it is judged on, and the problem it is an answer to."""
 
     surface: QuadraticSurface
-    samples: JudgedSamples
+    judge: Judge
+    question: Question
     problem: SparseProblem
-    k: int
     terms: list[str]
     """Names of all terms, in the order of z."""
 
@@ -57,16 +58,18 @@ def examine(model: Any, X: Any, y: Any, question: Mapping[str, Any]) -> list[Exa
         raise ValueError(f"{len(surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
     names = [str(name) for name in getattr(model, "feature_names_in_", default_names(X.shape[1]))]
     limits = support_limits(_given(None, model, "include"), _given(None, model, "exclude"), names, X.shape[1], asked["k"])
-    data = TRAINING_DATA[asked["loss"]].from_samples(samples, limits)
+    loss, C, k = str(asked["loss"]), float(asked["C"]), int(asked["k"])
+    data, judge = loss_named(loss).data.from_samples(samples, limits), samples.judge()
+    problems = [data.one_against_rest(positive, C, k) for positive in samples.positives()]
     return [
         Examined(
             surface,
-            samples.against_rest(positive),
-            data.one_against_rest(positive, float(asked["C"]), int(asked["k"])),
-            int(asked["k"]),
+            judge,
+            Question(loss, C, k, samples.signs(positive), problem.terms),
+            problem,
             term_names(names if shown is None else shown),
         )
-        for surface, positive in zip(surfaces, samples.positives(), strict=True)
+        for surface, positive, problem in zip(surfaces, samples.positives(), problems, strict=True)
     ]
 
 
@@ -111,7 +114,7 @@ def support_within(case: Examined) -> IntArray | None:
     live = np.flatnonzero(case.surface.coordinates())
     if len(live) > problem.k or len(np.setdiff1d(live, problem.terms)):
         return None
-    inside = np.union1d(np.searchsorted(problem.terms, live), problem.required).astype(np.intp)
+    inside = np.union1d(np.searchsorted(problem.terms, live), problem.rule.required).astype(np.intp)
     if len(inside) > problem.k:
         return None
     spare = np.setdiff1d(np.arange(problem.n_terms), inside)[: problem.k - len(inside)]

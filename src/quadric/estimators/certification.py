@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from quadric.certificate import Certificate, judge
+from quadric.certificate import Certificate
 from quadric.estimators._models import Examined, examine, support_within
 from quadric.estimators._validation import check_values, number_from
+from quadric.losses.base import Found
 from quadric.progress import writer_for
 from quadric.search.exact import prove
-from quadric.search.local import Found, explorer_for
 from quadric.search.methods import is_swap_optimal, promising_support
-from quadric.zstep import step_for
 
 
 def certify(
@@ -63,13 +62,13 @@ def certify(
 
 def _certificate(case: Examined, time_limit: float, verbose: int) -> Certificate:
     problem = case.problem
-    certificate = judge(case.surface, case.samples, loss=problem.loss, C=problem.C, k=case.k, allowed=problem.terms)
-    support, step = support_within(case), step_for(problem)
+    certificate = case.judge.certificate(case.surface, case.question)
+    support, step = support_within(case), problem.step()
     if support is not None:
         found = Found(support, step.refit(support).value)
         certificate = replace(certificate, swap_optimal=_swap_optimal(problem, found, certificate))
     else:  # terms that the problem does not allow, or too many: bound it all the same, from another start
-        start = promising_support(problem, explorer_for(problem, step), np.random.default_rng(0))
+        start = promising_support(problem, problem.explorer(step), np.random.default_rng(0))
         found = Found(start, step.refit(start).value)
     proof = prove(problem, found, time_limit=time_limit, report=writer_for(verbose))
     return certificate.bounded(min(proof.lower_bound, proof.best.value))

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
-from quadric.certificate import JudgedSamples
+from quadric.certificate import Judge
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
@@ -26,11 +26,13 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
-from quadric.losses import LOSS_NAMES
-from quadric.problem import TRAINING_DATA, SparseProblem, SupportLimits
+from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.base import SparseProblem
 from quadric.progress import writer_for
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions, search
+from quadric.search.rules import SupportLimits
+from quadric.types import FloatArray
 
 
 class SparseQuadraticSVC(SparseSurfaceClassifier):
@@ -196,15 +198,16 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self._set_fits(fits, samples.classes, units)
 
     def _fit_surfaces(self, samples: Samples, limits: SupportLimits) -> list[SurfaceFit]:
-        data = TRAINING_DATA[self.loss].from_samples(samples, limits)
+        data, judge = loss_named(self.loss).data.from_samples(samples, limits), samples.judge()
         seed = seed_of(self.random_state)
         jobs = (
             delayed(fit_surface)(
                 data.one_against_rest(positive, float(self.C), int(self.k)),
-                samples.against_rest(positive),
+                judge,
+                samples.signs(positive),
+                int(self.k),
                 self.method,
                 SearchOptions(self._schedule(), (seed, positive), writer_for(int(self.verbose))),
-                int(self.k),
             )
             for positive in samples.positives()
         )
@@ -225,6 +228,6 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         return [name] if len(classes) == 2 else [f"{name}, class {label!r} against the rest" for label in classes.tolist()]
 
 
-def fit_surface(problem: SparseProblem, samples: JudgedSamples, method: str, options: SearchOptions, k: int) -> SurfaceFit:
+def fit_surface(problem: SparseProblem, judge: Judge, y: FloatArray, k: int, method: str, options: SearchOptions) -> SurfaceFit:
     """Search for the surface of one problem, and judge it."""
-    return SurfaceFit.of(problem, search(problem, method, options), samples, k)
+    return SurfaceFit.of(problem, search(problem, method, options), judge, y, k)

@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from quadric.certificate import JudgedSamples
+from quadric.certificate import Judge
 from quadric.estimators._base import (
     ClassWeight,
     RandomState,
@@ -44,12 +44,13 @@ from quadric.estimators._validation import (
 from quadric.estimators.classifier import SparseQuadraticSVC, fit_surface
 from quadric.geometry.lifting import lift
 from quadric.geometry.terms import term_count
-from quadric.losses import LOSS_NAMES
-from quadric.problem import TRAINING_DATA, SupportLimits
+from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.base import TrainingData
 from quadric.progress import Report, writer_for
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions
 from quadric.search.path import QuadraticPath, trace_path
+from quadric.search.rules import SupportLimits
 from quadric.types import BoolArray, FloatArray, IntArray
 
 
@@ -218,9 +219,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _fit_all_rows(self, task: _Task, samples: Samples, cell: tuple[int, int]) -> list[SurfaceFit]:
         """The chosen surface of each class; leaves the paths behind."""
-        data, schedule = task.training_data(samples), Schedule(time_limit=self.time_limit)
+        data, judge, schedule = task.training_data(samples), samples.judge(), Schedule(time_limit=self.time_limit)
         jobs = (
-            delayed(_final_surface)(task, data, samples.against_rest(positive), positive, cell, schedule, int(self.verbose))
+            delayed(_final_surface)(task, data, judge, samples.signs(positive), positive, cell, schedule, int(self.verbose))
             for positive in samples.positives()
         )
         results = list(Parallel(n_jobs=self.n_jobs)(jobs))
@@ -254,10 +255,10 @@ class _Task:
     ks: IntArray
     seed: int
 
-    def training_data(self, samples: Samples) -> Any:
-        return TRAINING_DATA[self.loss].from_samples(samples, self.limits)
+    def training_data(self, samples: Samples) -> TrainingData:
+        return loss_named(self.loss).data.from_samples(samples, self.limits)
 
-    def path(self, data: Any, positive: int, report: Report) -> QuadraticPath:
+    def path(self, data: TrainingData, positive: int, report: Report) -> QuadraticPath:
         """Surfaces of all cells for one class against the rest."""
         method = "pd" if self.method == "pd" else "best"
         return trace_path(data, positive, self.Cs, self.ks, method=method, seed=(self.seed, positive), report=report)
@@ -360,8 +361,9 @@ class _ScoredClassifier(ClassifierMixin, BaseEstimator):
 
 def _final_surface(
     task: _Task,
-    data: Any,
-    samples: JudgedSamples,
+    data: TrainingData,
+    judge: Judge,
+    y: FloatArray,
     positive: int,
     cell: tuple[int, int],
     schedule: Schedule,
@@ -374,4 +376,4 @@ def _final_surface(
     problem = data.one_against_rest(positive, float(task.Cs[cell[0]]), k)
     start = np.flatnonzero(path.support[cell][problem.terms])
     options = SearchOptions(schedule, (task.seed, positive), report, (start,))
-    return path, fit_surface(problem, samples, task.method, options, k)
+    return path, fit_surface(problem, judge, y, k, task.method, options)

@@ -14,8 +14,7 @@ from quadric.estimators._constraints import support_limits
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._validation import check_spread, check_values, one_of, validate_samples
 from quadric.geometry.terms import term_count
-from quadric.losses import LOSS_NAMES
-from quadric.problem import TRAINING_DATA
+from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import writer_for
 from quadric.search.path import PATH_METHODS, QuadraticPath, trace_path
 
@@ -78,5 +77,5 @@ def sparse_quadratic_path(
     grid = k_grid(ks, n_terms - len(limits.exclude), len(limits.include))
     support_limits(include, exclude, names, n_features, int(grid[0]))  # the smallest k must hold them too
     check_spread(samples.X, names, "SparseQuadraticSVC", depth=1)
-    data = TRAINING_DATA[loss].from_samples(samples, limits)
+    data = loss_named(loss).data.from_samples(samples, limits)
     return trace_path(data, 1, C_grid(Cs), grid, method=method, seed=(seed_of(random_state), 1), report=writer_for(verbose))

@@ -15,7 +15,7 @@ from quadric.blas import one_blas_thread
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.problem import LabelledSamples
+from quadric.losses.base import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 

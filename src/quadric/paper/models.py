@@ -24,8 +24,10 @@ from quadric.baselines.grids import (
 )
 from quadric.geometry.lifting import lift
 from quadric.geometry.terms import term_count
-from quadric.problem import TRAINING_DATA, LabelledSamples
+from quadric.losses import loss_named
+from quadric.losses.base import LabelledSamples
 from quadric.search.path import trace_path
+from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray
 
 Cell: TypeAlias = dict[str, float]
@@ -113,7 +115,7 @@ def _sparse_path(loss: str, method: str) -> Decide:
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
         ks = sorted({int(cell["k"]) for cell in cells})
         Cs = sorted({cell["C"] for cell in cells})
-        data, R = TRAINING_DATA[loss].from_samples(samples), lift(X)
+        data, R = loss_named(loss).data.from_samples(samples, NO_LIMITS), lift(X)
         decisions = np.empty((len(cells), len(positives(samples)), len(X)))
         where = [(Cs.index(cell["C"]), ks.index(int(cell["k"]))) for cell in cells]
         for i, positive in enumerate(positives(samples)):

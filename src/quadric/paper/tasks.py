@@ -13,11 +13,13 @@ from quadric.baselines.grids import l1_quadratic_grid
 from quadric.datasets import Dataset, load, resolve
 from quadric.extras import require
 from quadric.geometry.terms import term_count
+from quadric.losses import loss_named
+from quadric.losses.base import LabelledSamples
 from quadric.paper.faults import FAULTS, faulty_decisions
 from quadric.paper.models import C1S, C2S, CS_OF_FOUR, MODELS, Cell, budgets
 from quadric.paper.protocol import GridScores, Split, Standardisation
-from quadric.problem import TRAINING_DATA, LabelledSamples
 from quadric.search.path import trace_path
+from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray
 
 CURVE_CS = (1.0, 10.0, 100.0)
@@ -170,7 +172,8 @@ def _run_pattern(task: Task, seed: int) -> dict[str, Any]:
         fits = l1_quadratic_grid(samples, [cell["C1"]], [cell["C2"]])
         return _sparse(fits.coef[0, 0], float(fits.intercept[0, 0]))
     loss = {"l0-qsvm": "hinge", "ls-l0-qsvm": "least_squares"}[model]
-    path = trace_path(TRAINING_DATA[loss].from_samples(samples), 1, [cell["C"]], [int(cell["k"])], method="pd", seed=(0, 1))
+    data = loss_named(loss).data.from_samples(samples, NO_LIMITS)
+    path = trace_path(data, 1, [cell["C"]], [int(cell["k"])], method="pd", seed=(0, 1))
     return {**_sparse(path.coef[0, 0], float(path.intercept[0, 0])), "objective": float(path.objective[0, 0])}
 
 

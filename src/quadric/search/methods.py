@@ -9,20 +9,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.problem import HingeProblem, LeastSquaresProblem, SparseProblem
+from quadric.losses.base import Explorer, Found, SparseProblem, Step
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Decomposition, Schedule, Status, TraceRow, decompose
 from quadric.search.exact import prove
-from quadric.search.local import Explorer, Found, LeastSquaresExplorer, explorer_for
 from quadric.types import FloatArray, IntArray
-from quadric.zstep import Step, step_for
 
-KICKS = {"least_squares": 300, "hinge": 4}
-"""Perturbations of method "best", by loss: each costs a descent, whose exchanges are convex problems for hinge."""
-RESTARTS = 100
-"""Fresh starts of a least-squares search, and perturbations of the best of them."""
 START_KICKS = 30
-"""Perturbations of the least-squares support that a hinge search starts from."""
+"""Perturbations of the support of a cheaper loss that a search starts from."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ class SearchResult:
     distance : float
         Largest |z_j - u_j| at the end of the decomposition.
     trace : tuple of TraceRow
-        The decomposition, a row a penalty.
+        The decomposition, one row per penalty.
     swap_optimal : bool or None
         Whether no exchange of one term helps; None: not examined.
     lower_bound : float or None
@@ -85,16 +79,16 @@ class SearchResult:
 
 def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
-    step = step_for(problem)
+    step = problem.step()
     result = decompose(problem, options.schedule, step=step, report=options.report)
     return _result(problem, step, result, Found(result.support, result.objective))
 
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Decomposition and forward selection, then local search; never worse than the decomposition alone."""
-    step, going = step_for(problem), _clock(options.schedule.time_limit)
+    step, going = problem.step(), _clock(options.schedule.time_limit)
     result = decompose(problem, options.schedule, step=step, report=options.report)
-    explorer = explorer_for(problem, step)
+    explorer = problem.explorer(step)
     found = Found(result.support, result.objective)
     rng = np.random.default_rng(options.seed)
     if going():
@@ -102,10 +96,10 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
             found
         )
     options.report(f"local search: objective {found.value:.6g}, decomposition alone {result.objective:.6g}")
-    found = explorer.refined(found, rng, KICKS[problem.loss], going)
-    if isinstance(explorer, LeastSquaresExplorer):  # another basin, where that costs little
-        fresh = explorer.restarted(problem.k, rng, RESTARTS, going)
-        found = explorer.refined(fresh, rng, RESTARTS, going).better_of(found)
+    found = explorer.refined(found, rng, problem.loss.kicks, going)
+    if (restarts := problem.loss.restarts) > 0:  # another basin, where that costs little
+        fresh = explorer.restarted(problem.k, rng, restarts, going)
+        found = explorer.refined(fresh, rng, restarts, going).better_of(found)
     options.report(f"after perturbations: objective {found.value:.6g}")
     status = result.status if going() else Status.TIME_LIMIT
     return _result(problem, step, replace(result, status=status), found)
@@ -116,7 +110,7 @@ def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult
     limit = options.schedule.time_limit
     local = search_best(problem, replace(options, schedule=replace(options.schedule, time_limit=None)))
     proof = prove(problem, Found(local.support, local.objective), time_limit=limit, report=options.report)
-    refit = step_for(problem).refit(proof.best.support)
+    refit = problem.step().refit(proof.best.support)
     if refit.value < local.objective:
         local = replace(local, z=refit.z, c=refit.c, support=proof.best.support, objective=refit.value)
     return replace(
@@ -141,19 +135,20 @@ def search(problem: SparseProblem, method: str, options: SearchOptions) -> Searc
 
 
 def promising_support(problem: SparseProblem, explorer: Explorer, rng: np.random.Generator) -> IntArray:
-    """Forward selection; for hinge the end of a least-squares search on the same samples."""
-    if isinstance(problem, HingeProblem):
-        squares = LeastSquaresExplorer(problem.least_squares())
-        start = squares.descend(squares.resized(problem.required, problem.k))
-        return squares.refined(start, rng, START_KICKS, lambda: True).support
-    return explorer.resized(problem.required, problem.k)
+    """Forward selection; where a cheaper loss can screen for this one, the end of a search with that."""
+    screen = problem.screen()
+    if screen is None:
+        return explorer.resized(problem.rule.required, problem.k)
+    scout = screen.explorer()
+    start = scout.descend(scout.resized(problem.rule.required, problem.k))
+    return scout.refined(start, rng, START_KICKS, lambda: True).support
 
 
 def is_swap_optimal(problem: SparseProblem, found: Found) -> bool | None:
-    """Whether no exchange of one term helps, where a closed form tells: for least squares."""
-    if not isinstance(problem, LeastSquaresProblem):
+    """Whether no exchange of one term helps, where a closed form tells."""
+    if not problem.loss.cheap_exchanges:
         return None
-    return not LeastSquaresExplorer(problem).descend(found.support).beats(found)
+    return not problem.explorer().descend(found.support).beats(found)
 
 
 def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Found) -> SearchResult:

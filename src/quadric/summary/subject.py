@@ -17,7 +17,7 @@ from quadric.export._shown import ANYTHING, shown
 from quadric.export.scoring import checked_class_names
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
-from quadric.problem import SupportLimits
+from quadric.search.rules import SupportLimits
 from quadric.summary.values import Feature
 from quadric.tables import CodedFeature, Table, as_table
 from quadric.types import BoolArray, FloatArray, IntArray

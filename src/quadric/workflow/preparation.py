@@ -14,7 +14,7 @@ from quadric.estimators import ScaleWarning
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
-from quadric.losses import LOSS_NAMES
+from quadric.losses import LOSS_NAMES, loss_named
 from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
 from quadric.types import BoolArray, FloatArray
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -188,16 +188,12 @@ def lighter_loss(loss: str) -> str | None:
     ----------
     loss : str
     """
-    return next((name for name in LOSS_NAMES if not _keeps_rows(name)), None) if _keeps_rows(loss) else None
-
-
-def _keeps_rows(loss: str) -> bool:
-    return loss == "hinge"
+    return next((name for name in LOSS_NAMES if not loss_named(name).keeps_rows), None) if loss_named(loss).keeps_rows else None
 
 
 def _bytes_needed(n_rows: int, n_terms: int, loss: str) -> int:
     """A loss that keeps its rows has them lifted, with a working copy; others only have sums of products of terms."""
-    return 8 * n_terms * (2 * n_rows if _keeps_rows(loss) else 6 * n_terms)
+    return 8 * n_terms * (2 * n_rows if loss_named(loss).keeps_rows else 6 * n_terms)
 
 
 def _physical_memory() -> int | None:

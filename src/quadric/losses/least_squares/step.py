@@ -1,8 +1,8 @@
 """z-step of the squared loss: one eigendecomposition serves every rho, every u and every k.
 
-F(z) = 1/2 z'Mz - q'z + constant with c eliminated (docs/mathematics.md, section 2). With M = V diag(e) V':
-    sweep        z = V ((V'q + rho V'u) / (e + rho))
-    fixed point  its u solves  [V diag(e/(e+rho)) V']_SS u_S = [V (V'q / (e+rho))]_S, and z is the sweep from that u
+F(z) = 1/2 z'Mz - q'z + constant with c eliminated (docs/mathematics.md, eq. 2.2). With M = V diag(e) V':
+    sweep        z = V ((V'q + rho V'u) / (e + rho))                                                                  (2.6)
+    fixed point  (4.5): its u solves  [V diag(e/(e+rho)) V']_SS u_S = [V (V'q / (e+rho))]_S, and z is the sweep from that u
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from quadric.problem import LeastSquaresProblem, SparseProblem
+from quadric.losses.base import Step, StepSolution
+from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.types import FloatArray, IntArray
-from quadric.zstep.step import Step, StepSolution
 
 Solver: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -27,11 +27,6 @@ class LeastSquaresStep(Step):
     def __init__(self, problem: LeastSquaresProblem) -> None:
         self.problem = problem
 
-    @classmethod
-    def of(cls, problem: SparseProblem) -> LeastSquaresStep:
-        assert isinstance(problem, LeastSquaresProblem)
-        return cls(problem)
-
     @cached_property
     def _Vq(self) -> FloatArray:
         return self.problem.q @ self.problem.curvature.spectrum[1]
@@ -39,6 +34,7 @@ class LeastSquaresStep(Step):
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
         e, V = self.problem.curvature.spectrum
         support = np.flatnonzero(u)
+        # (2.6) in the eigenbasis; u has few entries, so V'u needs only the rows of V on its support
         coordinates = (self._Vq + rho * (u[support] @ V[support])) / (e + rho)
         z = V @ coordinates
         fit = 0.5 * coordinates @ (e * coordinates) - self._Vq @ coordinates + self.problem.constant
@@ -47,7 +43,7 @@ class LeastSquaresStep(Step):
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
         e, V = self.problem.curvature.spectrum
         rows = V[support]
-        N = (rows * (e / (e + rho))) @ rows.T
+        N = (rows * (e / (e + rho))) @ rows.T  # (4.5): the limit of all sweeps that keep choosing this support
         u = np.zeros(self.problem.n_terms)
         u[support] = _solve_positive(N, rows @ (self._Vq / (e + rho)))
         return self.sweep(u, rho)

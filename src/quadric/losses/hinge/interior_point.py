@@ -3,7 +3,7 @@
 Variables: w = [z; c]; margins f = y * (A w); excess t >= 0 and slack x >= 0 with t - x = f - target; multipliers
 0 <= alpha <= upper, beta = upper - alpha. Central path: alpha t = beta x = mu. Eliminating everything but w leaves
 
-    (diag(P, 0) + A' diag(theta) A) dw = rhs,   theta = 1 / (t/alpha + x/beta);
+    (diag(P, 0) + A' diag(theta) A) dw = rhs,   theta = 1 / (t/alpha + x/beta)        (docs/mathematics.md, eq. 3.3);
 
 the labels square to one and drop out of the matrix.
 """
@@ -17,8 +17,8 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from quadric.geometry.lifting import row_chunks
+from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.types import FloatArray
-from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 
 MAX_ITERATIONS = 100
 BOUNDARY_FRACTION = 0.995
@@ -100,6 +100,7 @@ class InteriorPoint:
         length = self._max_step(predictor)
         after = (alpha + length * predictor.alpha) @ (t + length * predictor.t)
         after += (beta - length * predictor.alpha) @ (x + length * predictor.x)
+        # Mehrotra's rule: aim the nearer to the end of the path the more the predictor alone has gained
         target = (after / (2 * len(t)) / mu) ** 3 * mu
         second_order_t = predictor.alpha * predictor.t
         second_order_x = -predictor.alpha * predictor.x
@@ -107,7 +108,7 @@ class InteriorPoint:
         length = self._max_step(step)
         if not np.isfinite(length * step.w).all() or length <= SHORTEST_STEP:
             return False
-        if length < 1.0:
+        if length < 1.0:  # stay off the boundary, where theta would lose its digits
             length *= BOUNDARY_FRACTION
         self.w = self.w + length * step.w
         self.margins = self.margins + length * step.margins

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quadric.intercept import hinge_intercept
-from quadric.problem import HingeProblem, SparseProblem
+from quadric.losses.base import Step, StepSolution
+from quadric.losses.hinge.active_set import solve_active_set
+from quadric.losses.hinge.intercept import hinge_intercept
+from quadric.losses.hinge.interior_point import InteriorPoint
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.types import BoolArray, FloatArray, IntArray
-from quadric.zstep.active_set import solve_active_set
-from quadric.zstep.hinge_qp import HingeQP, HingeSolution
-from quadric.zstep.interior_point import InteriorPoint
-from quadric.zstep.step import Step, StepSolution
 
 HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 """Relative gaps at which the interior point offers its partition to the active set."""
@@ -58,11 +58,6 @@ class HingeStep(Step):
         self._last: _Answer | None = None
         self._settled: dict[bytes, FloatArray] = {}
         self._from_zero: dict[float, tuple[StepSolution, _Answer]] = {}
-
-    @classmethod
-    def of(cls, problem: SparseProblem) -> HingeStep:
-        assert isinstance(problem, HingeProblem)
-        return cls(problem)
 
     def at(self, C: float) -> HingeStep:
         """The solver of the same problem at another C, which starts from the last answer of this one."""

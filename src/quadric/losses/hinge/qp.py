@@ -3,7 +3,7 @@
 minimise over w = [z; c]   q(w) = 1/2 z'Pz - g'w + offset + sum_i upper_i max(0, target_i - y_i a_i'w)
 
 with a_i' = [r_i' 1] the rows of A, P = G + diag(penalty), g = [penalty * u; 0], offset = 1/2 sum_j penalty_j u_j^2,
-upper = C o and target = 1 (docs/mathematics.md, section 3). Its dual has one multiplier 0 <= alpha_i <= upper_i a sample, and
+upper = C o and target = 1 (docs/mathematics.md, eq. 3.1). Its dual has one multiplier 0 <= alpha_i <= upper_i per sample, and
 with h = g + A'(y alpha) the equations h_c = 0 and P z = h_z. A is m x (p+1) with p << m: nothing here is ever m x m.
 
 A row may also stand for a kink in z alone: its last entry and its target are then 0, and c does not move its margin. With
@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from quadric.intercept import hinge_intercept
+from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.types import BoolArray, FloatArray, IntArray
 
 
@@ -71,7 +71,7 @@ class HingeQP:
 
     def relative_gap(self, w: FloatArray, alpha: FloatArray, margins: FloatArray) -> float:
         """Distance between q at w (with its margins) and the dual at alpha (whose z it takes from alpha), relative to q."""
-        h = self.g + (self.y * alpha) @ self.A
+        h = self.g + (self.y * alpha) @ self.A  # (3.2): P z = h_z for the z that belongs to alpha
         dual = float((self.target * alpha).sum()) + self.offset - 0.5 * float(h[:-1] @ self.solve_P(h[:-1]))
         primal = self.value(w, margins)
         return abs(primal - dual) / max(abs(primal), 1e-300)

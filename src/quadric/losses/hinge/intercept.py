@@ -13,9 +13,9 @@ BALANCE_TOLERANCE = 1e-12
 def hinge_intercept(scores: FloatArray, y: FloatArray, weight: FloatArray) -> float:
     """Minimiser of the convex, piecewise linear loss in c; the middle of the interval where it is flat.
 
-    Each sample has one kink, at c = y_i - s_i, where the slope grows by o_i. To the left of all kinks the slope is minus the
-    weight of the positive class, so the minimum is at the first kink after which the slope is not negative. This needs no
-    multiplier between its bounds (the paper's formula does).
+    Each sample has one kink, at c = y_i - s_i (docs/mathematics.md, eq. 3.5), where the slope grows by o_i. To the left of all
+    kinks the slope is minus the weight of the positive class, so the minimum is at the first kink after which the slope is not
+    negative. This needs no multiplier between its bounds (the paper's formula does).
     """
     kinks = y - scores
     order = np.argsort(kinks, kind="stable")

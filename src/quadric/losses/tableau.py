@@ -1,11 +1,11 @@
 """Best-subset selection for a quadratic, one exchange at a time: 1/2 z'Mz - q'z on a support, and every neighbour's value.
 
 The symmetric tableau of [M q; q' 2 constant], swept on a support S, holds everything in closed form (docs/mathematics.md,
-section 6). With B = M_SS^-1 and N the complement:
+eq. 6.1 and 6.4). With B = M_SS^-1 and N the complement:
 
     T_SS = -B,   T_SN = B M_SN = P,   T_NN = M_NN - M_NS P,   last column z_S and h_N = q_N - M_NS z_S,   corner 2 f(S).
 
-Adding j gains h_j^2 / (2 T_jj), dropping i costs z_i^2 / (2 B_ii), both with a full refit. One sweep costs O(p^2).
+Adding j gains h_j^2 / (2 T_jj), dropping i costs z_i^2 / (2 B_ii), both with a full refit (6.2). One sweep costs O(p^2).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dger
 
+from quadric.losses.base import Move, Moves
 from quadric.types import BoolArray, FloatArray, IntArray
 
 REFRESH_AFTER = 200
@@ -45,14 +46,14 @@ class Tableau:
 
     def __init__(self, M: FloatArray, q: FloatArray, constant: float, required: IntArray) -> None:
         p = len(q)
-        scale = 1.0 / np.sqrt(np.diag(M))
+        scale = 1.0 / np.sqrt(np.diag(M))  # a unit diagonal: pivots of all terms can be compared with SINGULAR
         self._fresh = np.empty((p + 1, p + 1), order="F")
         self._fresh[:p, :p] = M * np.outer(scale, scale)
         self._fresh[:p, p] = self._fresh[p, :p] = q * scale
         self._fresh[p, p] = 2.0 * constant
         self.required = required
-        self._droppable = np.ones(p, dtype=bool)
-        self._droppable[required] = False
+        self._movable = np.ones(p, dtype=bool)
+        self._movable[required] = False
         self.inside = np.zeros(p, dtype=bool)
         self._T = self._fresh.copy(order="F")
         self._sweeps = 0
@@ -118,22 +119,22 @@ class Tableau:
     def costs(self) -> FloatArray:
         """How much each term inside lowers the minimum; inf outside and for required terms."""
         diagonal, last = self._T.diagonal()[:-1], self._T[:-1, -1]
-        movable = self.inside & self._droppable
+        movable = self.inside & self._movable
         out = np.full(len(last), np.inf)
         out[movable] = 0.5 * last[movable] ** 2 / -diagonal[movable]
         return out
 
-    def best_exchange(self) -> tuple[float, tuple[int, int]]:
+    def best_exchange(self, moves: Moves) -> tuple[float, tuple[int, int]]:
         """Change of the minimum by the best exchange of one term, and that exchange (out, in)."""
-        out, into, table = self.exchanges()
+        table = self.exchanges(moves)
         if table.size == 0:
             return np.inf, (-1, -1)
         i, j = np.unravel_index(int(np.argmin(table)), table.shape)
-        return float(table[i, j]), (int(out[i]), int(into[j]))
+        return float(table[i, j]), (int(moves.out[i]), int(moves.into[j]))
 
-    def exchanges(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Terms that can leave, terms that can enter, and the change of the minimum by each pair, refits included."""
-        out, into = np.flatnonzero(self.inside & self._droppable), np.flatnonzero(~self.inside)
+    def exchanges(self, moves: Moves) -> FloatArray:
+        """Change of the minimum by each pair of a term that leaves and one that enters, refits included (6.3)."""
+        out, into = moves.out, moves.into
         diagonal, last = self._T.diagonal(), self._T[:, -1]
         B, z = -diagonal[out], last[out]
         P = self._T[:, out][into]  # whole columns first: the tableau is stored by columns
@@ -150,7 +151,25 @@ class Tableau:
         gain /= pivot
         gain -= z * z / B
         gain *= -0.5
-        return out, into, gain.T
+        change = gain.T
+        if moves.single is not None:
+            change[~moves.single] = np.inf
+        return change
+
+    def after(self, move: Move) -> float:
+        """The minimum after a move of several terms."""
+        here = self.saved()
+        self.make(move)
+        value = self.value
+        self.restore(here)
+        return value
+
+    def make(self, move: Move) -> None:
+        """Take terms out and others in."""
+        for i in move.out:
+            self.drop(int(i))
+        for j in move.into:
+            self.add(int(j))
 
     def _sweep_together(self, terms: IntArray) -> bool:
         """Sweep a fresh tableau on several terms by one factorisation; False where they are linearly dependent."""

@@ -1,8 +1,9 @@
 """Primal-dual active set for the hinge z-step: exact, and a few linear systems when started near the answer.
 
 Every sample is at zero (margin above its target, 1), at its upper bound (margin below it) or free (margin on it). For a
-given partition the free multipliers and c solve one linear system with the matrix K = R_E P^-1 R_E' of the free rows E; those
-that leave their box, and the samples whose margin contradicts their place, change place, until none does.
+given partition the free multipliers and c solve one linear system with the matrix K = R_E P^-1 R_E' of the free rows E
+(docs/mathematics.md, eq. 3.4); those that leave their box, and the samples whose margin contradicts their place, change place,
+until none does.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
+from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.types import FloatArray, IntArray
-from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 
 Places: TypeAlias = npt.NDArray[np.int8]
 AT_ZERO, FREE, AT_UPPER = 0, 1, 2

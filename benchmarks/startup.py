@@ -8,7 +8,7 @@ Each figure is the median of ten runs, in seconds of user and system time of a n
 from __future__ import annotations
 
 import argparse
-import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,10 +26,10 @@ def seconds(arguments: list[str]) -> float:
     """Processor time of a new Python process; the first run, which fills the caches of files, does not count."""
     times = []
     for _ in range(RUNS + 1):
-        before = os.times()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
-        after = os.times()
-        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return median(times[1:])
 
 

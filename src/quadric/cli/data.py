@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, note, progress_lines, say, say_json
+from quadric.cli.console import UsageError, as_usage, note, progress_lines, say, say_json
 from quadric.cli.layout import indented, paragraph, text_table
-
-if TYPE_CHECKING:
-    from quadric.datasets import DatasetInfo, DatasetStatus
 
 
 def data(
@@ -35,7 +32,8 @@ def data(
       quadric data --fetch
       quadric data credit_small --from "Credit Score Classification Dataset.csv"
     """
-    chosen = [_resolved(name) for name in names or []]
+    with as_usage():
+        chosen = [quadric.datasets.resolve(name) for name in names or []]
     if fetch_all:
         chosen = [
             info
@@ -56,14 +54,7 @@ def data(
         raise RuntimeError("; ".join(failures))
 
 
-def _resolved(name: str) -> DatasetInfo:
-    try:
-        return quadric.datasets.resolve(name)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
-def _fetched(info: DatasetInfo, folder: Path | None) -> str | None:
+def _fetched(info: quadric.datasets.DatasetInfo, folder: Path | None) -> str | None:
     """Fetch a data set; what went wrong, if anything did."""
     if quadric.datasets.status(info.name).available:
         note(f"{info.name}: already there")
@@ -77,7 +68,7 @@ def _fetched(info: DatasetInfo, folder: Path | None) -> str | None:
     return None
 
 
-def _described(info: DatasetInfo) -> dict[str, object]:
+def _described(info: quadric.datasets.DatasetInfo) -> dict[str, object]:
     return {
         "paper_name": info.paper_name,
         "rows": info.shape[0],
@@ -90,7 +81,7 @@ def _described(info: DatasetInfo) -> dict[str, object]:
     }
 
 
-def how_to_get(info: DatasetInfo) -> str:
+def how_to_get(info: quadric.datasets.DatasetInfo) -> str:
     """The commands that put a data set where it is found."""
     if info.recipe is None:
         m, n = info.shape
@@ -115,7 +106,7 @@ def _list() -> None:
         say(line)
 
 
-def _state(found: DatasetStatus) -> str:
+def _state(found: quadric.datasets.DatasetStatus) -> str:
     """Whether a data set is there, or how it is to be had."""
     if found.problem is not None:
         return "wrong file"
@@ -124,7 +115,7 @@ def _state(found: DatasetStatus) -> str:
     return found.info.obtained if found.info.obtained == "scikit-learn" else "there"
 
 
-def _by_folder(found: Iterable[DatasetStatus]) -> dict[Path, list[str]]:
+def _by_folder(found: Iterable[quadric.datasets.DatasetStatus]) -> dict[Path, list[str]]:
     """The data sets that are files, by the folder they are in."""
     folders: dict[Path, list[str]] = {}
     for state in found:
@@ -133,7 +124,7 @@ def _by_folder(found: Iterable[DatasetStatus]) -> dict[Path, list[str]]:
     return folders
 
 
-def _advice(missing: list[DatasetInfo]) -> list[str]:
+def _advice(missing: list[quadric.datasets.DatasetInfo]) -> list[str]:
     """Which commands get what is missing; an address stands on a line of its own, to be copied whole."""
     lines = []
     if any(info.obtained == "fetched" for info in missing):

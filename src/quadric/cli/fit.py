@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,9 +16,6 @@ from quadric.cli.inputs import check_output, read_data
 from quadric.cli.layout import certificate_facts, certificate_words, counted, paragraph, percent, wrapped_equation
 from quadric.cli.training import training
 from quadric.workflow.options import TrainingOptions
-
-if TYPE_CHECKING:
-    from quadric.workflow import Trained
 
 MANY_ROWS = 100_000
 
@@ -72,7 +69,7 @@ def fit(
         _tell(trained, output)
 
 
-def _tell(trained: Trained, output: Path) -> None:
+def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
     data = trained.data
     for line in quadric.export.equation(trained.saved()).splitlines():
         say(wrapped_equation(line))
@@ -90,7 +87,7 @@ def _tell(trained: Trained, output: Path) -> None:
     say(paragraph("written to", str(output)))
 
 
-def _classes(trained: Trained) -> str:
+def _classes(trained: quadric.workflow.Trained) -> str:
     names = trained.data.class_names
     if trained.options.calibrate is not None:
         likelier = f"{trained.target} = {names[1]}" if len(names) == 2 else "its class"
@@ -100,7 +97,7 @@ def _classes(trained: Trained) -> str:
     return f"{trained.target} is whichever of {', '.join(names)} has the largest f"
 
 
-def _terms(trained: Trained) -> str:
+def _terms(trained: quadric.workflow.Trained) -> str:
     data, options = trained.data, trained.options
     counts = [certificate.n_terms for certificate in trained.certificates]
     used = str(counts[0]) if len(counts) == 1 else f"{', '.join(map(str, counts))} (one surface per class)"
@@ -111,7 +108,7 @@ def _terms(trained: Trained) -> str:
     )
 
 
-def _chosen(trained: Trained) -> str:
+def _chosen(trained: quadric.workflow.Trained) -> str:
     options = trained.options
     chosen = [name for name in ("k", "C") if getattr(options, name) is None]
     if trained.choice is None or not chosen:
@@ -120,7 +117,7 @@ def _chosen(trained: Trained) -> str:
     return f"; {' and '.join(chosen)} chosen by cross-validation{rule}"
 
 
-def _accuracy(trained: Trained) -> str:
+def _accuracy(trained: quadric.workflow.Trained) -> str:
     text, choice = f"{percent(trained.accuracy)} on the training rows", trained.choice
     if choice is None:
         return text
@@ -128,7 +125,7 @@ def _accuracy(trained: Trained) -> str:
     return f"{text}; {mean} in cross-validation ({choice.folds} folds, mean ± standard error)"
 
 
-def _excluded(trained: Trained) -> str:
+def _excluded(trained: quadric.workflow.Trained) -> str:
     limits, parts = trained.data.limits, []
     if limits.n_squares:
         parts.append(f"{counted(limits.n_squares, 'square')} of two-valued features")
@@ -139,7 +136,7 @@ def _excluded(trained: Trained) -> str:
     return f"{text}; {requested} more as requested" if requested > 0 else text
 
 
-def _missing(trained: Trained) -> str:
+def _missing(trained: quadric.workflow.Trained) -> str:
     missing = trained.data.missing
     if not missing:
         return "none"
@@ -152,7 +149,7 @@ def _missing(trained: Trained) -> str:
     return f"{counts}; {treatment[trained.options.missing]}"
 
 
-def _facts(trained: Trained, output: Path, seconds: float) -> dict[str, Any]:
+def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> dict[str, Any]:
     data, choice, names = trained.data, trained.choice, trained.data.class_names
     return {
         "model": str(output),

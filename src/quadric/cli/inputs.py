@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import quadric
 from quadric.cli.console import UsageError, check_free
 from quadric.progress import Report, silent
 
-if TYPE_CHECKING:
-    from quadric.tables import Table
-    from quadric.workflow import TableModel
 
-
-def read_data(path: Path, how: Mapping[str, Any], *, text: Collection[str] = (), report: Report = silent) -> Table:
+def read_data(
+    path: Path, how: Mapping[str, Any], *, text: Collection[str] = (), report: Report = silent
+) -> quadric.tables.Table:
     """The table of a file."""
     check_there(path)
     return quadric.tables.read_table(path, text=text, report=report, **how)
 
 
-def read_table_model(path: Path) -> TableModel:
+def read_table_model(path: Path) -> quadric.workflow.TableModel:
     """The model of a file."""
     check_there(path)
     try:
@@ -48,7 +46,7 @@ def check_output(path: Path, force: bool, *sources: Path) -> None:
         raise UsageError(f"{path} is read by this command: give another --output")
 
 
-def check_column(table: Table, name: str, option: str) -> None:
+def check_column(table: quadric.tables.Table, name: str, option: str) -> None:
     """Refuse an option that names a column that the table does not have."""
     if name not in table.names:
         listed = ", ".join(table.names[:8]) + (", ..." if len(table.names) > 8 else "")

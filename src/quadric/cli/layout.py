@@ -5,10 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from quadric.certificate import Certificate
+import quadric
 
 WIDTH = 80
 
@@ -92,7 +91,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def certificate_words(certificate: Certificate) -> str:
+def certificate_words(certificate: quadric.Certificate) -> str:
     """What a certificate says."""
     parts = [f"objective {certificate.objective:.6g}"]
     if certificate.local_minimum:
@@ -110,6 +109,6 @@ def certificate_words(certificate: Certificate) -> str:
     return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
 
 
-def certificate_facts(certificate: Certificate) -> dict[str, Any]:
+def certificate_facts(certificate: quadric.Certificate) -> dict[str, Any]:
     """The same for machines."""
     return asdict(certificate)

@@ -6,14 +6,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
+import quadric
 from quadric.cli.console import as_usage
-
-if TYPE_CHECKING:
-    from quadric.workflow import TableModel
 
 DataFile: TypeAlias = Annotated[
     Path, typer.Argument(metavar="DATA", help="Table: CSV with column names in the first line, or Parquet.")
@@ -78,7 +76,7 @@ class TableFormat:
     ] = None
     encoding: Annotated[str, typer.Option(help="Encoding of a CSV file.")] = "utf-8"
 
-    def how(self, model: TableModel | None = None) -> dict[str, Any]:
+    def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
         """As ``read_table`` takes it; by default missing values are what they were when the model was fitted."""
         from quadric.tables.reading import MISSING, check_format
 

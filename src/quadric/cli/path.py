@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,9 +19,6 @@ from quadric.cli.layout import paragraph, text_table
 from quadric.cli.training import training
 from quadric.extras import require
 from quadric.workflow.options import TrainingOptions
-
-if TYPE_CHECKING:
-    from quadric.workflow import Choice, PreparedData
 
 OPTIONS = training(
     without=("k", "method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
@@ -91,7 +88,7 @@ def path(
         say(f"written to: {output}")
 
 
-def _rows(data: PreparedData, choice: Choice, C_index: int) -> list[Row]:
+def _rows(data: quadric.workflow.PreparedData, choice: quadric.workflow.Choice, C_index: int) -> list[Row]:
     from quadric.geometry.terms import term_names
 
     names = term_names(data.feature_names)
@@ -113,7 +110,14 @@ def _rows(data: PreparedData, choice: Choice, C_index: int) -> list[Row]:
     return rows
 
 
-def _tell(data: PreparedData, choice: Choice, C_index: int, rows: Sequence[Row], loss: str, target: str) -> None:
+def _tell(
+    data: quadric.workflow.PreparedData,
+    choice: quadric.workflow.Choice,
+    C_index: int,
+    rows: Sequence[Row],
+    loss: str,
+    target: str,
+) -> None:
     head = ("k", "objective", "accuracy", "", "terms gained (+) and lost (-)")
     cells = [
         (
@@ -146,7 +150,7 @@ def _as_csv(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def _picture(choice: Choice, C_index: int) -> str:
+def _picture(choice: quadric.workflow.Choice, C_index: int) -> str:
     """The path of the C that the table shows; the same choice gives the same bytes."""
     matplotlib = require("matplotlib", "plot")
     figure_module = require("matplotlib.figure", "plot")
@@ -167,7 +171,9 @@ def _picture(choice: Choice, C_index: int) -> str:
     return text.getvalue()
 
 
-def _facts(data: PreparedData, choice: Choice, C_index: int, rows: Sequence[Row], output: Path | None) -> dict[str, Any]:
+def _facts(
+    data: quadric.workflow.PreparedData, choice: quadric.workflow.Choice, C_index: int, rows: Sequence[Row], output: Path | None
+) -> dict[str, Any]:
     return {
         "classes": list(data.class_names),
         "C": float(choice.Cs[C_index]),

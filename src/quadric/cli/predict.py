@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,10 +18,6 @@ from quadric.cli.console import UsageError, note, say, say_json, streamed_output
 from quadric.cli.inputs import check_column, check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
 from quadric.progress import Report
-
-if TYPE_CHECKING:
-    from quadric.tables import Table
-    from quadric.workflow import Scores, TableModel
 
 CHUNK_ROWS = 50_000
 
@@ -84,7 +80,7 @@ def _check_kept(kept: Sequence[str], written: Sequence[str]) -> None:
 
 
 def _score(
-    model: TableModel,
+    model: quadric.workflow.TableModel,
     data: Path,
     how: Mapping[str, Any],
     kept: tuple[str, ...],
@@ -107,13 +103,13 @@ def _score(
     return counts, extra
 
 
-def _head(model: TableModel, kept: tuple[str, ...]) -> list[str]:
+def _head(model: quadric.workflow.TableModel, kept: tuple[str, ...]) -> list[str]:
     names = [*kept, "score", "label"]
     names += ["probability"] if model.parts.calibrators else []
     return names if len(model.class_names) == 2 else [*names, *(f"score_{name}" for name in model.class_names)]
 
 
-def _lines(model: TableModel, table: Table, kept: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+def _lines(model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     """What is written of each row."""
     scores = model.scores(table)
     columns: list[list[Any]] = [_texts(table, name) for name in kept]
@@ -128,12 +124,12 @@ def _lines(model: TableModel, table: Table, kept: tuple[str, ...]) -> Iterator[t
     return zip(*columns, strict=True)
 
 
-def _of_label(scores: Scores) -> list[float]:
+def _of_label(scores: quadric.workflow.Scores) -> list[float]:
     decision = scores.decision
     return (decision if decision.ndim == 1 else decision[range(len(decision)), scores.codes]).tolist()
 
 
-def _texts(table: Table, name: str) -> list[str | None]:
+def _texts(table: quadric.tables.Table, name: str) -> list[str | None]:
     from quadric.tables.table import number_text
 
     column = table[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
 from quadric.cli.inputs import read_data, read_table_model
-from quadric.cli.layout import certificate_facts, certificate_words, paragraph
+from quadric.cli.layout import certificate_words, paragraph
 
 
 @shared.expanded(table_format=shared.TABLE_FORMAT)
@@ -43,7 +44,7 @@ def certify(
     subjects = list(names) if len(certificates) > 1 else [names[1]]
     same = None if loaded.saved.data is None else table.sha256 == loaded.saved.data.sha256
     if as_json:
-        facts = [{"class": name, **certificate_facts(c)} for name, c in zip(subjects, certificates, strict=True)]
+        facts = [{"class": name, **asdict(c)} for name, c in zip(subjects, certificates, strict=True)]
         say_json({"rows": len(rows), "same_file": same, "certificates": facts})
         return
     for name, certificate in zip(subjects, certificates, strict=True):

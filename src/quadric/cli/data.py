@@ -93,10 +93,10 @@ def how_to_get(info: quadric.datasets.DatasetInfo) -> str:
 
 def _list() -> None:
     found = {name: quadric.datasets.status(name) for name in quadric.datasets.REGISTRY}
-    rows = []
-    for name, info in quadric.datasets.REGISTRY.items():
-        m, n = info.shape
-        rows.append((name, info.paper_name, f"{m} x {n}", info.licence, _state(found[name])))
+    rows = [
+        (name, info.paper_name, " x ".join(map(str, info.shape)), info.licence, _state(found[name]))
+        for name, info in quadric.datasets.REGISTRY.items()
+    ]
     lines = text_table(("name", "paper", "rows x features", "licence", "where"), rows, left=range(4))
     lines += [paragraph(f"in {folder}", ", ".join(names)) for folder, names in _by_folder(found.values()).items()]
     wrong = [state for state in found.values() if state.problem is not None]
@@ -119,8 +119,8 @@ def _by_folder(found: Iterable[quadric.datasets.DatasetStatus]) -> dict[Path, li
     """The data sets that are files, by the folder they are in."""
     folders: dict[Path, list[str]] = {}
     for state in found:
-        if state.place is not None and _state(state) == "there":
-            folders.setdefault(Path(state.place).parent, []).append(state.info.name)
+        if _state(state) == "there":
+            folders.setdefault(Path(str(state.place)).parent, []).append(state.info.name)
     return folders
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
 from quadric.cli.inputs import check_output, read_data
-from quadric.cli.layout import certificate_facts, certificate_words, counted, paragraph, percent, wrapped_equation
+from quadric.cli.layout import certificate_words, counted, paragraph, percent, wrapped_equation
 from quadric.cli.training import training
 from quadric.workflow.options import TrainingOptions
 
@@ -70,31 +70,34 @@ def fit(
 
 
 def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
-    data = trained.data
+    data, certificates = trained.data, trained.certificates
     for line in quadric.export.equation(trained.saved()).splitlines():
         say(wrapped_equation(line))
     say("")
-    say(paragraph("classes", _classes(trained)))
-    say(paragraph("terms", _terms(trained)))
-    say(paragraph("accuracy", _accuracy(trained)))
-    subjects = [f"certificate, {name}" for name in data.class_names] if len(trained.certificates) > 1 else ["certificate"]
-    for subject, certificate in zip(subjects, trained.certificates, strict=True):
-        say(paragraph(subject, certificate_words(certificate)))
-    say(paragraph("left out", _excluded(trained)))
-    say(paragraph("missing values", _missing(trained)))
-    if trained.options.calibrate:
-        say(paragraph("probabilities", f"{trained.options.calibrate}, fitted on out-of-fold scores"))
-    say(paragraph("written to", str(output)))
+    subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
+    facts = {
+        "classes": _classes(trained),
+        "terms": _terms(trained),
+        "accuracy": _accuracy(trained),
+        **dict(zip(subjects, map(certificate_words, certificates), strict=True)),
+        "left out": _excluded(trained),
+        "missing values": _missing(trained),
+        "probabilities": trained.options.calibrate and f"{trained.options.calibrate}, fitted on out-of-fold scores",
+        "written to": str(output),
+    }
+    for label, text in facts.items():
+        if text is not None:
+            say(paragraph(label, text))
 
 
 def _classes(trained: quadric.workflow.Trained) -> str:
-    names = trained.data.class_names
+    names, target = trained.data.class_names, trained.target
     if trained.options.calibrate is not None:
-        likelier = f"{trained.target} = {names[1]}" if len(names) == 2 else "its class"
+        likelier = f"{target} = {names[1]}" if len(names) == 2 else "its class"
         return f"higher f means {likelier} is likelier; label = most probable class"
     if len(names) == 2:
-        return f"f > 0 means {trained.target} = {names[1]}, otherwise {names[0]}"
-    return f"{trained.target} is whichever of {', '.join(names)} has the largest f"
+        return f"f > 0 means {target} = {names[1]}, otherwise {names[0]}"
+    return f"{target} is whichever of {', '.join(names)} has the largest f"
 
 
 def _terms(trained: quadric.workflow.Trained) -> str:
@@ -179,7 +182,7 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
             "Cs": choice.Cs.tolist(),
             "mean": choice.mean.tolist(),
         },
-        "certificates": [certificate_facts(certificate) for certificate in trained.certificates],
+        "certificates": [asdict(certificate) for certificate in trained.certificates],
         "excluded": {"squares": data.limits.n_squares, "products": data.limits.n_products, "terms": len(data.limits.exclude)},
         "missing": data.missing,
         "options": trained.options.recorded(),

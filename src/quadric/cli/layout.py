@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
 
 import quadric
 
@@ -107,8 +105,3 @@ def certificate_words(certificate: quadric.Certificate) -> str:
     if certificate.gap is None:
         return "; ".join([*parts, "no bound yet: run quadric certify"])
     return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
-
-
-def certificate_facts(certificate: quadric.Certificate) -> dict[str, Any]:
-    """The same for machines."""
-    return asdict(certificate)

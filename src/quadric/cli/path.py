@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -20,23 +20,12 @@ from quadric.cli.training import training
 from quadric.extras import require
 from quadric.workflow.options import TrainingOptions
 
+Row: TypeAlias = dict[str, Any]
+"""What is said of one number of terms."""
 OPTIONS = training(
     without=("k", "method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
     words={"C": "Weight of the loss. Without it, the one of --Cs with the best accuracy."},
 )
-
-
-@dataclass(frozen=True)
-class Row:
-    """One number of terms."""
-
-    k: int
-    objective: float
-    accuracy: float
-    error: float
-    gained: list[str]
-    lost: list[str]
-    marks: list[str]
 
 
 @shared.expanded(options=OPTIONS, table_format=shared.TABLE_FORMAT)
@@ -101,11 +90,16 @@ def _rows(data: quadric.workflow.PreparedData, choice: quadric.workflow.Choice, 
             for name, value in zip(names, path.coef[C_index, j].tolist(), strict=True)
             if value
         ]
-        gained, lost = [term for term in now if term not in before], [term for term in before if term not in now]
-        marks = ["best"] * (j == choice.best[1]) + ["1se"] * (j == choice.chosen[1])
-        objective = sum(float(path.objective[C_index, j]) for path in choice.paths)
-        mean, error = (float(values[C_index, j]) for values in (choice.mean, choice.error))
-        rows.append(Row(k, objective, mean, error, gained, lost, marks))
+        row = {
+            "k": k,
+            "objective": sum(float(path.objective[C_index, j]) for path in choice.paths),
+            "accuracy": float(choice.mean[C_index, j]),
+            "error": float(choice.error[C_index, j]),
+            "gained": [term for term in now if term not in before],
+            "lost": [term for term in before if term not in now],
+            "marks": ["best"] * (j == choice.best[1]) + ["1se"] * (j == choice.chosen[1]),
+        }
+        rows.append(row)
         before = now
     return rows
 
@@ -121,11 +115,11 @@ def _tell(
     head = ("k", "objective", "accuracy", "", "terms gained (+) and lost (-)")
     cells = [
         (
-            str(row.k),
-            f"{row.objective:.5g}",
-            f"{100 * row.accuracy:.1f} ± {100 * row.error:.1f} %",
-            " ".join(row.marks),
-            ", ".join([*(f"+{name}" for name in row.gained), *(f"-{name}" for name in row.lost)]),
+            str(row["k"]),
+            f"{row['objective']:.5g}",
+            f"{100 * row['accuracy']:.1f} ± {100 * row['error']:.1f} %",
+            " ".join(row["marks"]),
+            ", ".join([*(f"+{name}" for name in row["gained"]), *(f"-{name}" for name in row["lost"])]),
         )
         for row in rows
     ]
@@ -144,9 +138,9 @@ def _as_csv(rows: Sequence[Row]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("k", "objective", "accuracy", "standard_error", "best", "1se", "gained", "lost"))
     for row in rows:
-        marks = [int("best" in row.marks), int("1se" in row.marks)]
-        lists = ["; ".join(row.gained), "; ".join(row.lost)]
-        writer.writerow((row.k, repr(row.objective), repr(row.accuracy), repr(row.error), *marks, *lists))
+        k, objective, accuracy, error, gained, lost, marks = row.values()
+        flags = (int("best" in marks), int("1se" in marks))
+        writer.writerow((k, repr(objective), repr(accuracy), repr(error), *flags, "; ".join(gained), "; ".join(lost)))
     return text.getvalue()
 
 
@@ -181,7 +175,7 @@ def _facts(
         "folds": choice.folds,
         "best": {"k": int(choice.ks[choice.best[1]]), "C": float(choice.Cs[choice.best[0]])},
         "1se": {"k": choice.k, "C": choice.C},
-        "path": [vars(row) for row in rows],
+        "path": list(rows),
         "mean": choice.mean.tolist(),
         "output": None if output is None else str(output),
     }

@@ -18,19 +18,20 @@ WORDS = {SIGINT: "interrupted", SIGTERM: "terminated"}
 class Signals:
     """Handles the signals that no one else handles or ignores.
 
-    Either becomes a KeyboardInterrupt, so that what was begun is cleaned up. Imports can drop that, print it or make it another
-    error; ``received`` says whether there was one.
+    Either becomes a KeyboardInterrupt, so that what was begun is cleaned up. Imports can drop that, print it or turn it into
+    another error; ``received`` says whether there was one.
 
     Parameters
     ----------
     final : bool
-        Whether the process ends afterwards: then no handlers are restored.
+        Whether the process ends afterwards: then the handlers are not restored.
     """
 
     def __init__(self, final: bool) -> None:
         self.final = final
         self.received: list[int] = []
         self._before: dict[int, Any] = {}
+        self._hooks = sys.excepthook, sys.unraisablehook
 
     def __enter__(self) -> "Signals":
         for number in WORDS:
@@ -39,8 +40,7 @@ class Signals:
                     self._before[number] = signal.signal(number, self._stop)
                 except ValueError:  # only the main thread handles signals
                     break
-        self._hooks = sys.excepthook, sys.unraisablehook
-        sys.excepthook, sys.unraisablehook = self._printed, self._dropped
+        sys.excepthook = sys.unraisablehook = self._shown
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -57,20 +57,15 @@ class Signals:
         self.received.append(number)
         raise KeyboardInterrupt
 
-    def _printed(self, *error: "Any") -> None:
-        """Some extension modules print an interrupt of their import, and raise an ImportError."""
-        if not self.received:
-            self._hooks[0](*error)
-
-    def _dropped(self, unraisable: "Any") -> None:
-        """Callbacks, of the import system for instance, drop an interrupt: it is sent again when they are over."""
+    def _shown(self, *problem: "Any") -> None:
+        """Callbacks, such as those of imports, drop an interrupt, and extension modules print it: it is sent again instead."""
         if self.received:
             _thread.start_new_thread(self._send_again, ())
         else:
-            self._hooks[1](unraisable)
+            self._hooks[len(problem) == 1](*problem)
 
     def _send_again(self) -> None:
-        time.sleep(0.01)
+        time.sleep(0.01)  # the callback is over by then
         if signal.getsignal(self.received[0]) == self._stop:
             _thread.interrupt_main(self.received[0])  # type: ignore[arg-type]
 

@@ -154,10 +154,7 @@ def labels_for(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 def complete_rows(table: Table) -> BoolArray:
     """Rows without missing values."""
-    kept = np.ones(len(table), dtype=bool)
-    for column in table.columns:
-        kept &= ~_absent(column)
-    return kept
+    return ~np.logical_or.reduce([_absent(column) for column in table.columns])
 
 
 def check_memory(n_rows: int, n_terms: int, loss: str) -> None:

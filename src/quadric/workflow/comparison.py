@@ -128,7 +128,12 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None, *
 
 
 def available_competitors() -> tuple[list[Competitor], list[str]]:
-    """Those that are installed, and the names of those that are not."""
+    """Those that are installed, and the names of those that are not.
+
+    Returns
+    -------
+    two lists
+    """
     if find_spec("interpret") is None:
         return list(COMPETITORS), ["EBM (pip install interpret)"]
     return [*COMPETITORS, Competitor("EBM", _boosting_machine, lambda model: len(model.term_names_), "terms")], []

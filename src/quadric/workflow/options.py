@@ -93,7 +93,7 @@ class TrainingOptions:
         positive = rule.number_above(0.0)
         rules = {name: rule.one_of(*values) for name, values in choices().items()}
         rules |= {"k": rule.integer_from(1), "C": positive, "folds": rule.integer_from(2), "max_levels": rule.integer_from(2)}
-        rules |= {"seed": rule.integer_from(0), "n_jobs": rule.integer_from(1), "time_limit": rule.number_from(0.0)}
+        rules |= {"seed": rule.integer_from(0), "n_jobs": rule.N_JOBS, "time_limit": rule.number_from(0.0)}
         for name, wanted in rules.items():
             value = getattr(self, name)
             optional = getattr(type(self), name) is None
@@ -116,12 +116,23 @@ class TrainingOptions:
         return self.k is None if self.cross_validate is None else self.cross_validate
 
     def recorded(self) -> dict[str, object]:
-        """All options as plain values."""
+        """All options as plain values.
+
+        Returns
+        -------
+        dict
+        """
         return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
 
 def choices() -> dict[str, tuple[str, ...]]:
-    """The values to choose from, of options that have such."""
+    """The values to choose from, of options that have such.
+
+    Returns
+    -------
+    dict
+        Names of options, with their values.
+    """
     listed: dict[str, tuple[str, ...]] = {"loss": LOSS_NAMES}
     for name, hint in get_type_hints(TrainingOptions).items():
         for kind in (hint, *get_args(hint)):  # X, or X | None

@@ -79,7 +79,18 @@ class PreparedData:
         return term_count(self.X.shape[1]) - len(self.limits.exclude)
 
     def class_weight(self, wanted: object) -> object:
-        """Weights by the names of the classes as weights by their labels."""
+        """Weights by the names of the classes as weights by their labels.
+
+        Parameters
+        ----------
+        wanted : mapping, "balanced" or None
+            By the names of the classes.
+
+        Returns
+        -------
+        mapping, "balanced" or None
+            By their labels.
+        """
         if not isinstance(wanted, Mapping):
             return wanted
         unknown = [name for name in wanted if name not in self.class_names]
@@ -99,6 +110,10 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     target : str
         Name of the column with the classes.
     options : TrainingOptions
+
+    Returns
+    -------
+    PreparedData
     """
     _check_columns(table, target, options.ignore)
     codes, names = _labels(table[target], options.positive)
@@ -148,12 +163,31 @@ def _labels(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple
 
 
 def labels_for(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Labels that sort like the names of the classes: the names themselves where they do, else positions."""
+    """Labels that sort like the names of the classes: the names themselves where they do, else positions.
+
+    Parameters
+    ----------
+    codes : array of shape (m,)
+    names : sequence of str
+
+    Returns
+    -------
+    array of shape (m,)
+    """
     return np.array(names)[codes] if list(names) == sorted(names) else codes
 
 
 def complete_rows(table: Table) -> BoolArray:
-    """Rows without missing values."""
+    """Rows without missing values.
+
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    boolean array of shape (m,)
+    """
     return ~np.logical_or.reduce([_absent(column) for column in table.columns])
 
 
@@ -184,6 +218,10 @@ def lighter_loss(loss: str) -> str | None:
     Parameters
     ----------
     loss : str
+
+    Returns
+    -------
+    str or None
     """
     return next((name for name in LOSS_NAMES if not loss_named(name).keeps_rows), None) if loss_named(loss).keeps_rows else None
 

@@ -88,6 +88,10 @@ class TableModel:
         ----------
         table : Table
             Other columns are left out.
+
+        Returns
+        -------
+        Table
         """
         absent = [name for name in self.input_names if name not in table.names]
         if absent:
@@ -101,6 +105,10 @@ class TableModel:
         Parameters
         ----------
         table : Table
+
+        Returns
+        -------
+        Table, or array of shape (m, n) for a model without coding
         """
         inputs = self.inputs(table)
         return inputs if self.parts.encoder is not None else np.column_stack(inputs.columns)
@@ -111,6 +119,10 @@ class TableModel:
         Parameters
         ----------
         table : Table
+
+        Returns
+        -------
+        list of str
         """
         return [name for name in table.names if name not in self.input_names and name != self.saved.target]
 
@@ -121,6 +133,10 @@ class TableModel:
         ----------
         table : Table
             A row whose score overflows is refused.
+
+        Returns
+        -------
+        Scores
         """
         with np.errstate(over="ignore", invalid="ignore"):
             values = decision_values(self.saved.model, self.parts, self.inputs(table))
@@ -133,6 +149,10 @@ class TableModel:
         Parameters
         ----------
         decision : array of shape (m,) for two classes, (m, n_classes) otherwise
+
+        Returns
+        -------
+        Scores
         """
         codes = np.arange(len(self.class_names))
         if not self.parts.calibrators:
@@ -146,6 +166,10 @@ class TableModel:
         Parameters
         ----------
         name : str
+
+        Returns
+        -------
+        int
         """
         if name not in self.class_names:
             raise ValueError(f"the model has no class {name!r}; it has {', '.join(map(repr, self.class_names))}")
@@ -158,6 +182,10 @@ class TableModel:
         ----------
         table : Table
             With the target column.
+
+        Returns
+        -------
+        Table, and array of shape (m,)
         """
         target = self.saved.target
         if target is None:

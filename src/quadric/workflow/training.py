@@ -119,7 +119,12 @@ class Trained:
         return list(self.classifier.certificates_)
 
     def saved(self) -> SavedModel:
-        """The model with its names, origin and history, for ``save_model``."""
+        """The model with its names, origin and history, for ``save_model``.
+
+        Returns
+        -------
+        SavedModel
+        """
         choice = self.choice
         history = {
             "options": self.options.recorded(),
@@ -239,7 +244,17 @@ def fitted_classifier(
 
 
 def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold:
-    """The folds of a cross-validation; an error where a class has fewer rows than there are folds."""
+    """The folds of a cross-validation; an error where a class has fewer rows than there are folds.
+
+    Parameters
+    ----------
+    data : PreparedData
+    options : TrainingOptions
+
+    Returns
+    -------
+    StratifiedKFold
+    """
     check_folds(data.y, np.unique(data.y), data.class_names, options.folds)
     return StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
 

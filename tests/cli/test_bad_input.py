@@ -34,7 +34,7 @@ TABLES = {
     "only names": ("age,risk\n", [], 1, "no rows"),
     "no target": (csv_text(credit_columns()), ["--target", "riks"], 2, "the table has no column 'riks'"),
     "no such column": (csv_text(credit_columns()), ["--ignore", "id"], 2, "the table has no column 'id'"),
-    "constant target": (csv_text(with_column("risk", ["good"] * 120)), [], 1, "nothing to tell apart"),
+    "constant target": (csv_text(with_column("risk", ["good"] * 120)), [], 1, "at least two classes are needed"),
     "continuous target": (csv_text(credit_columns()), ["--target", "income"], 1, "looks continuous"),
     "missing target": (csv_text(with_column("risk", ["good", "bad", None] * 40)), [], 1, "the target is missing in 40 row(s)"),
     "missing values": (csv_text(credit_columns(gaps=2)), [], 1, "or impute them (--missing impute)"),

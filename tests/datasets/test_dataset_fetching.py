@@ -72,7 +72,7 @@ def test_a_right_file_is_not_downloaded_again(small, home):
     lines = []
     assert fetch("haberman", report=lines.append, base_urls=[home.address]) == first
     assert len(home.asked) == 1
-    assert lines == [f"haberman: {first} is there already"]
+    assert lines == [f"haberman: {first} exists already"]
 
 
 def test_a_wrong_file_in_the_way_is_not_overwritten(small, home, cache):

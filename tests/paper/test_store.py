@@ -69,7 +69,7 @@ def test_a_damaged_time_costs_no_result(tmp_path):
     told = []
     store = Store(tmp_path, IDENTITY, report=told.append)
     assert (len(store.rows), len(store.times)) == (3, 2)
-    assert told == [f"{path}: the last line was damaged and has been dropped; no result is lost, only how long one took"]
+    assert told == [f"{path}: the last line was damaged and has been dropped; only the time of one task is lost"]
 
 
 def test_both_files_begin_with_what_the_rows_depend_on(tmp_path):

@@ -317,7 +317,7 @@ def test_pandas_types_are_understood():
     ("data", "words"),
     [
         ({"a": [[1], [2]]}, "column 'a' must have one dimension"),
-        ({"a": [1, 2], "b": [1]}, "all of one length"),
+        ({"a": [1, 2], "b": [1]}, "all of the same length"),
         (np.zeros(3), "two dimensions"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "appears 2 times"),
     ],

@@ -1,4 +1,4 @@
-"""What the linear models share: the features that vary, centred, and the way back to a surface with W = 0."""
+"""What the linear models share: the centred features that vary, and the conversion to a surface with W = 0."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LinearData:
         variance = share @ centred**2
         features = np.flatnonzero(variance > CONSTANT_TOLERANCE**2 * (variance + mean**2))
         if len(features) == 0:
-            raise ValueError("X has no feature that varies: there is nothing to tell the classes apart by")
+            raise ValueError("all columns of X are constant: there is nothing to learn from")
         X = np.ascontiguousarray(centred[:, features])
         return LinearData(X, mean[features], features, samples.X.shape[1], samples.codes, weight)
 

@@ -1,4 +1,4 @@
-"""Pieces of work of the reproduction: each is named, repeatable, and turns data into one row of the store."""
+"""The tasks of the reproduction: each has a key, is reproducible, and computes one row of the store."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from quadric.types import FloatArray
 CURVE_CS = (1.0, 10.0, 100.0)
 """The values of C in the paper's figure on the credit data."""
 L1_CS = tuple(2.0 ** (power / 4) for power in range(-8, 49))
-"""Values of C1, four to the octave, over which l1-QSVM is watched losing its terms."""
+"""Values of C1, four per octave, for counting the terms of l1-QSVM."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One piece of work.
+    """One task.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class Task:
         One of KINDS.
     dataset : str
     subject : str
-        What is done with it: a model, a fault, the cell of a fitted surface.
+        What the task is about: a model, a fault, or the cell of a fitted surface.
     split : Split or None
-        None: on all samples.
+        None: all samples.
     """
 
     kind: str
@@ -61,14 +61,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a kind of task does, and roughly how long it takes."""
+    """The function for a kind of task, and its rough cost in seconds."""
 
     run: Callable[[Task, int], dict[str, Any]]
     cost: Callable[[Task, float, int], float]
 
 
 def execute(task: Task, seed: int) -> dict[str, Any]:
-    """Do a task; the result is its row."""
+    """Run a task and return its row."""
     return {"key": task.key, "data": (_data(task.dataset).sha256 or "scikit-learn")[:16], **KINDS[task.kind].run(task, seed)}
 
 
@@ -125,7 +125,7 @@ def _run_curve(task: Task, seed: int) -> dict[str, Any]:
 
 
 def _run_fault(task: Task, seed: int) -> dict[str, Any]:
-    """LS-l0-QSVM with an error switched on."""
+    """LS-l0-QSVM with an error of the paper."""
     data, fault = _data(task.dataset), FAULTS[task.subject]
     keep = [i for i, name in enumerate(data.feature_names) if name not in fault.drops]
     parts = _parts(replace(data, X=data.X[:, keep]), task.split, seed)
@@ -135,7 +135,7 @@ def _run_fault(task: Task, seed: int) -> dict[str, Any]:
 
 
 ALPHABETICAL_SEX = np.array([2.0, 0.0, 1.0])
-"""abalone's sex by alphabetical rank (F, I, M) in place of the registry's M, F, I."""
+"""abalone's sex by alphabetical rank (F, I, M) instead of the registry's M, F, I."""
 
 
 def _run_coding(task: Task, seed: int) -> dict[str, Any]:
@@ -159,12 +159,12 @@ def _run_wider(task: Task, seed: int) -> dict[str, Any]:
 
 
 def pattern_subject(model: str, cell: Cell) -> str:
-    """Name of a surface that is fitted on all samples."""
+    """Name of a surface fitted on all samples."""
     return model + ":" + ",".join(f"{name}={value:g}" for name, value in cell.items())
 
 
 def _run_pattern(task: Task, seed: int) -> dict[str, Any]:
-    """The coefficients of one surface on all samples, standardised."""
+    """The coefficients of one surface fitted on all samples, standardised."""
     model, _, text = task.subject.partition(":")
     cell = {name: float(value) for name, value in (item.split("=") for item in text.split(","))}
     samples = _all_samples(task.dataset)
@@ -187,7 +187,7 @@ def _sparse(z: FloatArray, c: float) -> dict[str, Any]:
 
 
 def _run_l1_counts(task: Task, seed: int) -> dict[str, Any]:
-    """How many coefficients l1-QSVM keeps in W and in b, over C1, for each C2."""
+    """Numbers of coefficients that l1-QSVM keeps in W and in b, for each C2 and C1."""
     samples = _all_samples(task.dataset)
     n = samples.X.shape[1]
     fits = l1_quadratic_grid(samples, L1_CS, C2S)

@@ -88,7 +88,7 @@ class RequiredTerms(SupportRule):
         return movable
 
     def admissible(self, support: IntArray) -> bool:
-        return bool(np.isin(self.terms, support).all())
+        return len(self.terms) == 0 or bool(np.isin(self.terms, support).all())
 
     def project(self, z: FloatArray, k: int) -> Projection:
         """The k largest |z_j|, required terms first; ties go to the lower position, so that runs repeat."""

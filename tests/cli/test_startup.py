@@ -51,6 +51,7 @@ def test_rooms_need_no_import_of_their_own():
 
 INTERRUPTED = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
 
 def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
@@ -99,6 +100,7 @@ def test_an_interrupt_during_imports_is_one_line(how, module, made, tmp_path):
 def test_an_interrupt_while_the_process_ends_is_one_line():
     code = """
 import atexit, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
 sys.argv = ["quadric", "--version"]
 from quadric.cli import main
@@ -110,6 +112,7 @@ sys.exit(main())
 
 GENERATED = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == "typer":

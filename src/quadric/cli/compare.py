@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
 from quadric.cli.inputs import read_data
-from quadric.cli.layout import paragraph, text_table
+from quadric.cli.layout import paragraphs, text_table
 from quadric.cli.training import training
 from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, TrainingOptions
-
-if TYPE_CHECKING:
-    from quadric.types import FloatArray
-    from quadric.workflow import Comparison, Result
 
 OPTIONS = training(
     without=("method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
@@ -57,7 +53,7 @@ def compare(
         _tell(comparison, options, target)
 
 
-def _tell(comparison: Comparison, options: TrainingOptions, target: str) -> None:
+def _tell(comparison: quadric.workflow.Comparison, options: TrainingOptions, target: str) -> None:
     binary = len(comparison.class_names) == 2
     measures = ["accuracy, %", *["AUC"] * binary]
     rows = [
@@ -70,19 +66,19 @@ def _tell(comparison: Comparison, options: TrainingOptions, target: str) -> None
         )
         for result in comparison.results
     ]
-    for line in text_table(("", *measures, "time to fit", "size"), rows):
-        say(line)
-    say("")
+    say("\n".join([*text_table(("", *measures, "time to fit", "size"), rows), ""]))
     classes = ", ".join(comparison.class_names)
-    say(paragraph(target, f"{classes}; {comparison.n_rows} rows, {comparison.n_features} features after coding"))
-    say(paragraph("figures", f"out-of-fold, mean ± standard error over {comparison.folds} folds"))
-    say(paragraph("sparse quadratic", _choice_words(comparison, options)))
-    say(paragraph("the others", "default parameters of scikit-learn" + " and interpret" * (not comparison.absent)))
-    if comparison.absent:
-        say(paragraph("not installed", ", ".join(comparison.absent)))
+    facts = {
+        target: f"{classes}; {comparison.n_rows} rows, {comparison.n_features} features after coding",
+        "figures": f"out-of-fold, mean ± standard error over {comparison.folds} folds",
+        "sparse quadratic": _choice_words(comparison, options),
+        "the others": "default parameters of scikit-learn" + " and interpret" * (not comparison.absent),
+        "not installed": ", ".join(comparison.absent) or None,
+    }
+    say(paragraphs(facts))
 
 
-def _choice_words(comparison: Comparison, options: TrainingOptions) -> str:
+def _choice_words(comparison: quadric.workflow.Comparison, options: TrainingOptions) -> str:
     ours = [result for result in comparison.results if result.chosen]
     if not comparison.nested:
         k, C = ours[0].chosen[0]
@@ -96,19 +92,19 @@ def _choice_words(comparison: Comparison, options: TrainingOptions) -> str:
     return text + "; ".join(f"k/C {how}: {_pairs(result)}" for how, result in zip(by_rule, reversed(ours), strict=True))
 
 
-def _pairs(result: Result) -> str:
+def _pairs(result: quadric.workflow.Result) -> str:
     return ", ".join(f"{k}/{C:g}" for k, C in result.chosen)
 
 
-def _with_error(values: FloatArray, digits: int) -> str:
+def _with_error(values: Any, digits: int) -> str:
     return f"{values.mean():.{digits}f} ± {_standard_error(values):.{digits}f}"
 
 
-def _standard_error(values: FloatArray) -> float:
+def _standard_error(values: Any) -> float:
     return float(values.std(ddof=1) / math.sqrt(len(values)))
 
 
-def _facts(comparison: Comparison) -> dict[str, Any]:
+def _facts(comparison: quadric.workflow.Comparison) -> dict[str, Any]:
     return {
         "classes": list(comparison.class_names),
         "rows": comparison.n_rows,
@@ -120,7 +116,7 @@ def _facts(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _result_facts(result: Result) -> dict[str, Any]:
+def _result_facts(result: quadric.workflow.Result) -> dict[str, Any]:
     return {
         "name": result.name,
         "accuracy": _measured(result.accuracy),
@@ -131,5 +127,5 @@ def _result_facts(result: Result) -> dict[str, Any]:
     }
 
 
-def _measured(values: FloatArray) -> dict[str, Any]:
+def _measured(values: Any) -> dict[str, Any]:
     return {"mean": float(values.mean()), "standard_error": _standard_error(values), "folds": values.tolist()}

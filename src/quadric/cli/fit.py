@@ -13,7 +13,7 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
 from quadric.cli.inputs import check_output, read_data
-from quadric.cli.layout import certificate_words, counted, paragraph, percent, wrapped_equation
+from quadric.cli.layout import certificate_words, counted, paragraphs, percent, wrapped_equation
 from quadric.cli.training import training
 from quadric.workflow.options import TrainingOptions
 
@@ -85,9 +85,7 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
         "probabilities": trained.options.calibrate and f"{trained.options.calibrate}, fitted on out-of-fold scores",
         "written to": str(output),
     }
-    for label, text in facts.items():
-        if text is not None:
-            say(paragraph(label, text))
+    say(paragraphs(facts))
 
 
 def _classes(trained: quadric.workflow.Trained) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import quadric
 
@@ -13,6 +13,11 @@ WIDTH = 80
 def paragraph(label: str, text: str) -> str:
     """A fact with its name before it, continued under itself."""
     return textwrap.fill(f"{label}: {text}", WIDTH, subsequent_indent=" " * 2, break_long_words=False, break_on_hyphens=False)
+
+
+def paragraphs(facts: Mapping[str, str | None]) -> str:
+    """One paragraph per fact; None is no fact."""
+    return "\n".join(paragraph(label, text) for label, text in facts.items() if text is not None)
 
 
 def indented(text: str, start: str) -> str:

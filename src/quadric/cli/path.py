@@ -15,7 +15,7 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
 from quadric.cli.inputs import check_output, read_data
-from quadric.cli.layout import paragraph, text_table
+from quadric.cli.layout import paragraphs, text_table
 from quadric.cli.training import training
 from quadric.extras import require
 from quadric.workflow.options import TrainingOptions
@@ -61,7 +61,7 @@ def path(
     how = table_format.how()
     with working("path") as report:
         table = read_data(data, how, report=report)
-        report(f"paths of {options.folds} folds")
+        report(f"one path per fold, {options.folds} folds")
         prepared = quadric.workflow.prepare(table, target, options)
         choice = quadric.workflow.choose(prepared, options, verbose=1)
     C_index = choice.best[0]
@@ -123,14 +123,15 @@ def _tell(
         )
         for row in rows
     ]
-    for line in text_table(head, cells, left=(3,)):
-        say(line)
-    say("")
+    say("\n".join([*text_table(head, cells, left=(3,)), ""]))
     others = f", the best of {', '.join(f'{C:g}' for C in choice.Cs)}" if len(choice.Cs) > 1 else ""
-    rows_and_terms = f"{len(data.y)} rows, {data.n_candidates} possible terms"
-    say(paragraph(target, f"{', '.join(data.class_names)}; {rows_and_terms}, loss {loss}, C = {choice.Cs[C_index]:g}{others}"))
-    say(paragraph("accuracy", f"cross-validated, {choice.folds} folds, mean ± standard error"))
-    say(paragraph("1se", f"k = {choice.k} and C = {choice.C:g}, which quadric fit would choose"))
+    size = f"{len(data.y)} rows, {data.n_candidates} possible terms"
+    facts = {
+        target: f"{', '.join(data.class_names)}; {size}, loss {loss}, C = {choice.Cs[C_index]:g}{others}",
+        "accuracy": f"cross-validated, {choice.folds} folds, mean ± standard error",
+        "1se": f"k = {choice.k} and C = {choice.C:g}, which quadric fit would choose",
+    }
+    say(paragraphs(facts))
 
 
 def _as_csv(rows: Sequence[Row]) -> str:

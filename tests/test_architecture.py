@@ -31,9 +31,8 @@ ROOMS = [
     "datasets",
     "__init__",
     "workflow",
-    "paper",
-    "summary",
     "report",
+    "paper",
     "cli",
     "__main__",
 ]

@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from quadric.summary import summarise
-from summary.small_models import KS, calibrated_pipeline, loans, scored_pipeline
+from quadric.report import summarise
+from report.small_models import KS, calibrated_pipeline, loans, scored_pipeline
 
 ATTACK = "</script><script>alert(1)</script>"
 HOSTILE = (ATTACK, "\"quotes' & <b>tags</b> <!--", "Größe \u202e日本語 " + "W" * 60, "{{ 7*7 }} {% raw %}")

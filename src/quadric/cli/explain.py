@@ -16,8 +16,6 @@ from quadric.cli.layout import indented
 if TYPE_CHECKING:
     from quadric.workflow.explaining import Explanation
 
-AGAINST = {"mean": "the mean", "approved": "the best tenth", "cutoff": "the border"}
-
 
 @shared.expanded(table_format=shared.TABLE_FORMAT)
 def explain(
@@ -57,13 +55,13 @@ def explain(
         --frozen age --increase-only savings
       quadric explain model.json data.csv --rows 0:100 --json
     """
-    from quadric.workflow.explaining import ExplainingOptions, check_asked, explain_rows
+    from quadric.workflow.explaining import REFERENCES, ExplainingOptions, check_names, explain_rows
 
     loaded = inputs.read_table_model(model)
     how = table_format.how(loaded)
     wanted = ExplainingOptions(reasons, reference, target_class, frozen or (), increase_only or (), decrease_only or ())
     with as_usage():
-        check_asked(loaded, wanted)
+        check_names(loaded, wanted)
     with working("explain") as report:
         table = inputs.read_data(data, how, text=loaded.text_names, report=report)
         picked = inputs.rows(rows, len(table))
@@ -75,7 +73,7 @@ def explain(
     for number, answer in enumerate(answers):
         if number:
             say("")
-        _tell(answer, AGAINST[reference])
+        _tell(answer, f"the {REFERENCES[reference]}")
 
 
 def _tell(answer: Explanation, against: str) -> None:
@@ -91,14 +89,10 @@ def _tell(answer: Explanation, against: str) -> None:
 
 
 def _recourse_words(answer: Explanation) -> str:
-    if not answer.reached:
-        return f"{answer.target}: {answer.message}"
     if not answer.changes:
-        return f"already {answer.target}"
+        return answer.verdict
     changes = ", ".join(f"{c.feature} {_number(c.before)} -> {_number(c.after)}" for c in answer.changes)
-    if answer.proved:
-        return f"smallest change to {answer.target}: {changes}"
-    return f"change to {answer.target}: {changes}; {answer.message}"
+    return f"{answer.verdict}: {changes}" + ("" if answer.proved else f"; {answer.message}")
 
 
 def _number(value: float) -> str:

@@ -49,8 +49,7 @@ def report(
     """
     inputs.check_output(output, force, model, data)
     require("jinja2", "report")
-    from quadric.report import render
-    from quadric.summary import summarise
+    from quadric.report import render, summarise
     from quadric.workflow.training import check_folds
 
     loaded = inputs.read_table_model(model)

@@ -1,6 +1,6 @@
 """What a report shows, as frozen values of plain numbers and texts; nothing here computes.
 
-Texts from data are printable: whatever could disturb a line of text has been written as an escape.
+Texts from data are printable: characters that would disturb a line of text are escaped.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quadric.certificate import Certificate
+from quadric.workflow.explaining import Explanation
 
 
 @dataclass(frozen=True)
 class Feature:
-    """What the classifier takes: a number of the table or a code of one of its columns.
+    """What the classifier sees: a number of the table, or a code of one of its columns.
 
     Attributes
     ----------
@@ -26,7 +27,7 @@ class Feature:
     low, high : float
         Range in the data.
     levels : tuple of str
-        What the ranks stand for; empty for other kinds.
+        The names of the ranks; empty for other kinds.
     """
 
     name: str
@@ -41,14 +42,14 @@ class Feature:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A live term.
+    """A term with its coefficient.
 
     Attributes
     ----------
     term : int
         Position in ``coef_``.
     first : int
-        Its feature.
+        Its feature, or its first factor.
     second : int or None
         The other factor; the same feature for a square, None for a linear term.
     value : float
@@ -66,7 +67,7 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class View:
-    """One surface: what the slider shows at one number of terms.
+    """One surface: what the slider shows for one number of terms.
 
     Attributes
     ----------
@@ -93,7 +94,7 @@ class View:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """Accuracy on samples left out, for each number of terms.
+    """Out-of-fold accuracy for each number of terms.
 
     Attributes
     ----------
@@ -122,26 +123,23 @@ class CrossValidation:
 
 @dataclass(frozen=True)
 class TermRow:
-    """A term of the model, or one that could have been.
+    """A term of the model, or one that bootstrap fits chose instead.
 
     Attributes
     ----------
     coefficient : Coefficient
-        Value and weight are 0.0 for a term that the model does not have.
-    words : str
-        What it says.
+        Of the model; for a term outside the model the median over the bootstrap fits that chose it.
     spread : float
-        Standard deviation of what it adds over the data.
+        Standard deviation over the data of what it adds to the score.
     inclusion : float or None
         Share of the bootstrap fits that chose it; None without bootstrap.
     same_sign : float or None
-        Share of positive coefficients among those fits for a positive term, of negative ones for a negative term.
+        Share of those fits that gave it the same sign.
     low, high : float or None
-        First and ninth decile of its weight among those fits.
+        First and ninth decile of its weight over those fits.
     """
 
     coefficient: Coefficient
-    words: str
     spread: float
     inclusion: float | None = None
     same_sign: float | None = None
@@ -151,16 +149,16 @@ class TermRow:
 
 @dataclass(frozen=True)
 class Direction:
-    """Which way f goes with a feature, over all of the box that the data span.
+    """Whether f rises or falls with a feature, over the whole box that the data span.
 
     Attributes
     ----------
     feature : int
     verdict : "increasing", "decreasing" or "changes sign"
     lowest, highest : float
-        Ends of the derivative's range over the box, in units of f a raw unit of the feature.
+        Ends of the derivative's range over the box, in units of f per raw unit of the feature.
     rising : float
-        Share of the data at which f increases with the feature.
+        Share of the rows at which f increases with the feature.
     """
 
     feature: int
@@ -179,11 +177,11 @@ class Geometry:
     kind : str
         Of the quadric in the space of all features.
     curvatures : tuple of float
-        Eigenvalues of W that are not zero, largest first; features in centred units.
+        Non-zero eigenvalues of W, largest first; features in centred units.
     n_flat : int
         Directions without curvature.
     centre : tuple of pairs (feature, value)
-        Where f is stationary, in raw units; empty where there is no such point or no single one.
+        Where f is stationary, in raw units; empty unless there is exactly one such point.
     centre_value : float or None
         f there.
     """
@@ -196,37 +194,23 @@ class Geometry:
 
 
 @dataclass(frozen=True)
-class Importance:
-    """How much an input column moves the score.
-
-    Attributes
-    ----------
-    column : str
-    value : float
-        Mean absolute Shapley value over the data, exact.
-    """
-
-    column: str
-    value: float
-
-
-@dataclass(frozen=True)
 class SurfaceSummary:
     """One equation of the model.
 
     Attributes
     ----------
     label : str
-        The class that it speaks for; the positive one of two.
+        The class that a high score means; the positive one of two.
     sides : pair of str
-        What a positive and a negative part of the score say: "for lost" and "for paid", or "for setosa" and "against setosa".
+        What a positive and a negative part of the score count: "towards lost" and "towards paid", or "towards setosa" and
+        "against setosa".
     view : View
     terms : tuple of TermRow
         In the order of the view's coefficients.
     rivals : tuple of TermRow
         Terms outside the model that bootstrap fits chose most often.
-    importances : tuple of Importance
-        Of the columns that it uses, the largest first.
+    importances : tuple of pairs (column, value)
+        Mean absolute Shapley value over the data, exact, of the columns that it uses; the largest first.
     directions : tuple of Direction
         Of the features that it uses, in the order of features.
     geometry : Geometry
@@ -237,40 +221,25 @@ class SurfaceSummary:
     view: View
     terms: tuple[TermRow, ...]
     rivals: tuple[TermRow, ...]
-    importances: tuple[Importance, ...]
+    importances: tuple[tuple[str, float], ...]
     directions: tuple[Direction, ...]
     geometry: Geometry
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure on the data as fitted, and on samples left out in turn.
+    """A measure on the training data, and out of fold.
 
     Attributes
     ----------
     name, meaning : str
-    fitted, left_out : float or None
+    fitted, out_of_fold : float or None
     """
 
     name: str
     meaning: str
     fitted: float | None
-    left_out: float | None
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A line.
-
-    Attributes
-    ----------
-    name : str
-    x, y : tuples of float
-    """
-
-    name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
+    out_of_fold: float | None
 
 
 @dataclass(frozen=True)
@@ -294,12 +263,12 @@ class Separation:
 
 @dataclass(frozen=True)
 class Bin:
-    """Samples of similar score.
+    """Rows with similar scores.
 
     Attributes
     ----------
     predicted : float
-        Their mean probability or score.
+        Mean probability, or mean score if the model has no probabilities.
     observed : float
         Share of events.
     low, high : float
@@ -315,39 +284,8 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """What became of samples, by what was said of them.
-
-    Attributes
-    ----------
-    has_probabilities : bool
-        False: bins are of scores, for the model has no probabilities.
-    bins : tuple of Bin
-        From low scores to high.
-    """
-
-    has_probabilities: bool
-    bins: tuple[Bin, ...]
-
-
-@dataclass(frozen=True)
-class GainsRow:
-    """A tenth of the samples, the highest scores first; attributes as in ``quadric.credit.GainsTable``."""
-
-    lowest: float
-    highest: float
-    count: int
-    events: int
-    event_rate: float
-    lift: float
-    population: float
-    capture: float
-    ks: float
-
-
-@dataclass(frozen=True)
 class Histogram:
-    """Scores of both classes; the outer bins hold what lies beyond them too.
+    """Scores of both classes; the outer bins also hold what lies beyond them.
 
     Attributes
     ----------
@@ -362,25 +300,31 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Performance:
-    """How well a model of two classes tells them apart, on samples left out.
+    """How well a model separates two classes; out of fold unless said otherwise.
 
     Attributes
     ----------
     cutoff : float or None
-        Score above which the positive class is decided; None where the model has none.
-    roc : tuple of Curve
-        As fitted, and left out.
+        Score above which the positive class is predicted; None if the model has none.
+    has_probabilities : bool
+        Whether the model is calibrated.
+    fitted_roc, roc : tuples of pairs (false positive rate, true positive rate)
+        On the training data, and out of fold.
     separation : Separation
-    calibration : Calibration
-    gains : tuple of GainsRow
+    bins : tuple of Bin
+        From low scores to high.
+    gains : tuple of dict
+        Rows of ``quadric.credit.GainsTable``.
     histogram : Histogram
     """
 
     cutoff: float | None
-    roc: tuple[Curve, ...]
+    has_probabilities: bool
+    fitted_roc: tuple[tuple[float, float], ...]
+    roc: tuple[tuple[float, float], ...]
     separation: Separation
-    calibration: Calibration
-    gains: tuple[GainsRow, ...]
+    bins: tuple[Bin, ...]
+    gains: tuple[dict[str, float], ...]
     histogram: Histogram
 
 
@@ -397,11 +341,11 @@ class Slice:
     values : tuple of tuples of float
         f less the cut-off; ``values[i][j]`` at ``y[i]``, ``x[j]``.
     boundary : tuple of tuples (x, y, x, y)
-        Short straight pieces of the line where the decision turns.
+        Short straight pieces of the decision boundary.
     events, others : tuples of pairs (x, y)
-        Samples of the data, whatever their other features.
+        Rows of the data, whatever their other features.
     held : tuple of pairs (column, text)
-        What the other columns of the model are held at.
+        Values at which the other columns of the model are held.
     """
 
     first: int
@@ -416,102 +360,20 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Reason:
-    """What a column cost a case.
-
-    Attributes
-    ----------
-    column, text : str
-    points : float
-        On the scale of the score.
-    """
-
-    column: str
-    text: str
-    points: float
-
-
-@dataclass(frozen=True)
-class Change:
-    """What would have to change.
-
-    Attributes
-    ----------
-    feature : int
-    before, after : float
-        In raw units.
-    """
-
-    feature: int
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class Case:
-    """A row of the data explained.
-
-    Attributes
-    ----------
-    row : int
-        Position in the data, from 0.
-    actual, decided : str
-        Classes.
-    score : float
-        f.
-    probability : float or None
-        Of the positive class.
-    values : tuple of pairs (column, text)
-        Of the columns that the model uses.
-    contributions : tuple of pairs (column, points)
-        Towards the favourable class, against the mean of the data; worst first. They sum to the difference in score.
-    reasons : tuple of Reason
-    changes : tuple of Change
-        The smallest change that reaches the favourable decision.
-    distance : float or None
-        Its length in centred units; None where there is none.
-    proved : bool
-        Whether no smaller one would do, or that there is none.
-    message : str
-        What the search for it came to.
-    """
-
-    row: int
-    actual: str
-    decided: str
-    score: float
-    probability: float | None
-    values: tuple[tuple[str, str], ...]
-    contributions: tuple[tuple[str, float], ...]
-    reasons: tuple[Reason, ...]
-    changes: tuple[Change, ...]
-    distance: float | None
-    proved: bool
-    message: str
-
-
-@dataclass(frozen=True)
 class Making:
-    """How model and report were made; every pair is a name and what it was.
+    """How model and report were made.
 
     Attributes
     ----------
-    data, model, settings, versions, hashes : tuples of pairs of str
-        Of the settings, those of the report itself.
-    seconds : tuple of pairs (str, float)
-        Time spent on each part of the summary.
+    facts : tuple of pairs (title, facts)
+        Data, model, report, versions, hashes and time; each as pairs of a name and a value.
     created : str
         When, in universal time.
     same_data : bool or None
-        Whether the data give the objective of the fit; None where the model does not know it.
+        Whether the model has the same objective on these data as on those of the fit; None if the model does not know it.
     """
 
-    data: tuple[tuple[str, str], ...]
-    model: tuple[tuple[str, str], ...]
-    settings: tuple[tuple[str, str], ...]
-    versions: tuple[tuple[str, str], ...]
-    hashes: tuple[tuple[str, str], ...]
-    seconds: tuple[tuple[str, float], ...]
+    facts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     created: str
     same_data: bool | None
 
@@ -527,14 +389,14 @@ class ReportSummary:
     classes : tuple of str
         Names in the order of ``classes_``; of two, the second is the positive one.
     counts : tuple of int
-        Samples of each class.
+        Rows per class.
     features : tuple of Feature
     n_columns, n_candidates : int
         Input columns, and terms that the search could choose from.
     k : int
         Of the model.
     surfaces : tuple of SurfaceSummary
-        One for two classes, one a class otherwise.
+        One for two classes, otherwise one per class.
     views : tuple of View
         Along the path over k, the model's own surface at its own k; empty for more than two classes.
     path_objective : float or None
@@ -542,14 +404,14 @@ class ReportSummary:
     cross_validation : CrossValidation
     measures : tuple of Measure
     confusion : tuple of tuples of int
-        Samples left out: rows by actual class, columns by decision.
+        Out of fold: rows by actual class, columns by predicted class.
     performance : Performance or None
     slices : tuple of Slice
-    cases : tuple of Case
+    cases : tuple of Explanation
     n_boot : int
         Bootstrap fits behind the stability of terms.
     absent : tuple of pairs (chapter, reason)
-        Chapters that this model or these data cannot have: "path", "performance", "slices", "cases", "recourse", "stability".
+        Chapters that this model or these data cannot have: "path", "performance", "slices", "cases", "stability".
     making : Making
     """
 
@@ -569,7 +431,7 @@ class ReportSummary:
     confusion: tuple[tuple[int, ...], ...]
     performance: Performance | None
     slices: tuple[Slice, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[Explanation, ...]
     n_boot: int
     absent: tuple[tuple[str, str], ...]
     making: Making

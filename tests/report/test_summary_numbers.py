@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binomtest, ks_2samp
+from sklearn.datasets import load_iris
 from sklearn.metrics import brier_score_loss, confusion_matrix, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -15,11 +16,12 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import slow_objective
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, sparse_quadratic_path
+from quadric.credit import CalibratedModel
 from quadric.explain import shapley, stability
 from quadric.export import equation
 from quadric.geometry.surface import QuadraticSurface
-from quadric.summary import summarise
-from summary.small_models import KS, calibrated_pipeline, features_of, loans, scored_pipeline
+from quadric.report import summarise
+from report.small_models import KS, calibrated_pipeline, features_of, loans, scored_pipeline
 
 FOLDS, N_BOOT = 3, 6
 
@@ -134,7 +136,7 @@ def test_cross_validation_is_that_of_the_estimator(case):
 
 def test_measures_left_out_are_those_of_scikit_learns_folds(case, left_out):
     _, _, y, summary, _ = case
-    values = {measure.name: measure.left_out for measure in summary.measures}
+    values = {measure.name: measure.out_of_fold for measure in summary.measures}
     decided = left_out > 0
     assert_allclose(values["Accuracy"], np.mean(decided == (y == 1)), rtol=1e-14)
     assert_allclose(values["AUC"], roc_auc_score(y, left_out), rtol=1e-12)
@@ -156,11 +158,12 @@ def test_measures_as_fitted_are_those_of_the_model(case):
 def test_curves_agree_with_their_measures(case, left_out):
     _, _, y, summary, _ = case
     measures = {measure.name: measure for measure in summary.measures}
-    fitted, unseen = summary.performance.roc
-    for curve, area in ((fitted, measures["AUC"].fitted), (unseen, measures["AUC"].left_out)):
-        assert_allclose(np.trapezoid(curve.y, curve.x), area, rtol=1e-12)
+    curves = summary.performance.fitted_roc, summary.performance.roc
+    for curve, area in zip(curves, (measures["AUC"].fitted, measures["AUC"].out_of_fold), strict=True):
+        x, y_values = np.transpose(curve)
+        assert_allclose(np.trapezoid(y_values, x), area, rtol=1e-12)
     parts = summary.performance.separation
-    assert_allclose(parts.distance, measures["KS"].left_out, rtol=1e-12)
+    assert_allclose(parts.distance, measures["KS"].out_of_fold, rtol=1e-12)
     at = parts.score.index(parts.at)
     assert_allclose(parts.events[at], np.mean(left_out[y == 1] <= parts.at + 1e-9), atol=1e-14)
     assert_allclose(parts.others[at], np.mean(left_out[y == 0] <= parts.at + 1e-9), atol=1e-14)
@@ -169,7 +172,7 @@ def test_curves_agree_with_their_measures(case, left_out):
 
 def test_bins_hold_every_sample_once_with_wilsons_interval(case, left_out):
     _, _, y, summary, _ = case
-    bins = summary.performance.calibration.bins
+    bins = summary.performance.bins
     order = np.sort(left_out)
     assert sum(bin_.count for bin_ in bins) == len(y)
     start = 0
@@ -180,10 +183,10 @@ def test_bins_hold_every_sample_once_with_wilsons_interval(case, left_out):
         assert_allclose(bin_.observed, y[inside].mean(), rtol=1e-12)
         interval = binomtest(int(y[inside].sum()), bin_.count).proportion_ci(method="wilson")
         assert_allclose([bin_.low, bin_.high], [interval.low, interval.high], atol=1e-12)
-    assert not summary.performance.calibration.has_probabilities
-    assert sum(row.count for row in summary.performance.gains) == len(y)
-    assert sum(row.events for row in summary.performance.gains) == y.sum()
-    assert summary.performance.gains[-1].capture == 1.0
+    assert not summary.performance.has_probabilities
+    assert sum(row["count"] for row in summary.performance.gains) == len(y)
+    assert sum(row["events"] for row in summary.performance.gains) == y.sum()
+    assert summary.performance.gains[-1]["capture"] == 1.0
     histogram = summary.performance.histogram
     assert (sum(histogram.events), sum(histogram.others)) == (y.sum(), (1 - y).sum())
 
@@ -204,7 +207,7 @@ def test_stability_stands_beside_its_term(case):
     own = {row.coefficient.term for row in rows}
     for rival in summary.surfaces[0].rivals:
         assert rival.coefficient.term not in own
-        assert rival.coefficient.weight == 0.0
+        assert rival.coefficient.value == drawn.deciles[0, 4, rival.coefficient.term]
         assert rival.inclusion == drawn.inclusion[0, rival.coefficient.term]
 
 
@@ -227,9 +230,9 @@ def test_importance_is_the_mean_size_of_shapley_values(case):
     model, table, _, summary, _ = case
     values = shapley(model, table, background=table)
     expected = dict(zip(values.names, np.abs(values.values).mean(axis=0), strict=True))
-    for part in summary.surfaces[0].importances:
-        assert_allclose(part.value, expected[part.column], rtol=1e-12)
-    sizes = [part.value for part in summary.surfaces[0].importances]
+    for column, value in summary.surfaces[0].importances:
+        assert_allclose(value, expected[column], rtol=1e-12)
+    sizes = [value for _, value in summary.surfaces[0].importances]
     assert sizes == sorted(sizes, reverse=True)
 
 
@@ -312,18 +315,19 @@ def test_cases_split_the_score_and_end_on_the_other_side(case):
     assert len(summary.cases) == 3
     reached = 0
     for explained in summary.cases:
-        assert (explained.decided, explained.actual) == ("lost", ("paid", "lost")[y[explained.row]])
+        assert (explained.label, explained.actual) == ("lost", ("paid", "lost")[y[explained.row]])
         assert explained.score == decision[explained.row]
-        total = sum(points for _, points in explained.contributions)
+        total = sum(part.points for part in explained.contributions)
         assert_allclose(total, mean - explained.score, rtol=1e-8)
         assert [reason.points for reason in explained.reasons] == sorted([r.points for r in explained.reasons], reverse=True)
-        worst = {column: -points for column, points in explained.contributions}
+        worst = {part.column: -part.points for part in explained.contributions}
         for reason in explained.reasons:
             assert_allclose(reason.points, worst[reason.column], rtol=1e-12)
         moved = V[explained.row].copy()
         for change in explained.changes:
-            assert change.before == moved[change.feature]
-            moved[change.feature] = change.after
+            j = [feature.name for feature in summary.features].index(change.feature)
+            assert change.before == moved[j]
+            moved[j] = change.after
         if explained.changes:
             reached += 1
             assert model[1:].decision_function(moved[None])[0] <= 0
@@ -348,19 +352,34 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
     scores = cross_val_predict(pipeline, V, y, cv=StratifiedKFold(FOLDS), method="decision_function")
     probability = model.calibrators_[0](scores)
     values = {measure.name: measure for measure in summary.measures}
-    assert_allclose(values["Brier score"].left_out, brier_score_loss(y, probability), rtol=1e-10)
-    assert_allclose(values["Accuracy"].left_out, np.mean((probability > 0.5) == y), rtol=1e-14)
+    assert_allclose(values["Brier score"].out_of_fold, brier_score_loss(y, probability), rtol=1e-10)
+    assert_allclose(values["Accuracy"].out_of_fold, np.mean((probability > 0.5) == y), rtol=1e-14)
     assert_allclose(values["Accuracy"].fitted, model.score(table, y), rtol=1e-14)
-    assert summary.performance.calibration.has_probabilities
+    assert summary.performance.has_probabilities
     assert_allclose(model.calibrators_[0](np.array([summary.performance.cutoff]))[0], 0.5, atol=1e-9)
     assert_allclose(summary.cases[0].probability, model.predict_proba(table)[5, 1], rtol=1e-12)
     assert [explained.row for explained in summary.cases] == [5]
+
+
+def test_out_of_fold_predictions_of_more_classes_follow_the_calibration():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, method="pd"))
+    model = CalibratedModel(pipeline).fit(X, y)
+    summary = summarise(model, X, y, cv=FOLDS, n_boot=0)
+    scores = cross_val_predict(pipeline, X, y, cv=FOLDS, method="decision_function")
+    chances = [calibrator(column) for calibrator, column in zip(model.calibrators_, scores.T, strict=True)]
+    decided = np.argmax(chances, axis=0)
+    assert (decided != scores.argmax(axis=1)).any()
+    assert np.array_equal(summary.confusion, confusion_matrix(y, decided))
+    assert_allclose(summary.measures[0].out_of_fold, np.mean(decided == y), rtol=1e-14)
 
 
 def test_equal_seeds_give_equal_summaries_but_for_time(case):
     model, table, y, *_ = case
     first, again = (summarise(model, table, y, ks=(2,), cv=2, n_boot=2, random_state=3) for _ in range(2))
     other = summarise(model, table, y, ks=(2,), cv=2, n_boot=2, random_state=4)
-    same = replace(again.making, seconds=first.making.seconds, created=first.making.created)
+    *facts, (title, _) = again.making.facts
+    assert title == "Time"
+    same = replace(again.making, facts=(*facts, first.making.facts[-1]), created=first.making.created)
     assert replace(again, making=same) == first
     assert other.surfaces[0].terms != first.surfaces[0].terms

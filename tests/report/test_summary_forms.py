@@ -1,6 +1,7 @@
 """Models and data in all the forms that a summary takes, and what it refuses."""
 
 from dataclasses import fields, is_dataclass, replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -15,14 +16,16 @@ from sklearn.preprocessing import StandardScaler
 
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
 from quadric.credit import CalibratedModel, SigmoidCalibration
-from quadric.export import equation, load_model, save_model
+from quadric.export import SavedModel, equation, load_model, save_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.summary import Coefficient, Feature, summarise
-from quadric.summary.path import stops
-from quadric.summary.slices import level_line
-from quadric.summary.subject import Subject
-from quadric.summary.words import term_words
-from summary.small_models import calibrated_pipeline, loans, scored_pipeline
+from quadric.report import Coefficient, Feature, summarise
+from quadric.report.path import stops
+from quadric.report.slices import level_line
+from quadric.report.subject import Subject
+from quadric.report.words import SHAPES, term_words
+from quadric.workflow import TableModel
+from quadric.workflow.explaining import ExplainingOptions, explain_rows
+from report.small_models import calibrated_pipeline, loans, scored_pipeline
 
 QUICK = {"ks": (2, 5), "cv": 2, "n_boot": 0}
 
@@ -43,7 +46,12 @@ def quick_pipeline(table, y, **parameters):
 
 
 def without_time(summary):
-    return replace(summary, making=replace(summary.making, seconds=(), created="", data=()))
+    facts = tuple(pair for pair in summary.making.facts if pair[0] not in ("Data", "Time"))
+    return replace(summary, making=replace(summary.making, facts=facts, created=""))
+
+
+def facts_on(summary, title):
+    return dict(dict(summary.making.facts)[title])
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +74,14 @@ def test_frames_and_arrays_give_one_summary(numbers):
     assert [view.equation for view in summary.views] == [view.equation for view in other.views]
 
 
+def test_labels_can_be_any_objects(numbers):
+    X, y = numbers
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(3, method="pd"))
+    texts, objects = (summarise(model.fit(X, labels), X, labels, **QUICK) for labels in (y, y.astype(object)))
+    assert texts.cases
+    assert texts.cases == objects.cases
+
+
 def test_a_frame_of_texts_gives_the_summary_of_its_table():
     table, y = loans()
     frame = pd.DataFrame({name: table[name] for name in table.names})
@@ -79,7 +95,7 @@ def test_a_cross_validated_model_is_shown_with_what_it_chose(numbers):
     summary = summarise(model, X, y, **QUICK)
     assert summary.k == model.best_k_
     assert [view.k for view in summary.views] == sorted({2, 5, model.best_k_})
-    assert dict(summary.making.model)["C"] == f"{model.best_C_:g}"
+    assert facts_on(summary, "Model")["C"] == f"{model.best_C_:g}"
     assert_allclose(summary.features[0].center, model.center_[0])
     own = next(view for view in summary.views if view.k == summary.k)
     assert {c.term: c.value for c in own.coefficients} == {t: v for t, v in enumerate(model.coef_[0]) if v != 0}
@@ -127,7 +143,7 @@ def test_more_classes_have_an_equation_each_and_say_what_is_absent():
     names = ("setosa", "versicolor", "virginica")
     summary = summarise(model, X, y, class_names=names, cv=3, n_boot=2)
     assert [surface.label for surface in summary.surfaces] == list(names)
-    assert summary.surfaces[1].sides == ("for versicolor", "against versicolor")
+    assert summary.surfaces[1].sides == ("towards versicolor", "against versicolor")
     assert [surface.view.equation for surface in summary.surfaces] == equation(model).split("\n")
     for i, surface in enumerate(summary.surfaces):
         coef = {c.term: c.value for c in surface.view.coefficients}
@@ -138,7 +154,7 @@ def test_more_classes_have_an_equation_each_and_say_what_is_absent():
     assert all("has 3" in reason for _, reason in summary.absent)
     assert summary.measures[0].fitted == model.score(X, y)
     assert np.sum(summary.confusion) == len(y)
-    assert_allclose(summary.measures[0].left_out, np.trace(summary.confusion) / len(y))
+    assert_allclose(summary.measures[0].out_of_fold, np.trace(summary.confusion) / len(y))
     assert summary.views == ()
     assert summary.performance is None
 
@@ -162,7 +178,7 @@ def test_the_origin_of_the_data_and_hashes_of_what_was_seen_are_kept():
     table, y = loans()
     model = quick_pipeline(table, y)
     summary = summarise(model, table, y, origin=("loans.csv", "ab" * 32), **QUICK)
-    assert dict(summary.making.data) == {
+    assert facts_on(summary, "Data") == {
         "File": "loans.csv",
         "SHA-256 of the file": "ab" * 32,
         "Rows": "150",
@@ -170,10 +186,10 @@ def test_the_origin_of_the_data_and_hashes_of_what_was_seen_are_kept():
     }
     changed = (table.columns[0] + (np.arange(150) == 7), *table.columns[1:])
     others = [summarise(model, replace(table, columns=changed), y, **QUICK), summarise(model, table, 1 - y, **QUICK)]
-    hashes = [dict(one.making.hashes) for one in (summary, *others)]
+    hashes = [facts_on(one, "Hashes (SHA-256)") for one in (summary, *others)]
     assert len({one["Features and labels"] for one in hashes}) == 3
     assert len({one["Coefficients"] for one in hashes}) == 1
-    assert {"quadric", "Python", "numpy", "scipy", "scikit-learn"} <= set(dict(summary.making.versions))
+    assert {"quadric", "Python", "numpy", "scipy", "scikit-learn"} <= set(facts_on(summary, "Versions"))
 
 
 def test_a_date_that_the_environment_sets_is_the_date(monkeypatch):
@@ -202,11 +218,22 @@ def test_rows_asked_for_are_explained_and_frozen_features_left_alone():
     free = summarise(model, table, y, rows=declined, **QUICK)
     fixed = summarise(model, table, y, rows=declined, frozen=["debt"], **QUICK)
     assert [explained.row for explained in fixed.cases] == declined
-    moved = [{free.features[c.feature].name for c in explained.changes} for explained in free.cases]
+    moved = [{c.feature for c in explained.changes} for explained in free.cases]
     assert any("debt" in names for names in moved)
-    assert not any(fixed.features[c.feature].name == "debt" for explained in fixed.cases for c in explained.changes)
-    whole = [c.after for one in free.cases for c in one.changes if free.features[c.feature].name == "age"]
+    assert not any(c.feature == "debt" for explained in fixed.cases for c in explained.changes)
+    whole = [c.after for one in free.cases for c in one.changes if c.feature == "age"]
     assert all(value == round(value) for value in whole)
+
+
+def test_rows_are_explained_as_the_command_line_explains_them():
+    table, y = loans()
+    model = calibrated_pipeline(table, y, method="pd")
+    rows = np.flatnonzero(model.predict(table) == 1)[:3].tolist()
+    cases = summarise(model, table, y, rows=rows, **QUICK).cases
+    saved = TableModel(SavedModel(model, (), None, {}, None, None))
+    answers = explain_rows(saved, table, rows, table, ExplainingOptions(target="0"))
+    assert [replace(one, actual=None) for one in cases] == answers
+    assert [one.actual for one in cases] == [str(label) for label in y[rows]]
 
 
 def test_changes_stay_within_the_range_of_the_data():
@@ -229,7 +256,7 @@ def test_where_nobody_is_declined_the_chapter_says_so():
     assert not model.predict(table).any()
     summary = summarise(model, table, y, **QUICK)
     assert summary.cases == ()
-    assert "in no row" in dict(summary.absent)["cases"]
+    assert "for any row" in dict(summary.absent)["cases"]
 
 
 def test_a_calibration_without_a_cutoff_leaves_out_what_needs_one():
@@ -275,15 +302,15 @@ def test_a_model_that_depends_on_nothing_has_a_summary():
     ("change", "message"),
     [
         ({"y": np.arange(150)}, "labels that the model does not know"),
-        ({"y": np.zeros(150, dtype=int)}, "no sample of class 1"),
-        ({"y": np.ones(3)}, "one label a row"),
+        ({"y": np.zeros(150, dtype=int)}, "no row of class 1"),
+        ({"y": np.ones(3)}, "one label per row"),
         ({"n_boot": -1}, "n_boot"),
         ({"rows": (150,)}, "from 0 to 149"),
         ({"class_names": ("a",)}, "class_names"),
         ({"ks": (3, 2)}, "increasing"),
         (
             {"cv": [(np.flatnonzero(loans()[1] == 0), np.flatnonzero(loans()[1] == 1))]},
-            "fold 0 has no training sample of class '1'",
+            "fold 0 has no training row of class '1'",
         ),
     ],
 )
@@ -313,17 +340,27 @@ def test_the_level_line_of_a_circle_is_the_circle(radius):
 def test_words_name_the_side_that_the_sign_speaks_for():
     age, debt = (Feature(name, name, "number", 40.0, 2.0, 20.0, 60.0) for name in ("age", "debt"))
     rent = Feature("home = rent", "home", "level", 0.3, 0.5, 0.0, 1.0)
-    features, sides = (age, debt, rent), ("for lost", "for paid")
+    features, sides = (age, debt, rent), ("towards lost", "towards paid")
 
     def words(first, second, weight):
         return term_words(Coefficient(0, first, second, weight, weight), features, sides)
 
-    assert words(0, None, 1.0) == "Larger age speaks for lost."
-    assert words(0, None, -1.0) == "Larger age speaks for paid."
-    assert words(2, None, 1.0) == "home = rent speaks for lost."
-    assert words(0, 0, -1.0) == "age far from 40, on either side, speaks for paid."
-    assert words(0, 2, 1.0) == words(2, 0, 1.0) == "Where home = rent, larger age speaks more for lost."
-    assert words(2, 2, 1.0).endswith("speaks for lost.")
+    assert words(0, None, 1.0) == "Higher age counts towards lost."
+    assert words(0, None, -1.0) == "Higher age counts towards paid."
+    assert words(2, None, 1.0) == "home = rent counts towards lost."
+    assert words(0, 0, -1.0) == "Values of age far from 40, on either side, count towards paid."
+    assert words(0, 2, 1.0) == words(2, 0, 1.0) == "If home = rent, higher age counts more towards lost."
+    assert words(2, 2, 1.0).endswith("count towards lost.")
     both = words(0, 1, -1.0)
-    assert both.startswith("age and debt both above, or both below, 40 and 40 speak for paid")
-    assert both.endswith("for lost.")
+    assert both.startswith("age and debt on the same side of 40 and 40 (both above or both below) count towards paid;")
+    assert both.endswith("towards lost.")
+
+
+def test_every_kind_of_surface_has_words():
+    kinds = set()
+    for n in (1, 2, 3, 4):
+        for diagonal in product((-1.0, 0.0, 1.0), repeat=n):
+            for slope, c in product((0.0, 1.0), (-1.0, 0.0, 1.0)):
+                kinds.add(QuadraticSurface(np.diag(diagonal), np.append(np.zeros(n - 1), slope), c).kind())
+    assert len(kinds) > 15
+    assert kinds <= set(SHAPES)

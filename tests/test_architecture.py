@@ -9,6 +9,9 @@ from quadric.losses import LOSS_NAMES
 
 ROOT = Path(quadric.__file__).parent
 ROOMS = [
+    "_lazy",
+    "errors",
+    "defaults",
     "types",
     "blas",
     "progress",

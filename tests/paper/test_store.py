@@ -99,7 +99,7 @@ def test_runs_are_kept_beside_the_times(tmp_path):
 def test_rows_of_another_run_are_refused_with_advice(tmp_path, change):
     filled(tmp_path)
     before = (tmp_path / ROWS).read_bytes()
-    with pytest.raises(StoreError, match="choose another --output"):
+    with pytest.raises(StoreError, match="choose another folder"):
         Store(tmp_path, IDENTITY | change)
     assert (tmp_path / ROWS).read_bytes() == before
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,7 +153,7 @@ def advice(info: DatasetInfo, folder: Folder) -> str:
         return "it comes with scikit-learn"
     if info.obtained == "fetched":
         call = f"quadric.datasets.fetch({info.name!r}{_folder_argument(folder)})"
-        return f"`quadric data {info.name}{_folder_option(folder)}` or {call} downloads it, or {by_hand(info, folder)}"
+        return f"{call} downloads it, or {by_hand(info, folder)}"
     return by_hand(info, folder)
 
 
@@ -165,14 +164,9 @@ def by_hand(info: DatasetInfo, folder: Folder) -> str:
         m, n = info.shape
         return f"{info.paper_name} is private: only its owners can put it, {m} rows of {n} features and a label, at {path}"
     login = " (it wants a login)" if info.obtained == "by hand" else ""
-    command = f"`quadric data {info.name} --from FILE{_folder_option(folder)}`"
     call = f"quadric.datasets.add({info.name!r}, FILE{_folder_argument(folder)})"
-    return f"get {info.recipe.original} from {info.homepage}{login} and let {command} or {call} put it at {path}"
+    return f"get {info.recipe.original} from {info.homepage}{login} and let {call} put it at {path}"
 
 
 def _folder_argument(folder: Folder) -> str:
     return "" if folder is None else f", folder={os.fspath(folder)!r}"
-
-
-def _folder_option(folder: Folder) -> str:
-    return "" if folder is None else f" --folder {shlex.quote(os.fspath(folder))}"

@@ -7,13 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS
 from quadric.estimators._validation import integer_from, number_above
 from quadric.types import FloatArray, IntArray
-
-DEFAULT_KS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
-"""Numbers of terms that are tried by default, in Python and on the command line."""
-DEFAULT_CS = (1.0, 8.0, 64.0, 512.0)
-"""Values of C that are tried by default."""
 
 
 def k_grid(ks: Any, n_terms: int, n_required: int = 0) -> IntArray:

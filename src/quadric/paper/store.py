@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from quadric.errors import ParameterError
 from quadric.files import write_atomically
 from quadric.progress import Report, silent
 
@@ -26,7 +27,7 @@ RUN = "run/"
 LOST = {ROWS: "its task will run again", TIMES: "only the time of one task is lost"}
 
 
-class StoreError(RuntimeError):
+class StoreError(ParameterError):
     """A store that cannot be used or written."""
 
 
@@ -123,12 +124,13 @@ class Store:
 
     def _check_header(self, path: Path, header: Row | None) -> None:
         if header is None or header.get("store") != self.header["store"]:
-            raise StoreError(f"{path} is not a store of this command; choose another --output")
+            raise StoreError(f"{path} is not a store of these experiments; choose another folder", folder=None)
         for name, mine in self.header.items():
             if header.get(name) != mine:
                 raise StoreError(
                     f"{path} was made with {name} {header.get(name)!r}, this run has {mine!r}; rows of both must not be mixed: "
-                    "choose another --output, or delete that folder"
+                    "choose another folder, or delete this one",
+                    folder=None,
                 )
 
     def _append(self, name: str, row: Row) -> None:

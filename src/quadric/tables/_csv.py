@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import ParameterError
 from quadric.tables.table import check_names, text_column
 from quadric.types import FloatArray
 
@@ -170,7 +171,7 @@ def _refuse_other_formats(path: Path, encoding: str) -> None:
         if start.startswith(magic):
             raise ValueError(f"the file is {words}")
     if start.startswith(UTF_16) and not encoding.startswith("utf-16"):
-        raise ValueError("the file is UTF-16: try --encoding utf-16")
+        raise ParameterError("the file is UTF-16: read it with that encoding", encoding="utf-16")
 
 
 def _sniffed(path: Path, encoding: str) -> str:
@@ -200,11 +201,12 @@ def _one_line_errors(path: Path, encoding: str) -> Iterator[None]:
     try:
         yield
     except UnicodeError:
-        raise ValueError(f"{path.name}: {_undecodable(path, encoding)}") from None
+        text = f"{path.name}: {_undecodable(path, encoding)}; try latin-1"
+        raise ParameterError(text, encoding="latin-1") from None
     except csv.Error as error:
         raise ValueError(f"{path.name}: not a well-formed CSV file ({error}); look for a quote that is not closed") from None
     except ValueError as error:
-        raise ValueError(f"{path.name}: {error}") from None
+        raise ParameterError(f"{path.name}: {error}", **getattr(error, "remedies", {})) from None
 
 
 def _undecodable(path: Path, encoding: str) -> str:
@@ -212,7 +214,6 @@ def _undecodable(path: Path, encoding: str) -> str:
     decoder = codecs.getincrementaldecoder(encoding)()
     position, lines = 0, 1
     name = encoding.removesuffix("-sig")
-    advice = "latin-1" if name != "latin-1" else "utf-8"
     with path.open("rb") as file:
         for chunk in iter(lambda: file.read(1 << 20), b""):
             pending = len(decoder.getstate()[0])
@@ -221,7 +222,7 @@ def _undecodable(path: Path, encoding: str) -> str:
             except UnicodeDecodeError as error:
                 position += error.start - pending
                 lines += chunk[: max(error.start - pending, 0)].count(b"\n")
-                return f"byte {position} (line {lines}) is not {name}; try --encoding {advice}"
+                return f"byte {position} (line {lines}) is not {name}"
             position += len(chunk)
             lines += chunk.count(b"\n")
-    return f"the file ends in the middle of a character of {name}; try --encoding {advice}"
+    return f"the file ends in the middle of a character of {name}"

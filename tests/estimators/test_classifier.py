@@ -373,7 +373,7 @@ BAD_PARAMETERS = [
     ({"class_weight": {"good": -1.0}}, "positive, finite"),
     ({"class_weight": {"ugly": 1.0}}, r"not in y: \['ugly'\]"),
     ({"class_weight": [1.0, 2.0]}, "class_weight must be a dict"),
-    ({"random_state": "seed"}, "seed"),
+    ({"random_state": "seed"}, "random_state must be None, an integer from 0 or a RandomState, got 'seed'"),
 ]
 
 

@@ -144,7 +144,7 @@ def test_any_scorer(scoring):
     X, y = samples(3)
     model = SparseQuadraticSVCCV(ks=[1, 2], Cs=[1.0], cv=3, scoring=scoring, loss="least_squares")
     if scoring == "neg_log_loss":  # there are no probabilities to score
-        with pytest.raises(ValueError, match=r"scorer failed in fold 0: .*predict_proba"):
+        with pytest.raises(ValueError, match="scoring failed in fold 0: it needs probabilities"):
             model.fit(X, y)
     else:
         assert model.fit(X, y).cv_scores_.shape == (3, 1, 2)

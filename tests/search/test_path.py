@@ -94,7 +94,7 @@ def test_weights_and_seeds():
         ({"Cs": []}, "Cs is empty"),
         ({"Cs": [1.0, -1.0]}, "Cs must hold finite numbers above 0"),
         ({"method": "exact"}, "method must be 'pd' or 'best'"),
-        ({"include": ["x0", "x1"], "ks": [1, 2]}, "include holds 2 terms, more than k = 1"),
+        ({"include": ["x0", "x1"], "ks": [1, 2]}, "include holds 2 terms, more than the smallest of ks, 1"),
         ({"y": np.arange(80) % 3}, "two classes, but y has 3"),
     ],
     ids=lambda value: str(value)[:30],

@@ -22,7 +22,7 @@ def k_grid(ks: Any, n_terms: int, n_required: int = 0) -> IntArray:
     n_terms : int
         Terms that may be used.
     n_required : int
-        Terms that must be used; the default grid starts no lower.
+        Terms that must be used: the smallest k allows them all.
     """
     if ks is None:
         low = max(n_required, 1)
@@ -35,6 +35,8 @@ def k_grid(ks: Any, n_terms: int, n_required: int = 0) -> IntArray:
     grid = np.array([int(value) for value in values], dtype=np.intp)
     if (np.diff(grid) <= 0).any():
         raise ValueError(f"ks must be strictly increasing, got {grid.tolist()}")
+    if grid[0] < n_required:
+        raise ValueError(f"include holds {n_required} terms, more than the smallest of ks, {grid[0]}")
     return grid
 
 

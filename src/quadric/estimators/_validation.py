@@ -75,7 +75,10 @@ VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
     """Raise a ValueError that names the first parameter of an estimator which breaks its rule."""
     check_values({name: getattr(estimator, name) for name in rules}, rules)
-    check_random_state(getattr(estimator, "random_state", None))
+    try:
+        check_random_state(random_state := getattr(estimator, "random_state", None))
+    except ValueError:
+        raise ValueError(f"random_state must be None, an integer from 0 or a RandomState, got {random_state!r}") from None
 
 
 def check_values(values: Mapping[str, Any], rules: Mapping[str, Rule]) -> None:

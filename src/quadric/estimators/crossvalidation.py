@@ -205,7 +205,6 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
         limits = support_limits(self.include, self.exclude, names, n_features, n_terms)
         ks = k_grid(self.ks, n_terms - len(limits.exclude), len(limits.include))
-        support_limits(self.include, self.exclude, names, n_features, int(ks[0]))  # the smallest k must hold them too
         Cs, seed = np.unique(C_grid(self.Cs)), seed_of(self.random_state)
         return _Task(self.loss, self.method, bool(self.standardize), self.class_weight, limits, Cs, ks, seed)
 
@@ -326,9 +325,11 @@ def _cell_scores(
         try:
             out[cell] = scorer(scored, samples.X[test], y, **extra)
         except Exception as error:
-            raise ValueError(f"the scorer failed in fold {fold}: {error}") from error
+            asks_for_chances = isinstance(error, AttributeError) and "predict_proba" in str(error)
+            reason = "it needs probabilities, and surfaces give decision values only" if asks_for_chances else error
+            raise ValueError(f"scoring failed in fold {fold}: {reason}") from error
         if not np.isfinite(out[cell]):
-            raise ValueError(f"the scorer returned {out[cell]} in fold {fold}")
+            raise ValueError(f"scoring returned {out[cell]} in fold {fold}")
     return out
 
 

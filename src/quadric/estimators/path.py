@@ -76,7 +76,6 @@ def sparse_quadratic_path(
     n_features, n_terms = samples.X.shape[1], term_count(samples.X.shape[1])
     limits = support_limits(include, exclude, names, n_features, n_terms)
     grid = k_grid(ks, n_terms - len(limits.exclude), len(limits.include))
-    support_limits(include, exclude, names, n_features, int(grid[0]))  # the smallest k must hold them too
     check_spread(samples.X, names, "SparseQuadraticSVC", depth=1)
     data = loss_named(loss).data.from_samples(samples, limits)
     return trace_path(data, 1, C_grid(Cs), grid, method=method, seed=(seed_of(random_state), 1), report=writer_for(verbose))

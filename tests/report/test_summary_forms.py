@@ -20,10 +20,10 @@ from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import SavedModel, equation, load_model, save_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.report import Coefficient, Feature, summarise
-from quadric.report.path import stops
 from quadric.report.slices import level_line
+from quadric.report.story import SHAPES, term_words
 from quadric.report.subject import Subject
-from quadric.report.words import SHAPES, term_words
+from quadric.report.surfaces import stops
 from quadric.workflow import TableModel
 from quadric.workflow.explaining import ExplainingOptions, explain_rows
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from quadric.report.drawing import Figure, Plot, Ticks, png
 from quadric.report.numbers import number, short, ticks
+from quadric.report.story import symbol
 from quadric.report.values import Coefficient, CrossValidation, Feature, Performance, ReportSummary, Slice, View
-from quadric.report.words import symbol
 
 POSITIVE, NEGATIVE = (209, 102, 10), (31, 111, 180)
 """Colours of both sides in slices, as in the style sheet; colour-blind readers can tell them apart."""
@@ -99,16 +100,6 @@ def _padded(values: Sequence[float]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A filled cell of the heat map."""
-
-    x: float
-    y: float
-    shade: str
-    title: str
-
-
-@dataclass(frozen=True)
 class HeatMap:
     """W and b as coloured cells; the grid stays, the cells follow the slider.
 
@@ -118,15 +109,15 @@ class HeatMap:
         Without the cells.
     size : float
         Side of a cell.
-    cells : tuple of tuples of Cell
-        For each view.
+    cells : list of lists of dict
+        For each view its filled cells: ``x``, ``y``, ``shade`` and ``title``.
     largest : str
         What the strongest colour stands for.
     """
 
     figure: Figure
     size: float
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: list[list[dict[str, Any]]]
     largest: str
 
 
@@ -150,7 +141,7 @@ def heat_map(id_: str, views: Sequence[View], features: Sequence[Feature]) -> He
         "Rows and columns are features. Each cell is the coefficient of the product of the two; the last column is that of the "
         "feature alone. The equation next to it lists every coefficient."
     )
-    cells = tuple(tuple(cell for c in view.coefficients for cell in _cells(c, features, largest, left, top)) for view in views)
+    cells = [[cell for c in view.coefficients for cell in _cells(c, features, largest, left, top)] for view in views]
     board = _board([symbol(features[j]) for j in used], size, left[None])
     return HeatMap(board.figure(id_, "Coefficients W and b", described), size, cells, number(largest, 3))
 
@@ -176,13 +167,13 @@ def _board(names: Sequence[str], size: float, right: float) -> Plot:
 
 def _cells(
     c: Coefficient, features: Sequence[Feature], largest: float, left: dict[int | None, float], top: dict[int, float]
-) -> list[Cell]:
+) -> list[dict[str, Any]]:
     strength = max(1, min(SHADES, round(SHADES * abs(c.value) / largest + 0.49)))
     names = " and ".join(features[j].name for j in (c.first, c.second) if j is not None)
     title = f"{'b' if c.second is None else 'W'} of {names}: {number(c.value)}"
     places = {(c.first, c.second)} if c.second is None else {(c.first, c.second), (c.second, c.first)}
     shade = f"{'pos' if c.value > 0 else 'neg'} s{strength}"
-    return [Cell(left[column], top[row], shade, title) for row, column in sorted(places)]
+    return [{"x": left[column], "y": top[row], "shade": shade, "title": title} for row, column in sorted(places)]
 
 
 def performance_charts(summary: ReportSummary) -> tuple[Figure, ...]:

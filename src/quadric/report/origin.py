@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
+from math import isclose
 from typing import Any
 
 import numpy as np
 
 from quadric.export._schema import quadric_version
 from quadric.report.subject import Subject
-from quadric.report.surfaces import same_objective
+from quadric.report.surfaces import SAME_OBJECTIVE
 from quadric.report.values import Making
 from quadric.tables import Table, TableEncoder
 
@@ -60,7 +61,7 @@ def making_of(
     objective : float
         Of the first surface on the data of the summary.
     """
-    certificates = getattr(subject.classifier, "certificates_", None)
+    certificates = getattr(subject.fitted.classifier, "certificates_", None)
     facts = {
         "Data": _data_facts(subject, origin or ("", None)),
         "Model": _model_facts(subject),
@@ -77,7 +78,7 @@ def making_of(
     return Making(
         facts=tuple((title, tuple((name, str(value)) for name, value in pairs.items())) for title, pairs in facts.items()),
         created=_created(),
-        same_data=same_objective(objective, certificates[0].objective) if certificates else None,
+        same_data=isclose(objective, certificates[0].objective, rel_tol=SAME_OBJECTIVE) if certificates else None,
     )
 
 
@@ -89,7 +90,7 @@ def _data_facts(subject: Subject, origin: tuple[str, str | None]) -> dict[str, A
 
 def _model_facts(subject: Subject) -> dict[str, Any]:
     """Parameters of the classifier, and what comes before and after it."""
-    own, steps = subject.classifier, [step for _, step in subject.fitted.steps]
+    own, steps = subject.fitted.classifier, [step for _, step in subject.fitted.steps]
     codings = [f"{step.coding}, missing: {step.missing}" for step in steps if isinstance(step, TableEncoder)]
     others = [type(step).__name__ for step in steps if not isinstance(step, TableEncoder)]
     parameters = {name: getattr(own, name) for name in PARAMETERS if hasattr(own, name)}

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from quadric.extras import require
-from quadric.report import figures, story, words
+from quadric.report import figures, story
 from quadric.report.numbers import number, percent, short
 from quadric.report.slider import FACTS, as_json, stops
 from quadric.report.values import ReportSummary
@@ -42,8 +42,7 @@ def render(summary: ReportSummary) -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(number=number, short=short, percent=percent, sentence=story.sentence)
-    page: str = environment.get_template("report.html.j2").render(_context(summary))
-    return page
+    return str(environment.get_template("report.html.j2").render(_context(summary)))
 
 
 def _asset(name: str) -> str:
@@ -59,7 +58,6 @@ def _context(summary: ReportSummary) -> dict[str, Any]:
         "summary": summary,
         "absent": dict(summary.absent),
         "story": story,
-        "words": words,
         "fact_names": FACTS,
         **(_two_classes(summary) if summary.views else _more_classes(summary)),
     }

@@ -14,12 +14,11 @@ from quadric.estimators import ScaleWarning, sparse_quadratic_path
 from quadric.export import SavedModel
 from quadric.export.scoring import checked_class_names
 from quadric.fitted import FittedModel, fitted_model
-from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.report.values import Feature
 from quadric.search.path import QuadraticPath
 from quadric.search.rules import SupportLimits
-from quadric.tables import CodedFeature, Table, as_table
+from quadric.tables import CodedFeature, Table
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.explaining import cutoff_of
 from quadric.workflow.scoring import Scores, TableModel
@@ -60,14 +59,6 @@ class Subject:
         return self.tabular.view
 
     @property
-    def model(self) -> Any:
-        return self.tabular.saved.model
-
-    @property
-    def classifier(self) -> Any:
-        return self.fitted.classifier
-
-    @property
     def class_names(self) -> tuple[str, ...]:
         return self.tabular.class_names
 
@@ -88,7 +79,7 @@ class Subject:
     @cached_property
     def table(self) -> Table:
         """The data as they came, column by column."""
-        return as_table(self.X, list(self.tabular.input_names))
+        return self.fitted.rows(self.X)
 
     @cached_property
     def scores(self) -> Scores:
@@ -102,12 +93,11 @@ class Subject:
     @property
     def k(self) -> int:
         """Number of terms that the model was allowed; no more than there are."""
-        k = int(getattr(self.classifier, "best_k_", getattr(self.classifier, "k", 0)))
-        return min(k, term_count(self.fitted.n_features))
+        return min(int(self.fitted.question("k")), term_count(self.fitted.n_features))
 
     @property
     def C(self) -> float:
-        return float(getattr(self.classifier, "best_C_", getattr(self.classifier, "C", 1.0)))
+        return float(self.fitted.question("C"))
 
     @cached_property
     def limits(self) -> SupportLimits:
@@ -117,7 +107,7 @@ class Subject:
     @property
     def search(self) -> dict[str, Any]:
         """The model's own way of fitting, as parameters of paths and classifiers."""
-        own = self.classifier
+        own = self.fitted.classifier
         return {
             "loss": own.loss,
             "method": "pd" if own.method == "pd" else "best",  # a proof for every k would take too long
@@ -149,10 +139,6 @@ class Subject:
             )
             for j, feature in enumerate(self.fitted.features)
         )
-
-    def with_surface(self, surface: QuadraticSurface) -> Any:
-        """The model, without calibration, as it would be with another surface."""
-        return self.fitted.with_surfaces([surface])
 
 
 def _feature_name(feature: CodedFeature, column: str) -> str:

@@ -23,16 +23,15 @@ HEAD, GAP = 26.0, 10.0
 """Room above the heat map, and between W and b, in pixels."""
 
 
-def accuracy(cross_validation: CrossValidation, own: int) -> Figure:
+def accuracy(cv: CrossValidation, own: int) -> Figure:
     """Out-of-fold accuracy against the number of terms.
 
     Parameters
     ----------
-    cross_validation : CrossValidation
+    cv : CrossValidation
     own : int
         The model's number of terms.
     """
-    cv = cross_validation
     spans = [(mean - error, mean + error) for mean, error in zip(cv.mean, cv.error, strict=True)]
     plot = _plot_over(cv.ks, [cv.threshold, *(end for span in spans for end in span)], "out-of-fold accuracy")
     plot.segments([(plot.x_range[0], cv.threshold, plot.x_range[1], cv.threshold)], "threshold")

@@ -94,14 +94,13 @@ def _model_facts(subject: Subject) -> dict[str, Any]:
     codings = [f"{step.coding}, missing: {step.missing}" for step in steps if isinstance(step, TableEncoder)]
     others = [type(step).__name__ for step in steps if not isinstance(step, TableEncoder)]
     parameters = {name: getattr(own, name) for name in PARAMETERS if hasattr(own, name)}
-    for name in ("include", "exclude"):
-        if parameters[name] is not None:
-            parameters[name] = f"{len(getattr(subject.limits, name))} terms"
+    limited = [name for name in ("include", "exclude") if parameters[name] is not None]
     return {
         "Classifier": type(own).__name__,
         "k": subject.k,
-        "C": f"{subject.C:g}",
+        "C": f"{subject.fitted.question('C'):g}",
         **parameters,
+        **{name: f"{len(getattr(subject.limits, name))} terms" for name in limited},
         "Coding of categories": ", ".join(codings) or "none",
         "Other steps": ", ".join(others) or "none",
         "Calibration": subject.fitted.calibration or "none",

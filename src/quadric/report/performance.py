@@ -116,7 +116,7 @@ def _decisions(
     if subject.is_binary:
         path = subject.path(U, subject.labels[train], ks)
         return path.coef[0] @ lift(U_test).T + path.intercept[0][:, None]
-    models = (SparseQuadraticSVC(k, subject.C, **subject.search).fit(U, subject.labels[train]) for k in ks)
+    models = (SparseQuadraticSVC(k, subject.fitted.question("C"), **subject.search).fit(U, subject.labels[train]) for k in ks)
     return np.array([model.decision_function(U_test) for model in models])
 
 

@@ -22,36 +22,31 @@ FACTS = (
 )
 
 
-def stops(
-    summary: ReportSummary, views: Sequence[View], heat: HeatMap, sides: tuple[str, str], curves: Sequence[Figure] = ()
-) -> list[dict[str, Any]]:
-    """Some surfaces in words and symbols, in the form in which the page's script takes them.
+def stop(
+    summary: ReportSummary, i: int, view: View, heat: HeatMap, sides: tuple[str, str], curves: Sequence[Figure] = ()
+) -> dict[str, Any]:
+    """A surface in words and symbols, in the form in which the page's script takes it.
 
     Parameters
     ----------
     summary : ReportSummary
-    views : sequence of View
-        All those of the slider, or that of one class of several.
+    i : int
+        Position of the surface in the heat map, on the curves and in the cross-validation.
+    view : View
+        Of the slider, or of one class of several.
     heat : HeatMap
-        With cells for each view.
     sides : pair of str
         As in ``SurfaceSummary``.
     curves : sequence of Figure
-        With a place for each view.
+        With a mark that the slider moves.
 
     Returns
     -------
-    list of dict
-        For each view: its number of terms; ``heading``, and ``status`` for screen readers; ``lines`` of the equation, the
-        constant last; the equation as text, ``centred`` and ``expanded``; ``cells`` of the heat map; ``facts`` of the
-        certificate, as named by FACTS; ``sentences`` that say what they mean; ``marks``, the places on the curves.
+    dict
+        The number of terms ``k``; ``heading``, and ``status`` for screen readers; ``lines`` of the equation, the constant last;
+        the equation as text, ``centred`` and ``expanded``; ``cells`` of the heat map; ``facts`` of the certificate, as named by
+        FACTS; ``sentences`` that say what they mean; ``marks``, the places on the curves.
     """
-    return [_stop(summary, i, view, heat, sides, curves) for i, view in enumerate(views)]
-
-
-def _stop(
-    summary: ReportSummary, i: int, view: View, heat: HeatMap, sides: tuple[str, str], curves: Sequence[Figure]
-) -> dict[str, Any]:
     cv, features, certificate = summary.cross_validation, summary.features, view.certificate
     heading = f"{number_of(view.k, 'term')}{_roles(summary, view.k) if curves else ''}"
     lines = [_line(c.weight, term_symbol(c, features), term_words(c, features, sides)) for c in view.coefficients]
@@ -89,9 +84,9 @@ def _roles(summary: ReportSummary, k: int) -> str:
     return f" ({'; '.join(roles)})" if roles else ""
 
 
-def as_json(stops_: Sequence[dict[str, Any]]) -> str:
+def as_json(stops: Sequence[dict[str, Any]]) -> str:
     """All stops as JSON that can stand in an HTML script element: no character of it can end the element."""
-    text = json.dumps(stops_, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(stops, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text

@@ -171,11 +171,6 @@ def gap_text(gap: float) -> str:
     return percent(gap) if gap >= 0.0005 else f"less than {percent(0.001)}"
 
 
-def sentence(text: str) -> str:
-    """With a capital first letter; names in it stay as they are."""
-    return text[:1].upper() + text[1:]
-
-
 def number_of(count: int, thing: str) -> str:
     """1 term, 2 terms."""
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from quadric.estimators import ScaleWarning, sparse_quadratic_path
+from quadric.estimators._base import SparseSurfaceClassifier
 from quadric.export import SavedModel
 from quadric.export.scoring import checked_class_names
 from quadric.fitted import FittedModel, fitted_model
@@ -49,6 +50,10 @@ class Subject:
     def of(model: Any, X: Any, y: Any, class_names: Sequence[str] | None) -> Subject:
         """Take a model apart and check the data against it."""
         fitted = fitted_model(model)
+        if not isinstance(fitted.classifier, SparseSurfaceClassifier):
+            raise TypeError(
+                f"a report needs a fitted SparseQuadraticSVC or SparseQuadraticSVCCV, not {type(fitted.classifier).__name__}"
+            )
         tabular = TableModel(SavedModel(model, checked_class_names(fitted, class_names), None, {}, None, None))
         X = fitted.native(X)
         V = fitted.reported(X)
@@ -95,10 +100,6 @@ class Subject:
         """Number of terms that the model was allowed; no more than there are."""
         return min(int(self.fitted.question("k")), term_count(self.fitted.n_features))
 
-    @property
-    def C(self) -> float:
-        return float(self.fitted.question("C"))
-
     @cached_property
     def limits(self) -> SupportLimits:
         """Terms that the model had to include and to exclude."""
@@ -121,7 +122,7 @@ class Subject:
         """Surfaces for several numbers of terms, fitted as the model was."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScaleWarning)  # fitting the model has said so
-            return sparse_quadratic_path(U, labels, ks=list(ks), Cs=(self.C,), **self.search)
+            return sparse_quadratic_path(U, labels, ks=list(ks), Cs=(self.fitted.question("C"),), **self.search)
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import is_dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -100,8 +99,13 @@ def summarise(
         own = own_certificates(subject)
         views, path_objective = views_along(subject, grid, own[0], report) if subject.is_binary else ((), None)
     with timed(seconds, "stability of terms"):
-        redraw = partial(stability, n_boot=n_boot, random_state=seed, n_jobs=n_jobs, report=report)
-        drawn = redraw(subject.fitted.model, subject.X, subject.labels) if n_boot else None
+        drawn = (
+            None
+            if n_boot == 0
+            else stability(
+                subject.fitted.model, subject.X, subject.labels, n_boot=n_boot, random_state=seed, n_jobs=n_jobs, report=report
+            )
+        )
     with timed(seconds, "explanations"):
         surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()

@@ -253,6 +253,7 @@ def test_numbers_have_four_digits_a_real_minus_and_groups(value, text):
 
 def test_percentages_and_short_numbers():
     assert (percent(0.7519), percent(0.5, 0), percent(None)) == ("75.2\u202f%", "50\u202f%", "–")
+    assert (number(0.9996, 3), number(9999.7), number(0.00009999, 2)) == ("1.00", "10\u202f000", "0.00010")
     assert (short(20.0), short(0.25), short(1000.0), short(100000.0)) == ("20", "0.25", "1000", "100\u202f000")
 
 

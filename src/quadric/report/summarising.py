@@ -53,7 +53,7 @@ def summarise(
     Parameters
     ----------
     model : fitted SparseQuadraticSVC, SparseQuadraticSVCCV, Pipeline ending in one, or CalibratedModel of these
-        A Pipeline may hold a TableEncoder and a StandardScaler before its classifier.
+        A Pipeline may have the steps that :func:`quadric.fitted.fitted_model` takes.
     X : Table, frame or array
         The data that the model was fitted to, in the form that it takes; the report remarks on other data.
     y : array-like of shape (m,)

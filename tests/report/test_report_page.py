@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from helpers.report_pages import ATTACK, hostile, ordinary
 from helpers.small_models import loans, scored_pipeline
 from quadric import SparseQuadraticSVC
+from quadric.credit import CalibratedModel
 from quadric.export import equation
 from quadric.extras import MissingExtraError
 from quadric.report import render, summarise
@@ -209,6 +210,20 @@ def test_a_model_that_depends_on_nothing_has_a_page():
     page = render(summarise(model, X, y, ks=(1,), cv=2, n_boot=0))
     assert Elements(page).balanced
     assert "for any row of the data" in page
+
+
+def test_the_short_answer_is_the_accuracy_of_the_calibrated_decisions():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, method="pd"))
+    for model, wins in ((pipeline.fit(X, y), "largest score"), (CalibratedModel(pipeline).fit(X, y), "largest probability")):
+        summary = summarise(model, X, y, cv=3, n_boot=0)
+        elements = Elements(render(summary))
+        answers = [item["text"] for item in elements.named("p") if item["attributes"].get("class") == "answer"]
+        assert answers[1] == percent(summary.measures[0].out_of_fold)
+        texts = [item["text"] for item in elements.named("p") if wins in item["text"]]
+        assert len(texts) == 2
+    assert summary.measures[0].out_of_fold != summary.cross_validation.mean[0]
+    assert f"before calibration {percent(summary.cross_validation.mean[0])}" in render(summary)
 
 
 def test_other_data_are_remarked_on():

@@ -9,7 +9,7 @@ from typing import Any
 from quadric.report.drawing import Figure, Plot, Ticks, png
 from quadric.report.numbers import number, short, ticks
 from quadric.report.story import symbol
-from quadric.report.values import Coefficient, CrossValidation, Feature, Performance, ReportSummary, Slice, View
+from quadric.report.values import Bin, Coefficient, CrossValidation, Feature, Performance, ReportSummary, Slice, View
 
 POSITIVE, NEGATIVE = (209, 102, 10), (31, 111, 180)
 """Colours of both sides in slices, as in the style sheet; colour-blind readers can tell them apart."""
@@ -183,7 +183,7 @@ def performance_charts(summary: ReportSummary) -> tuple[Figure, ...]:
     return (
         _roc(summary, performance, *classes),
         _separation(performance, *classes),
-        _calibration(performance, classes[1]),
+        _calibration(performance.bins, summary.has_probabilities, classes[1]),
         _histogram(performance, *classes),
     )
 
@@ -217,9 +217,8 @@ def _separation(performance: Performance, other: str, event: str) -> Figure:
     return plot.figure("ks", "KS", described, (("line neg", other), ("line pos", event), ("distance", f"KS {distance}")))
 
 
-def _calibration(performance: Performance, event: str) -> Figure:
+def _calibration(bins: Sequence[Bin], has_probabilities: bool, event: str) -> Figure:
     """Predicted against observed."""
-    bins, has_probabilities = performance.bins, performance.has_probabilities
     plot = Plot((0.0, 1.0) if has_probabilities else _padded([bin_.predicted for bin_ in bins]), (0, 1), height=340)
     plot.axes("predicted probability" if has_probabilities else "score f", f"observed share of {event}")
     legend = [("line strong", "observed, with 95 % interval")]

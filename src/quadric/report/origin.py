@@ -62,6 +62,7 @@ def making_of(
         Of the first surface on the data of the summary.
     """
     certificates = getattr(subject.fitted.classifier, "certificates_", None)
+    coefficients = [array for s in subject.fitted.surfaces for array in (s.coordinates(), np.array([s.c]))]
     facts = {
         "Data": _data_facts(subject, origin or ("", None)),
         "Model": _model_facts(subject),
@@ -72,7 +73,10 @@ def making_of(
             **{name: version(name) for name in LIBRARIES},
             "Machine": f"{platform.system()} {platform.machine()}",
         },
-        "Hashes (SHA-256)": _hashes(subject),
+        "Hashes (SHA-256)": {
+            "Features and labels": _digest(subject.V, subject.codes.astype(np.int64)),
+            "Coefficients": _digest(*coefficients),
+        },
         "Time": seconds,
     }
     return Making(
@@ -104,15 +108,6 @@ def _model_facts(subject: Subject) -> dict[str, Any]:
         "Coding of categories": ", ".join(codings) or "none",
         "Other steps": ", ".join(others) or "none",
         "Calibration": subject.fitted.calibration or "none",
-    }
-
-
-def _hashes(subject: Subject) -> dict[str, str]:
-    """Of the numbers that the classifier saw with their labels, and of the coefficients."""
-    coefficients = [array for s in subject.fitted.surfaces for array in (s.coordinates(), np.array([s.c]))]
-    return {
-        "Features and labels": _digest(subject.V, subject.codes.astype(np.int64)),
-        "Coefficients": _digest(*coefficients),
     }
 
 

@@ -180,7 +180,6 @@ def performance(subject: Subject, unseen: OutOfFold) -> Performance:
     is_event, score, probabilities = subject.codes[unseen.rows] == 1, unseen.scores.decision, unseen.scores.probabilities
     return Performance(
         cutoff=subject.cutoff,
-        has_probabilities=probabilities is not None,
         fitted_roc=_roc(subject.codes == 1, subject.scores.decision),
         roc=_roc(is_event, score),
         separation=_separation(is_event, score),

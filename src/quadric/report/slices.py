@@ -46,12 +46,10 @@ def _pairs(subject: Subject, surface: SurfaceSummary) -> list[tuple[int, int]]:
     axes = [j for j, one in enumerate(features) if one.kind in ("number", "rank") and one.high > one.low]
     live = [direction.feature for direction in surface.directions if direction.feature in axes]
     live.sort(key=lambda j: rank.get(features[j].column, len(rank)))
-    found = [(live[0], live[1])] if len(live) > 1 else []
-    for row in sorted(surface.terms, key=lambda row: -row.spread):
-        first, second = row.coefficient.first, row.coefficient.second
-        if second is not None and first != second and first in live and second in live:
-            found.append((first, second) if live.index(first) < live.index(second) else (second, first))
-    return list(dict.fromkeys(found))[:MOST_SLICES]
+    terms = [row.coefficient for row in sorted(surface.terms, key=lambda row: -row.spread)]
+    joined = [sorted(set(live) & {term.first, term.second}, key=live.index) for term in terms]
+    pairs = [(one[0], one[1]) for one in (live[:2], *joined) if len(one) == 2]
+    return list(dict.fromkeys(pairs))[:MOST_SLICES]
 
 
 def _slice(

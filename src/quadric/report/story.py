@@ -96,15 +96,15 @@ def _what_it_is(summary: ReportSummary) -> Card:
     chosen = f"chosen from {number_of(summary.n_candidates, 'candidate')}"
     if len(summary.surfaces) > 1:
         first = f"One quadratic equation per class, each with at most {number_of(summary.k, 'term')} {chosen}."
-        return Card(
-            "What is it?", f"{len(summary.surfaces)} equations", (first, used, "The class with the largest score wins.")
-        )
+        return Card("What is it?", f"{len(summary.surfaces)} equations", (first, used, rule(summary)))
     terms = number_of(len(summary.surfaces[0].terms), "term")
     return Card("What is it?", terms, (f"One quadratic equation with {terms} {chosen}.", used, rule(summary)))
 
 
 def rule(summary: ReportSummary) -> str:
-    """When a model of two classes predicts which."""
+    """When a model predicts which class."""
+    if len(summary.surfaces) > 1:
+        return f"The class with the largest {'probability' if summary.has_probabilities else 'score'} wins."
     other, event = summary.classes
     cutoff = summary.performance.cutoff if summary.performance else None
     if cutoff is None:
@@ -116,20 +116,20 @@ def _how_good(summary: ReportSummary) -> Card:
     cv, at = summary.cross_validation, summary.cross_validation.ks.index(summary.k)
     most = max(range(len(summary.classes)), key=lambda code: summary.counts[code])
     base = percent(summary.counts[most] / sum(summary.counts))
-    shifted = summary.performance is not None and summary.performance.cutoff != 0.0
+    values = {measure.name: measure for measure in summary.measures}
+    own = values["Accuracy"].out_of_fold if summary.has_probabilities else cv.mean[at]
+    before = f"; before calibration {percent(cv.mean[at])}" if summary.has_probabilities else ""
     lines = [
-        f"of out-of-fold predictions are correct ({cv.folds} folds, standard error {percent(cv.error[at])}"
-        f"{'; at cut-off 0' if shifted else ''}).",
+        f"of out-of-fold predictions are correct ({cv.folds} folds{before}, standard error {percent(cv.error[at])}).",
         f"Always predicting {summary.classes[most]} would be correct for {base}.",
     ]
-    values = {measure.name: measure for measure in summary.measures}
     if "AUC" in values:
         area, distance = values["AUC"], values["KS"]
         lines.append(
             f"AUC {number(area.out_of_fold, 3)} and KS {number(distance.out_of_fold, 3)} out of fold; "
             f"{number(area.fitted, 3)} and {number(distance.fitted, 3)} on the training data."
         )
-    return Card("How good is it?", percent(cv.mean[at]), tuple(lines))
+    return Card("How good is it?", percent(own), tuple(lines))
 
 
 def _how_sure(summary: ReportSummary) -> Card:

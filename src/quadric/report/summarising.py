@@ -65,7 +65,7 @@ def summarise(
     class_names : sequence of str, optional
         Names of the classes, in the order of ``classes_``; by default the labels.
     rows : sequence of int
-        Positions of rows to explain, from 0; by default three that were declined.
+        Positions of rows to explain, from 0; by default three that the model puts in the second of two classes.
     frozen : sequence of str
         Features, or columns, that the smallest change of a row must leave alone.
     ks : increasing sequence of int or None
@@ -125,6 +125,7 @@ def summarise(
         n_columns=len(subject.tabular.input_names),
         n_candidates=term_count(subject.fitted.n_features) - len(subject.limits.exclude),
         k=subject.k,
+        has_probabilities=bool(subject.fitted.calibrators),
         surfaces=surfaces,
         views=views,
         path_objective=path_objective,

@@ -85,7 +85,8 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     if absent:
         fold, code = absent[0]
         raise ValueError(f"fold {fold} has no training row of class {subject.class_names[code]!r}; use fewer folds")
-    jobs = (delayed(_decisions)(subject, *_before_scalers(subject.fitted, subject.X), ks, *fold) for fold in folds)
+    V, scalers = _before_scalers(subject.fitted, subject.X)
+    jobs = (delayed(_decisions)(subject, V, scalers, ks, *fold) for fold in folds)
     classes, scores = np.arange(len(subject.class_names)), []
     total, times = np.zeros_like(subject.scores.decision), np.zeros(len(subject.V))
     for (_, test), decisions in zip(folds, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True):
@@ -111,7 +112,7 @@ def _decisions(
     subject: Subject, V: FloatArray, scalers: Sequence[Any], ks: Sequence[int], train: IntArray, test: IntArray
 ) -> FloatArray:
     """Decision values of the test rows, for each number of terms."""
-    scaler = make_pipeline(*scalers, "passthrough").fit(V[train])
+    scaler = make_pipeline(*map(clone, scalers), "passthrough").fit(V[train])  # clones: threads share the scalers
     U, U_test = (np.ascontiguousarray(scaler.transform(V[rows])) for rows in (train, test))
     if subject.is_binary:
         path = subject.path(U, subject.labels[train], ks)

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from helpers.report_pages import ATTACK, hostile, ordinary
 from helpers.small_models import loans, scored_pipeline
 from quadric import SparseQuadraticSVC
+from quadric.credit import CalibratedModel
 from quadric.export import equation
 from quadric.extras import MissingExtraError
 from quadric.report import render, summarise
@@ -211,6 +212,20 @@ def test_a_model_that_depends_on_nothing_has_a_page():
     assert "for any row of the data" in page
 
 
+def test_the_short_answer_is_the_accuracy_of_the_calibrated_decisions():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, method="pd"))
+    for model, wins in ((pipeline.fit(X, y), "largest score"), (CalibratedModel(pipeline).fit(X, y), "largest probability")):
+        summary = summarise(model, X, y, cv=3, n_boot=0)
+        elements = Elements(render(summary))
+        answers = [item["text"] for item in elements.named("p") if item["attributes"].get("class") == "answer"]
+        assert answers[1] == percent(summary.measures[0].out_of_fold)
+        texts = [item["text"] for item in elements.named("p") if wins in item["text"]]
+        assert len(texts) == 2
+    assert summary.measures[0].out_of_fold != summary.cross_validation.mean[0]
+    assert f"before calibration {percent(summary.cross_validation.mean[0])}" in render(summary)
+
+
 def test_other_data_are_remarked_on():
     table, y = loans()
     model = scored_pipeline(table, y, method="pd")
@@ -253,6 +268,7 @@ def test_numbers_have_four_digits_a_real_minus_and_groups(value, text):
 
 def test_percentages_and_short_numbers():
     assert (percent(0.7519), percent(0.5, 0), percent(None)) == ("75.2\u202f%", "50\u202f%", "–")
+    assert (number(0.9996, 3), number(9999.7), number(0.00009999, 2)) == ("1.00", "10\u202f000", "0.00010")
     assert (short(20.0), short(0.25), short(1000.0), short(100000.0)) == ("20", "0.25", "1000", "100\u202f000")
 
 

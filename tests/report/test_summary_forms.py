@@ -9,10 +9,14 @@ import polars as pl
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from helpers.small_models import calibrated_pipeline, loans, scored_pipeline
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
@@ -20,10 +24,10 @@ from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import SavedModel, equation, load_model, save_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.report import Coefficient, Feature, summarise
-from quadric.report.path import stops
 from quadric.report.slices import level_line
+from quadric.report.story import SHAPES, term_words
 from quadric.report.subject import Subject
-from quadric.report.words import SHAPES, term_words
+from quadric.report.surfaces import stops
 from quadric.workflow import TableModel
 from quadric.workflow.explaining import ExplainingOptions, explain_rows
 
@@ -87,6 +91,51 @@ def test_a_frame_of_texts_gives_the_summary_of_its_table():
     frame = pd.DataFrame({name: table[name] for name in table.names})
     model = quick_pipeline(table, y)
     assert without_time(summarise(model, frame, y, **QUICK)) == without_time(summarise(model, table, y, **QUICK))
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """A frame of numbers and texts with missing values, text labels, and a pipeline that codes, fills in and scales by column."""
+    table, y = loans()
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({name: table[name] for name in table.names})
+    X, labels = frame.mask(rng.random(frame.shape) < 0.05), np.where(y == 1, "lost", "paid")
+    texts = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False))
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    columns = ColumnTransformer([("texts", texts, ["home"]), ("numbers", numbers, ["age", "income", "debt"])])
+    return make_pipeline(columns, SparseQuadraticSVC(5, 16.0, method="pd")).fit(X, labels), X, labels
+
+
+def test_columns_that_are_scaled_by_a_column_transformer_are_so_in_every_fold(mixed):
+    model, X, labels = mixed
+    summary = summarise(model, X, labels, **QUICK)
+    left_out = cross_val_predict(model[-1], model[:-1].transform(X), labels, cv=2, method="decision_function")
+    values = {measure.name: measure.out_of_fold for measure in summary.measures}
+    assert_allclose(values["AUC"], roc_auc_score(labels == "paid", left_out), rtol=1e-12)
+    assert_allclose(values["Accuracy"], np.mean((left_out > 0) == (labels == "paid")), rtol=1e-14)
+    assert summary.classes == ("lost", "paid")
+    assert "home = rent" in [feature.name for feature in summary.features]
+
+
+def test_what_a_slice_holds_is_what_it_says_where_values_are_missing(mixed):
+    model, X, labels = mixed
+    summary = summarise(model, X, labels, **QUICK)
+    assert summary.slices
+    for picture in summary.slices:
+        held, names = dict(picture.held), [summary.features[j].column for j in (picture.first, picture.second)]
+        row = {name: float(text) if name != "home" else text for name, text in held.items()}
+        row |= {names[0]: picture.x[3], names[1]: picture.y[7]}
+        frame = pd.DataFrame({name: [row.get(name, X[name].dropna().iloc[0])] for name in X})
+        assert_allclose(picture.values[7][3], model.decision_function(frame)[0], rtol=1e-4, atol=1e-4)
+
+
+def test_columns_of_an_array_that_a_model_drops_are_not_missed(numbers):
+    X, y = numbers
+    columns = ColumnTransformer([("scaled", StandardScaler(), [0, 2])])
+    model = make_pipeline(columns, SparseQuadraticSVC(2, method="pd")).fit(X, y)
+    summary = summarise(model, X, y, rows=(1,), **QUICK)
+    assert ([feature.name for feature in summary.features], summary.n_columns) == (["x0", "x2"], 2)
+    assert {part.column for part in summary.cases[0].contributions} == {"x0", "x2"}
 
 
 def test_a_cross_validated_model_is_shown_with_what_it_chose(numbers):
@@ -319,6 +368,13 @@ def test_what_cannot_be_summarised_is_refused_with_a_reason(change, message):
     arguments = {"y": y, **QUICK, **change}
     with pytest.raises(ValueError, match=message):
         summarise(quick_pipeline(table, y), table, arguments.pop("y"), **arguments)
+
+
+def test_models_that_were_not_searched_for_are_refused(numbers):
+    X, y = numbers
+    model = SparseQuadraticSVC(2, method="pd").fit(StandardScaler().fit_transform(X), y)
+    with pytest.raises(TypeError, match="needs a fitted SparseQuadraticSVC or SparseQuadraticSVCCV, not QuadraticSurface"):
+        summarise(model.surfaces_[0], X, y)
 
 
 def test_models_without_a_formula_are_refused(numbers):

@@ -183,7 +183,7 @@ def test_bins_hold_every_sample_once_with_wilsons_interval(case, left_out):
         assert_allclose(bin_.observed, y[inside].mean(), rtol=1e-12)
         interval = binomtest(int(y[inside].sum()), bin_.count).proportion_ci(method="wilson")
         assert_allclose([bin_.low, bin_.high], [interval.low, interval.high], atol=1e-12)
-    assert not summary.performance.has_probabilities
+    assert not summary.has_probabilities
     assert sum(row["count"] for row in summary.performance.gains) == len(y)
     assert sum(row["events"] for row in summary.performance.gains) == y.sum()
     assert summary.performance.gains[-1]["capture"] == 1.0
@@ -355,7 +355,7 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
     assert_allclose(values["Brier score"].out_of_fold, brier_score_loss(y, probability), rtol=1e-10)
     assert_allclose(values["Accuracy"].out_of_fold, np.mean((probability > 0.5) == y), rtol=1e-14)
     assert_allclose(values["Accuracy"].fitted, model.score(table, y), rtol=1e-14)
-    assert summary.performance.has_probabilities
+    assert summary.has_probabilities
     assert_allclose(model.calibrators_[0](np.array([summary.performance.cutoff]))[0], 0.5, atol=1e-9)
     assert_allclose(summary.cases[0].probability, model.predict_proba(table)[5, 1], rtol=1e-12)
     assert [explained.row for explained in summary.cases] == [5]

@@ -108,8 +108,7 @@ class Plot:
             self.add("path", class_="grid", d=f"M{place(self.left)} {place(self.y(value))}H{place(end)}")
             self.add("text", text, class_="tick", x=self.left - 7, y=self.y(value) + 4, text_anchor="end")
         self.add("path", class_="axis", d=f"M{place(self.left)} {place(self.top)}V{place(base)}H{place(end)}")
-        middle = (self.left + end) / 2
-        self.add("text", x_label, class_="label", x=middle, y=self.height - 8, text_anchor="middle")
+        self.add("text", x_label, class_="label", x=(self.left + end) / 2, y=self.height - 8, text_anchor="middle")
         across, down = 13, (self.top + base) / 2
         turned = f"rotate(-90 {place(across)} {place(down)})"
         self.add("text", y_label, class_="label", x=across, y=down, text_anchor="middle", transform=turned)

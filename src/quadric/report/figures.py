@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from quadric.report.drawing import Figure, Plot, Ticks, png
 from quadric.report.numbers import number, short, ticks
-from quadric.report.values import Coefficient, CrossValidation, Feature, Performance, ReportSummary, Slice, View
-from quadric.report.words import symbol
+from quadric.report.story import symbol
+from quadric.report.values import Bin, Coefficient, CrossValidation, Feature, Performance, ReportSummary, Slice, View
 
 POSITIVE, NEGATIVE = (209, 102, 10), (31, 111, 180)
 """Colours of both sides in slices, as in the style sheet; colour-blind readers can tell them apart."""
@@ -22,16 +23,15 @@ HEAD, GAP = 26.0, 10.0
 """Room above the heat map, and between W and b, in pixels."""
 
 
-def accuracy(cross_validation: CrossValidation, own: int) -> Figure:
+def accuracy(cv: CrossValidation, own: int) -> Figure:
     """Out-of-fold accuracy against the number of terms.
 
     Parameters
     ----------
-    cross_validation : CrossValidation
+    cv : CrossValidation
     own : int
         The model's number of terms.
     """
-    cv = cross_validation
     spans = [(mean - error, mean + error) for mean, error in zip(cv.mean, cv.error, strict=True)]
     plot = _plot_over(cv.ks, [cv.threshold, *(end for span in spans for end in span)], "out-of-fold accuracy")
     plot.segments([(plot.x_range[0], cv.threshold, plot.x_range[1], cv.threshold)], "threshold")
@@ -99,16 +99,6 @@ def _padded(values: Sequence[float]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A filled cell of the heat map."""
-
-    x: float
-    y: float
-    shade: str
-    title: str
-
-
-@dataclass(frozen=True)
 class HeatMap:
     """W and b as coloured cells; the grid stays, the cells follow the slider.
 
@@ -118,15 +108,15 @@ class HeatMap:
         Without the cells.
     size : float
         Side of a cell.
-    cells : tuple of tuples of Cell
-        For each view.
+    cells : list of lists of dict
+        For each view its filled cells: ``x``, ``y``, ``shade`` and ``title``.
     largest : str
         What the strongest colour stands for.
     """
 
     figure: Figure
     size: float
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: list[list[dict[str, Any]]]
     largest: str
 
 
@@ -150,7 +140,7 @@ def heat_map(id_: str, views: Sequence[View], features: Sequence[Feature]) -> He
         "Rows and columns are features. Each cell is the coefficient of the product of the two; the last column is that of the "
         "feature alone. The equation next to it lists every coefficient."
     )
-    cells = tuple(tuple(cell for c in view.coefficients for cell in _cells(c, features, largest, left, top)) for view in views)
+    cells = [[cell for c in view.coefficients for cell in _cells(c, features, largest, left, top)] for view in views]
     board = _board([symbol(features[j]) for j in used], size, left[None])
     return HeatMap(board.figure(id_, "Coefficients W and b", described), size, cells, number(largest, 3))
 
@@ -176,13 +166,13 @@ def _board(names: Sequence[str], size: float, right: float) -> Plot:
 
 def _cells(
     c: Coefficient, features: Sequence[Feature], largest: float, left: dict[int | None, float], top: dict[int, float]
-) -> list[Cell]:
+) -> list[dict[str, Any]]:
     strength = max(1, min(SHADES, round(SHADES * abs(c.value) / largest + 0.49)))
     names = " and ".join(features[j].name for j in (c.first, c.second) if j is not None)
     title = f"{'b' if c.second is None else 'W'} of {names}: {number(c.value)}"
     places = {(c.first, c.second)} if c.second is None else {(c.first, c.second), (c.second, c.first)}
     shade = f"{'pos' if c.value > 0 else 'neg'} s{strength}"
-    return [Cell(left[column], top[row], shade, title) for row, column in sorted(places)]
+    return [{"x": left[column], "y": top[row], "shade": shade, "title": title} for row, column in sorted(places)]
 
 
 def performance_charts(summary: ReportSummary) -> tuple[Figure, ...]:
@@ -193,7 +183,7 @@ def performance_charts(summary: ReportSummary) -> tuple[Figure, ...]:
     return (
         _roc(summary, performance, *classes),
         _separation(performance, *classes),
-        _calibration(performance, classes[1]),
+        _calibration(performance.bins, summary.has_probabilities, classes[1]),
         _histogram(performance, *classes),
     )
 
@@ -227,9 +217,8 @@ def _separation(performance: Performance, other: str, event: str) -> Figure:
     return plot.figure("ks", "KS", described, (("line neg", other), ("line pos", event), ("distance", f"KS {distance}")))
 
 
-def _calibration(performance: Performance, event: str) -> Figure:
+def _calibration(bins: Sequence[Bin], has_probabilities: bool, event: str) -> Figure:
     """Predicted against observed."""
-    bins, has_probabilities = performance.bins, performance.has_probabilities
     plot = Plot((0.0, 1.0) if has_probabilities else _padded([bin_.predicted for bin_ in bins]), (0, 1), height=340)
     plot.axes("predicted probability" if has_probabilities else "score f", f"observed share of {event}")
     legend = [("line strong", "observed, with 95 % interval")]

@@ -21,18 +21,13 @@ def number(value: float | None, digits: int = 4) -> str:
         return NOTHING
     if value == 0.0:
         return "0"
-    size = abs(value)
-    if not 1e-4 <= size < 1e9:
-        text = _scientific(size, digits)
+    mantissa, power = f"{abs(value):.{digits - 1}e}".split("e")
+    exponent = int(power)
+    if -4 <= exponent < 9:
+        text = f"{abs(value):{',' if exponent >= 4 else ''}.{max(0, digits - 1 - exponent)}f}".replace(",", GROUP)
     else:
-        decimals = max(0, digits - 1 - math.floor(math.log10(size)))
-        text = f"{size:{',' if size >= 1e4 else ''}.{decimals}f}".replace(",", GROUP)
+        text = f"{mantissa}e{MINUS if exponent < 0 else ''}{abs(exponent)}"
     return (MINUS if value < 0 else "") + text
-
-
-def _scientific(size: float, digits: int) -> str:
-    mantissa, exponent = f"{size:.{digits - 1}e}".split("e")
-    return f"{mantissa}e{MINUS if int(exponent) < 0 else ''}{abs(int(exponent))}"
 
 
 def short(value: float | None, digits: int = 4) -> str:

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
+from math import isclose
 from typing import Any
 
 import numpy as np
 
 from quadric.export._schema import quadric_version
 from quadric.report.subject import Subject
-from quadric.report.surfaces import same_objective
+from quadric.report.surfaces import SAME_OBJECTIVE
 from quadric.report.values import Making
 from quadric.tables import Table, TableEncoder
 
@@ -60,7 +61,8 @@ def making_of(
     objective : float
         Of the first surface on the data of the summary.
     """
-    certificates = getattr(subject.classifier, "certificates_", None)
+    certificates = getattr(subject.fitted.classifier, "certificates_", None)
+    coefficients = [array for s in subject.fitted.surfaces for array in (s.coordinates(), np.array([s.c]))]
     facts = {
         "Data": _data_facts(subject, origin or ("", None)),
         "Model": _model_facts(subject),
@@ -71,13 +73,16 @@ def making_of(
             **{name: version(name) for name in LIBRARIES},
             "Machine": f"{platform.system()} {platform.machine()}",
         },
-        "Hashes (SHA-256)": _hashes(subject),
+        "Hashes (SHA-256)": {
+            "Features and labels": _digest(subject.V, subject.codes.astype(np.int64)),
+            "Coefficients": _digest(*coefficients),
+        },
         "Time": seconds,
     }
     return Making(
         facts=tuple((title, tuple((name, str(value)) for name, value in pairs.items())) for title, pairs in facts.items()),
         created=_created(),
-        same_data=same_objective(objective, certificates[0].objective) if certificates else None,
+        same_data=isclose(objective, certificates[0].objective, rel_tol=SAME_OBJECTIVE) if certificates else None,
     )
 
 
@@ -89,30 +94,20 @@ def _data_facts(subject: Subject, origin: tuple[str, str | None]) -> dict[str, A
 
 def _model_facts(subject: Subject) -> dict[str, Any]:
     """Parameters of the classifier, and what comes before and after it."""
-    own, steps = subject.classifier, [step for _, step in subject.fitted.steps]
+    own, steps = subject.fitted.classifier, [step for _, step in subject.fitted.steps]
     codings = [f"{step.coding}, missing: {step.missing}" for step in steps if isinstance(step, TableEncoder)]
     others = [type(step).__name__ for step in steps if not isinstance(step, TableEncoder)]
     parameters = {name: getattr(own, name) for name in PARAMETERS if hasattr(own, name)}
-    for name in ("include", "exclude"):
-        if parameters[name] is not None:
-            parameters[name] = f"{len(getattr(subject.limits, name))} terms"
+    limited = [name for name in ("include", "exclude") if parameters[name] is not None]
     return {
         "Classifier": type(own).__name__,
         "k": subject.k,
-        "C": f"{subject.C:g}",
+        "C": f"{subject.fitted.question('C'):g}",
         **parameters,
+        **{name: f"{len(getattr(subject.limits, name))} terms" for name in limited},
         "Coding of categories": ", ".join(codings) or "none",
         "Other steps": ", ".join(others) or "none",
         "Calibration": subject.fitted.calibration or "none",
-    }
-
-
-def _hashes(subject: Subject) -> dict[str, str]:
-    """Of the numbers that the classifier saw with their labels, and of the coefficients."""
-    coefficients = [array for s in subject.fitted.surfaces for array in (s.coordinates(), np.array([s.c]))]
-    return {
-        "Features and labels": _digest(subject.V, subject.codes.astype(np.int64)),
-        "Coefficients": _digest(*coefficients),
     }
 
 

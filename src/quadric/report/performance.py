@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any
+
 import numpy as np
+from scipy.stats import binomtest
+from sklearn.base import clone
 from sklearn.metrics import brier_score_loss, confusion_matrix, roc_curve
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.parallel import Parallel, delayed
 
 from quadric.credit import auc, gains_table, gini, ks_statistic
-from quadric.report.folds import OutOfFold
+from quadric.estimators import SparseQuadraticSVC
+from quadric.estimators._base import predicted
+from quadric.estimators.crossvalidation import chosen_cell
+from quadric.fitted import FittedModel
+from quadric.geometry.lifting import lift
+from quadric.progress import Report
 from quadric.report.numbers import short
 from quadric.report.subject import Subject
-from quadric.report.values import Bin, Histogram, Measure, Performance, Separation
+from quadric.report.values import Bin, CrossValidation, Histogram, Measure, Performance, Separation
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.scoring import Scores
 
@@ -19,8 +35,6 @@ HISTOGRAM_BINS = 30
 BINS = 10
 TRIM = 0.005
 """Share of scores at either end that the histogram shows in its outer bins."""
-WILSON = 1.959963984540054
-"""Standard normal quantile of a two-sided 95 % interval."""
 MEANINGS = {
     "Accuracy": "share of correct predictions{cutoff}",
     "AUC": "chance that a random {event} row scores above a random {other} row",
@@ -30,6 +44,96 @@ MEANINGS = {
     "Specificity": "share of {other} rows that are predicted {other}",
     "Brier score": "mean squared error of the probability; lower is better",
 }
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """What surfaces make of rows that they were not fitted to.
+
+    Attributes
+    ----------
+    cross_validation : CrossValidation
+    rows : array
+        Positions of the rows that were in some test fold.
+    scores : Scores
+        Of these rows, with the model's own number of terms; the mean over the folds that tested a row.
+    """
+
+    cross_validation: CrossValidation
+    rows: IntArray
+    scores: Scores
+
+
+def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None, report: Report) -> OutOfFold:
+    """Fit every fold for every number of terms, and score its test rows.
+
+    Each fold fits the scalers before the classifier to its training rows. Codes of categories, imputed values and scalers
+    inside a ColumnTransformer stay as fitted. Two classes run along the path; more are fitted for each number of terms.
+
+    Parameters
+    ----------
+    subject : Subject
+    ks : increasing sequence of int
+        The model's own among them.
+    cv : int, splitter or iterable
+        Folds.
+    n_jobs : int or None
+    report : callable
+    """
+    folds = list(check_cv(cv, subject.labels, classifier=True).split(subject.V, subject.labels))
+    absent = [(i, code) for i, (train, _) in enumerate(folds) for code in np.setdiff1d(subject.codes, subject.codes[train])]
+    if absent:
+        fold, code = absent[0]
+        raise ValueError(f"fold {fold} has no training row of class {subject.class_names[code]!r}; use fewer folds")
+    V, scalers = _before_scalers(subject.fitted, subject.X)
+    jobs = (delayed(_decisions)(subject, V, scalers, ks, *fold) for fold in folds)
+    classes, scores = np.arange(len(subject.class_names)), []
+    total, times = np.zeros_like(subject.scores.decision), np.zeros(len(subject.V))
+    for (_, test), decisions in zip(folds, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True):
+        scores.append([np.mean(predicted(values, classes) == subject.codes[test]) for values in decisions])
+        total[test] += decisions[list(ks).index(subject.k)]
+        times[test] += 1.0
+        report(f"cross-validation: fold {len(scores)} of {len(folds)}")
+    rows = np.flatnonzero(times)
+    return OutOfFold(_curve(ks, np.array(scores)), rows, subject.tabular.decided((total[rows].T / times[rows]).T))
+
+
+def _before_scalers(fitted: FittedModel, X: Any) -> tuple[FloatArray, list[Any]]:
+    """Rows as they reach the scalers that come last before the classifier, and these scalers, not fitted."""
+    steps = [step for _, step in fitted.steps]
+    scalers = list(takewhile(lambda step: hasattr(step, "scale_"), reversed(steps)))[::-1]
+    coded = replace(fitted, steps=fitted.steps[: len(steps) - len(scalers)]).transformed(X)
+    if getattr(fitted.classifier, "standardize", False):
+        scalers.append(StandardScaler())
+    return np.asarray(coded, dtype=np.float64), [clone(scaler).set_output(transform="default") for scaler in scalers]
+
+
+def _decisions(
+    subject: Subject, V: FloatArray, scalers: Sequence[Any], ks: Sequence[int], train: IntArray, test: IntArray
+) -> FloatArray:
+    """Decision values of the test rows, for each number of terms."""
+    scaler = make_pipeline(*map(clone, scalers), "passthrough").fit(V[train])  # clones: threads share the scalers
+    U, U_test = (np.ascontiguousarray(scaler.transform(V[rows])) for rows in (train, test))
+    if subject.is_binary:
+        path = subject.path(U, subject.labels[train], ks)
+        return path.coef[0] @ lift(U_test).T + path.intercept[0][:, None]
+    models = (SparseQuadraticSVC(k, subject.fitted.question("C"), **subject.search).fit(U, subject.labels[train]) for k in ks)
+    return np.array([model.decision_function(U_test) for model in models])
+
+
+def _curve(ks: Sequence[int], scores: FloatArray) -> CrossValidation:
+    mean, n_folds = scores.mean(axis=0), len(scores)
+    error = scores.std(axis=0, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(ks))
+    (_, best), (_, simplest) = (chosen_cell(scores[:, None, :], rule) for rule in ("best", "1se"))
+    return CrossValidation(
+        ks=tuple(ks),
+        mean=tuple(mean.tolist()),
+        error=tuple(error.tolist()),
+        folds=n_folds,
+        best_k=ks[best],
+        simplest_k=ks[simplest],
+        threshold=mean[best] - error[best],
+    )
 
 
 def measures(subject: Subject, unseen: OutOfFold) -> tuple[Measure, ...]:
@@ -52,8 +156,9 @@ def _measured(codes: IntArray, scores: Scores) -> dict[str, float]:
             "AUC": auc(event, scores.decision),
             "Gini": gini(event, scores.decision),
             "KS": ks_statistic(event, scores.decision),
+            "Sensitivity": float(np.mean(right[event])),
+            "Specificity": float(np.mean(right[~event])),
         }
-        out |= {"Sensitivity": float(np.mean(right[event])), "Specificity": float(np.mean(right[~event]))}
         if scores.probabilities is not None:
             out["Brier score"] = float(brier_score_loss(event, scores.probabilities[:, 1]))
     return out
@@ -76,7 +181,6 @@ def performance(subject: Subject, unseen: OutOfFold) -> Performance:
     is_event, score, probabilities = subject.codes[unseen.rows] == 1, unseen.scores.decision, unseen.scores.probabilities
     return Performance(
         cutoff=subject.cutoff,
-        has_probabilities=probabilities is not None,
         fitted_roc=_roc(subject.codes == 1, subject.scores.decision),
         roc=_roc(is_event, score),
         separation=_separation(is_event, score),
@@ -113,15 +217,12 @@ def _separation(is_event: BoolArray, scores: FloatArray) -> Separation:
 def _bins(is_event: BoolArray, value: FloatArray) -> tuple[Bin, ...]:
     table = gains_table(is_event, value, BINS)
     inside = ((value >= low) & (value <= high) for low, high in zip(table.lowest[::-1], table.highest[::-1], strict=True))
-    return tuple(_bin(value[rows].mean(), int(is_event[rows].sum()), int(rows.sum())) for rows in inside)
+    return tuple(_bin(is_event[rows], value[rows]) for rows in inside)
 
 
-def _bin(predicted: float, events: int, count: int) -> Bin:
-    """With Wilson's interval of the share of events."""
-    share, spread = events / count, WILSON**2 / count
-    middle = (share + 0.5 * spread) / (1.0 + spread)
-    half = WILSON / (1.0 + spread) * float(np.sqrt(share * (1.0 - share) / count + 0.25 * spread / count))
-    return Bin(predicted, share, max(0.0, middle - half), min(1.0, middle + half), count)
+def _bin(is_event: BoolArray, value: FloatArray) -> Bin:
+    interval = binomtest(int(is_event.sum()), len(value)).proportion_ci(method="wilson")
+    return Bin(value.mean(), is_event.mean(), interval.low, interval.high, len(value))
 
 
 def _histogram(is_event: BoolArray, score: FloatArray) -> Histogram:

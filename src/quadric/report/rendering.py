@@ -8,9 +8,9 @@ from importlib.resources import files
 from typing import Any
 
 from quadric.extras import require
-from quadric.report import figures, story, words
+from quadric.report import figures, story
 from quadric.report.numbers import number, percent, short
-from quadric.report.slider import FACTS, as_json, stops
+from quadric.report.slider import FACTS, as_json, stop
 from quadric.report.values import ReportSummary
 
 POLICY = "default-src 'none'; style-src {style}; script-src {script}; img-src data:; base-uri 'none'; form-action 'none'"
@@ -41,9 +41,8 @@ def render(summary: ReportSummary) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(number=number, short=short, percent=percent, sentence=story.sentence)
-    page: str = environment.get_template("report.html.j2").render(_context(summary))
-    return page
+    environment.filters.update(number=number, short=short, percent=percent)
+    return str(environment.get_template("report.html.j2").render(_context(summary)))
 
 
 def _asset(name: str) -> str:
@@ -59,8 +58,7 @@ def _context(summary: ReportSummary) -> dict[str, Any]:
         "summary": summary,
         "absent": dict(summary.absent),
         "story": story,
-        "words": words,
-        "fact_names": FACTS,
+        "fact_names": (FACTS[0] + (", before calibration" if summary.has_probabilities else ""), *FACTS[1:]),
         **(_two_classes(summary) if summary.views else _more_classes(summary)),
     }
 
@@ -73,23 +71,21 @@ def _source(text: str) -> str:
 def _two_classes(summary: ReportSummary) -> dict[str, Any]:
     curves = (figures.accuracy(summary.cross_validation, summary.k), figures.objective(summary.views, summary.k))
     heat = figures.heat_map("heat", summary.views, summary.features)
-    all_stops = stops(summary, summary.views, heat, summary.surfaces[0].sides, curves)
+    stops = [stop(summary, i, view, heat, summary.surfaces[0].sides, curves) for i, view in enumerate(summary.views)]
     own = [view.k for view in summary.views].index(summary.k)
     return {
         "heat": heat,
         "curves": curves,
-        "stops": all_stops,
+        "stops": stops,
         "own": own,
-        "current": all_stops[own],
-        "stops_json": as_json(all_stops),
+        "current": stops[own],
+        "stops_json": as_json(stops),
         "charts": figures.performance_charts(summary),
         "slices": [figures.slice_figure(i, picture, summary) for i, picture in enumerate(summary.slices)],
     }
 
 
 def _more_classes(summary: ReportSummary) -> dict[str, Any]:
-    pieces = []
-    for i, surface in enumerate(summary.surfaces):
-        heat = figures.heat_map(f"heat-{i}", [surface.view], summary.features)
-        pieces.append((heat, stops(summary, [surface.view], heat, surface.sides)[0]))
-    return {"stops": (), "pieces": pieces}
+    heats = [figures.heat_map(f"heat-{i}", [one.view], summary.features) for i, one in enumerate(summary.surfaces)]
+    pairs = zip(heats, summary.surfaces, strict=True)
+    return {"stops": (), "pieces": [(heat, stop(summary, 0, one.view, heat, one.sides)) for heat, one in pairs]}

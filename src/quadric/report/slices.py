@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from quadric.report.subject import Subject
-from quadric.report.surfaces import live_features
 from quadric.report.values import Slice, SurfaceSummary
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.explaining import cell_text
@@ -37,40 +36,34 @@ def slices(subject: Subject, surface: SurfaceSummary, seed: int) -> tuple[Slice,
     rng = np.random.default_rng((seed, 2))
     rows = np.sort(rng.permutation(len(subject.V))[:MOST_POINTS])
     jitter = rng.uniform(-0.5, 0.5, size=(len(rows), 2))
-    held = _held(subject)
-    return tuple(_slice(subject, pair, held, rows, jitter) for pair in _pairs(subject, surface))
+    typical = {name: _typical(subject.table[name]) for name in subject.tabular.input_names}
+    return tuple(_slice(subject, surface, pair, typical, rows, jitter) for pair in _pairs(subject, surface))
 
 
 def _pairs(subject: Subject, surface: SurfaceSummary) -> list[tuple[int, int]]:
     rank = {column: place for place, (column, _) in enumerate(surface.importances)}
     features = subject.features
     axes = [j for j, one in enumerate(features) if one.kind in ("number", "rank") and one.high > one.low]
-    live = [j for j in live_features(subject.fitted.surfaces[0]) if j in axes]
+    live = [direction.feature for direction in surface.directions if direction.feature in axes]
     live.sort(key=lambda j: rank.get(features[j].column, len(rank)))
-    found = [(live[0], live[1])] if len(live) > 1 else []
-    for row in sorted(surface.terms, key=lambda row: -row.spread):
-        first, second = row.coefficient.first, row.coefficient.second
-        if second is not None and first != second and first in live and second in live:
-            found.append((first, second) if live.index(first) < live.index(second) else (second, first))
-    return list(dict.fromkeys(found))[:MOST_SLICES]
+    terms = [row.coefficient for row in sorted(surface.terms, key=lambda row: -row.spread)]
+    joined = [sorted(set(live) & {term.first, term.second}, key=live.index) for term in terms]
+    pairs = [(one[0], one[1]) for one in (live[:2], *joined) if len(one) == 2]
+    return list(dict.fromkeys(pairs))[:MOST_SLICES]
 
 
-def _held(subject: Subject) -> FloatArray:
-    """A typical row: the middle of numbers, the most frequent code of each category."""
-    fitted, V = subject.fitted, subject.V
-    held = np.quantile(V, 0.5, axis=0, method="nearest")
-    for column in range(len(fitted.input_names)):
-        block = np.flatnonzero(fitted.blocks == column)
-        if len(block) and not fitted.numeric[block].any():
-            codes, counts = np.unique(V[:, block], axis=0, return_counts=True)
-            held[block] = codes[np.argmax(counts)]
-    return np.asarray(held)
-
-
-def _slice(subject: Subject, pair: tuple[int, int], held: FloatArray, rows: IntArray, jitter: FloatArray) -> Slice:
+def _slice(
+    subject: Subject,
+    surface: SurfaceSummary,
+    pair: tuple[int, int],
+    typical: dict[str, Any],
+    rows: IntArray,
+    jitter: FloatArray,
+) -> Slice:
     first, second = pair
     x, y = _axis(subject, first), _axis(subject, second)
-    V = np.repeat(held[None], GRID * GRID, axis=0)
+    held = subject.fitted.reported({name: [value] for name, value in typical.items()})
+    V = np.repeat(held, GRID * GRID, axis=0)
     V[:, first], V[:, second] = np.tile(x, GRID), np.repeat(y, GRID)
     values = (subject.fitted.surfaces[0](subject.fitted.scaled(V)) - subject.fitted.cutoff(None)).reshape(GRID, GRID)
     points = np.column_stack(
@@ -78,6 +71,8 @@ def _slice(subject: Subject, pair: tuple[int, int], held: FloatArray, rows: IntA
     )
     inside = (points >= [x[0], y[0]]).all(axis=1) & (points <= [x[-1], y[-1]]).all(axis=1)
     is_event = subject.codes[rows] == 1
+    columns = [feature.column for feature in subject.features]
+    used = {columns[direction.feature] for direction in surface.directions} - {columns[j] for j in pair}
     return Slice(
         first=first,
         second=second,
@@ -87,7 +82,7 @@ def _slice(subject: Subject, pair: tuple[int, int], held: FloatArray, rows: IntA
         boundary=level_line(x, y, values),
         events=tuple((x_, y_) for x_, y_ in points[inside & is_event].tolist()),
         others=tuple((x_, y_) for x_, y_ in points[inside & ~is_event].tolist()),
-        held=_held_texts(subject, {subject.features[j].column for j in pair}),
+        held=tuple((name, cell_text(value)) for name, value in typical.items() if name in used),
     )
 
 
@@ -106,13 +101,8 @@ def _room(subject: Subject, feature: int) -> float:
     return 0.5 * float(np.diff(values).min()) if 1 < len(values) <= FEW_VALUES else 0.0
 
 
-def _held_texts(subject: Subject, free: set[str]) -> tuple[tuple[str, str], ...]:
-    """For every other column that the model uses its median, or its most frequent text."""
-    used = {subject.features[j].column for j in live_features(subject.fitted.surfaces[0])} - free
-    return tuple((name, cell_text(_typical(subject.table[name]))) for name in subject.tabular.input_names if name in used)
-
-
 def _typical(values: np.ndarray) -> Any:
+    """The median of numbers, or the most frequent text."""
     if values.dtype != object:
         return float(np.nanquantile(values, 0.5, method="nearest"))
     counts = Counter(value for value in values.tolist() if value is not None)

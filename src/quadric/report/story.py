@@ -1,14 +1,14 @@
-"""What a report says in words about the numbers of a summary."""
+"""What a report says about the numbers of a summary: answers, sentences, terms as symbols and in words, shapes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quadric.certificate import Certificate
-from quadric.report.numbers import number, percent, short
-from quadric.report.values import ReportSummary
+from quadric.report.numbers import MINUS, number, percent, short
+from quadric.report.values import Coefficient, Feature, ReportSummary
 
 USUALLY = 0.5
 """Share of bootstrap fits from which a term counts as chosen again."""
@@ -23,6 +23,31 @@ EXCHANGES = {
     False: "Swapping one term for another can lower the objective.",
     None: "Whether swapping one term for another lowers the objective was not checked.",
 }
+PRIME, SQUARE, TIMES = "\N{PRIME}", "\N{SUPERSCRIPT TWO}", "\N{NO-BREAK SPACE}\N{MIDDLE DOT} "
+SHAPES = {
+    "everything": "the score is at the cut-off everywhere",
+    "empty": "the score never crosses the cut-off, so every row gets the same prediction",
+    "hyperplane": "a flat cut: one class lies on each side",
+    "paraboloid": "a bowl, open on one side: one class lies inside, the other outside",
+    "elliptic paraboloid": "a bowl, open on one side: one class lies inside, the other outside",
+    "hyperbolic paraboloid": "a saddle: it bends one way in some directions and the other way in others",
+    "parabolic cylinder": "a bent sheet, like a gutter: it bends in one direction and runs straight in all others",
+    "elliptic parabolic cylinder": "a trough: one class lies inside, and it runs straight in the remaining directions",
+    "hyperbolic parabolic cylinder": "a saddle-shaped valley: it bends one way in some directions, the other way in others, "
+    "and runs straight in the rest",
+    "point": "a single point: the score only touches the cut-off",
+    "ellipsoid": "a closed shell, like an egg: one class lies inside, the other outside",
+    "cone": "a double cone: one class lies inside both halves, the other outside",
+    "hyperboloid": "an open curved surface, like an hourglass or two facing bowls",
+    "double hyperplane": "a flat sheet that the score touches without crossing the cut-off",
+    "parallel hyperplanes": "two parallel flat cuts: one class lies between them, the other on either side",
+    "flat": "a flat set that the score touches without crossing the cut-off",
+    "elliptic cylinder": "a tube: one class lies inside, the other outside",
+    "intersecting hyperplanes": "two flat cuts that cross: opposite wedges belong to the same class",
+    "hyperbolic cylinder": "an open curved surface, like two facing sheets, straight in the remaining directions",
+    "conic cylinder": "a double cone that runs straight in the remaining directions",
+}
+"""What each ``QuadraticSurface.kind`` means for a reader."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +96,15 @@ def _what_it_is(summary: ReportSummary) -> Card:
     chosen = f"chosen from {number_of(summary.n_candidates, 'candidate')}"
     if len(summary.surfaces) > 1:
         first = f"One quadratic equation per class, each with at most {number_of(summary.k, 'term')} {chosen}."
-        return Card(
-            "What is it?", f"{len(summary.surfaces)} equations", (first, used, "The class with the largest score wins.")
-        )
+        return Card("What is it?", f"{len(summary.surfaces)} equations", (first, used, rule(summary)))
     terms = number_of(len(summary.surfaces[0].terms), "term")
     return Card("What is it?", terms, (f"One quadratic equation with {terms} {chosen}.", used, rule(summary)))
 
 
 def rule(summary: ReportSummary) -> str:
-    """When a model of two classes predicts which."""
+    """When a model predicts which class."""
+    if len(summary.surfaces) > 1:
+        return f"The class with the largest {'probability' if summary.has_probabilities else 'score'} wins."
     other, event = summary.classes
     cutoff = summary.performance.cutoff if summary.performance else None
     if cutoff is None:
@@ -91,20 +116,20 @@ def _how_good(summary: ReportSummary) -> Card:
     cv, at = summary.cross_validation, summary.cross_validation.ks.index(summary.k)
     most = max(range(len(summary.classes)), key=lambda code: summary.counts[code])
     base = percent(summary.counts[most] / sum(summary.counts))
-    shifted = summary.performance is not None and summary.performance.cutoff != 0.0
+    values = {measure.name: measure for measure in summary.measures}
+    own = values["Accuracy"].out_of_fold if summary.has_probabilities else cv.mean[at]
+    before = f"; before calibration {percent(cv.mean[at])}" if summary.has_probabilities else ""
     lines = [
-        f"of out-of-fold predictions are correct ({cv.folds} folds, standard error {percent(cv.error[at])}"
-        f"{'; at cut-off 0' if shifted else ''}).",
+        f"of out-of-fold predictions are correct ({cv.folds} folds{before}, standard error {percent(cv.error[at])}).",
         f"Always predicting {summary.classes[most]} would be correct for {base}.",
     ]
-    values = {measure.name: measure for measure in summary.measures}
     if "AUC" in values:
         area, distance = values["AUC"], values["KS"]
         lines.append(
             f"AUC {number(area.out_of_fold, 3)} and KS {number(distance.out_of_fold, 3)} out of fold; "
             f"{number(area.fitted, 3)} and {number(distance.fitted, 3)} on the training data."
         )
-    return Card("How good is it?", percent(cv.mean[at]), tuple(lines))
+    return Card("How good is it?", percent(own), tuple(lines))
 
 
 def _how_sure(summary: ReportSummary) -> Card:
@@ -146,11 +171,63 @@ def gap_text(gap: float) -> str:
     return percent(gap) if gap >= 0.0005 else f"less than {percent(0.001)}"
 
 
-def sentence(text: str) -> str:
-    """With a capital first letter; names in it stay as they are."""
-    return text[:1].upper() + text[1:]
-
-
 def number_of(count: int, thing: str) -> str:
     """1 term, 2 terms."""
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def symbol(feature: Feature) -> str:
+    """A feature as it stands in an equation; a prime marks that it is centred and scaled."""
+    return _bracketed(feature) + (PRIME if feature.center != 0.0 or feature.scale != 1.0 else "")
+
+
+def _bracketed(feature: Feature) -> str:
+    """Conditions stand in brackets, which are 1 or 0."""
+    return f"[{feature.name}]" if _is_condition(feature) else feature.name
+
+
+def _is_condition(feature: Feature) -> bool:
+    return feature.kind in ("level", "missing")
+
+
+def definition(feature: Feature) -> str:
+    """A centred feature in terms of the raw one."""
+    name, sign = _bracketed(feature), "+" if feature.center < 0 else MINUS
+    centred = f"({name} {sign} {short(abs(feature.center))})" if feature.center else name
+    return centred if feature.scale == 1.0 else f"{centred} / {short(feature.scale)}"
+
+
+def term_symbol(coefficient: Coefficient, features: Sequence[Feature]) -> str:
+    """A term as it stands in an equation."""
+    first = symbol(features[coefficient.first])
+    if coefficient.second is None:
+        return first
+    return first + SQUARE if coefficient.second == coefficient.first else first + TIMES + symbol(features[coefficient.second])
+
+
+def term_words(coefficient: Coefficient, features: Sequence[Feature], sides: tuple[str, str]) -> str:
+    """One sentence on what a term says.
+
+    Parameters
+    ----------
+    coefficient : Coefficient
+        The sign of its weight decides which side it takes.
+    features : sequence of Feature
+    sides : pair of str
+        As in ``SurfaceSummary``.
+    """
+    side, other = sides if coefficient.weight > 0 else sides[::-1]
+    first = features[coefficient.first]
+    if coefficient.second is None:
+        return f"{'' if _is_condition(first) else 'Higher '}{first.name} counts {side}."
+    second = features[coefficient.second]
+    if coefficient.first == coefficient.second:
+        return f"Values of {first.name} far from {short(first.center, 3)}, on either side, count {side}."
+    if _is_condition(first) and _is_condition(second):
+        return f"{first.name} together with {second.name} counts {side}."
+    if _is_condition(first) or _is_condition(second):
+        condition, number = (first, second) if _is_condition(first) else (second, first)
+        return f"If {condition.name}, higher {number.name} counts more {side}."
+    centres = f"{short(first.center, 3)} and {short(second.center, 3)}"
+    pair = f"{first.name} and {second.name} on the same side of {centres} (both above or both below)"
+    return f"{pair} count {side}; on opposite sides they count {other}."

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from quadric.estimators import ScaleWarning, sparse_quadratic_path
+from quadric.estimators._base import SparseSurfaceClassifier
 from quadric.export import SavedModel
 from quadric.export.scoring import checked_class_names
 from quadric.fitted import FittedModel, fitted_model
-from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.report.values import Feature
 from quadric.search.path import QuadraticPath
 from quadric.search.rules import SupportLimits
-from quadric.tables import CodedFeature, Table, as_table
+from quadric.tables import CodedFeature, Table
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.explaining import cutoff_of
 from quadric.workflow.scoring import Scores, TableModel
@@ -50,6 +50,10 @@ class Subject:
     def of(model: Any, X: Any, y: Any, class_names: Sequence[str] | None) -> Subject:
         """Take a model apart and check the data against it."""
         fitted = fitted_model(model)
+        if not isinstance(fitted.classifier, SparseSurfaceClassifier):
+            raise TypeError(
+                f"a report needs a fitted SparseQuadraticSVC or SparseQuadraticSVCCV, not {type(fitted.classifier).__name__}"
+            )
         tabular = TableModel(SavedModel(model, checked_class_names(fitted, class_names), None, {}, None, None))
         X = fitted.native(X)
         V = fitted.reported(X)
@@ -58,14 +62,6 @@ class Subject:
     @property
     def fitted(self) -> FittedModel:
         return self.tabular.view
-
-    @property
-    def model(self) -> Any:
-        return self.tabular.saved.model
-
-    @property
-    def classifier(self) -> Any:
-        return self.fitted.classifier
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -88,7 +84,7 @@ class Subject:
     @cached_property
     def table(self) -> Table:
         """The data as they came, column by column."""
-        return as_table(self.X, list(self.tabular.input_names))
+        return self.fitted.rows(self.X)
 
     @cached_property
     def scores(self) -> Scores:
@@ -102,12 +98,7 @@ class Subject:
     @property
     def k(self) -> int:
         """Number of terms that the model was allowed; no more than there are."""
-        k = int(getattr(self.classifier, "best_k_", getattr(self.classifier, "k", 0)))
-        return min(k, term_count(self.fitted.n_features))
-
-    @property
-    def C(self) -> float:
-        return float(getattr(self.classifier, "best_C_", getattr(self.classifier, "C", 1.0)))
+        return min(int(self.fitted.question("k")), term_count(self.fitted.n_features))
 
     @cached_property
     def limits(self) -> SupportLimits:
@@ -117,7 +108,7 @@ class Subject:
     @property
     def search(self) -> dict[str, Any]:
         """The model's own way of fitting, as parameters of paths and classifiers."""
-        own = self.classifier
+        own = self.fitted.classifier
         return {
             "loss": own.loss,
             "method": "pd" if own.method == "pd" else "best",  # a proof for every k would take too long
@@ -131,7 +122,7 @@ class Subject:
         """Surfaces for several numbers of terms, fitted as the model was."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScaleWarning)  # fitting the model has said so
-            return sparse_quadratic_path(U, labels, ks=list(ks), Cs=(self.C,), **self.search)
+            return sparse_quadratic_path(U, labels, ks=list(ks), Cs=(self.fitted.question("C"),), **self.search)
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
@@ -149,10 +140,6 @@ class Subject:
             )
             for j, feature in enumerate(self.fitted.features)
         )
-
-    def with_surface(self, surface: QuadraticSurface) -> Any:
-        """The model, without calibration, as it would be with another surface."""
-        return self.fitted.with_surfaces([surface])
 
 
 def _feature_name(feature: CodedFeature, column: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import is_dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,16 @@ from quadric.explain import stability
 from quadric.export._shown import ANYTHING, shown
 from quadric.geometry.terms import term_count
 from quadric.progress import Report, silent
-from quadric.report.cases import cases, chosen_rows
-from quadric.report.folds import out_of_fold
 from quadric.report.origin import making_of, timed
-from quadric.report.path import stops, views_along
-from quadric.report.performance import confusion, measures, performance
+from quadric.report.performance import confusion, measures, out_of_fold, performance
 from quadric.report.slices import slices
 from quadric.report.subject import Subject
-from quadric.report.surfaces import own_certificates, surface_summary
+from quadric.report.surfaces import own_certificates, stops, surface_summary, views_along
 from quadric.report.values import ReportSummary
+from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
+
+QUANTILES = (0.9, 0.5, 0.1)
+"""Where the rows that are explained by default lie among the declined ones, by score."""
 
 
 @one_blas_thread()
@@ -53,7 +53,7 @@ def summarise(
     Parameters
     ----------
     model : fitted SparseQuadraticSVC, SparseQuadraticSVCCV, Pipeline ending in one, or CalibratedModel of these
-        A Pipeline may hold a TableEncoder and a StandardScaler before its classifier.
+        A Pipeline may have the steps that :func:`quadric.fitted.fitted_model` takes.
     X : Table, frame or array
         The data that the model was fitted to, in the form that it takes; the report remarks on other data.
     y : array-like of shape (m,)
@@ -65,7 +65,7 @@ def summarise(
     class_names : sequence of str, optional
         Names of the classes, in the order of ``classes_``; by default the labels.
     rows : sequence of int
-        Positions of rows to explain, from 0; by default three that were declined.
+        Positions of rows to explain, from 0; by default three that the model puts in the second of two classes.
     frozen : sequence of str
         Features, or columns, that the smallest change of a row must leave alone.
     ks : increasing sequence of int or None
@@ -91,7 +91,7 @@ def summarise(
         raise ValueError(f"n_boot must be an integer of at least 0, got {n_boot!r}")
     seconds: dict[str, str] = {}
     subject, seed = Subject.of(model, X, y, class_names), seed_of(random_state)
-    wanted = chosen_rows(subject, rows) if subject.is_binary else []
+    wanted = _chosen_rows(subject, rows) if subject.is_binary else []
     grid = stops(subject, ks) if subject.is_binary else (subject.k,)
     with timed(seconds, "cross-validation"):
         unseen = out_of_fold(subject, grid, cv, n_jobs, report)
@@ -99,12 +99,17 @@ def summarise(
         own = own_certificates(subject)
         views, path_objective = views_along(subject, grid, own[0], report) if subject.is_binary else ((), None)
     with timed(seconds, "stability of terms"):
-        redraw = partial(stability, n_boot=n_boot, random_state=seed, n_jobs=n_jobs, report=report)
-        drawn = redraw(subject.model, subject.X, subject.labels) if n_boot else None
+        drawn = (
+            None
+            if n_boot == 0
+            else stability(
+                subject.fitted.model, subject.X, subject.labels, n_boot=n_boot, random_state=seed, n_jobs=n_jobs, report=report
+            )
+        )
     with timed(seconds, "explanations"):
         surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
-        explained = cases(subject, wanted, frozen) if wanted else ()
+        explained = _cases(subject, wanted, frozen) if wanted else ()
     settings = {
         "Folds": unseen.cross_validation.folds,
         "Bootstrap fits": n_boot,
@@ -120,6 +125,7 @@ def summarise(
         n_columns=len(subject.tabular.input_names),
         n_candidates=term_count(subject.fitted.n_features) - len(subject.limits.exclude),
         k=subject.k,
+        has_probabilities=bool(subject.fitted.calibrators),
         surfaces=surfaces,
         views=views,
         path_objective=path_objective,
@@ -160,3 +166,38 @@ def _absent(subject: Subject, has_slices: bool, has_cases: bool, n_boot: int) ->
         reason = f"this needs a model of two classes, and this one has {len(subject.class_names)}"
         out = dict.fromkeys(("path", "performance", "slices", "cases"), reason)
     return out if n_boot else {**out, "stability": "no bootstrap fits were requested"}
+
+
+def _chosen_rows(subject: Subject, rows: Sequence[int]) -> list[int]:
+    """The rows asked for, or else three declined ones: hopeless, middling and near the cut-off.
+
+    Parameters
+    ----------
+    subject : Subject
+        Of two classes.
+    rows : sequence of int
+    """
+    outside = [row for row in rows if not 0 <= row < len(subject.V)]
+    if outside:
+        raise ValueError(f"rows must be from 0 to {len(subject.V) - 1}, got {outside[0]}")
+    if len(rows):
+        return [int(row) for row in rows]
+    declined = np.flatnonzero(subject.scores.codes == 1)
+    order = declined[np.argsort(subject.scores.decision[declined], kind="stable")]
+    places = [round(share * (len(order) - 1)) for share in QUANTILES] if len(order) else []
+    return list(dict.fromkeys(order[places].tolist()))
+
+
+def _cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str]) -> tuple[Explanation, ...]:
+    """Explain rows of a two-class model against its first class, the favourable one.
+
+    Parameters
+    ----------
+    subject : Subject
+    rows : sequence of int
+    frozen : sequence of str
+        Features that recourse must leave alone.
+    """
+    options = ExplainingOptions(target=subject.class_names[0], frozen=frozen)
+    answers = explain_rows(subject.tabular, subject.table, rows, subject.table, options)
+    return tuple(replace(answer, actual=subject.class_names[subject.codes[answer.row]]) for answer in answers)

@@ -1,19 +1,23 @@
-"""Surfaces as tables: coefficients, equations, terms with their stability, directions, shape."""
+"""Surfaces as tables, the model's own and those along the path: coefficients, equations, terms, directions, shape."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from math import isclose
 from typing import Any
 
 import numpy as np
 
 from quadric.certificate import Certificate
-from quadric.examine import certify
+from quadric.estimators._grids import k_grid
+from quadric.examine import certified_surfaces, certify
 from quadric.explain import TermStability, shapley
 from quadric.export import equation
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import FLAT, QuadraticSurface
-from quadric.geometry.terms import LINEAR, term_factors
+from quadric.geometry.terms import LINEAR, term_count, term_factors
+from quadric.progress import Report
 from quadric.report.subject import Subject
 from quadric.report.values import Coefficient, Direction, Geometry, SurfaceSummary, TermRow, View
 
@@ -25,11 +29,13 @@ WORTH_LISTING = 0.1
 """Share of bootstrap fits from which a term outside the model is listed."""
 MEDIAN = 4
 """Position of the median among the nine deciles of ``TermStability``."""
+FEWEST_KS, MOST_KS = 15, 25
+"""The slider goes to twice the model's k or to FEWEST_KS, in steps that leave about MOST_KS stops."""
 
 
 def view_of(subject: Subject, surface: QuadraticSurface, k: int, certificate: Certificate, code: int = 0) -> View:
     """A surface as the slider shows it; ``code`` is its position among several."""
-    model = subject.with_surface(surface) if subject.is_binary else subject.model
+    model = subject.fitted.with_surfaces([surface]) if subject.is_binary else subject.fitted.model
     centred, expanded = (equation(model, form=form).split("\n")[code] for form in ("centred", "expanded"))
     z = surface.coordinates()
     found = [_coefficient(int(term), surface.n_features, z[term]) for term in np.flatnonzero(z)]
@@ -45,22 +51,61 @@ def _coefficient(term: int, n_features: int, value: float) -> Coefficient:
 
 def own_certificates(subject: Subject) -> list[Certificate]:
     """What is known about the surfaces of the model: by its fit, if the data are the same, and at little cost."""
-    judged = certify(subject.model, subject.X, subject.labels, k=subject.k)
-    fitted = getattr(subject.classifier, "certificates_", judged)
+    judged = certify(subject.fitted.model, subject.X, subject.labels, k=subject.k)
+    fitted = getattr(subject.fitted.classifier, "certificates_", judged)
     return [_with_proof(mine, its) for mine, its in zip(judged, fitted, strict=True)]
-
-
-def same_objective(first: float, second: float) -> bool:
-    """Whether two objectives are the same but for rounding."""
-    return abs(first - second) <= SAME_OBJECTIVE * max(abs(first), abs(second))
 
 
 def _with_proof(certificate: Certificate, fitted: Certificate) -> Certificate:
     """The certificate with the bound that the fit proved, if that is better: an exact search proves more."""
     proved, bound = fitted.lower_bound, certificate.lower_bound
-    if proved is None or bound is None or proved <= bound or not same_objective(certificate.objective, fitted.objective):
+    same_data = isclose(certificate.objective, fitted.objective, rel_tol=SAME_OBJECTIVE)
+    if proved is None or bound is None or proved <= bound or not same_data:
         return certificate
     return replace(certificate, swap_optimal=certificate.swap_optimal or fitted.swap_optimal).bounded(proved)
+
+
+def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
+    """Numbers of terms to show, the model's own among them.
+
+    Parameters
+    ----------
+    subject : Subject
+    ks : increasing sequence of int or None
+    """
+    n_features, first = subject.fitted.n_features, max(1, len(subject.limits.include))
+    if ks is None:
+        last = max(first, min(term_count(n_features) - len(subject.limits.exclude), max(2 * subject.k, FEWEST_KS)))
+        ks = np.rint(np.linspace(first, last, min(last - first + 1, MOST_KS))).astype(int)
+    return tuple(sorted({*k_grid(ks, n_features).tolist(), subject.k}))
+
+
+def views_along(subject: Subject, ks: Sequence[int], own: Certificate, report: Report) -> tuple[tuple[View, ...], float]:
+    """The best surface found for every number of terms (the model's own at its k), and the path's objective at the model's k.
+
+    Parameters
+    ----------
+    subject : Subject
+    ks : increasing sequence of int
+    own : Certificate
+        Of the model.
+    report : callable
+    """
+    path, at = subject.path(subject.U, subject.labels, ks), list(ks).index(subject.k)
+    report(f"path: {len(ks)} numbers of terms")
+    surfaces = [QuadraticSurface.from_coordinates(*one) for one in zip(path.coef[0], path.intercept[0], strict=True)]
+    surfaces[at] = subject.fitted.surfaces[0]
+    others, other_ks = surfaces[:at] + surfaces[at + 1 :], [k for k in ks if k != subject.k]
+    certificates = certified_surfaces(subject.fitted.model, subject.X, subject.labels, others, other_ks)
+    views: list[View] = []
+    for surface, k in zip(surfaces, ks, strict=True):
+        certificate = own if k == subject.k else next(certificates)
+        if k < subject.k and own.lower_bound is not None and certificate.lower_bound is not None:
+            # Fewer terms cannot do better than more: what is proved of the model holds for them too
+            certificate = certificate.bounded(max(certificate.lower_bound, own.lower_bound))
+        views.append(view_of(subject, surface, k, certificate))
+        report(f"certificates: {len(views)} of {len(ks)}")
+    return tuple(views), float(path.objective[0, at])
 
 
 def surface_summary(subject: Subject, code: int, certificate: Certificate, stability: TermStability | None) -> SurfaceSummary:
@@ -107,7 +152,7 @@ def _rivals(subject: Subject, surface: QuadraticSurface, stability: TermStabilit
 
 
 def _importances(subject: Subject, label: Any) -> tuple[tuple[str, float], ...]:
-    answer = shapley(subject.model, subject.X, background=subject.X, target=label)
+    answer = shapley(subject.fitted.model, subject.X, background=subject.X, target=label)
     mean = np.abs(answer.values).mean(axis=0)
     return tuple((answer.names[j], mean[j]) for j in np.argsort(-mean, kind="stable") if mean[j] > 0.0)
 
@@ -127,13 +172,8 @@ def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Direction,
             highest[j] / scale[j],
             rising[j],
         )
-        for j in live_features(surface)
+        for j in np.flatnonzero(surface.live_features).tolist()
     )
-
-
-def live_features(surface: QuadraticSurface) -> list[int]:
-    """Features that a surface depends on."""
-    return np.flatnonzero(surface.live_features).tolist()
 
 
 def _geometry(subject: Subject, surface: QuadraticSurface) -> Geometry:
@@ -146,10 +186,10 @@ def _geometry(subject: Subject, surface: QuadraticSurface) -> Geometry:
 
 def _centre(subject: Subject, surface: QuadraticSurface) -> tuple[tuple[tuple[int, float], ...], float | None]:
     """The only point of the live features at which f is stationary, and f there."""
-    live = live_features(surface)
+    live = np.flatnonzero(surface.live_features)
     W, b = surface.W[np.ix_(live, live)], surface.b[live]
-    if not live or np.linalg.cond(W) > 1.0 / FLAT:
+    if not len(live) or np.linalg.cond(W) > 1.0 / FLAT:
         return (), None
     point = np.linalg.solve(W, -b)
     raw = subject.fitted.center[live] + subject.fitted.scale[live] * point
-    return tuple(zip(live, raw.tolist(), strict=True)), float(surface.c + 0.5 * b @ point)
+    return tuple(zip(live.tolist(), raw.tolist(), strict=True)), float(surface.c + 0.5 * b @ point)

@@ -94,7 +94,7 @@ class View:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """Out-of-fold accuracy for each number of terms.
+    """Out-of-fold accuracy for each number of terms, before calibration: the sign of f, or the largest f, decides.
 
     Attributes
     ----------
@@ -306,8 +306,6 @@ class Performance:
     ----------
     cutoff : float or None
         Score above which the positive class is predicted; None if the model has none.
-    has_probabilities : bool
-        Whether the model is calibrated.
     fitted_roc, roc : tuples of pairs (false positive rate, true positive rate)
         On the training data, and out of fold.
     separation : Separation
@@ -319,7 +317,6 @@ class Performance:
     """
 
     cutoff: float | None
-    has_probabilities: bool
     fitted_roc: tuple[tuple[float, float], ...]
     roc: tuple[tuple[float, float], ...]
     separation: Separation
@@ -395,6 +392,8 @@ class ReportSummary:
         Input columns, and terms that the search could choose from.
     k : int
         Of the model.
+    has_probabilities : bool
+        Whether the model is calibrated; its probabilities then decide, not its scores.
     surfaces : tuple of SurfaceSummary
         One for two classes, otherwise one per class.
     views : tuple of View
@@ -423,6 +422,7 @@ class ReportSummary:
     n_columns: int
     n_candidates: int
     k: int
+    has_probabilities: bool
     surfaces: tuple[SurfaceSummary, ...]
     views: tuple[View, ...]
     path_objective: float | None

@@ -24,22 +24,19 @@ from scipy.linalg import eigh
 import reference_solver
 from paper_data import NAMES, FloatArray, load
 from quadric.blas import one_blas_thread
-from quadric.certificate import JudgedSamples, judge
+from quadric.certificate import Judge, Question
 from quadric.geometry.surface import QuadraticSurface
-from quadric.problem import (
-    TRAINING_DATA,
-    Curvature,
-    HingeProblem,
-    LabelledSamples,
-    LeastSquaresProblem,
-    SparseProblem,
-    TrainingData,
-)
+from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.base import LabelledSamples, SparseProblem, TrainingData
+from quadric.losses.hinge import step as hinge
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.qp import HingeQP, HingeSolution
+from quadric.losses.hinge.step import HingeStep
+from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
 from quadric.search import decomposition
 from quadric.search.decomposition import RHO_SHARE, Schedule, decompose
+from quadric.search.rules import NO_LIMITS
 from quadric.types import IntArray
-from quadric.zstep import HingeStep, hinge
-from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 from table import Row, show, write
 
 CTG_K, CTG_C = 34, 256.0
@@ -51,7 +48,8 @@ def problem_of(loss: str, X: FloatArray, y: FloatArray, C: float, k: int) -> Any
 
 
 def data_of(loss: str, X: FloatArray, y: FloatArray) -> TrainingData:
-    return TRAINING_DATA[loss].from_samples(LabelledSamples(X, (y > 0).astype(int), np.ones(len(y)), np.ones(2)))
+    samples = LabelledSamples(X, (y > 0).astype(int), np.ones(len(y)), np.ones(2))
+    return loss_named(loss).data.from_samples(samples, NO_LIMITS)
 
 
 def seconds(action: Callable[[], Any], repeats: int = 5) -> float:
@@ -148,7 +146,7 @@ def least_squares() -> Iterator[Row]:
 
 def last_penalties() -> Iterator[Row]:
     """The jump from terms that look final to the last penalty, against every penalty on the way."""
-    for loss in TRAINING_DATA:
+    for loss in LOSS_NAMES:
         changed, jumping, walking = [], 0.0, 0.0
         for name in NAMES:
             data = data_of(loss, *load(name))
@@ -174,13 +172,13 @@ def stationarity() -> Iterator[Row]:
         worst, over_budget = 0.0, 0
         for name in NAMES:
             X, y = load(name)
-            samples = JudgedSamples(X, y, np.ones(len(y)), np.ones(len(y)))
+            judge = Judge(X, np.ones(len(y)), np.ones(len(y)))
             for C in (1.0, 256.0):
                 for problem in budgets(problem_of(loss, X, y, C, 1)):
                     result = decompose(problem)
                     surface = QuadraticSurface.from_coordinates(problem.embed(result.z), result.c)
                     support = problem.terms[result.support]
-                    certificate = judge(surface, samples, loss=loss, C=C, k=problem.k, support=support)
+                    certificate = judge.certificate(surface, Question(loss, C, problem.k, y), support)
                     worst = max(worst, certificate.stationarity)
                     over_budget += certificate.n_terms > problem.k
         yield Row(f"{loss}: worst stationarity on the nine data sets", worst, "<=", target)

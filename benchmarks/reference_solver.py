@@ -9,7 +9,7 @@ import clarabel
 import numpy as np
 import scipy.sparse as sp
 
-from quadric.zstep.hinge_qp import HingeQP
+from quadric.losses.hinge.qp import HingeQP
 
 
 @dataclass(frozen=True)

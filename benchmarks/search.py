@@ -23,9 +23,10 @@ from paper_data import NAMES, FloatArray, load
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.blas import one_blas_thread
 from quadric.geometry.lifting import lift
-from quadric.problem import LeastSquaresProblem
+from quadric.losses.base import Found
+from quadric.losses.least_squares.explorer import LeastSquaresExplorer
+from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.search.exact import prove
-from quadric.search.local import Found, LeastSquaresExplorer
 from quadric.search.methods import SearchOptions, search
 from quadric.search.path import QuadraticPath, trace_path
 from quadric.types import IntArray

@@ -1,10 +1,10 @@
-"""Run the code of the guide and compare what it prints with what the pages show.
+"""Run the code of the guide and compare its output with the output on the pages.
 
     python docs/run_blocks.py [--write] [page.md ...]
 
-The ``python`` blocks of a page share one namespace; they and its ``bash`` blocks share a new folder with the guide's data.
-A ``text`` block right after one of them is what it prints ("..." stands for anything); ``--write`` puts it there. Blocks that
-need an extra which is not installed are passed over, and blocks of any other kind, such as ``shell``, are not run.
+The ``python`` blocks of a page share one namespace. They run with its ``bash`` blocks in a new folder that contains ``data/``.
+A ``text`` block right after a block is its output ("..." stands for anything); ``--write`` updates it. Blocks that need an
+extra that is not installed are skipped. Blocks of any other kind, such as ``shell``, are not run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
+DATA = DOCS.parent / "data"
 BLOCK = re.compile(
-    r"^```(?P<kind>python|bash)\n(?P<code>.*?)^```\n(?:\n*^```text\n(?P<shown>.*?)^```\n)?", re.MULTILINE | re.DOTALL
+    r"^```(?P<kind>python|bash)\n(?P<code>.*?)^```\n(?:\n*^```text\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
 FREEDOM = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -35,13 +36,13 @@ def pages() -> list[Path]:
 
 
 def run_page(page: Path, *, write: bool = False) -> list[str]:
-    """Run a page; returns what is wrong with it.
+    """Run the blocks of a page and return its problems.
 
     Parameters
     ----------
     page : Path
     write : bool
-        Replace what the page shows by what was printed.
+        Replace the output on the page by the actual output.
     """
     text = page.read_text(encoding="utf-8")
     names: dict[str, object] = {"__name__": "__main__"}
@@ -55,11 +56,11 @@ def run_page(page: Path, *, write: bool = False) -> list[str]:
                 if "pip install 'quadric[" in str(error):
                     continue
                 return [*problems, f"{page.name}:{line}: {type(error).__name__}: {error}"]
-            shown = block["shown"]
-            if shown is not None and not doctest.OutputChecker().check_output(shown, printed, FREEDOM):
-                problems.append(f"{page.name}:{line}: shows\n{shown}but prints\n{printed}")
-                pieces += [text[end : block.start("shown")], printed]
-                end = block.end("shown")
+            expected = block["output"]
+            if expected is not None and not doctest.OutputChecker().check_output(expected, printed, FREEDOM):
+                problems.append(f"{page.name}:{line}: shows\n{expected}but prints\n{printed}")
+                pieces += [text[end : block.start("output")], printed]
+                end = block.end("output")
     if write and problems:
         page.write_text("".join(pieces) + text[end:], encoding="utf-8")
     return problems
@@ -67,12 +68,12 @@ def run_page(page: Path, *, write: bool = False) -> list[str]:
 
 @contextlib.contextmanager
 def _work_folder() -> Iterator[None]:
-    """A new current folder with the data of the guide."""
+    """A new current folder that contains the data of the guide."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
-            subprocess.run([sys.executable, str(DOCS / "make_applications.py")], check=True)
+            Path("data").symlink_to(DATA)
             yield
         finally:
             os.chdir(before)
@@ -97,13 +98,13 @@ def _run_bash(code: str) -> str:
 
 
 def main() -> int:
-    """Run pages and say which of them are wrong."""
+    """Run pages and print their problems."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pages", nargs="*", type=Path, help="pages; none: all that have code")
-    parser.add_argument("--write", action="store_true", help="put what is printed into the pages")
-    given = parser.parse_args()
-    problems = [problem for page in given.pages or pages() for problem in run_page(page, write=given.write)]
-    sys.stdout.write("\n".join(problems or ["every block runs and prints what its page shows"]) + "\n")
+    parser.add_argument("pages", nargs="*", type=Path, help="pages to run (default: all pages with code)")
+    parser.add_argument("--write", action="store_true", help="update the output on the pages")
+    arguments = parser.parse_args()
+    problems = [problem for page in arguments.pages or pages() for problem in run_page(page, write=arguments.write)]
+    sys.stdout.write("\n".join(problems or ["all blocks run and print what their pages show"]) + "\n")
     return 1 if problems else 0
 
 

@@ -2,8 +2,8 @@
 Fit a surface and read its equation
 ===================================
 
-Versicolor lies between the two other kinds of iris, so no line can separate it from both. A
-quadratic surface with two terms can. The model *is* the line of text above the picture.
+Versicolor lies between the two other species of iris, so no straight line separates it from both. A
+quadratic surface with two terms does. The model *is* the equation above the figure.
 """
 
 import matplotlib.pyplot as plt
@@ -22,15 +22,15 @@ surface = model[-1].surfaces_[0]
 equation = surface.equation(["length", "width"], precision=2)
 
 # %%
-# Length and width in the equation are standardised: zero is the mean, one is a standard deviation.
-# Every fit carries a certificate, recomputed from the data.
+# Length and width are standardised in the equation: zero is the mean, one is a standard deviation.
+# Every fit carries a certificate that is recomputed from the data.
 
 print(equation)
 print("The set f = 0 is an", surface.kind())
 print(model[-1].certificates_[0])
 
 # %%
-# The picture in centimetres. The black line is f = 0, the dashed ones are the margins f = -1 and
+# The figure is in centimetres. The black line is f = 0; the dashed lines are the margins f = -1 and
 # f = 1.
 
 length, width = np.meshgrid(np.linspace(0.5, 7.2, 300), np.linspace(-0.1, 2.7, 300))
@@ -41,9 +41,9 @@ fig, ax = plt.subplots(layout="constrained")
 ax.pcolormesh(length, width, np.clip(f, -2, 2), cmap="RdBu", vmin=-8, vmax=8, rasterized=True)
 ax.contour(length, width, f, levels=[0.0], colors="black")
 ax.contour(length, width, f, levels=[-1.0, 1.0], colors="grey", linestyles="--")
-for kind, colour in enumerate(("tab:orange", "tab:blue", "tab:red")):
-    mine = iris.target == kind
-    ax.scatter(*X[mine].T, s=25, color=colour, edgecolor="white", label=iris.target_names[kind])
+for species, colour in enumerate(("tab:orange", "tab:blue", "tab:red")):
+    members = iris.target == species
+    ax.scatter(*X[members].T, s=25, color=colour, edgecolor="white", label=iris.target_names[species])
 ax.set(xlabel="petal length (cm)", ylabel="petal width (cm)", title=equation)
 ax.legend(loc="upper left")
 plt.show()

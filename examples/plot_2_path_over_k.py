@@ -2,9 +2,9 @@
 How many terms? The path over k
 ===============================
 
-More terms always fit the samples at hand better. Whether they help on other samples is for
-cross-validation to say: one path a fold gives the score of every number of terms. The rule "1se"
-takes the fewest whose score is within one standard error of the best.
+More terms always fit the training rows better. Cross-validation shows whether they help on new rows:
+one path per fold gives the score for every number of terms. The rule "1se" chooses the fewest terms
+whose score is within one standard error of the best.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ cv = SparseQuadraticSVCCV(
 ).fit(X, y)
 
 # %%
-# ``cv_scores_`` has a score for each fold, C and k.
+# ``cv_scores_`` has one score per fold, C and k.
 
 mean = cv.cv_scores_.mean(axis=0)
 error = cv.cv_scores_.std(axis=0, ddof=1) / np.sqrt(len(cv.cv_scores_))
@@ -38,16 +38,16 @@ for row, colour in enumerate(("tab:orange", "tab:blue")):
     label, objective = f"C = {cv.Cs_[row]:g}", cv.paths_[0].objective[row]
     top.plot(cv.ks_, objective / objective[0], ".-", color=colour, label=label)
     bottom.errorbar(cv.ks_ + 0.1 * row, mean[row], yerr=error[row], fmt=".-", color=colour, label=label)
-top.set(ylabel="objective, share of that of k = 1", title="On the samples fitted to")
+top.set(ylabel="objective relative to k = 1", title="Training rows")
 top.legend()
-bottom.axhline(mean[best] - error[best], color="grey", linestyle="--", label="best less one error")
+bottom.axhline(mean[best] - error[best], color="grey", linestyle="--", label="best minus one standard error")
 bottom.axvline(cv.best_k_, color="black", linewidth=1, label=f"chosen: k = {cv.best_k_}")
-bottom.set(xlabel="number of terms k", ylabel="area under ROC", title="On samples left out")
+bottom.set(xlabel="number of terms k", ylabel="area under ROC", title="Rows left out")
 bottom.legend(loc="lower right")
 plt.show()
 
 # %%
-# The surface that was chosen, in standardised features:
+# The chosen surface, in standardised features:
 
 names = [name.removeprefix("mean ").replace(" ", "_") for name in data.feature_names[:10]]
 for term, weight in cv.surfaces_[0].terms(names):

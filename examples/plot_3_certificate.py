@@ -2,7 +2,7 @@
 How good are these terms? Bounds and proofs
 ===========================================
 
-A certificate bounds what *any* k terms could reach. Branch and bound raises the bound until it meets
+A certificate bounds how good *any* k terms could be. Branch and bound raises the bound until it meets
 the objective, which is a proof, or until the time is up, which leaves a gap.
 """
 
@@ -17,15 +17,15 @@ data = load_breast_cancer()
 X, y = StandardScaler().fit_transform(data.data[:, :10]), data.target  # 65 terms to choose from
 
 # %%
-# For every k: the surface that the path found, the first bound, and the bound after at most a fifth
-# of a second.
+# For every k: the surface on the path, the first bound, and the bound after at most a fifth of a
+# second.
 
 ks = np.arange(1, 13)
 path = sparse_quadratic_path(X, y, ks=ks, Cs=[4.0], loss="least_squares")
 
 
 def certificate(k, seconds):
-    """The best surface of k terms, judged with some time for a proof."""
+    """Judge the surface with k terms, with some time for a proof."""
     surface = QuadraticSurface.from_coordinates(path.coef[0, k - 1], path.intercept[0, k - 1])
     return certify(surface, X, y, loss="least_squares", C=4.0, k=k, time_limit=seconds)[0]
 
@@ -36,8 +36,8 @@ proved = [c.status == "optimal" for c in later]
 print("proved optimal: k =", ks[proved])
 
 # %%
-# One case with more and more time. How far the bound gets depends on the machine; that it holds does
-# not.
+# One case with more and more time. How tight the bound becomes depends on the machine; that it holds
+# does not.
 
 seconds = [0.0, 0.05, 0.1, 0.2, 0.4, 0.8]
 gaps = [100 * certificate(8, limit).gap for limit in seconds]

@@ -2,10 +2,9 @@
 Hinge or least squares?
 =======================
 
-Both losses draw the ring that separates an inner class from an outer one. Then a distant group joins
-the outer class, on the right side of the boundary and far from it. The hinge loss is zero beyond the
-margin, so the ring stays about where it was; the squared loss wants f = 1 there too, and bends the
-ring.
+Both losses find the ring that separates an inner class from an outer class. Then a distant group joins
+the outer class, on the correct side of the boundary and far from it. The hinge loss is zero beyond the
+margin, so the ring hardly moves. The squared loss pulls f towards 1 there too, and bends the ring.
 """
 
 import matplotlib.pyplot as plt
@@ -41,7 +40,7 @@ for row, loss in zip(axes, ("hinge", "least_squares"), strict=True):
 plt.show()
 
 # %%
-# Solid: f = 0. Dashed: f = -1 and f = 1. The regulariser, the sum of ||Wx + b||^2 over the samples,
-# feels distant samples under either loss; C is large here, so that the losses decide. Where some
-# samples are far out, prefer the hinge loss or tame the columns first. Least squares needs the
-# samples only once, whatever their number.
+# Solid: f = 0. Dashed: f = -1 and f = 1. The regulariser, the sum of ||Wx + b||^2 over the rows,
+# grows with distant rows under either loss. C is large here, so the losses dominate. If some rows are
+# far out, use the hinge loss or transform the columns first. Least squares reads the rows only once,
+# however many there are.

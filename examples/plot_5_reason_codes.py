@@ -2,8 +2,8 @@
 Why was this one declined? A waterfall of reasons
 =================================================
 
-From the average applicant to the one who was declined, column by column. The steps are exact Shapley
-values: they lead from one decision value to the other, with nothing left over.
+The waterfall leads from the average applicant to a declined one, column by column. The steps are exact
+Shapley values: they add up to the difference between the two decision values.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from quadric.explain import reason_codes
 from quadric.tables import TableEncoder, as_table
 
 # %%
-# Made-up applicants. Large loans are worse for those with a small income.
+# Invented applicants. Large loans are riskier for applicants with a small income.
 
 rng = np.random.default_rng(0)
 names = ["age", "income", "amount", "late payments"]
@@ -32,8 +32,8 @@ model = make_pipeline(TableEncoder(), StandardScaler(), svc).fit(applicants, y)
 print(svc.surfaces_[0].equation(names, precision=2))
 
 # %%
-# The first of those whom the model clearly declines, and the reasons in words. ``favourable`` names
-# the decision that was hoped for.
+# The first applicant whom the model clearly declines, and the reasons in words. ``favourable`` is the
+# decision that the applicant hoped for.
 
 case = np.flatnonzero(model.decision_function(applicants) < -0.5)[0]
 reasons = reason_codes(

@@ -2,9 +2,9 @@
 What would have to change? Recourse
 ===================================
 
-The smallest change that turns a decision, in two dimensions so that it can be seen. Free to change
-both columns, the answer is the nearest point of the boundary, and proved to be. Where a column is
-frozen, or may only go down, the answer obeys that.
+The smallest change that reverses a decision, in two dimensions so that you can see it. If both columns
+may change, the answer is the nearest point of the boundary, with a proof. If a column is frozen or may
+only decrease, the answer respects that.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from quadric import SparseQuadraticSVC
 from quadric.explain import recourse
 
 # %%
-# Made-up loans: an income, an amount, and whether it was paid back.
+# Invented loans: income, amount, and whether the loan was paid back.
 
 rng = np.random.default_rng(3)
 X = rng.normal([3200, 6000], [900, 2300], size=(400, 2)).clip(500)
@@ -26,8 +26,7 @@ y = np.where(risk > 0.6, "default", "paid")
 model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=3, C=4.0)).fit(X, y)
 
 # %%
-# Eight of those who are clearly declined, and two answers for each. Distances are measured in
-# standardised units.
+# Eight clearly declined applicants, and two answers for each. Distances are in standardised units.
 
 declined = X[model.decision_function(X) < -0.3]
 cases = declined[np.linspace(0, len(declined) - 1, 8).astype(int)]
@@ -37,7 +36,7 @@ for answer in (free, amount_only):
     print(answer.distance.round(2), "all proved smallest:", answer.proved.all())
 
 # %%
-# Blue arrows may change both columns, orange ones only the amount.
+# Blue arrows may change both columns, orange arrows only the amount.
 
 grid = np.meshgrid(np.linspace(500, 5000, 250), np.linspace(3500, 14500, 250))
 points = np.column_stack([axis.ravel() for axis in grid])

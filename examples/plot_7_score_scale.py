@@ -2,8 +2,8 @@
 Points, and the KS curve
 ========================
 
-A calibrated surface as a scorecard: 20 points double the odds of good to bad, 600 points stand for 50
-to 1. The distance between the two curves below is the Kolmogorov-Smirnov statistic.
+A calibrated surface as a scorecard: 20 points double the odds of good to bad, and 600 points stand for
+50 to 1. The largest distance between the two curves below is the Kolmogorov-Smirnov statistic.
 """
 
 import matplotlib.pyplot as plt
@@ -24,13 +24,13 @@ model = CalibratedModel(make_pipeline(StandardScaler(), svc)).fit(X, y)
 scale = ScoreScale(pdo=20, base_score=600, base_odds=50)
 
 # %%
-# The scorecard: points a unit of each term, rounded to integers.
+# The scorecard: points per unit of each term, rounded to integers.
 
 for term, points in term_points(model, scale, integer=True).rows():
     print(f"{points:5.0f}  {term}")
 
 # %%
-# Points of samples that had no part in the fit.
+# Points of the test rows.
 
 points = score_points(model, X_test, scale)
 good, bad = np.sort(points[y_test == 0]), np.sort(points[y_test == 1])
@@ -49,7 +49,7 @@ left.legend()
 right.plot(where, share_bad, color="tab:red", label="bad")
 right.plot(where, share_good, color="tab:blue", label="good")
 right.vlines(where[at], share_good[at], share_bad[at], color="black", label=ks)
-right.set(xlabel="points", ylabel="share with at most so many points")
+right.set(xlabel="points", ylabel="share of rows with at most this many points")
 right.set_title(f"Gini = {gini(y_test, -points):.3f}")
 right.legend()
 plt.show()

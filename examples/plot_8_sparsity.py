@@ -1,10 +1,10 @@
 """
-A budget of terms beside an l1 penalty
-======================================
+A budget of terms compared with an l1 penalty
+=============================================
 
-The l1 penalty removes terms as a side effect of shrinking them: one chooses a strength and looks how
-many are left. A budget is what it says. Each square below is an entry of the upper triangle of W or
-of b; white is exactly zero.
+An l1 penalty removes terms as a side effect of shrinking them: you choose its strength and see how many
+terms are left. With a budget you choose the number of terms. Each square below is an entry of the upper
+triangle of W or of b; white is exactly zero.
 """
 
 import matplotlib.pyplot as plt
@@ -27,15 +27,15 @@ models = {
 }
 
 # %%
-# Entries are divided by the largest of their surface.
+# Each surface is divided by its largest entry.
 
 fig, axes = plt.subplots(2, 2, layout="constrained", figsize=(8.0, 7.4))
 for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
     surface = model.fit(X, y).surfaces_[0]
     table = np.column_stack([np.triu(surface.W), surface.b])
     table /= np.abs(table).max()
-    shown = np.ma.masked_equal(table, 0.0)
-    image = ax.imshow(shown, cmap="coolwarm", vmin=-1, vmax=1)
+    nonzero = np.ma.masked_equal(table, 0.0)
+    image = ax.imshow(nonzero, cmap="coolwarm", vmin=-1, vmax=1)
     ax.axvline(surface.n_features - 0.5, color="black", linewidth=1)
     ax.set_xticks(range(11), [*map(str, range(10)), "b"])
     ax.set_yticks(range(10))
@@ -44,4 +44,4 @@ fig.colorbar(image, ax=axes, shrink=0.5, label="share of the largest entry")
 plt.show()
 
 # %%
-# The l1 penalty of this model falls on W only, so b stays full.
+# The l1 penalty of this model applies to W only, so all entries of b stay.

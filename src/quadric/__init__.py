@@ -1,16 +1,23 @@
 """Sparse quadratic-surface classifiers with an exact budget of terms."""
 
-from quadric.certificate import Certificate
-from quadric.estimators import (
-    ScaleWarning,
-    SparseQuadraticSVC,
-    SparseQuadraticSVCCV,
-    sparse_quadratic_path,
-)
-from quadric.examine import NearTies, alternatives, certify
-from quadric.export import load_model, save_model
-from quadric.geometry.surface import QuadraticSurface
-from quadric.search.path import QuadraticPath
+from quadric._lazy import lazy_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # for type checkers and editors; _HOMES and _ROOMS say the same
+    from quadric import baselines as baselines
+    from quadric import credit as credit
+    from quadric import datasets as datasets
+    from quadric import explain as explain
+    from quadric import export as export
+    from quadric import report as report
+    from quadric import tables as tables
+    from quadric import workflow as workflow
+    from quadric.certificate import Certificate
+    from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV, sparse_quadratic_path
+    from quadric.examine import NearTies, alternatives, certify
+    from quadric.export import load_model, save_model
+    from quadric.geometry.surface import QuadraticSurface
+    from quadric.search.path import QuadraticPath
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -27,3 +34,14 @@ __all__ = [
     "save_model",
     "sparse_quadratic_path",
 ]
+
+_HOMES = {
+    "certificate": "Certificate",
+    "estimators": "ScaleWarning SparseQuadraticSVC SparseQuadraticSVCCV sparse_quadratic_path",
+    "examine": "NearTies alternatives certify",
+    "export": "load_model save_model",
+    "geometry.surface": "QuadraticSurface",
+    "search.path": "QuadraticPath",
+}
+_ROOMS = "baselines credit datasets explain export report tables workflow"
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, _ROOMS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
-from quadric.certificate import Certificate, JudgedSamples, judge
+from quadric.certificate import Certificate, Judge, Question
 from quadric.estimators._validation import (
     Rule,
     check_values,
@@ -22,16 +22,15 @@ from quadric.estimators._validation import (
 )
 from quadric.fitted import fitted_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.problem import TRAINING_DATA, SparseProblem
+from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.base import Found, SparseProblem
 from quadric.progress import writer_for
 from quadric.search.exact import prove
-from quadric.search.local import Found, explorer_for
 from quadric.search.methods import is_swap_optimal, promising_support
 from quadric.search.ties import near_ties
 from quadric.types import IntArray
-from quadric.zstep import step_for
 
-RULES: dict[str, Rule] = {"loss": one_of(*sorted(TRAINING_DATA)), "C": number_above(0.0), "k": integer_from(1)}
+RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": number_above(0.0), "k": integer_from(1)}
 
 
 def certify(
@@ -78,17 +77,43 @@ def certify(
     return [_certificate(case, time_limit, verbose) for case in _cases(model, X, y, sample_weight, question)]
 
 
+def certified_surfaces(
+    model: Any, X: ArrayLike, y: ArrayLike, surfaces: Sequence[QuadraticSurface], ks: Sequence[int]
+) -> Iterator[Certificate]:
+    """Judge other surfaces in the place of a two-class model's own; the data are digested once, and bounds are the first ones.
+
+    Parameters
+    ----------
+    model : fitted model of two classes
+    X, y : array-likes
+        Samples and their labels.
+    surfaces : sequence of QuadraticSurface
+        In the units of the model's surface.
+    ks : sequence of int
+        Number of terms that each was allowed.
+
+    Yields
+    ------
+    Certificate
+    """
+    if not ks:
+        return
+    (case,) = _cases(model, X, y, None, {"k": max(ks)})
+    for surface, k in zip(surfaces, ks, strict=True):
+        yield _certificate(case.asked_for(surface, int(k)), 0.0, 0)
+
+
 def _certificate(case: _Case, time_limit: float, verbose: int) -> Certificate:
     problem = case.problem
-    certificate = judge(case.surface, case.samples, loss=problem.loss, C=problem.C, k=case.k, allowed=problem.terms)
-    support, step = case.support(), step_for(problem)
+    certificate = case.judge.certificate(case.surface, case.question)
+    support, step = case.support(), problem.step()
     if support is not None:
         found = Found(support, step.refit(support).value)
         # of the terms, and only where the coefficients are the best for them
         best = certificate.objective <= found.value * (1.0 + 1e-9)
         certificate = replace(certificate, swap_optimal=is_swap_optimal(problem, found) if best else False)
     else:  # terms that the problem does not allow, or too many: bound it all the same, from another start
-        start = promising_support(problem, explorer_for(problem, step), np.random.default_rng(0))
+        start = promising_support(problem, problem.explorer(step), np.random.default_rng(0))
         found = Found(start, step.refit(start).value)
     proof = prove(problem, found, time_limit=time_limit, report=writer_for(verbose))
     return certificate.bounded(min(proof.lower_bound, proof.best.value))
@@ -200,8 +225,8 @@ def alternatives(
     Returns
     -------
     NearTies
-        One entry per surface. With a loss that keeps no rows all single exchanges are examined, otherwise the most promising
-        200 that the dual bound does not rule out.
+        One entry per surface. All single exchanges are examined where the loss has a closed form for them, otherwise the most
+        promising 200 that the dual bound does not rule out.
     """
     check_values({"within": within}, {"within": number_from(0.0)})
     if isinstance(model, QuadraticSurface):
@@ -233,10 +258,14 @@ class _Case:
     """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z."""
 
     surface: QuadraticSurface
-    samples: JudgedSamples
+    judge: Judge
+    question: Question
     problem: SparseProblem
-    k: int
     terms: list[str]
+
+    def asked_for(self, surface: QuadraticSurface, k: int) -> _Case:
+        """Another surface and another budget on the same data."""
+        return replace(self, surface=surface, question=replace(self.question, k=k), problem=self.problem.with_k(k))
 
     def support(self) -> IntArray | None:
         """The support of the surface as positions among the candidates, filled up to k; None where it does not fit."""
@@ -244,7 +273,7 @@ class _Case:
         live = np.flatnonzero(self.surface.coordinates())
         if len(live) > problem.k or len(np.setdiff1d(live, problem.terms)):
             return None
-        inside = np.union1d(np.searchsorted(problem.terms, live), problem.required).astype(np.intp)
+        inside = np.union1d(np.searchsorted(problem.terms, live), problem.rule.required).astype(np.intp)
         if len(inside) > problem.k:
             return None
         spare = np.setdiff1d(np.arange(problem.n_terms), inside)[: problem.k - len(inside)]
@@ -257,12 +286,13 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
     own = {name: view.question(name) if question.get(name) is None else question[name] for name in ("class_weight", *RULES)}
     check_values(own, RULES)
     Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C")
-    k, classes = int(own["k"]), None if view.is_surface else view.classes
+    loss, C, k, classes = str(own["loss"]), float(own["C"]), int(own["k"]), None if view.is_surface else view.classes
     samples = validate_samples(Z, y, sample_weight, own["class_weight"], classes)
     if len(view.surfaces) != len(samples.positives()):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
-    data = TRAINING_DATA[own["loss"]].from_samples(samples, view.limits(k))
+    data, judge = loss_named(loss).data.from_samples(samples, view.limits(k)), samples.judge()
+    problems = {positive: data.one_against_rest(positive, C, k) for positive in samples.positives()}
     return [
-        _Case(surface, samples.against_rest(positive), data.one_against_rest(positive, float(own["C"]), k), k, view.term_names)
-        for surface, positive in zip(view.surfaces, samples.positives(), strict=True)
+        _Case(surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names)
+        for surface, (positive, problem) in zip(view.surfaces, problems.items(), strict=True)
     ]

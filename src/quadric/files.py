@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 
-def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a file in one step: readers see the old content or the new one, and a failure leaves the old one.
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """A text file that takes the place of an old one when all of it is written; after a failure the old one is still there.
 
     Parameters
     ----------
     path : path
         Its folder must exist. A link is followed; a pipe or a device is refused.
-    content : str or bytes
-        Text is written as UTF-8 with the line ends it has.
+
+    Yields
+    ------
+    TextIO
+        In UTF-8, with the line ends that are written; its ``buffer`` takes bytes.
     """
     target = replaceable(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, _mode_of_new_files())
@@ -32,8 +38,22 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
         raise
 
 
+def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file in one step: readers see the old content or the new one, and a failure leaves the old one.
+
+    Parameters
+    ----------
+    path : path
+        As in :func:`replacing`.
+    content : str or bytes
+        Text is written as UTF-8 with the line ends it has.
+    """
+    with replacing(path) as file:
+        file.buffer.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
 def replaceable(path: str | os.PathLike[str]) -> Path:
-    """The file that a new one can take the place of: where links lead to, and nothing that is no regular file.
+    """The file that a new one can replace: what a link leads to, and only a regular file.
 
     Parameters
     ----------

@@ -12,30 +12,29 @@ Report: TypeAlias = Callable[[str], None]
 
 
 def silent(line: str) -> None:
-    """The report of those who do not want to hear."""
+    """The report that says nothing."""
 
 
 class LineWriter:
-    """Writes progress lines to a stream, at most one in ``interval`` seconds (every line when it is zero).
+    """Writes progress lines to a stream, at most one per ``interval`` seconds (every line when it is zero).
 
     Parameters
     ----------
     stream : file object, default: standard error
     interval : float
+    first : float, optional
+        Seconds before the first line, where they are not ``interval``.
     """
 
-    def __init__(self, stream: TextIO | None = None, interval: float = 0.5) -> None:
+    def __init__(self, stream: TextIO | None = None, interval: float = 0.5, first: float | None = None) -> None:
         self._stream = stream
         self._interval = interval
-        self._last = time.monotonic()
+        self._due = time.monotonic() + (interval if first is None else first)
 
     def __call__(self, line: str) -> None:
-        now = time.monotonic()
-        if now - self._last >= self._interval:
-            self._last = now
-            stream = self._stream or sys.stderr
-            stream.write(line + "\n")
-            stream.flush()
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + self._interval
+            print(line, file=self._stream or sys.stderr, flush=True)
 
 
 def writer_for(verbose: int) -> Report:

@@ -1,5 +1,6 @@
 """Grids: every cell is the fit of its parameters, whatever stands next to it."""
 
+import os
 import subprocess
 import sys
 
@@ -9,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
-from baselines.definitions import labelled, objective
 from helpers import random_samples
+from helpers.baseline_objectives import labelled, objective
 from quadric.baselines import (
     L0LeastSquaresSVC,
     L1LinearSVC,
@@ -27,8 +28,8 @@ from quadric.baselines.grids import (
     linear_hinge_grid,
     quadratic_hinge_grid,
 )
-from quadric.problem import LabelledSamples
-from quadric.zstep.hinge import solve_hinge
+from quadric.losses.base import LabelledSamples
+from quadric.losses.hinge.step import solve_hinge
 
 CS = [1.0, 0.25, 64.0, 8.0, 1024.0]
 GRIDS = [
@@ -98,7 +99,7 @@ BITS = """
 import hashlib
 import numpy as np
 from quadric.baselines import grids
-from quadric.problem import LabelledSamples
+from quadric.losses.base import LabelledSamples
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 12))
 codes = (X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=400) > 0).astype(int)
@@ -114,7 +115,7 @@ def test_grids_do_not_depend_on_the_number_of_blas_threads():
     one, two = (
         subprocess.run(
             [sys.executable, "-c", BITS],
-            env={"OPENBLAS_NUM_THREADS": threads, "PATH": ""},
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
             capture_output=True,
             text=True,
             check=True,
@@ -136,7 +137,7 @@ def test_hinge_fits_start_from_the_answer_at_the_larger_C(grid, monkeypatch):
         answers.append(solution.alpha)
         return solution
 
-    monkeypatch.setattr("quadric.zstep.hinge.solve_hinge", recorded)
+    monkeypatch.setattr("quadric.losses.hinge.step.solve_hinge", recorded)
     grid(labelled(X, y), [1.0, 16.0, 4.0])
     assert starts[0] is None
     assert_allclose(starts[1:], np.array(answers[:2]) / 4.0)

@@ -6,15 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 from sklearn.svm import SVC
 
-from baselines.definitions import labelled, minimum, objective
 from helpers import make_problem, random_samples, slow_lift
+from helpers.baseline_objectives import labelled, minimum, objective
 from paper_data import folder, load
 from quadric.baselines import L1QuadraticSVC, LinearHingeSVC, QuadraticSVC
 from quadric.baselines.grids import l1_quadratic_grid
 from quadric.baselines.l1_quadratic import L1Path
 from quadric.geometry.surface import QuadraticSurface
-from quadric.zstep import step_for
-from quadric.zstep.hinge import solve_hinge
+from quadric.losses.hinge.step import solve_hinge
 
 needs_data = pytest.mark.skipif(folder() is None, reason="the paper's data are not here: set QUADRIC_DATA")
 
@@ -79,7 +78,7 @@ def assert_not_above_svc(X, y, C):
 
 def test_quadratic_machine_is_the_engines_refit_on_all_terms():
     X, y = random_samples(3, m=80, n=3)
-    refit = step_for(make_problem("hinge", X, y, C=4.0)).refit(np.arange(9))
+    refit = make_problem("hinge", X, y, C=4.0).step().refit(np.arange(9))
     model = QuadraticSVC(4.0).fit(X, y)
     assert_allclose(model.coef_[0], refit.z, atol=1e-9)
     assert_allclose(model.intercept_, refit.c, atol=1e-9)

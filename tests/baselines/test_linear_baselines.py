@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from baselines.definitions import labelled, minimum, objective
 from helpers import random_samples
+from helpers.baseline_objectives import labelled, minimum, objective
 from paper_data import folder, load
 from quadric.baselines import L0LeastSquaresSVC, L1LinearSVC, LeastSquaresSVC
 from quadric.baselines.grids import l0_least_squares_grid

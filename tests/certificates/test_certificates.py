@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import LOSSES, make_problem, random_samples, random_surface, slow_objective, surface_of
 from paper_data import NAMES, folder, load
-from quadric.certificate import Certificate, JudgedSamples, judge
+from quadric.certificate import Certificate, Judge, Question
 from quadric.search import decomposition
 from quadric.search.decomposition import Schedule, Status, decompose
-from quadric.zstep import step_for
+from quadric.search.rules import RequiredTerms
 
 TOLERANCE = {"least_squares": 1e-10, "hinge": 1e-8}
 needs_data = pytest.mark.skipif(folder() is None, reason="the paper's data are not here: set QUADRIC_DATA")
@@ -50,7 +50,12 @@ def build(case):
 
 
 def judged(X, y, w, class_weight):
-    return JudgedSamples(X, y, w, w * np.where(y > 0, class_weight[1], class_weight[0]))
+    return Judge(X, w, w * np.where(y > 0, class_weight[1], class_weight[0])), y
+
+
+def judge(surface, samples, *, loss, C, k, support=None, allowed=None):
+    judge_of_samples, y = samples
+    return judge_of_samples.certificate(surface, Question(loss, C, k, y, allowed), support)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -77,7 +82,7 @@ def test_objective_is_the_definition(case):
     surface = random_surface(np.random.default_rng(case["seed"]), X.shape[1])
     samples = judged(X, y, w, class_weight)
     certificate = judge(surface, samples, loss=case["loss"], C=case["C"], k=case["k"])
-    expected = slow_objective(surface, X, y, case["loss"], case["C"], w, samples.loss_weight)
+    expected = slow_objective(surface, X, y, case["loss"], case["C"], w, w * np.where(y > 0, class_weight[1], class_weight[0]))
     if certificate.ridge == 0.0:
         assert certificate.objective == pytest.approx(expected, rel=1e-9)
     else:
@@ -121,7 +126,7 @@ def test_too_many_terms_are_never_feasible(loss):
     """Not even where every gradient vanishes, as at the minimum over all terms."""
     X, y = random_samples(2, m=60, n=3)
     problem = make_problem(loss, X, y, C=64.0, k=9)
-    dense = step_for(problem).refit(np.arange(9))
+    dense = problem.step().refit(np.arange(9))
     samples = judged(X, y, np.ones(60), np.ones(2))
     assert judge(surface_of(problem, dense.z, dense.c), samples, loss=loss, C=64.0, k=9).basic_feasible
     few = judge(surface_of(problem, dense.z, dense.c), samples, loss=loss, C=64.0, k=2)
@@ -136,7 +141,7 @@ def test_stationary_but_not_basic_feasible():
     X = rng.normal(size=(80, 2))
     X[:, 1] += 4.0 * (y > 0)
     problem = make_problem("hinge", X, y, C=10.0, k=1)
-    nothing = step_for(problem).refit(np.array([3]))  # x0
+    nothing = problem.step().refit(np.array([3]))  # x0
     surface = surface_of(problem, nothing.z, nothing.c)
     assert surface.n_terms == 0
     samples = judged(X, y, np.ones(80), np.ones(2))
@@ -170,7 +175,7 @@ def test_without_limit_the_answer_is_the_minimum(loss):
     assert certificate.k == 9
     assert certificate.basic_feasible
     assert certificate.stationarity <= TOLERANCE[loss]
-    assert result.objective == pytest.approx(step_for(problem).refit(np.arange(9)).value, rel=1e-9)
+    assert result.objective == pytest.approx(problem.step().refit(np.arange(9)).value, rel=1e-9)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -205,7 +210,7 @@ def test_plain_sweeps_are_the_papers_loop(loss):
     X, y = random_samples(5, m=50, n=3)
     problem, k = make_problem(loss, X, y, C=8.0, k=3), 3
     schedule = Schedule(accelerated=False, rho=5.0, growth=3.0)
-    step, u, rho, n_steps = step_for(problem), np.zeros(problem.n_terms), 5.0, 0
+    step, u, rho, n_steps = problem.step(), np.zeros(problem.n_terms), 5.0, 0
     ceiling = problem.at_zero()
     while True:
         z_old = c_old = None
@@ -285,13 +290,13 @@ def test_no_jump_where_the_refit_would_make_a_term_small(loss):
     problem = make_problem(loss, X, y, C=8.0, k=3)
 
     def jumps(factor):
-        rhos = np.array([row.rho for row in decompose(problem, step=ShrinkingStep(step_for(problem), factor)).trace])
+        rhos = np.array([row.rho for row in decompose(problem, step=ShrinkingStep(problem.step(), factor)).trace])
         return bool(np.any(rhos[1:] / rhos[:-1] > 10))
 
     assert jumps(1.0)
     assert not jumps(1e-9)
     assert not jumps(-1.0)
-    object.__setattr__(problem, "required", decompose(problem).support[:1])
+    object.__setattr__(problem, "rule", RequiredTerms(problem.n_terms, decompose(problem).support[:1]))
     assert jumps(1e-9)  # a term that has to stay may be as small as it likes
 
 
@@ -331,7 +336,7 @@ def test_time_limit():
 def test_a_step_can_be_reused_for_another_k(loss):
     X, y = random_samples(7, m=60, n=4)
     problem = make_problem(loss, X, y, C=8.0, k=2)
-    step = step_for(problem)
+    step = problem.step()
     decompose(problem, step=step)
     again, fresh = decompose(problem.with_k(4), step=step), decompose(problem.with_k(4))
     assert_array_equal(again.support, fresh.support)

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import main
-from workflow.small_tables import credit_columns, csv_text
 
 FIT = ["--target", "risk", "--positive", "bad", "--k", "4", "--loss", "least_squares"]
 

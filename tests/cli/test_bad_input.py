@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import main
-from workflow.small_tables import credit_columns, csv_text
 
 K = ["--k", "2", "--loss", "least_squares"]
 
@@ -34,12 +34,17 @@ TABLES = {
     "only names": ("age,risk\n", [], 1, "no rows"),
     "no target": (csv_text(credit_columns()), ["--target", "riks"], 2, "the table has no column 'riks'"),
     "no such column": (csv_text(credit_columns()), ["--ignore", "id"], 2, "the table has no column 'id'"),
-    "constant target": (csv_text(with_column("risk", ["good"] * 120)), [], 1, "nothing to tell apart"),
+    "constant target": (csv_text(with_column("risk", ["good"] * 120)), [], 1, "at least two classes are needed"),
     "continuous target": (csv_text(credit_columns()), ["--target", "income"], 1, "looks continuous"),
     "missing target": (csv_text(with_column("risk", ["good", "bad", None] * 40)), [], 1, "the target is missing in 40 row(s)"),
-    "missing values": (csv_text(credit_columns(gaps=2)), [], 1, "choose --missing drop, impute or indicator"),
-    "identifier": (csv_text(with_column("home", [f"n{i}" for i in range(120)])), [], 1, "if it is an identifier, or raise"),
-    "many levels": (csv_text(with_column("home", [f"n{i}" for i in range(120)])), [], 1, "raise max_levels"),
+    "missing values": (csv_text(credit_columns(gaps=2)), [], 1, "or impute them (--missing impute)"),
+    "identifier": (
+        csv_text(with_column("home", [f"n{i}" for i in range(120)])),
+        [],
+        1,
+        "if it is an identifier, or raise max_levels (--ignore home",
+    ),
+    "many levels": (csv_text(with_column("home", [f"n{i}" for i in range(120)])), [], 1, ", --max-levels)"),
     "long level": (csv_text(with_column("home", ["own", "x" * 10_001] * 60)), [], 1, "the model cannot be saved"),
     "few rows of a class": (
         csv_text(FEW),
@@ -69,7 +74,7 @@ def test_a_wrong_encoding_is_named_with_its_place(refused, run, csv_file, tmp_pa
     columns = with_column("home", ["zürich", "bern", "genève"] * 40)
     data = csv_file(columns, encoding="latin-1")
     fit = ["fit", data, "--target", "risk", *K, "--output", tmp_path / "m.json"]
-    assert "try --encoding latin-1" in refused(*fit, code=1)
+    assert "try latin-1 (--encoding latin-1)" in refused(*fit, code=1)
     assert run(*fit, "--encoding", "latin-1").code == 0
 
 
@@ -102,17 +107,17 @@ def test_a_delimiter_can_be_given(run, csv_file, tmp_path):
         (["predict", "{no}", "{data}", "--output", "{new}"], "there is no file"),
         (["predict", "{model}", "{no}", "--output", "{new}"], "there is no file"),
         (["predict", "{model}", "{data}", "--keep", "id", "--output", "{new}"], "--keep: the table has no column 'id'"),
-        (["predict", "{model}", "{data}", "--keep", "score"], "--keep: the output has a column 'score' of its own"),
-        (["predict", "{model}", "{data}", "--keep", "label", "--json"], "--keep: the output has a column 'label' of its own"),
+        (["predict", "{model}", "{data}", "--keep", "score"], "--keep: the output has its own column 'score'"),
+        (["predict", "{model}", "{data}", "--keep", "label", "--json"], "--keep: the output has its own column 'label'"),
         (["predict", "{model}", "{data}", "--keep", "age", "--keep", "age"], "--keep: 'age' is given twice"),
         (["explain", "{model}", "{data}", "--rows", "ten"], "--rows: cannot read 'ten'"),
         (["explain", "{model}", "{data}", "--rows", "500"], "there is no row 500; the table has rows 0 to 119"),
-        (["explain", "{model}", "{data}", "--rows", "5:5"], "is no row"),
+        (["explain", "{model}", "{data}", "--rows", "5:5"], "selects no row"),
         (["explain", "{model}", "{data}", "--target-class", "ugly"], "no class 'ugly'"),
         (["explain", "{model}", "{data}", "--frozen", "shoe"], "no column 'shoe'"),
         (["export", "{model}"], "give --format or --output"),
         (["export", "{model}", "--format", "cobol"], "'cobol' is not one of"),
-        (["export", "{model}", "--output", "{folder}/m.doc"], "cannot tell a format"),
+        (["export", "{model}", "--output", "{folder}/m.doc"], "its ending names no format"),
         (["export", "{model}", "--format", "onnx"], "needs a file"),
         (["export", "{model}", "--format", "sql", "--precision", "3"], "--precision is not for the format sql"),
         (["certify", "{model}", "{data}", "--time-limit", "-1"], "--time-limit"),
@@ -302,7 +307,7 @@ def test_every_command_has_examples_on_lines_of_their_own(command, run):
 
 
 def test_an_unexpected_error_is_one_line_too(made, monkeypatch, capsys):
-    monkeypatch.setattr("quadric.cli.certify.certify_model", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("quadric.certify", lambda *a, **k: 1 / 0)
     assert main(["certify", made.model, made.data_csv]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
@@ -314,12 +319,12 @@ def test_an_interrupt_leaves_nothing_half_written(made, refused, tmp_path, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr("quadric.cli.predict._lines", interrupted)
-    assert refused("predict", made.model, made.data_csv, "--output", tmp_path / "s.csv", code=1) == "quadric: interrupted"
+    assert refused("predict", made.model, made.data_csv, "--output", tmp_path / "s.csv", code=130) == "quadric: interrupted"
 
 
 def test_an_interrupt_of_the_imports_is_one_line_too(monkeypatch, capsys):
     monkeypatch.setattr("builtins.__import__", raising_for("quadric.cli.app", KeyboardInterrupt))
-    assert main(["--version"]) == 1
+    assert main(["--version"]) == 130
     assert capsys.readouterr().err == "quadric: interrupted\n"
 
 

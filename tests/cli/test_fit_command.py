@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns, csv_text
 from quadric.export import read_model
 from quadric.tables import read_table
 from quadric.workflow import TableModel, TrainingOptions, train
-from workflow.small_tables import credit_columns, csv_text
 
 FAST = ["--target", "risk", "--loss", "least_squares"]
 
@@ -33,9 +33,9 @@ def test_what_is_said_can_be_read_on_a_narrow_terminal(made, run, tmp_path):
     text = " ".join(result.out.split())
     assert "f > 0 means risk = good, otherwise bad" in text
     assert "4 of 16 (4 columns, 5 features, 120 rows); k = 4, C = 1" in text
-    assert "3 squares of features with two values and 1 product within one column: single terms say the same" in text
+    assert "3 squares of two-valued features and 1 product within one column: redundant with linear terms" in text
     assert "missing values: none" in text
-    assert "no bound computed" in text
+    assert "no bound yet: run quadric certify" in text
     assert f"written to: {tmp_path / 'm.json'}" in text
     assert result.errors == []
 
@@ -68,8 +68,8 @@ def test_without_k_cross_validation_chooses_by_one_standard_error(made, run, tmp
         "fit", made.data_csv, *FAST, "--ks", "1:4", "--Cs", "1,16", "--folds", 3, "--force", "--output", tmp_path / "m.json"
     )
     text = " ".join(plain.out.split())
-    assert "k and C chosen by cross-validation by the rule 1se" in text
-    assert "of rows left out (3 folds, ± standard error)" in text
+    assert "k and C chosen by cross-validation, rule 1se" in text
+    assert "in cross-validation (3 folds, mean ± standard error)" in text
 
 
 def test_with_k_cross_validation_chooses_C(made, run, tmp_path):
@@ -92,7 +92,7 @@ def test_a_proof_is_told(made, run, tmp_path):
 
 @pytest.mark.parametrize(
     ("how", "says"),
-    [("drop", "8 rows left out"), ("impute", "filled in with the mean"), ("indicator", "marked by features of their own")],
+    [("drop", "8 rows dropped"), ("impute", "imputed by the mean"), ("indicator", "with missing-value flags")],
 )
 def test_missing_values_are_handled_as_asked_and_recorded(how, says, run, csv_file, tmp_path):
     data = csv_file(credit_columns(gaps=4))
@@ -148,7 +148,7 @@ def test_a_model_that_gives_all_rows_one_label_is_remarked_upon(run, csv_file, t
     result = run("fit", csv_file(columns), *FAST, "--k", 1, "--C", 0.01, "--json", "--output", tmp_path / "m.json")
     assert json.loads(result.out)["labelled"] == {"bad": 0, "good": 120}
     assert len(result.errors) == 1
-    assert "all rows get the same label" in result.errors[0]
+    assert "gives all rows the same label" in result.errors[0]
 
 
 def test_parquet_is_read(made, run, tmp_path):
@@ -184,7 +184,7 @@ def test_the_same_seed_writes_the_same_bytes(made, run, tmp_path):
 
 def test_with_probabilities_the_label_is_the_likeliest_class(made, run, tmp_path):
     result = run("fit", made.data_csv, *FAST, "--k", 2, "--calibrate", "sigmoid", "--output", tmp_path / "m.json")
-    assert "a high f speaks for risk = good; the label is the likeliest" in result.out
+    assert "higher f means risk = good is likelier; label = most probable class" in result.out
     assert "f > 0" not in result.out
     assert "probabilities: sigmoid" in result.out
 
@@ -192,5 +192,5 @@ def test_with_probabilities_the_label_is_the_likeliest_class(made, run, tmp_path
 def test_three_classes_have_an_equation_each(made, run, tmp_path):
     result = run("fit", made.three_csv, *FAST, "--k", 2, "--output", tmp_path / "m.json")
     assert [line.split(" = ")[0] for line in result.out.splitlines() if line.startswith("f[")] == ["f[a]", "f[b]", "f[c]"]
-    assert "risk is the one of a, b, c with the largest f" in result.out
+    assert "risk is whichever of a, b, c has the largest f" in result.out
     assert "certificate, b: objective" in result.out

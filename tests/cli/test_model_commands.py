@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns
 from quadric import certify
 from quadric.explain import recourse
 from quadric.export import equation, read_model
 from quadric.tables import read_table
 from quadric.workflow import TableModel, explaining
-from workflow.small_tables import credit_columns
 
 
 def widths(text):

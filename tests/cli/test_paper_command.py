@@ -58,7 +58,7 @@ def test_a_store_of_another_protocol_is_refused(tmp_path, capsys):
     assert main([*arguments, "--jobs", "1"]) == 0
     assert main([*arguments, "--protocol", "nested"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
-    assert "choose another --output" in error
+    assert "choose another folder, or delete this one (--output)" in error
 
 
 def test_pages_can_be_written_from_the_rows_that_are_there(tmp_path):
@@ -77,10 +77,10 @@ def test_a_named_data_set_that_is_not_there_is_an_error_that_says_how_to_get_it(
     assert main([*arguments, "--datasets", "glass,iris"]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "glass is not there: quadric data glass; or get glass.data from https://" in error
+    assert "glass is missing: quadric data glass; or get glass.data from https://" in error
     assert not (tmp_path / "out").exists()
     assert main(arguments) == 0
-    assert "not there, so left out: abalone, ctg" in capsys.readouterr().err
+    assert "left out because missing: abalone, ctg" in capsys.readouterr().err
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys):

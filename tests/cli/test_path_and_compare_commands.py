@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns
 from quadric.workflow import comparison
-from workflow.small_tables import credit_columns
 
 FAST = ["--target", "risk", "--loss", "least_squares", "--folds", 3]
 
@@ -96,7 +96,7 @@ def test_choices_inside_the_folds_are_told(made, run, monkeypatch):
     assert "AUC" not in text
     both = run("compare", made.data_csv, *FAST, "--ks", "1,3", "--Cs", "4").out
     assert max(map(len, both.splitlines())) <= 80
-    assert "k/C by the largest mean (best): " in " ".join(both.split())
+    assert "k/C with the best mean (best): " in " ".join(both.split())
 
 
 def test_missing_values_go_through_both(run, csv_file, monkeypatch):

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import predict as predicting
 from quadric.export import read_model
 from quadric.tables import read_table
-from workflow.small_tables import credit_columns, csv_text
 
 
 def scored(path):
@@ -58,7 +58,7 @@ def test_columns_are_kept_ignored_and_found_in_any_order(made, run, csv_file, tm
     np.testing.assert_array_equal(
         np.array(found["score"], dtype=float), read_model(made.model).model.decision_function(read_table(made.data_csv))
     )
-    assert result.errors == ["columns that the model does not use: shoe"]
+    assert result.errors == ["columns not used by the model: shoe"]
 
 
 def test_extra_columns_can_hold_anything(made, run, csv_file, tmp_path, monkeypatch):
@@ -67,7 +67,7 @@ def test_extra_columns_can_hold_anything(made, run, csv_file, tmp_path, monkeypa
     given = csv_file({**credit_columns(), "rate": np.r_[np.ones(60), np.inf, np.ones(59)]})
     result = run("predict", made.model, given)
     assert (result.code, result.out) == (0, expected)
-    assert result.errors == ["columns that the model does not use: rate"]
+    assert result.errors == ["columns not used by the model: rate"]
     assert run("predict", made.model, given, "--keep", "rate").out.splitlines()[61].startswith("inf,")
     pytest.importorskip("pyarrow")
     pd = pytest.importorskip("pandas")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from datasets.originals import loopback_home, zip_of
+from helpers.original_files import CONVERTED, ORIGINAL, loopback_home, zip_of
 from quadric.datasets import fetching, registry
 
 
@@ -23,10 +23,6 @@ def cache(tmp_path, monkeypatch):
 def home():
     with loopback_home() as running:
         yield running
-
-
-ORIGINAL = b"30,64,1,1\n41,60,23,2\n34,66,09,2\n\n83,58,2,2\n"
-CONVERTED = b"age,year,nodes,survival\n30,64,3,1\n41,60,23,2\n34,66,9,2\n83,58,4,2\n"
 
 
 @pytest.fixture

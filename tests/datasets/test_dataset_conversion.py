@@ -5,8 +5,8 @@ import io
 
 import pytest
 
-from datasets import originals
-from datasets.originals import data_folder, rows_of, xls, xlsx, zip_of
+from helpers import original_files as originals
+from helpers.original_files import data_folder, rows_of, xls, xlsx, zip_of
 from quadric.datasets import REGISTRY, Recipe, archives
 from quadric.datasets.conversion import convert
 

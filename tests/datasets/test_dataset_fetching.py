@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from datasets.conftest import CONVERTED, ORIGINAL
-from datasets.originals import xlsx, zip_of
+from helpers.original_files import CONVERTED, ORIGINAL, xlsx, zip_of
 from quadric.datasets import DatasetError, add, archives, fetch, fetching, load, status
 from quadric.extras import MissingExtraError
 
@@ -72,7 +71,7 @@ def test_a_right_file_is_not_downloaded_again(small, home):
     lines = []
     assert fetch("haberman", report=lines.append, base_urls=[home.address]) == first
     assert len(home.asked) == 1
-    assert lines == [f"haberman: {first} is there already"]
+    assert lines == [f"haberman: {first} exists already"]
 
 
 def test_a_wrong_file_in_the_way_is_not_overwritten(small, home, cache):

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from datasets.conftest import CONVERTED
-from datasets.originals import data_folder
+from helpers.original_files import CONVERTED, data_folder
 from quadric.datasets import REGISTRY, DatasetError, add, cache_folder, load, status
 
 DATA = data_folder()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import quadric.datasets
-from datasets.originals import data_folder
+from helpers.original_files import data_folder
 from quadric.datasets import REGISTRY, Recipe, resolve
 
 DATA = data_folder()

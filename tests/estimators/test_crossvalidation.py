@@ -53,7 +53,7 @@ def test_scores_are_those_of_the_path_fold_by_fold(loss):
 
 def test_choice_and_final_fit(loss):
     X, y = samples()
-    model = SparseQuadraticSVCCV(ks=[1, 2, 4], Cs=[0.25, 16.0], cv=3, loss=loss).fit(X, y)
+    model = SparseQuadraticSVCCV(ks=[1, 2, 4], Cs=[0.25, 16.0], cv=3, loss=loss, rule="best").fit(X, y)
     mean = model.cv_scores_.mean(axis=0)
     i, j = list(model.Cs_).index(model.best_C_), list(model.ks_).index(model.best_k_)
     assert mean[i, j] == mean.max()
@@ -63,6 +63,24 @@ def test_choice_and_final_fit(loss):
     assert model.certificates_[0].objective <= direct.certificates_[0].objective * (1 + 1e-9)
     assert model.paths_[0].objective.shape == (2, 3)
     assert model.paths_[0].scores is model.cv_scores_
+    cell = (i, j)
+    assert model.certificates_[0].objective <= model.paths_[0].objective[cell] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_the_final_fit_is_a_model_of_its_own(standardize):
+    X, y = samples()
+    X = pd.DataFrame(100.0 * X + 7.0 if standardize else X, columns=[f"f{i}" for i in range(X.shape[1])])
+    search = SparseQuadraticSVCCV(ks=[2, 3], Cs=[4.0], cv=3, loss="least_squares", method="exact", standardize=standardize)
+    search.fit(X, y)
+    model = search.best_estimator_
+    assert (model.k, model.C, model.loss, model.method) == (search.best_k_, search.best_C_, "least_squares", "exact")
+    assert search.certificates_[0].status == "optimal"
+    assert model.certificates_ == search.certificates_
+    assert_array_equal(model.decision_function(X), search.decision_function(X))
+    assert list(model.feature_names_in_) == list(X.columns)
+    again = clone(model).fit(X, y)
+    assert_allclose(again.decision_function(X), model.decision_function(X))
 
 
 def test_ties_go_to_the_smaller_k_then_C():
@@ -190,7 +208,8 @@ def test_names_and_constraints():
         ({"Cs": 0}, "Cs must be a sequence"),
         ({"rule": "2se"}, "rule must be 'best' or '1se'"),
         ({"standardize": "yes"}, "standardize must be True or False"),
-        ({"method": "exact"}, "method must be"),
+        ({"method": "fast"}, "method must be"),
+        ({"clip": 0.01}, "clip must be None"),
         ({"scoring": "no such score"}, "no such score"),
         ({"cv": [(np.arange(45), np.arange(45, 90))] * 2}, "fold 0 has no training sample of class 'good'"),
         ({"cv": 1}, "k-fold"),
@@ -210,5 +229,8 @@ def test_bad_input(change, message):
 def test_default_grids():
     X, y = samples(n=2)
     model = SparseQuadraticSVCCV(cv=2, loss="least_squares").fit(X, y)
-    assert_allclose(model.Cs_, 4.0 ** np.arange(-1, 9))
+    assert_allclose(model.Cs_, [1.0, 8.0, 64.0, 512.0])
     assert_array_equal(model.ks_, [1, 2, 3, 4, 5])
+    assert_allclose(SparseQuadraticSVCCV(ks=[2], Cs=10, cv=2, loss="least_squares").fit(X, y).Cs_, 4.0 ** np.arange(-1, 9))
+    forced = SparseQuadraticSVCCV(Cs=[1.0], cv=2, loss="least_squares", include=["x0", "x1"], exclude=["x0^2"]).fit(X, y)
+    assert_array_equal(forced.ks_, [2, 3, 4])

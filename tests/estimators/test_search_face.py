@@ -6,13 +6,14 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import LOSSES, make_problem, random_samples
 from quadric import QuadraticSurface, SparseQuadraticSVC, alternatives, certify
+from quadric.estimators._base import seed_of
 from quadric.geometry.terms import term_names
-from quadric.zstep import step_for
 
 
 @pytest.fixture(params=LOSSES)
@@ -26,7 +27,7 @@ def frame(seed=0, m=70):
 
 
 def optimum(X, y, loss, C, k, allowed=lambda support: True):
-    step = step_for(make_problem(loss, np.asarray(X), y, C=C))
+    step = make_problem(loss, np.asarray(X), y, C=C).step()
     return min(step.refit(np.array(s)).value for s in combinations(range(9), k) if allowed(s))
 
 
@@ -145,7 +146,7 @@ def test_certify_bounds_any_model(loss):
     """Also one that was not found here: a surface with made-up terms."""
     X, y = frame(5)
     best = optimum(X, y, loss, 16.0, 2)
-    step = step_for(make_problem(loss, np.asarray(X), y, C=16.0))
+    step = make_problem(loss, np.asarray(X), y, C=16.0).step()
     poor = step.refit(np.array([2, 8]))
     surface = QuadraticSurface.from_coordinates(poor.z, poor.c)
     (root,) = certify(surface, X, y, loss=loss, C=16.0, k=2)
@@ -160,7 +161,7 @@ def test_certify_bounds_any_model(loss):
 
 def test_certify_a_surface_with_too_many_terms(loss):
     X, y = frame(5)
-    step = step_for(make_problem(loss, np.asarray(X), y, C=16.0))
+    step = make_problem(loss, np.asarray(X), y, C=16.0).step()
     rich = step.refit(np.arange(9))
     (certificate,) = certify(QuadraticSurface.from_coordinates(rich.z, rich.c), X, y, loss=loss, C=16.0, k=2)
     assert certificate.n_terms == 9 > certificate.k
@@ -188,7 +189,7 @@ def test_alternatives(loss):
     assert costs == sorted(costs)
     assert max(costs) <= 0.2
     Z, names = pipeline[0].transform(X).to_numpy(), pipeline[-1].term_names()
-    step = step_for(make_problem(loss, Z, y, C=16.0))
+    step = make_problem(loss, Z, y, C=16.0).step()
     for exchange in found.exchanges[:3]:
         support = [names.index(t) for t in found.terms if t != exchange.out] + [names.index(exchange.into)]
         assert step.refit(np.sort(support)).value == pytest.approx(found.objective * (1 + exchange.cost), rel=1e-6)
@@ -225,3 +226,36 @@ def test_alternatives_of_a_pipeline_use_the_names_that_its_steps_know():
     (answer,) = alternatives(model, X, y, within=10.0)
     assert answer.exchanges
     assert {name for exchange in answer.exchanges for name in (exchange.out, exchange.into)} <= set(term_names(list(X)))
+
+
+def test_random_state_zero_is_the_default_and_none_draws_anew():
+    assert seed_of(0) == 0
+    assert seed_of(7) == 7
+    assert seed_of(np.random.RandomState(3)) == seed_of(np.random.RandomState(3))
+    np.random.seed(1)  # noqa: NPY002  (None means numpy's global state, as in scikit-learn)
+    first, second = seed_of(None), seed_of(None)
+    assert first != second
+    assert SparseQuadraticSVC().random_state == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_are_repetitions_for_the_hinge_search_too(seed):
+    rng = np.random.default_rng(seed)
+    X, y, counts = rng.random((14, 8)), rng.integers(0, 2, size=14), rng.integers(1, 5, size=14)
+    weighted = SparseQuadraticSVC(k=6, C=4.0).fit(X, y, sample_weight=counts)
+    repeated = SparseQuadraticSVC(k=6, C=4.0).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    assert_allclose(weighted.decision_function(X), repeated.decision_function(X), rtol=1e-6, atol=1e-8)
+
+
+def test_standardize_is_a_scaler_in_front():
+    X, y = random_samples(2, m=60, n=3)
+    X = X * [1.0, 1e4, 1e-3] + [0.0, 5e4, 1.0]
+    inside = SparseQuadraticSVC(k=3, C=4.0, loss="least_squares", standardize=True).fit(X, y)
+    outside = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=3, C=4.0, loss="least_squares")).fit(X, y)
+    assert_allclose(inside.decision_function(X), outside.decision_function(X), rtol=1e-9)
+    assert_allclose(inside.raw_surfaces_[0](X), inside.decision_function(X), rtol=1e-6, atol=1e-9)
+    assert_allclose(inside.center_, X.mean(axis=0))
+    assert inside.surfaces_[0].n_terms <= 3
+    weight = np.arange(1, 61)
+    weighted = SparseQuadraticSVC(k=3, standardize=True).fit(X, y, sample_weight=weight)
+    assert_allclose(weighted.center_, np.average(X, axis=0, weights=weight))

@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from explain.coalitions import level_coder, mixed_rows
 from helpers import random_samples, random_surface
+from helpers.coalitions import level_coder, mixed_rows
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.explain import contributions, recourse, shapley

@@ -8,8 +8,8 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from explain.coalitions import level_coder, mixed_rows, shapley_by_definition
 from helpers import random_samples, random_surface
+from helpers.coalitions import level_coder, mixed_rows, shapley_by_definition
 from quadric import QuadraticSurface, SparseQuadraticSVC
 from quadric.credit import CalibratedModel, IsotonicCalibration, SigmoidCalibration
 from quadric.explain import reason_codes, recourse

@@ -10,8 +10,8 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from explain.coalitions import level_coder, mixed_rows
 from helpers import random_samples, random_surface
+from helpers.coalitions import level_coder, mixed_rows
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.explain import recourse

@@ -9,8 +9,8 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from explain.coalitions import level_coder, mixed_rows
 from helpers import random_samples, random_surface
+from helpers.coalitions import level_coder, mixed_rows
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.explain import stability
 
@@ -51,7 +51,7 @@ def test_the_true_terms_stay(fitted):
 def test_a_fit_is_one_with_rows_repeated(fitted):
     model, X, y = fitted
     found = stability(model, X, y, n_boot=1, random_state=5)
-    rng = np.random.default_rng((np.random.RandomState(5).randint(2**31 - 1), 0))
+    rng = np.random.default_rng((5, 0))
     rows = np.repeat(np.arange(60), rng.multinomial(60, np.full(60, 1 / 60)))
     again = SparseQuadraticSVC(k=2, loss="least_squares", method="pd").fit(X[rows], y[rows])
     assert_allclose(found.coef[0], again.coef_, rtol=1e-7, atol=1e-9)

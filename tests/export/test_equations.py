@@ -8,7 +8,7 @@ import pytest
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from export.random_models import HOSTILE_NAMES, allowed_error, fitted_classifier, pipeline_of, random_model, rows_of, scores_of
+from helpers.random_models import HOSTILE_NAMES, allowed_error, fitted_classifier, pipeline_of, random_model, rows_of, scores_of
 from quadric.export import equation, expanded, scoring_model, to_latex
 from quadric.export._shown import shown
 from quadric.geometry.surface import QuadraticSurface

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
-from export.random_models import allowed_error, fitted_classifier, random_model, scores_of
+from helpers.random_models import allowed_error, fitted_classifier, random_model, scores_of
 from quadric.credit import CalibratedModel, IsotonicCalibration
 from quadric.export import scoring_model, to_excel
 from quadric.geometry.surface import QuadraticSurface

@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from export.random_models import random_model
+from helpers.random_models import random_model
 from quadric.export import ModelFileError, load_model, save_model
 
 

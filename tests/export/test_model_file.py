@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from export.random_models import fitted_classifier, pipeline_of, random_model
+from helpers.random_models import fitted_classifier, pipeline_of, random_model
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, baselines
 from quadric.credit import CalibratedModel
 from quadric.export import DataOrigin, export, load_model, read_model, save_model, scoring_model, to_python, to_sql

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
-from export.random_models import allowed_error, fitted_classifier, pipeline_of, random_model, scores_of
+from helpers.random_models import allowed_error, fitted_classifier, pipeline_of, random_model, scores_of
 from quadric.credit import CalibratedModel
 from quadric.export import to_onnx
 from quadric.geometry.surface import QuadraticSurface

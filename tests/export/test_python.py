@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
-from export.random_models import allowed_error, fitted_classifier, pipeline_of, random_model, rows_of, scores_of
+from helpers.random_models import allowed_error, fitted_classifier, pipeline_of, random_model, rows_of, scores_of
 from quadric.credit import CalibratedModel
 from quadric.export import to_python
 from quadric.geometry.surface import QuadraticSurface

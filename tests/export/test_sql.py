@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
-from export.random_models import allowed_error, fitted_classifier, random_model, rows_of, scores_of
+from helpers.random_models import allowed_error, fitted_classifier, random_model, rows_of, scores_of
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import scoring_model, to_sql
 from quadric.export.sql import identifier, literal

@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from fitted.pipelines import FAST, NUMBERS, labels, loans
+from helpers.pipelines import FAST, NUMBERS, labels, loans
 from quadric import SparseQuadraticSVC, alternatives, certify, save_model
 from quadric.credit import CalibratedModel, score_points, term_points
 from quadric.explain import contributions, reason_codes, recourse, shapley, stability

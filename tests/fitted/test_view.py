@@ -9,8 +9,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from fitted.pipelines import FAST, KINDS, labels, loans
 from helpers import random_samples, random_surface
+from helpers.pipelines import FAST, KINDS, labels, loans
 from quadric import NearTies, QuadraticSurface, SparseQuadraticSVC, alternatives
 from quadric.credit import CalibratedModel
 from quadric.export import equation

@@ -8,11 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import make_problem, random_samples
-from quadric.zstep import HingeStep
-from quadric.zstep.active_set import AT_UPPER, AT_ZERO, FREE, _Candidate, _move, solve_active_set
-from quadric.zstep.hinge import _on_working_set, _with_equal_rows_merged, solve_hinge
-from quadric.zstep.hinge_qp import HingeQP
-from quadric.zstep.interior_point import InteriorPoint
+from quadric.losses.hinge.active_set import AT_UPPER, AT_ZERO, FREE, _Candidate, _move, solve_active_set
+from quadric.losses.hinge.interior_point import InteriorPoint
+from quadric.losses.hinge.qp import HingeQP
+from quadric.losses.hinge.step import HingeStep, _on_working_set, _with_equal_rows_merged, solve_hinge
 
 
 def plain_qp(seed, m=60, n=3, C=4.0):

@@ -6,9 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import LOSSES, make_problem, numerical_gradient, random_samples, slow_objective, surface_of
 from quadric.geometry.moments import Moments
-from quadric.intercept import hinge_intercept
-from quadric.problem import TRAINING_DATA, LabelledSamples, LeastSquaresData
+from quadric.losses import loss_named
+from quadric.losses.base import LabelledSamples
+from quadric.losses.hinge.intercept import hinge_intercept
+from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.search.decomposition import decompose
+from quadric.search.rules import NO_LIMITS
 
 
 @pytest.fixture
@@ -86,7 +89,7 @@ def test_another_k_shares_the_arrays(loss):
 def test_classes_share_the_arrays(loss):
     X = random_samples(7, m=60)[0]
     codes = np.arange(60) % 3
-    data = TRAINING_DATA[loss].from_samples(LabelledSamples(X, codes, np.ones(60), np.ones(3)))
+    data = loss_named(loss).data.from_samples(LabelledSamples(X, codes, np.ones(60), np.ones(3)), NO_LIMITS)
     first, second = data.one_against_rest(0, 1.0, 2), data.one_against_rest(2, 4.0, 3)
     assert first.G is second.G
     if loss == "least_squares":  # and one eigendecomposition
@@ -100,10 +103,12 @@ def test_classes_share_the_arrays(loss):
 def test_merged_moments_give_the_whole_fit():
     X, y = random_samples(8, m=300, n=4)
     codes = (y > 0).astype(int)
-    whole = LeastSquaresData.from_samples(LabelledSamples(X, codes, np.ones(300), np.ones(2))).one_against_rest(1, 16.0, 4)
+    whole = LeastSquaresData.from_samples(LabelledSamples(X, codes, np.ones(300), np.ones(2)), NO_LIMITS).one_against_rest(
+        1, 16.0, 4
+    )
     parts = np.array_split(np.arange(300), 7)
     merged = [sum((Moments.of(X[p][codes[p] == c]) for p in parts), Moments.empty(4)) for c in (0, 1)]
-    streamed = LeastSquaresData(merged, np.ones(2)).one_against_rest(1, 16.0, 4)
+    streamed = LeastSquaresData(merged, np.ones(2), NO_LIMITS).one_against_rest(1, 16.0, 4)
     a, b = decompose(whole), decompose(streamed)
     assert_array_equal(a.support, b.support)
     assert_allclose(b.z, a.z, rtol=1e-10, atol=1e-12)

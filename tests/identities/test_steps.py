@@ -5,12 +5,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import LOSSES, make_problem, random_samples
-from quadric.search.projection import keep, largest
-from quadric.zstep import HingeStep, step_for
-from quadric.zstep.active_set import _Candidate, _checked, solve_active_set
-from quadric.zstep.hinge import _on_working_set, solve_hinge
-from quadric.zstep.hinge_qp import HingeQP
-from quadric.zstep.interior_point import InteriorPoint
+from quadric.losses.hinge.active_set import _Candidate, _checked, solve_active_set
+from quadric.losses.hinge.interior_point import InteriorPoint
+from quadric.losses.hinge.qp import HingeQP
+from quadric.losses.hinge.step import HingeStep, _on_working_set, solve_hinge
+from quadric.search.rules import RequiredTerms, keep
+
+
+def largest(z, k, required=()):
+    projection = RequiredTerms(len(z), np.array(required, dtype=int)).project(z, k)
+    assert projection.exact
+    return projection.support
 
 
 def make_qp(seed, m=60, n=3, C=4.0, rho=0.5):
@@ -95,11 +100,11 @@ def test_the_samples_near_the_margin_are_enough():
 def test_equal_rows_are_no_obstacle():
     """Every sample ten times: free rows are linearly dependent, multipliers are not unique, the surface is."""
     X, y = random_samples(4, m=20, n=2)
-    one = step_for(make_problem("hinge", X, y, C=10.0)).refit(np.array([0, 1]))
-    ten = step_for(make_problem("hinge", np.repeat(X, 10, axis=0), np.repeat(y, 10), C=1.0)).refit(np.array([0, 1]))
+    one = make_problem("hinge", X, y, C=10.0).step().refit(np.array([0, 1]))
+    ten = make_problem("hinge", np.repeat(X, 10, axis=0), np.repeat(y, 10), C=1.0).step().refit(np.array([0, 1]))
     # ten copies at C = 1 have the loss of one copy at C = 10, but ten times the regulariser: undo that by comparing objectives
     weighted = make_problem("hinge", X, y, C=1.0, sample_weight=np.full(20, 10.0))
-    assert_allclose(ten.value, step_for(weighted).refit(np.array([0, 1])).value, rtol=1e-9)
+    assert_allclose(ten.value, weighted.step().refit(np.array([0, 1])).value, rtol=1e-9)
     assert one.value < ten.value
 
 
@@ -109,7 +114,7 @@ def test_fixed_point_is_where_sweeps_end(loss, seed):
     """Sweeps that are made to keep one support converge to the jump's answer."""
     X, y = random_samples(seed, m=50, n=3)
     problem = make_problem(loss, X, y, C=2.0)
-    step, rho = step_for(problem), 30.0
+    step, rho = problem.step(), 30.0
     support = np.array([1, 4, 6])
     jump = step.fixed_point(support, rho)
     u = np.zeros(problem.n_terms)
@@ -125,7 +130,7 @@ def test_fixed_point_is_where_sweeps_end(loss, seed):
 def test_values_are_the_penalised_objective(loss):
     X, y = random_samples(2, m=50)
     problem = make_problem(loss, X, y, C=2.0)
-    step, rho = step_for(problem), 3.0
+    step, rho = problem.step(), 3.0
     u = np.random.default_rng(0).normal(size=problem.n_terms)
     sweep = step.sweep(u, rho)
     assert_allclose(sweep.value, problem.objective(sweep.z, sweep.c) + 0.5 * rho * np.sum((sweep.z - u) ** 2), rtol=1e-10)
@@ -144,7 +149,7 @@ def test_no_neighbour_of_a_sweep_is_better(loss, seed):
     problem = make_problem(loss, X, y, C=5.0)
     rng, rho = np.random.default_rng(seed), 2.0
     u = rng.normal(size=problem.n_terms)
-    sweep = step_for(problem).sweep(u, rho)
+    sweep = problem.step().sweep(u, rho)
     for _ in range(200):
         z = sweep.z + rng.normal(size=len(u)) * 10.0 ** rng.uniform(-6, 0)
         value = problem.objective(z, problem.intercept(z)) + 0.5 * rho * np.sum((z - u) ** 2)
@@ -155,7 +160,7 @@ def test_least_squares_sweep_solves_its_system():
     X, y = random_samples(1)
     problem = make_problem("least_squares", X, y, C=3.0)
     u, rho = np.random.default_rng(0).normal(size=problem.n_terms), 0.7
-    sweep = step_for(problem).sweep(u, rho)
+    sweep = problem.step().sweep(u, rho)
     assert_allclose(problem.M @ sweep.z + rho * sweep.z, problem.q + rho * u, rtol=1e-9, atol=1e-9)
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from helpers import random_samples
 from quadric import SparseQuadraticSVC
+from quadric.losses.base import LabelledSamples
 from quadric.paper.faults import FAULTS, faulty_decisions
-from quadric.problem import LabelledSamples
 
 CS = [0.25, 16.0]
 

@@ -15,9 +15,9 @@ from quadric.baselines import (
     QuadraticSVC,
 )
 from quadric.datasets import load
+from quadric.losses.base import LabelledSamples
 from quadric.paper.models import MODELS, PUBLISHED_MODELS, budgets
 from quadric.paper.protocol import Split, Standardisation
-from quadric.problem import LabelledSamples
 
 ESTIMATORS = {
     "lsvm": LinearHingeSVC,

@@ -228,7 +228,7 @@ def test_the_reasons_on_abalone_name_the_findings(tmp_path):
     for model in ("lsvm", "l1-qsvm"):
         add_constant_cells(store, model, "abalone", 50.0, 50.0)
     reasons = [item.reason for item in outliers(Plan.of(["table2"], ["lsvm", "l1-qsvm"], ["abalone"]), store)]
-    assert "codes sex otherwise" in reasons[0]
+    assert "codes sex differently" in reasons[0]
     assert "C2" in reasons[1]
 
 
@@ -301,7 +301,7 @@ def test_times_are_summed_by_protocol_and_method(store, tmp_path, plan):
     assert "- the paper's protocol, method best: 600 s, about 5.0 min on two free cores (l0-QSVM, best terms 600.0 s)" in lines
     inner = "- inner folds of the nested protocol, method pd: 150 s, about 1.2 min on two free cores"
     assert f"{inner} {detail.format('50.0')}" in lines
-    assert "- by the clock: 91 pieces in 330 s (5.5 min) with n_jobs = 2" in lines
+    assert "- elapsed: 91 tasks in 330 s (5.5 min) with n_jobs = 2" in lines
 
 
 def test_figures_on_one_page_share_no_ids(store, plan):

@@ -69,7 +69,7 @@ def test_a_damaged_time_costs_no_result(tmp_path):
     told = []
     store = Store(tmp_path, IDENTITY, report=told.append)
     assert (len(store.rows), len(store.times)) == (3, 2)
-    assert told == [f"{path}: the last line was damaged and has been dropped; no result is lost, only how long one took"]
+    assert told == [f"{path}: the last line was damaged and has been dropped; only the time of one task is lost"]
 
 
 def test_both_files_begin_with_what_the_rows_depend_on(tmp_path):
@@ -99,7 +99,7 @@ def test_runs_are_kept_beside_the_times(tmp_path):
 def test_rows_of_another_run_are_refused_with_advice(tmp_path, change):
     filled(tmp_path)
     before = (tmp_path / ROWS).read_bytes()
-    with pytest.raises(StoreError, match="choose another --output"):
+    with pytest.raises(StoreError, match="choose another folder"):
         Store(tmp_path, IDENTITY | change)
     assert (tmp_path / ROWS).read_bytes() == before
 

@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from helpers import random_samples, slow_lift
-from reference.convex import minimum
+from helpers.convex_solver import minimum
 
 CASES = [
     (f"{loss} n={n} k={k} C={C:g}", loss, n, k, C, seed)

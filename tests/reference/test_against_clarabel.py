@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from helpers import LOSSES, make_problem, random_samples
+from helpers.convex_solver import minimum
 from paper_data import folder, load
-from quadric.zstep import step_for
-from reference.convex import minimum
 
 needs_data = pytest.mark.skipif(folder() is None, reason="the paper's data are not here: set QUADRIC_DATA")
 
@@ -19,7 +18,7 @@ def test_sweep(loss, C, seed):
     problem = make_problem(loss, X, y, C=C)
     u, rho = np.random.default_rng(seed).normal(size=problem.n_terms), 2.0
     expected = minimum(X, y, loss, C, penalty=np.full(problem.n_terms, rho), u=u)
-    assert step_for(problem).sweep(u, rho).value == pytest.approx(expected, rel=1e-7)
+    assert problem.step().sweep(u, rho).value == pytest.approx(expected, rel=1e-7)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -30,7 +29,7 @@ def test_fixed_point(loss, seed):
     penalty = np.full(problem.n_terms, rho)
     penalty[support] = 0.0
     expected = minimum(X, y, loss, 8.0, penalty=penalty, u=np.zeros(problem.n_terms))
-    assert step_for(problem).fixed_point(support, rho).value == pytest.approx(expected, rel=1e-7)
+    assert problem.step().fixed_point(support, rho).value == pytest.approx(expected, rel=1e-7)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -40,7 +39,7 @@ def test_refit(loss, C, support):
     X, y = random_samples(11, m=40, n=3)
     problem = make_problem(loss, X, y, C=C)
     expected = minimum(X, y, loss, C, support=np.array(support))
-    assert step_for(problem).refit(np.array(support)).value == pytest.approx(expected, rel=1e-7)
+    assert problem.step().refit(np.array(support)).value == pytest.approx(expected, rel=1e-7)
 
 
 @needs_data
@@ -49,7 +48,7 @@ def test_refit(loss, C, support):
 def test_hinge_refits_on_the_papers_data(name, C):
     """Supports of every size from one warm step: where the active set could go astray."""
     X, y = load(name)
-    step = step_for(make_problem("hinge", X, y, C=C))
+    step = make_problem("hinge", X, y, C=C).step()
     rng = np.random.default_rng(0)
     for size in (1, 3, 6, 12):
         support = np.sort(rng.choice(step.problem.n_terms, size, replace=False))

@@ -8,7 +8,6 @@ import pytest
 
 from helpers import make_problem
 from quadric.search.decomposition import decompose
-from quadric.zstep import step_for
 
 CASES = json.loads(Path(__file__).with_name("optima.json").read_text())
 
@@ -19,7 +18,7 @@ def problem_of(case):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_refit_on_the_best_support_is_the_optimum(case):
-    refit = step_for(problem_of(case)).refit(np.array(case["support"]))
+    refit = problem_of(case).step().refit(np.array(case["support"]))
     assert refit.value == pytest.approx(case["optimum"], rel=1e-8)
 
 

@@ -7,11 +7,11 @@ import shutil
 import numpy as np
 import pytest
 
+from helpers.report_pages import ATTACK, HOSTILE, hostile, ordinary
+from helpers.small_models import KS
 from quadric import certify, sparse_quadratic_path
 from quadric.geometry.surface import QuadraticSurface
 from quadric.report import render
-from report.pages import ATTACK, HOSTILE, hostile, ordinary
-from summary.small_models import KS
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 from selenium import webdriver  # noqa: E402

@@ -18,15 +18,14 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.report_pages import ATTACK, hostile, ordinary
+from helpers.small_models import loans, scored_pipeline
 from quadric import SparseQuadraticSVC
 from quadric.export import equation
 from quadric.extras import MissingExtraError
-from quadric.report import render
+from quadric.report import render, summarise
 from quadric.report.drawing import Plot, place, png
 from quadric.report.numbers import number, percent, short, ticks
-from quadric.summary import summarise
-from report.pages import ATTACK, hostile, ordinary
-from summary.small_models import loans, scored_pipeline
 
 VOID = {"meta", "input", "br", "img", "hr", "link"}
 
@@ -198,8 +197,8 @@ def test_more_classes_say_what_is_absent_and_have_no_slider():
     page = render(summarise(model, X, y, class_names=("setosa", "versicolor", "virginica"), cv=2, n_boot=0))
     elements = Elements(page)
     assert not elements.named("input")
-    assert page.count("it needs a model of two classes, and this one has 3") == 4
-    assert "no bootstrap fits were asked for" in page
+    assert page.count("this needs a model of two classes, and this one has 3") == 4
+    assert "no bootstrap fits were requested" in page
     heads = [item["text"] for item in elements.named("h3")]
     assert all(heads.count(name) == 2 for name in ("setosa", "versicolor", "virginica"))
 
@@ -209,13 +208,13 @@ def test_a_model_that_depends_on_nothing_has_a_page():
     model = SparseQuadraticSVC(1, 1e-6, exclude=[0, 1, 2, 3]).fit(X, y)
     page = render(summarise(model, X, y, ks=(1,), cv=2, n_boot=0))
     assert Elements(page).balanced
-    assert "in no row of the data" in page
+    assert "for any row of the data" in page
 
 
 def test_other_data_are_remarked_on():
     table, y = loans()
     model = scored_pipeline(table, y, method="pd")
-    remark = "is not that of the fit"
+    remark = "differs from that of the fit"
     assert remark not in render(summarise(model, table, y, ks=(5,), cv=2, n_boot=0))
     assert remark in render(summarise(model, *loans(5), ks=(5,), cv=2, n_boot=0))
 

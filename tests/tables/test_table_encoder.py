@@ -250,7 +250,7 @@ def test_targets_become_codes_with_the_positive_class_last(values, positive, cod
         (np.arange(60), None, "60 different values"),
         ([f"n{i}" for i in range(60)], None, "60 different values"),
         (["a", "b"], "c", "no value 'c'; it has 'a', 'b'"),
-        (["a", "b", "c"], "a", "has 3: leave it out"),
+        (["a", "b", "c"], "a", "has 3 classes: leave it out"),
     ],
 )
 def test_targets_that_are_no_classes_are_refused(values, positive, words):

@@ -11,11 +11,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from helpers.small_tables import credit_table
 from quadric import SparseQuadraticSVCCV
 from quadric.tables import TableEncoder
 from quadric.workflow import TrainingOptions, compare, comparison
 from quadric.workflow.preparation import prepare
-from workflow.small_tables import credit_table
 
 SMALL = {"loss": "least_squares", "folds": 3}
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.small_tables import credit_columns, credit_table
 from quadric.credit import CalibratedModel, IsotonicCalibration
 from quadric.tables import Table
 from quadric.workflow import TableModel, TrainingOptions, train
 from quadric.workflow.explaining import ExplainingOptions, explain_rows
-from workflow.small_tables import credit_columns, credit_table
 
 
 def model_of(table, **given):
@@ -99,13 +99,41 @@ def test_reasons_are_sorted_and_name_the_value():
             assert f"{reason.column} is {value if isinstance(value, str) else f'{value:.6g}'}" in reason.text
 
 
+@pytest.mark.parametrize("classes", [("good", "bad"), ("a", "b", "c")])
+def test_contributions_name_every_column_that_matters_and_begin_with_the_reasons(classes):
+    table = credit_table(classes=classes)
+    for answer in explain_rows(model_of(table), table, range(6), table, ExplainingOptions(reasons=2)):
+        points = [part.points for part in answer.contributions]
+        assert points == sorted(points)
+        assert 0.0 not in points
+        worst = [(part.column, -part.points) for part in answer.contributions[: len(answer.reasons)]]
+        assert worst == [(reason.column, reason.points) for reason in answer.reasons]
+        for part in answer.contributions:
+            value = table[part.column][answer.row]
+            assert part.value == value if isinstance(value, str) else float(part.value) == pytest.approx(value, rel=1e-5)
+
+
+def test_the_verdict_says_what_came_of_the_search():
+    table = credit_table()
+    answers = explain_rows(model_of(table), table, range(20), table, ExplainingOptions(target="good"))
+    changed_, there = (
+        next(one for one in answers if (one.label == "bad") == wanted and one.reached) for wanted in (True, False)
+    )
+    assert (changed_.verdict, there.verdict) == ("smallest change to good", "already good")
+    assert replace(changed_, proved=False).verdict == "change to good"
+    frozen = ExplainingOptions(target="good", frozen=("age", "income", "phone"))
+    (stuck,) = explain_rows(model_of(table), table, [changed_.row], table, frozen)
+    assert stuck.verdict == f"no change to good: {stuck.message}"
+    assert (stuck.changes, stuck.distance) == ((), None)
+
+
 def test_a_calibration_that_never_decides_for_a_class_leaves_no_way():
     table = credit_table()
     fitted = model_of(table)
     never = CalibratedModel.from_parts(fitted.saved.model, [IsotonicCalibration([0.0, 1.0], [0.1, 0.4])])
     answer, *_ = explain_rows(TableModel(replace(fitted.saved, model=never)), table, [0], table, ExplainingOptions())
     assert (answer.label, answer.target, answer.reached, answer.changes) == ("bad", "good", False, ())
-    assert "never decides" in answer.message
+    assert "always predicts the same class" in answer.message
     assert answer.reasons
 
 

@@ -8,11 +8,11 @@ from numpy.testing import assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.small_tables import credit_columns, credit_table
 from quadric import SparseQuadraticSVC
 from quadric.export import SavedModel
 from quadric.tables import Table
 from quadric.workflow import TableModel, TrainingOptions, train
-from workflow.small_tables import credit_columns, credit_table
 
 FAST = {"loss": "least_squares", "k": 3}
 

@@ -6,18 +6,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
+from helpers.small_tables import credit_columns, credit_table
 from quadric import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.credit import CalibratedModel
+from quadric.estimators.calibration import METHODS as CALIBRATIONS
 from quadric.export import read_model, save_model
 from quadric.geometry.terms import term_count, term_names
+from quadric.losses import LOSS_NAMES
+from quadric.search.methods import METHODS as SEARCH_METHODS
 from quadric.tables import Table, TableEncoder, structural_exclusions
 from quadric.tables.table import text_column
 from quadric.workflow import OptionError, TrainingOptions, prepare, train
 from quadric.workflow import preparation as preparing
-from workflow.small_tables import credit_columns, credit_table
+from quadric.workflow.options import choices
 
 FAST = {"loss": "least_squares", "k": 3}
 
@@ -37,16 +39,17 @@ def test_the_model_is_the_pipeline_that_one_would_write_by_hand():
     inputs = table.drop(["risk"])
     encoder = TableEncoder().fit(inputs)
     X = encoder.transform(inputs)
-    classifier = SparseQuadraticSVC(3, 2.0, loss="least_squares", exclude=structural_exclusions(encoder, X), random_state=0)
-    by_hand = Pipeline([("scaler", StandardScaler()), ("classifier", classifier)]).fit(X, table["risk"].astype(str))
+    given = {"loss": "least_squares", "standardize": True, "exclude": structural_exclusions(encoder, X)}
+    by_hand = SparseQuadraticSVC(3, 2.0, **given).fit(X, table["risk"].astype(str))
     assert_array_equal(trained.model.decision_function(table), by_hand.decision_function(X))
     assert trained.accuracy == by_hand.score(X, table["risk"].astype(str))
-    assert [name for name, _ in trained.model.steps] == ["coding", "scaler", "classifier"]
-
-
-def test_without_standardisation_there_is_no_scaler():
-    trained = train(credit_table(), "risk", options(standardize=False))
     assert [name for name, _ in trained.model.steps] == ["coding", "classifier"]
+
+
+def test_standardisation_is_an_option():
+    trained = train(credit_table(), "risk", options(standardize=False))
+    assert trained.classifier.scale_.tolist() == [1.0] * 5
+    assert train(credit_table(), "risk", options()).classifier.scale_[0] == pytest.approx(np.std(credit_table()["age"]))
 
 
 def test_scales_are_remarked_upon_once_and_with_the_names_of_the_table():
@@ -56,13 +59,13 @@ def test_scales_are_remarked_upon_once_and_with_the_names_of_the_table():
     with pytest.warns(ScaleWarning) as caught:
         train(table, "risk", options(standardize=False, cross_validate=True, C=1.0, folds=2, calibrate="sigmoid"))
     assert len(caught) == 1
-    assert re.fullmatch(r".*: 'income' has .*, 'home=free' has .*; standardise them \(--standardize\)", str(caught[0].message))
+    assert re.fullmatch(r".*: 'income' has .*, 'home=free' has .*; standardise them", str(caught[0].message))
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"cross_validate": True}, r"class 'bad' has 3 rows, fewer than the 5 folds: choose 3 or fewer \(--folds\)"),
+        ({"cross_validate": True}, r"class 'bad' has 3 rows, fewer than the 5 folds: choose 3 or fewer"),
         ({"calibrate": "sigmoid", "folds": 4}, "fewer than the 4 folds"),
     ],
 )
@@ -129,7 +132,7 @@ def test_an_unknown_term_is_refused():
 
 
 def test_missing_values_are_refused_by_column_and_count():
-    with pytest.raises(ValueError, match=r"'age' \(4\), 'home' \(4\): fill them in, or choose --missing drop"):
+    with pytest.raises(ValueError, match=r"'age' \(4\), 'home' \(4\): fill them in, drop the rows, or impute them"):
         train(credit_table(gaps=4), "risk", options())
 
 
@@ -183,6 +186,22 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
     assert (trained.classifier.k, trained.classifier.C) == (trained.k, trained.C)
 
 
+@pytest.mark.parametrize("given", [{}, {"calibrate": "sigmoid"}, {"method": "exact", "k": 2, "cross_validate": True}])
+def test_what_cross_validation_fitted_is_the_model(given, monkeypatch):
+    searched = []
+    original = SparseQuadraticSVCCV.fit
+    monkeypatch.setattr(SparseQuadraticSVCCV, "fit", lambda self, X, y: searched.append(self) or original(self, X, y))
+    if "calibrate" not in given:  # calibration fits clones to the folds
+        monkeypatch.setattr(SparseQuadraticSVC, "fit", None)
+    table = credit_table()
+    trained = train(table, "risk", options(**{"k": None, "ks": (1, 3), "Cs": (1.0, 16.0), "folds": 3, **given}))
+    (search,) = searched
+    assert trained.classifier is search.best_estimator_
+    assert trained.certificates == search.certificates_
+    assert trained.certificates[0].status == ("optimal" if given.get("method") == "exact" else "local")
+    assert_array_equal(trained.model.decision_function(table), search.decision_function(trained.data.X))
+
+
 def test_the_grid_of_k_is_cut_to_what_there_is_and_to_what_must_be_used():
     table = credit_table().drop(["home", "phone"])
     trained = train(table, "risk", TrainingOptions(loss="least_squares", Cs=(1.0,), folds=2, include=("age", "income")))
@@ -206,9 +225,8 @@ def test_class_weights_go_by_names():
 def test_calibration_is_fitted_to_rows_left_out():
     table = credit_table()
     trained = train(table, "risk", options(calibrate="sigmoid"))
-    steps = Pipeline([("scaler", StandardScaler()), ("classifier", trained.classifier)])
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    direct = CalibratedModel(steps, cv=folds).fit(trained.data.X, trained.data.y)
+    direct = CalibratedModel(trained.classifier, cv=folds).fit(trained.data.X, trained.data.y)
     assert trained.model.calibrators_ == direct.calibrators_
     assert_array_equal(trained.model.predict_proba(table), direct.predict_proba(trained.data.X))
 
@@ -222,9 +240,11 @@ def test_calibration_and_weights_by_name_go_together():
 def test_what_does_not_fit_into_memory_is_refused_with_the_way_out(monkeypatch):
     monkeypatch.setattr(preparing, "_physical_memory", lambda: 2**30)
     preparing.check_memory(10**5, 100, "hinge")
-    with pytest.raises(ValueError, match=r"1000000 rows and 100 terms need about 1\.5 GB .* least_squares needs 0\.0 GB"):
+    with pytest.raises(
+        ValueError, match=r"1000000 rows and 100 terms need about 1\.5 GB .* least_squares, which needs 0\.0 GB"
+    ):
         preparing.check_memory(10**6, 100, "hinge")
-    with pytest.raises(ValueError, match="or take fewer rows or columns"):
+    with pytest.raises(ValueError, match=r"take fewer rows or columns$"):
         preparing.check_memory(10**6, 10**4, "hinge")
     preparing.check_memory(10**9, 100, "least_squares")
     monkeypatch.setattr(preparing, "_physical_memory", lambda: None)
@@ -234,7 +254,7 @@ def test_what_does_not_fit_into_memory_is_refused_with_the_way_out(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"k": 0}, "k must be"),
+        ({"k": 0}, "k must be an integer of at least 1, got 0"),
         ({"C": 0.0}, "C must be"),
         ({"loss": "log"}, "loss must be"),
         ({"k": None, "cross_validate": False}, "set k"),
@@ -257,7 +277,7 @@ def test_options_that_make_no_sense_are_refused(given, says):
         ("riks", (), "no column 'riks'; it has 'age'"),
         ("risk", ("idd",), "no column 'idd'"),
         ("risk", ("risk",), "cannot be ignored"),
-        ("risk", ("age", "income", "home", "phone"), "no column but the target"),
+        ("risk", ("age", "income", "home", "phone"), "no column besides the target"),
     ],
 )
 def test_columns_that_are_not_there_are_named(target, ignore, says):
@@ -274,3 +294,9 @@ def test_ordinal_coding_is_one_rank_a_column():
     data = prepare(credit_table(), "risk", options(coding="ordinal"))
     assert data.feature_names == ["age", "income", "home", "phone"]
     assert set(data.X[:, 2]) == {0.0, 1.0, 2.0}
+
+
+def test_choices_are_those_of_the_library():
+    assert set(choices()["method"]) == set(SEARCH_METHODS)
+    assert set(choices()["calibrate"]) == set(CALIBRATIONS)
+    assert choices()["loss"] == LOSS_NAMES

@@ -1,4 +1,4 @@
-"""The models that the paper compares with, with the face of the main one."""
+"""The other models of the paper, with the same interface as the main one."""
 
 from quadric.baselines.classifiers import (
     L0LeastSquaresSVC,

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the baselines: each is a grid of one cell."""
+"""The baselines as scikit-learn classifiers: each is a grid of one cell."""
 
 from __future__ import annotations
 
@@ -21,17 +21,21 @@ from quadric.baselines.grids import (
     linear_hinge_grid,
     quadratic_hinge_grid,
 )
-from quadric.estimators._base import SurfaceClassifier
+from quadric.estimators._base import ClassWeight, SurfaceClassifier
 from quadric.estimators._validation import Samples, check_parameters, check_spread, integer_from, validate_samples
 
 RESIDUAL_TOLERANCE = 1e-6
-"""Violation of the optimality conditions that is worth a warning."""
+"""Violation of the optimality conditions above which there is a warning."""
 
 
 class BaselineClassifier(SurfaceClassifier):
-    """Validates, fits a grid of one cell and keeps its surfaces; subclasses write ``_one_cell``."""
+    """Validates, fits a grid of one cell and stores its surfaces; subclasses implement ``_one_cell``."""
 
     _rules = {"C": POSITIVE}
+
+    def __init__(self, C: float = 1.0, *, class_weight: ClassWeight = None) -> None:
+        self.C = C
+        self.class_weight = class_weight
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_parameters(self, self._rules)
@@ -65,7 +69,7 @@ class LinearHingeSVC(BaselineClassifier):
     .. math::
         \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i (w'x_i + b)).
 
-    The optimum is that of scikit-learn's ``SVC(kernel="linear")``, whose time grows with C; here it hardly does.
+    The optimum is the same as of scikit-learn's ``SVC(kernel="linear")``, whose time grows with C; here it hardly does.
 
     Parameters
     ----------
@@ -77,7 +81,7 @@ class LinearHingeSVC(BaselineClassifier):
     Attributes
     ----------
     surfaces_ : list of QuadraticSurface
-        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise. W is zero.
+        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. W is zero.
     coef_ : array of shape (n_surfaces, p)
         z = [hvec(W); b] of each surface.
     intercept_ : array of shape (n_surfaces,)
@@ -87,19 +91,15 @@ class LinearHingeSVC(BaselineClassifier):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X brought them.
+        Names of the features, if X has names.
     """
-
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
-        self.C = C
-        self.class_weight = class_weight
 
     def _one_cell(self, samples: Samples) -> GridFits:
         return linear_hinge_grid(samples, [self.C])
 
 
 class QuadraticSVC(BaselineClassifier):
-    r"""Quadratic surface support vector machine without a limit on its terms (QSVM).
+    r"""Quadratic surface support vector machine without a limit on the number of terms (QSVM).
 
     Minimises over f(x) = 1/2 x'Wx + b'x + c
 
@@ -111,12 +111,12 @@ class QuadraticSVC(BaselineClassifier):
     C : float
         Weight of the loss against the regulariser.
     class_weight : dict, "balanced" or None
-        Factors on the loss of the classes; they do not touch the regulariser.
+        Factors on the loss of the classes; they do not affect the regulariser.
 
     Attributes
     ----------
     surfaces_ : list of QuadraticSurface
-        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise.
+        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest.
     coef_ : array of shape (n_surfaces, p)
         z = [hvec(W); b] of each surface.
     intercept_ : array of shape (n_surfaces,)
@@ -126,12 +126,8 @@ class QuadraticSVC(BaselineClassifier):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X brought them.
+        Names of the features, if X has names.
     """
-
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
-        self.C = C
-        self.class_weight = class_weight
 
     def _one_cell(self, samples: Samples) -> GridFits:
         return quadratic_hinge_grid(samples, [self.C])
@@ -145,7 +141,7 @@ class L1QuadraticSVC(BaselineClassifier):
     .. math::
         \sum_i \|W x_i + b\|^2 + C_1 \sum_{i \le j} |W_{ij}| + C_2 \sum_i \max(0, 1 - y_i f(x_i)).
 
-    b and c are not penalised: with a large ``C1`` the surface is a hyperplane.
+    b and c are not penalised. With a large ``C1`` the surface is a hyperplane.
 
     Parameters
     ----------
@@ -154,12 +150,12 @@ class L1QuadraticSVC(BaselineClassifier):
     C2 : float
         Weight of the loss.
     class_weight : dict, "balanced" or None
-        Factors on the loss of the classes; they do not touch the regulariser.
+        Factors on the loss of the classes; they do not affect the regulariser.
 
     Attributes
     ----------
     surfaces_ : list of QuadraticSurface
-        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise. Entries of W
+        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. Entries of W
         that the penalty removes are exactly zero.
     coef_ : array of shape (n_surfaces, p)
         z = [hvec(W); b] of each surface.
@@ -170,12 +166,12 @@ class L1QuadraticSVC(BaselineClassifier):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X brought them.
+        Names of the features, if X has names.
     """
 
     _rules = {"C1": POSITIVE, "C2": POSITIVE}
 
-    def __init__(self, C1: float = 1.0, C2: float = 1.0, *, class_weight: Any = None) -> None:
+    def __init__(self, C1: float = 1.0, C2: float = 1.0, *, class_weight: ClassWeight = None) -> None:
         self.C1 = C1
         self.C2 = C2
         self.class_weight = class_weight
@@ -202,7 +198,7 @@ class LeastSquaresSVC(BaselineClassifier):
     Attributes
     ----------
     surfaces_ : list of QuadraticSurface
-        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise. W is zero.
+        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. W is zero.
     coef_ : array of shape (n_surfaces, p)
         z = [hvec(W); b] of each surface.
     intercept_ : array of shape (n_surfaces,)
@@ -212,12 +208,8 @@ class LeastSquaresSVC(BaselineClassifier):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X brought them.
+        Names of the features, if X has names.
     """
-
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
-        self.C = C
-        self.class_weight = class_weight
 
     def _one_cell(self, samples: Samples) -> GridFits:
         return least_squares_grid(samples, [self.C])
@@ -231,7 +223,7 @@ class L1LinearSVC(BaselineClassifier):
     .. math::
         \|w\|_1 + C \sum_i \max(0, 1 - y_i (w'x_i + b)).
 
-    The minimiser need not be unique; the vertex that is returned is always the same.
+    The minimiser may not be unique, but the returned vertex is always the same.
 
     Parameters
     ----------
@@ -243,7 +235,7 @@ class L1LinearSVC(BaselineClassifier):
     Attributes
     ----------
     surfaces_ : list of QuadraticSurface
-        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise. W is zero.
+        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. W is zero.
     coef_ : array of shape (n_surfaces, p)
         z = [hvec(W); b] of each surface.
     intercept_ : array of shape (n_surfaces,)
@@ -253,30 +245,26 @@ class L1LinearSVC(BaselineClassifier):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X brought them.
+        Names of the features, if X has names.
     """
-
-    def __init__(self, C: float = 1.0, *, class_weight: Any = None) -> None:
-        self.C = C
-        self.class_weight = class_weight
 
     def _one_cell(self, samples: Samples) -> GridFits:
         return l1_linear_grid(samples, [self.C])
 
 
 class L0LeastSquaresSVC(BaselineClassifier):
-    r"""Linear least-squares support vector machine that counts its features (LS-l0-SVM); a reconstruction.
+    r"""Linear least-squares support vector machine with an l0 penalty (LS-l0-SVM); a reconstruction.
 
-    The paper compares with the model of Tang et al. (Information Sciences, 2024), whose text was not at hand. What stands here
-    was rebuilt from its name, its parameters and their ranges, and may differ from the original:
+    The paper compares with the model of Tang et al. (Information Sciences, 2024), whose text was not available. This model was
+    reconstructed from its name, its parameters and their ranges, and may differ from the original:
 
     .. math::
         \min \tfrac12 \|w\|^2 + \tfrac{C}{2} \sum_i (1 - y_i (w'x_i + b))^2 + \lambda \|v\|_0 \quad \text{with } w = v
 
     by the alternating direction method of multipliers with penalty ``gamma``: a ridge step for w, the hard threshold
-    sqrt(2 lam / gamma) for v, a step for the multipliers. v predicts, with the intercept that suits it. The problem is not
-    convex; with a ``gamma`` that is small against the data the iterations may cycle: then the fit of lowest
-    objective among the supports that they visited is kept, and a ConvergenceWarning tells.
+    sqrt(2 lam / gamma) for v, a step for the multipliers. Predictions use v with its best intercept. The problem is not convex.
+    If ``gamma`` is small compared with the data, the iterations may cycle: then the fit with the lowest objective among the
+    visited supports is kept, with a ConvergenceWarning.
 
     Parameters
     ----------
@@ -285,18 +273,18 @@ class L0LeastSquaresSVC(BaselineClassifier):
     gamma : float
         Penalty of the augmented Lagrangian.
     lam : float
-        Price of a feature.
+        Penalty per feature.
     max_iter : int
         Largest number of iterations.
     tol : float
-        Step, in units of the threshold, below which the iterations may end: when the support they are on is a fixed point.
+        Step, in units of the threshold, below which the iterations may end; they do if their support is a fixed point.
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes.
 
     Attributes
     ----------
     surfaces_ : list of QuadraticSurface
-        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise. W is zero.
+        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. W is zero.
     coef_ : array of shape (n_surfaces, p)
         z = [hvec(W); b] of each surface.
     intercept_ : array of shape (n_surfaces,)
@@ -308,7 +296,7 @@ class L0LeastSquaresSVC(BaselineClassifier):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X brought them.
+        Names of the features, if X has names.
     """
 
     _rules = {"C": POSITIVE, "gamma": POSITIVE, "lam": POSITIVE, "max_iter": integer_from(1), "tol": POSITIVE}
@@ -321,7 +309,7 @@ class L0LeastSquaresSVC(BaselineClassifier):
         *,
         max_iter: int = MAX_ITER,
         tol: float = TOL,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.C = C
         self.gamma = gamma

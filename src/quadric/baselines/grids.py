@@ -1,8 +1,8 @@
-"""Whole grids of the baselines on one set of samples: what cells can share is computed once.
+"""Whole grids of the baselines on one set of samples; what cells share is computed once.
 
-One function a model. Each returns the surfaces of every combination of the values it is given, the last parameter running
-fastest; the estimators of classifiers.py are the case of one cell. Cells agree with separate fits to solver precision,
-whatever the order of the values.
+There is one function per model. Each returns the surfaces for all combinations of the values, with the last parameter varying
+fastest. The estimators of classifiers.py are grids of one cell. Cells agree with separate fits to solver precision, for any
+order of the values.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from quadric.estimators._validation import check_values, integer_from, number_ab
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
-from quadric.intercept import hinge_intercept
-from quadric.problem import HingeData, HingeProblem, LabelledSamples
+from quadric.losses.base import LabelledSamples
+from quadric.losses.hinge.data import HingeData
+from quadric.losses.hinge.intercept import hinge_intercept
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.step import HingeStep
 from quadric.progress import Report, silent
+from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray, IntArray
-from quadric.zstep import HingeStep
 
 POSITIVE = number_above(0.0)
 MAX_ITER, TOL = 1000, 1e-4
@@ -46,9 +49,9 @@ class GridFits:
     intercept : array of shape (n_cells, n_surfaces)
         c.
     residual : array of shape (n_cells, n_surfaces)
-        What the solver left of the optimality conditions, in its own unit; 0 for closed forms.
+        Remaining violation of the optimality conditions, in the unit of the solver; 0 for closed forms.
     n_iter : array of shape (n_cells, n_surfaces)
-        Iterations, where a model has a limit on them; 0 otherwise.
+        Iterations, if the model has a limit on them; otherwise 0.
     """
 
     cells: tuple[Mapping[str, float], ...]
@@ -58,7 +61,7 @@ class GridFits:
     n_iter: IntArray
 
     def surfaces(self, cell: int) -> list[QuadraticSurface]:
-        """The surfaces of one cell: one for two classes, one a class otherwise."""
+        """The surfaces of one cell: one for two classes, otherwise one per class."""
         rows = zip(self.coef[cell], self.intercept[cell], strict=True)
         return [QuadraticSurface.from_coordinates(z, float(c)) for z, c in rows]
 
@@ -88,7 +91,7 @@ def linear_hinge_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: 
     Cs : sequence of float
         Weights of the loss.
     report : Report
-        Hears of every cell.
+        Called for every cell.
     """
     grid = _Grid(samples, report, C=Cs)
     with one_blas_thread():
@@ -108,7 +111,7 @@ def quadratic_hinge_grid(samples: LabelledSamples, Cs: Sequence[float], *, repor
     Cs : sequence of float
         Weights of the loss.
     report : Report
-        Hears of every cell.
+        Called for every cell.
     """
     grid = _Grid(samples, report, C=Cs)
     with one_blas_thread():
@@ -129,7 +132,7 @@ def l1_quadratic_grid(
     C1s, C2s : sequences of float
         Weights of the penalty and of the loss.
     report : Report
-        Hears of every cell.
+        Called for every cell.
     """
     grid = _Grid(samples, report, C1=C1s, C2=C2s)
     with one_blas_thread():
@@ -152,7 +155,7 @@ def least_squares_grid(samples: LabelledSamples, Cs: Sequence[float], *, report:
     Cs : sequence of float
         Weights of the loss.
     report : Report
-        Hears of every cell.
+        Called for every cell.
     """
     grid = _Grid(samples, report, C=Cs)
     with one_blas_thread():
@@ -175,7 +178,7 @@ def l1_linear_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: Rep
     Cs : sequence of float
         Weights of the loss.
     report : Report
-        Hears of every cell.
+        Called for every cell.
     """
     grid = _Grid(samples, report, C=Cs)
     with one_blas_thread():
@@ -207,11 +210,11 @@ def l0_least_squares_grid(
     Cs, gammas, lams : sequences of float
         Weight of the loss, penalty of the augmented Lagrangian, weight of the number of features.
     max_iter : int
-        Largest number of iterations a cell.
+        Largest number of iterations per cell.
     tol : float
         Step, in units of the threshold sqrt(2 lam / gamma), below which a cell is done.
     report : Report
-        Hears of every cell.
+        Called for every cell.
     """
     check_values({"max_iter": max_iter, "tol": tol}, {"max_iter": integer_from(1), "tol": POSITIVE})
     grid = _Grid(samples, report, C=Cs, gamma=gammas, lam=lams)
@@ -229,13 +232,13 @@ def l0_least_squares_grid(
 
 
 class _Grid:
-    """Arrays of a GridFits while they fill."""
+    """The arrays of a GridFits while they are filled."""
 
     def __init__(self, samples: LabelledSamples, report: Report, **values: Sequence[float]) -> None:
-        for name, some in values.items():
-            if len(some) == 0:
+        for name, choices in values.items():
+            if len(choices) == 0:
                 raise ValueError(f"{name} has no values: give at least one")
-            for value in some:
+            for value in choices:
                 check_values({name: value}, {name: POSITIVE})
         self.cells = tuple(dict(zip(values, map(float, combination), strict=True)) for combination in product(*values.values()))
         self._report = report
@@ -266,18 +269,18 @@ class _Grid:
 
 
 def _positives(samples: LabelledSamples) -> list[int]:
-    """The class that each surface is positive for: the second of two, or each in turn."""
+    """The positive class of each surface: the second of two, or each in turn."""
     n_classes = len(samples.class_weight)
     return [1] if n_classes == 2 else list(range(n_classes))
 
 
 def _quadratic_problems(samples: LabelledSamples) -> list[HingeProblem]:
-    data = HingeData.from_samples(samples)
+    data = HingeData.from_samples(samples, NO_LIMITS)
     return [data.one_against_rest(positive, 1.0, term_count(samples.X.shape[1])) for positive in _positives(samples)]
 
 
 def _hinge_path(grid: _Grid, surface: int, problem: HingeProblem) -> None:
-    """One surface at every C, largest first, each from the answer before."""
+    """One surface at every C, largest first, each warm-started from the one before."""
     step = HingeStep(problem)
     for cell in grid.falling("C"):
         step = step.at(grid.cells[cell]["C"])

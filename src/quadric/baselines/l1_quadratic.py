@@ -1,9 +1,9 @@
 """The l1-penalised quadratic surface: min 1/2 z'Gz + C1 sum_(quadratic terms) |z_j| + C2 sum_i o_i max(0, 1 - y_i f(x_i)).
 
 C1 |z_j| = 2 C1 max(0, -z_j) + C1 z_j: a hinge with target 0 on a row that sees z_j alone, and a linear part. So the engine's
-hinge solver takes the penalty as one more row a quadratic term (hinge_qp.py); where that row's multiplier is strictly inside
-its box, z_j is exactly zero. Most terms are zero unless C1 is small, and a zero term need not be there at all: the solver
-sees the linear terms and the quadratic ones in a working set, which grows by those whose gradient exceeds C1.
+hinge solver takes the penalty as one more row per quadratic term (losses/hinge/qp.py). If the multiplier of that row is
+strictly inside its box, z_j is exactly zero. Most terms are zero unless C1 is small, and the solver need not see them: it gets
+the linear terms and a working set of quadratic ones, which grows by the terms whose gradient exceeds C1.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.problem import HingeProblem
+from quadric.losses.hinge.active_set import TOLERANCE
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.qp import HingeQP, HingeSolution
+from quadric.losses.hinge.step import solve_hinge
 from quadric.types import BoolArray, FloatArray, IntArray
-from quadric.zstep.active_set import TOLERANCE
-from quadric.zstep.hinge import solve_hinge
-from quadric.zstep.hinge_qp import HingeQP, HingeSolution
 
 GRADIENT_TOLERANCE = 1e-8
-"""Relative excess over C1 of a gradient that still counts as C1; the objective feels only its square."""
+"""Relative excess over C1 at which a gradient still counts as C1; its effect on the objective is of second order."""
 FEWEST_NEW = 10
-"""So many terms may always enter at once; beyond that, as many as there are already."""
+"""This many terms may always enter at once; later, as many as the working set has."""
 ZERO_MARGIN = 1e-7
-"""A term whose multiplier is inside its box is zero; the solver may have left it this far from there, in units of margins."""
+"""A term whose multiplier is inside its box is zero; the solver may miss zero by this much, in units of margins."""
 
 
 @dataclass(frozen=True)
 class L1Fit:
-    """z over the candidates, the intercept, and the violation that the solver left."""
+    """z over the candidates, the intercept, and the remaining violation."""
 
     z: FloatArray
     c: float
@@ -37,7 +37,7 @@ class L1Fit:
 
 
 class L1Path:
-    """Fits of one surface at one C1 after another, each from the answer before; best with falling C1.
+    """Fits of one surface for several C1, each warm-started from the one before; use decreasing C1.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class L1Path:
     def __init__(self, problem: HingeProblem) -> None:
         self.problem = problem
         self.quadratic: BoolArray = term_factors(problem.n_features).right[problem.terms] != LINEAR
-        # The unit in which a penalty row measures its term: what the term does to the margin of a typical sample
+        # A penalty row measures its term in this unit: the effect of the term on the margin of a typical sample
         self._scale = np.sqrt(np.mean(problem.A[:, :-1] ** 2, axis=0))
         self._z = np.zeros(problem.n_terms)
         self._level = 0.0
@@ -69,7 +69,7 @@ class L1Path:
         return L1Fit(self._z, c, solution.violation)
 
     def _entering(self, working: IntArray, C1: float) -> IntArray:
-        """Terms outside the working set that would not stay at zero, those with the largest gradients if they are many."""
+        """Terms outside the working set that would not stay at zero; if there are many, those with the largest gradients."""
         size = np.where(self.quadratic, np.abs(self._gradient), 0.0)
         size[working] = 0.0
         outside = np.flatnonzero(size > C1 * (1.0 + GRADIENT_TOLERANCE))
@@ -77,7 +77,7 @@ class L1Path:
         return outside[np.argsort(-size[outside], kind="stable")[:most]]
 
     def _solve_on(self, working: IntArray, C1: float) -> HingeSolution:
-        """Solve with all terms off the working set at zero, and remember the answer with the gradient of all terms."""
+        """Solve with all terms outside the working set at zero, and store the solution and the gradient of all terms."""
         problem, penalised = self.problem, working[self.quadratic[working]]
         qp = self._program(working, penalised, C1)
         n_samples = len(problem.y)
@@ -107,7 +107,7 @@ class L1Path:
         )
 
     def _start(self, penalised: IntArray, C1: float) -> FloatArray | None:
-        """Old multipliers, those of the penalty rows from the equation of their terms: gradient + C1 = scale * multiplier."""
+        """Previous multipliers; those of penalty rows from the equation of their terms, gradient + C1 = scale * multiplier."""
         if self._alpha is None:
             return None
         rows = np.clip(self._gradient[penalised] + C1, 0.0, 2.0 * C1) / self._scale[penalised]

@@ -1,4 +1,4 @@
-"""Linear least-squares fits, dense and with hard thresholds, on the spectrum of the centred samples.
+"""Linear least-squares fits, dense and with hard thresholds, from the spectrum of the centred samples.
 
 Symbols: X the centred samples, o the loss weights, q = X' diag(o) y, and V, e with X' diag(o) X = V diag(e) V'.
 """
@@ -17,7 +17,7 @@ from quadric.types import BoolArray, FloatArray, IntArray
 
 
 class Spectrum:
-    """Everything that all C, all penalties and all classes share.
+    """What all C, penalties and classes share.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Spectrum:
     """
 
     def __init__(self, data: LinearData) -> None:
-        # Through R of QR, not through X'X: squaring the samples would square their condition
+        # From R of QR instead of X'X, which would square the condition number
         R = np.linalg.qr(np.sqrt(data.weight)[:, None] * data.X, mode="r")
         _, sizes, self.Vt = svd(R, full_matrices=False)
         self.e = sizes**2
@@ -40,9 +40,9 @@ class Spectrum:
         return self.Vt.T @ ((self.Vt @ q) / (self.e + 1.0 / C))
 
     def shifted_solve(self, rhs: FloatArray, shift: FloatArray, C: FloatArray) -> FloatArray:
-        """(shift I + C X' diag(o) X)^-1 rhs, for many rows of rhs with a shift and a C each.
+        """(shift I + C X' diag(o) X)^-1 rhs, for many rows of rhs, each with its own shift and C.
 
-        Each row goes through its own product, so that its bits do not depend on the other rows.
+        Each row is a separate product, so its bits do not depend on the other rows.
         """
         inside = (self.Vt @ rhs[:, :, None])[:, :, 0]
         scaled = C[:, None] * self.e
@@ -57,7 +57,7 @@ def moments(data: LinearData, positive: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class ThresholdProblems:
-    """Many problems min 1/2 w'w + C/2 sum_i o_i (y_i - w'x_i - b)^2 + lam ||v||_0 with w = v, one a row.
+    """Many problems min 1/2 w'w + C/2 sum_i o_i (y_i - w'x_i - b)^2 + lam ||v||_0 with w = v, one per row.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class ThresholdProblems:
 
 @dataclass(frozen=True)
 class ThresholdFits:
-    """v of each row, the iterations it took and their last step in units of the threshold."""
+    """v of each row, its number of iterations, and their last step in units of the threshold."""
 
     v: FloatArray
     n_iter: IntArray
@@ -92,9 +92,9 @@ class ThresholdFits:
 def hard_threshold_admm(spectrum: Spectrum, problems: ThresholdProblems, *, max_iter: int, tol: float) -> ThresholdFits:
     """Alternate w = argmin of the augmented Lagrangian, v = hard(w + u, threshold), u = u + w - v, from v = u = 0.
 
-    A row is done when its step is below ``tol`` and the fixed point on its support, which is known without iterating, is
-    one. The problem is not convex, and with a gamma that is small against the curvature rows cycle instead: where the limit
-    stops a cycle is chance, so such a row gets the fit of lowest objective among the supports that it visited.
+    A row is done when its step is below ``tol`` and the fit on its support, which needs no iterations, is a fixed point. The
+    problem is not convex. With a gamma that is small compared with the curvature, rows may cycle: max_iter then stops them at a
+    random place, so such a row gets the fit with the lowest objective among the supports that it visited.
     """
     v, n_iter, residual = np.zeros_like(problems.q), np.full(len(problems.q), max_iter), np.zeros(len(problems.q))
     visited = [{support.tobytes(): support} for support in v != 0.0]
@@ -126,7 +126,7 @@ def hard_threshold_admm(spectrum: Spectrum, problems: ThresholdProblems, *, max_
 
 
 def _lowest_fit(spectrum: Spectrum, problem: ThresholdProblems, supports: Iterable[BoolArray]) -> FloatArray:
-    """The fit of lowest objective among those on some supports."""
+    """The fit with the lowest objective among several supports."""
     M = _hessian(spectrum, problem)
     fits = [_fit_on(M, problem, support) for support in supports]
     # At the minimum on a support the quadratic part of the objective is -C/2 q'v, up to a constant
@@ -135,7 +135,7 @@ def _lowest_fit(spectrum: Spectrum, problem: ThresholdProblems, supports: Iterab
 
 
 def _fixed_point(spectrum: Spectrum, problem: ThresholdProblems, support: BoolArray) -> FloatArray | None:
-    """The fit on a support, if the iteration stays there: no entry inside the threshold, no gradient beyond its reach."""
+    """The fit on a support if it is a fixed point: no entry below the threshold, no gradient too large outside."""
     gamma, threshold = problem.gamma[0], problem.threshold[0]
     M = _hessian(spectrum, problem)
     v = _fit_on(M, problem, support)

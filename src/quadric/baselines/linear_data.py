@@ -1,4 +1,4 @@
-"""What the linear models share: the features that vary, centred, and the way back to a surface with W = 0."""
+"""What the linear models share: the centred features that vary, and the conversion to a surface with W = 0."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.geometry.terms import term_count
-from quadric.problem import HingeProblem, LabelledSamples
+from quadric.losses.base import LabelledSamples
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.search.rules import RequiredTerms
 from quadric.types import FloatArray, IntArray
 
 
@@ -48,7 +50,7 @@ class LinearData:
         variance = share @ centred**2
         features = np.flatnonzero(variance > CONSTANT_TOLERANCE**2 * (variance + mean**2))
         if len(features) == 0:
-            raise ValueError("X has no feature that varies: there is nothing to tell the classes apart by")
+            raise ValueError("all columns of X are constant: there is nothing to learn from")
         X = np.ascontiguousarray(centred[:, features])
         return LinearData(X, mean[features], features, samples.X.shape[1], samples.codes, weight)
 
@@ -66,6 +68,7 @@ class LinearData:
         n_terms = len(self.features)
         return HingeProblem(
             C=C,
+            rule=RequiredTerms(n_terms),
             k=n_terms,
             n_features=self.n_features,
             terms=self.terms,

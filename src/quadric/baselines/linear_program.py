@@ -13,7 +13,7 @@ from quadric.types import FloatArray
 
 
 def solve_l1_program(X: FloatArray, y: FloatArray, upper: FloatArray) -> FloatArray:
-    """The w of a vertex; entries that the program leaves at zero are exactly zero."""
+    """The w of a vertex; entries at zero are exactly zero."""
     n_samples, n_features = X.shape
     cost = np.append(-np.ones(n_samples), np.zeros(n_features))
     equations = np.zeros((n_features + 1, n_samples + n_features))
@@ -29,7 +29,7 @@ def solve_l1_program(X: FloatArray, y: FloatArray, upper: FloatArray) -> FloatAr
         b_eq=np.zeros(n_features + 1),
         bounds=bounds,
         method="highs",
-        options={"presolve": False},  # finds nothing to remove in a dense program of a few rows, and costs half of the time
+        options={"presolve": False},  # it removes nothing from a dense program with few rows, and takes half of the time
     )
     if result.status != 0:
         raise RuntimeError(f"HiGHS did not solve the linear program: {result.message} Standardise X or lower C.")

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
-from quadric.cli.inputs import read_data, read_table_model, reading
-from quadric.cli.layout import certificate_facts, certificate_words, paragraph
-from quadric.examine import certify as certify_model
+from quadric.cli.inputs import read_data, read_table_model
+from quadric.cli.layout import certificate_words, paragraph
 
 
+@shared.expanded(table_format=shared.TABLE_FORMAT)
 def certify(
     model: shared.ModelFile,
     data: shared.DataFile,
+    *,
     time_limit: Annotated[
-        float, typer.Option(min=0.0, help="Seconds a surface for the proof; 0: only its first bound.")
+        float, typer.Option(min=0.0, help="Seconds per surface for the proof; with 0, only a first bound.")
     ] = 10.0,
-    na: shared.NA = None,
-    delimiter: shared.Delimiter = None,
-    encoding: shared.Encoding = "utf-8",
+    table_format: shared.TableFormat,
     as_json: shared.AsJson = False,
 ) -> None:
-    r"""Check the optimality of a model on its data, and bound how much better any other choice of terms could be.
+    r"""Bound how far a model is from the best one of its size.
 
-    The data must have the target column. Nothing of the fit is trusted: the conditions are computed again.
+    The data must have the target column. The certificate is computed from the data alone and trusts nothing of the fit.
 
     \b
     Examples:
@@ -36,18 +37,18 @@ def certify(
     """
     loaded = read_table_model(model)
     with working("certify") as report:
-        table = read_data(data, reading(delimiter, encoding, na, loaded), text=loaded.text_names, report=report)
+        table = read_data(data, table_format.how(loaded), text=loaded.text_names, report=report)
         rows, y = loaded.labelled(table)
-        certificates = certify_model(loaded.estimator, loaded.rows(rows), y, time_limit=time_limit, verbose=1)
+        certificates = quadric.certify(loaded.estimator, loaded.rows(rows), y, time_limit=time_limit, verbose=1)
     names = loaded.class_names
     subjects = list(names) if len(certificates) > 1 else [names[1]]
     same = None if loaded.saved.data is None else table.sha256 == loaded.saved.data.sha256
     if as_json:
-        facts = [{"class": name, **certificate_facts(c)} for name, c in zip(subjects, certificates, strict=True)]
+        facts = [{"class": name, **asdict(c)} for name, c in zip(subjects, certificates, strict=True)]
         say_json({"rows": len(rows), "same_file": same, "certificates": facts})
         return
     for name, certificate in zip(subjects, certificates, strict=True):
         terms = f"{certificate.n_terms} terms of {certificate.k} allowed"
         say(paragraph(f"surface of {name}", f"{terms}; {certificate_words(certificate)}"))
     if same is False:
-        note("quadric: not the file that the model was fitted to: it is judged as an answer for these rows")
+        note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")

@@ -10,15 +10,13 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-from quadric.files import replaceable, write_atomically
-from quadric.progress import Report
+from quadric.cli.flags import with_flags
+from quadric.files import replaceable, replacing, write_atomically
+from quadric.progress import LineWriter, Report
 
 FIRST_LINE_AFTER = 2.0
 """Seconds of work before progress is shown."""
@@ -32,17 +30,26 @@ class UsageError(Exception):
     """The user asked for something that does not exist; exit code 2."""
 
 
+@contextmanager
+def as_usage() -> Iterator[None]:
+    """A value that the library refuses here is wrong usage."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
 def say(text: str) -> None:
     """One line on standard output."""
-    print(_printable(text))  # noqa: T201
+    print(printable(text))  # noqa: T201
 
 
 def note(text: str) -> None:
     """One line on standard error: what a reader of the output should know and a program should not see."""
-    print(_printable(text), file=sys.stderr)  # noqa: T201
+    print(printable(text), file=sys.stderr)  # noqa: T201
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Names come from files: what a terminal would obey is shown instead."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
@@ -50,11 +57,6 @@ def _printable(text: str) -> str:
 def say_json(value: Mapping[str, Any]) -> None:
     """A machine's answer."""
     say(json.dumps(value, indent=1, allow_nan=False))
-
-
-def stderr() -> Console:
-    """The terminal behind standard error."""
-    return Console(file=sys.stderr, highlight=False, markup=False)
 
 
 def check_free(path: Path, force: bool) -> None:
@@ -77,39 +79,22 @@ def write_output(path: Path, content: str | bytes, force: bool) -> None:
     write_atomically(path, content)
 
 
-@contextmanager
-def streamed_output(path: Path, force: bool) -> Iterator[TextIO]:
-    """A result that is written piece by piece, and is there when all of it is."""
+def streamed_output(path: Path, force: bool) -> AbstractContextManager[TextIO]:
+    """A result that is written in pieces, and appears when it is complete."""
     check_free(path, force)
-    target = replaceable(path)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    return replacing(path)
 
 
 @contextmanager
 def progress_lines(what: str) -> Iterator[Report]:
     """A reporter for work of unknown length: the latest line on a terminal, a line now and then elsewhere."""
-    console, due = stderr(), [time.monotonic() + FIRST_LINE_AFTER]
-    if console.is_terminal:
-        with console.status(what) as status:
+    if sys.stderr.isatty():
+        with _terminal().status(what) as status:
             yield lambda line: status.update(f"{what}: {line}")
         return
-    stream = sys.stderr  # the one of now: what is written while working may be caught and sent here
-
-    def write(line: str) -> None:
-        if time.monotonic() >= due[0]:
-            due[0] = time.monotonic() + SECONDS_BETWEEN_LINES
-            print(f"{what}: {line}", file=stream, flush=True)
-
-    yield write
+    # the standard error of now: what is written to it while working may be caught and sent here
+    writer = LineWriter(sys.stderr, SECONDS_BETWEEN_LINES, FIRST_LINE_AFTER)
+    yield lambda line: writer(f"{what}: {line}")
 
 
 @contextmanager
@@ -119,7 +104,8 @@ def working(what: str) -> Iterator[Report]:
         warnings.simplefilter("default")
         with progress_lines(what) as report, _heartbeat(report) as alive, redirect_stderr(_Lines(alive)):
             yield alive
-    for message in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, UserWarning)):
+    remarks = (with_flags(each.message) for each in caught if isinstance(each.message, UserWarning))
+    for message in dict.fromkeys(remarks):
         note(f"quadric: {' '.join(message.split())}")
 
 
@@ -164,25 +150,22 @@ def _heartbeat(report: Report) -> Iterator[Report]:
 @contextmanager
 def progress_bar(what: str) -> Iterator[Any]:
     """A bar over a known amount of work; call it with (share, text)."""
-    console = stderr()
-    if not console.is_terminal:
-        yield _lines_of_share(what)
+    if not sys.stderr.isatty():
+        writer = LineWriter(sys.stderr, SECONDS_BETWEEN_LINES)
+        yield lambda share, text: writer(f"{what}: {100 * share:.0f} %, {text}")
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn()]
-    with Progress(*columns, TextColumn("{task.fields[text]}"), console=console, transient=True) as bars:
+    with Progress(*columns, TextColumn("{task.fields[text]}"), console=_terminal(), transient=True) as bars:
         task = bars.add_task(what, total=1.0, text="")
         yield lambda share, text: bars.update(task, completed=share, text=text)
 
 
-def _lines_of_share(what: str) -> Any:
-    last = [time.monotonic()]
+def _terminal() -> Any:
+    from rich.console import Console
 
-    def write(share: float, text: str) -> None:
-        if time.monotonic() - last[0] >= SECONDS_BETWEEN_LINES:
-            last[0] = time.monotonic()
-            note(f"{what}: {100 * share:.0f} %, {text}")
-
-    return write
+    return Console(file=sys.stderr, highlight=False, markup=False)
 
 
 def duration(seconds: float) -> str:

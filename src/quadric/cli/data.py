@@ -8,21 +8,22 @@ from typing import Annotated
 
 import typer
 
-from quadric.cli.console import UsageError, note, progress_lines, say, say_json
+import quadric
+from quadric.cli import options as shared
+from quadric.cli.console import UsageError, as_usage, note, progress_lines, say, say_json
 from quadric.cli.layout import indented, paragraph, text_table
-from quadric.datasets import REGISTRY, DatasetError, DatasetInfo, DatasetStatus, add, fetch, resolve, status
 
 
 def data(
-    names: Annotated[list[str] | None, typer.Argument(help="Data sets to fetch; none: only list them.")] = None,
-    fetch_all: Annotated[bool, typer.Option("--fetch", help="Fetch every data set that is missing and public.")] = False,
-    file: Annotated[Path | None, typer.Option("--from", help="Take one data set from a file got by hand.")] = None,
-    folder: Annotated[Path | None, typer.Option(help="Where to put them; by default the user's cache.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    names: Annotated[list[str] | None, typer.Argument(help="Data sets to fetch. Without names, all are listed.")] = None,
+    fetch_all: Annotated[bool, typer.Option("--fetch", help="Fetch all public data sets that are missing.")] = False,
+    file: Annotated[Path | None, typer.Option("--from", help="Take one data set from a file that you downloaded.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Folder to write to.  [default: the user's cache]")] = None,
+    as_json: shared.AsJson = False,
 ) -> None:
-    r"""List the paper's data sets, and fetch those that are not there.
+    r"""List the paper's data sets, and fetch missing ones.
 
-    Data are read from the folder that QUADRIC_DATA names, else from the user's cache, and checked against their SHA-256.
+    Data are read from the folder in QUADRIC_DATA, else from the user's cache, and checked against their SHA-256.
 
     \b
     Examples:
@@ -31,45 +32,43 @@ def data(
       quadric data --fetch
       quadric data credit_small --from "Credit Score Classification Dataset.csv"
     """
-    chosen = [_resolved(name) for name in names or []]
+    with as_usage():
+        chosen = [quadric.datasets.resolve(name) for name in names or []]
     if fetch_all:
-        chosen = [info for info in REGISTRY.values() if not status(info.name).available and info.obtained == "fetched"]
+        chosen = [
+            info
+            for info in quadric.datasets.REGISTRY.values()
+            if not quadric.datasets.status(info.name).available and info.obtained == "fetched"
+        ]
     if file is not None:
         if len(chosen) != 1:
             raise UsageError("--from needs the name of one data set")
-        note(f"{chosen[0].name}: written to {add(chosen[0].name, file, folder=folder)}")
+        note(f"{chosen[0].name}: written to {quadric.datasets.add(chosen[0].name, file, folder=folder)}")
         chosen = []
     failures = [message for info in chosen if (message := _fetched(info, folder)) is not None]
     if as_json:
-        say_json({info.name: _described(info) for info in REGISTRY.values()})
+        say_json({info.name: _described(info) for info in quadric.datasets.REGISTRY.values()})
     else:
         _list()
     if failures:
         raise RuntimeError("; ".join(failures))
 
 
-def _resolved(name: str) -> DatasetInfo:
-    try:
-        return resolve(name)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
-def _fetched(info: DatasetInfo, folder: Path | None) -> str | None:
+def _fetched(info: quadric.datasets.DatasetInfo, folder: Path | None) -> str | None:
     """Fetch a data set; what went wrong, if anything did."""
-    if status(info.name).available:
-        note(f"{info.name}: there already")
+    if quadric.datasets.status(info.name).available:
+        note(f"{info.name}: already there")
         return None
     try:
         with progress_lines(info.name) as report:
-            path = fetch(info.name, folder=folder, report=report)
-    except (DatasetError, OSError) as error:
-        return str(error)
+            path = quadric.datasets.fetch(info.name, folder=folder, report=report)
+    except (quadric.datasets.DatasetError, OSError) as error:
+        return f"{error} (quadric data {info.name} --from FILE)"
     note(f"{info.name}: written to {path}")
     return None
 
 
-def _described(info: DatasetInfo) -> dict[str, object]:
+def _described(info: quadric.datasets.DatasetInfo) -> dict[str, object]:
     return {
         "paper_name": info.paper_name,
         "rows": info.shape[0],
@@ -78,36 +77,36 @@ def _described(info: DatasetInfo) -> dict[str, object]:
         "licence": info.licence,
         "obtained": info.obtained,
         "sha256": info.sha256,
-        "where": status(info.name).place,
+        "where": quadric.datasets.status(info.name).place,
     }
 
 
-def how_to_get(info: DatasetInfo) -> str:
+def how_to_get(info: quadric.datasets.DatasetInfo) -> str:
     """The commands that put a data set where it is found."""
     if info.recipe is None:
         m, n = info.shape
         return f"private: its owners have a CSV of {m} rows, {n} features and a label; quadric data {info.name} --from FILE"
-    login = " (it wants a login)" if info.obtained == "by hand" else ""
+    login = " (login required)" if info.obtained == "by hand" else ""
     by_hand = f"get {info.recipe.original} from {info.homepage}{login}, then quadric data {info.name} --from FILE"
     return f"quadric data {info.name}; or {by_hand}" if info.obtained == "fetched" else by_hand
 
 
 def _list() -> None:
-    found = {name: status(name) for name in REGISTRY}
-    rows = []
-    for name, info in REGISTRY.items():
-        m, n = info.shape
-        rows.append((name, info.paper_name, f"{m} x {n}", info.licence, _state(found[name])))
+    found = {name: quadric.datasets.status(name) for name in quadric.datasets.REGISTRY}
+    rows = [
+        (name, info.paper_name, " x ".join(map(str, info.shape)), info.licence, _state(found[name]))
+        for name, info in quadric.datasets.REGISTRY.items()
+    ]
     lines = text_table(("name", "paper", "rows x features", "licence", "where"), rows, left=range(4))
     lines += [paragraph(f"in {folder}", ", ".join(names)) for folder, names in _by_folder(found.values()).items()]
     wrong = [state for state in found.values() if state.problem is not None]
-    lines += [f"{state.info.name}: a wrong file, remove it\n  {state.place}" for state in wrong]
-    lines += _advice([info for name, info in REGISTRY.items() if not found[name].available])
+    lines += [f"{state.info.name}: not the expected file, remove it\n  {state.place}" for state in wrong]
+    lines += _advice([info for name, info in quadric.datasets.REGISTRY.items() if not found[name].available])
     for line in lines:
         say(line)
 
 
-def _state(found: DatasetStatus) -> str:
+def _state(found: quadric.datasets.DatasetStatus) -> str:
     """Whether a data set is there, or how it is to be had."""
     if found.problem is not None:
         return "wrong file"
@@ -116,25 +115,25 @@ def _state(found: DatasetStatus) -> str:
     return found.info.obtained if found.info.obtained == "scikit-learn" else "there"
 
 
-def _by_folder(found: Iterable[DatasetStatus]) -> dict[Path, list[str]]:
+def _by_folder(found: Iterable[quadric.datasets.DatasetStatus]) -> dict[Path, list[str]]:
     """The data sets that are files, by the folder they are in."""
     folders: dict[Path, list[str]] = {}
     for state in found:
-        if state.place is not None and _state(state) == "there":
-            folders.setdefault(Path(state.place).parent, []).append(state.info.name)
+        if _state(state) == "there":
+            folders.setdefault(Path(str(state.place)).parent, []).append(state.info.name)
     return folders
 
 
-def _advice(missing: list[DatasetInfo]) -> list[str]:
+def _advice(missing: list[quadric.datasets.DatasetInfo]) -> list[str]:
     """Which commands get what is missing; an address stands on a line of its own, to be copied whole."""
     lines = []
     if any(info.obtained == "fetched" for info in missing):
-        lines.append("quadric data NAME fetches what is missing, quadric data --fetch all of it.")
+        lines.append("quadric data NAME fetches one data set, quadric data --fetch all missing ones.")
     by_hand = [(info, info.recipe) for info in missing if info.recipe is not None]
     if by_hand:
-        lines.append("Got by hand, quadric data NAME --from FILE takes it in:")
+        lines.append("Or download a file yourself, and run quadric data NAME --from FILE:")
     for info, recipe in by_hand:
-        login = " (it wants a login)" if info.obtained == "by hand" else ""
+        login = " (login required)" if info.obtained == "by hand" else ""
         lines += [f"  {info.name}: {recipe.original}{login}", f"    {info.homepage}"]
     lines += [indented(how_to_get(info), f"{info.name}: ") for info in missing if info.recipe is None]
     return lines

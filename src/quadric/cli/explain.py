@@ -10,49 +10,42 @@ import typer
 
 from quadric.cli import inputs
 from quadric.cli import options as shared
-from quadric.cli.console import say, say_json, working
+from quadric.cli.console import as_usage, say, say_json, working
 from quadric.cli.layout import indented
-from quadric.tables.table import number_text
 
 if TYPE_CHECKING:
     from quadric.workflow.explaining import Explanation
 
-AGAINST = {"mean": "the mean", "approved": "the best tenth", "cutoff": "the border"}
 
-
+@shared.expanded(table_format=shared.TABLE_FORMAT)
 def explain(
     model: shared.ModelFile,
     data: shared.DataFile,
+    *,
     rows: Annotated[str, typer.Option(help="Rows to explain, counted from 0: 0:10, 3 or 1,5,9.")] = "0:10",
-    reasons: Annotated[int, typer.Option(min=1, help="Most reasons a row.")] = 4,
+    reasons: Annotated[int, typer.Option(min=1, help="Largest number of reasons per row.")] = 4,
     reference: Annotated[
         Literal["mean", "approved", "cutoff"],
-        typer.Option(
-            help="What rows are measured against: the mean of the background, the mean of its best tenth, the border."
-        ),
+        typer.Option(help="Compare rows with the mean of the background, the mean of its best tenth, or the decision border."),
     ] = "mean",
     target_class: Annotated[
         str | None,
-        typer.Option(metavar="CLASS", help="Class that is wanted; by default the other one of two, or the second best."),
+        typer.Option(metavar="CLASS", help="Class that is wanted.  [default: the other one of two, or the second best]"),
     ] = None,
-    background: Annotated[Path | None, typer.Option(help="Table of the population; by default the data.")] = None,
-    frozen: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes must leave alone; can be repeated.")
-    ] = None,
+    background: Annotated[Path | None, typer.Option(help="Table of the population.  [default: the data]")] = None,
+    frozen: shared.Frozen = None,
     increase_only: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column that can only grow; can be repeated.")
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes may only increase. Repeatable.")
     ] = None,
     decrease_only: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column that can only shrink; can be repeated.")
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes may only decrease. Repeatable.")
     ] = None,
-    na: shared.NA = None,
-    delimiter: shared.Delimiter = None,
-    encoding: shared.Encoding = "utf-8",
+    table_format: shared.TableFormat,
     as_json: shared.AsJson = False,
 ) -> None:
-    r"""Explain rows: scores, the columns that cost most towards the wanted class, and the smallest change that reaches it.
+    r"""Explain rows: reasons, and the smallest change of the decision.
 
-    Changes keep text columns as they are, stay within the range of the background, and keep whole numbers whole.
+    Changes leave text columns alone, stay within the range of the background, and keep whole numbers whole.
 
     \b
     Examples:
@@ -62,49 +55,45 @@ def explain(
         --frozen age --increase-only savings
       quadric explain model.json data.csv --rows 0:100 --json
     """
-    from quadric.workflow.explaining import ExplainingOptions, check_asked, explain_rows
+    from quadric.workflow.explaining import REFERENCES, ExplainingOptions, check_names, explain_rows
 
     loaded = inputs.read_table_model(model)
-    how = inputs.reading(delimiter, encoding, na, loaded)
-    asked = ExplainingOptions(reasons, reference, target_class, frozen or (), increase_only or (), decrease_only or ())
-    with inputs.as_usage():
-        check_asked(loaded, asked)
+    how = table_format.how(loaded)
+    wanted = ExplainingOptions(reasons, reference, target_class, frozen or (), increase_only or (), decrease_only or ())
+    with as_usage():
+        check_names(loaded, wanted)
     with working("explain") as report:
         table = inputs.read_data(data, how, text=loaded.text_names, report=report)
         picked = inputs.rows(rows, len(table))
         population = table if background is None else inputs.read_data(background, how, text=loaded.text_names, report=report)
-        answers = explain_rows(loaded, table, picked, population, asked)
+        answers = explain_rows(loaded, table, picked, population, wanted)
     if as_json:
         say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})
         return
     for number, answer in enumerate(answers):
         if number:
             say("")
-        _tell(answer, AGAINST[reference])
+        _tell(answer, f"the {REFERENCES[reference]}")
 
 
 def _tell(answer: Explanation, against: str) -> None:
     chance = "" if answer.probability is None else f", probability {answer.probability:.3g}"
     say(f"row {answer.row}: score {answer.score:.4g}{chance}, label {answer.label}")
     if answer.reasons:
-        say(f"  what speaks against {answer.target}, measured from {against}:")
+        say(f"  reasons against {answer.target}, compared with {against}:")
         for number, reason in enumerate(answer.reasons, start=1):
             say(indented(reason.text, f"    {number}. "))
     else:
-        say(f"  nothing speaks against {answer.target}, measured from {against}")
+        say(f"  no reason against {answer.target}, compared with {against}")
     say(indented(_recourse_words(answer), "  "))
 
 
 def _recourse_words(answer: Explanation) -> str:
-    if not answer.reached:
-        return f"{answer.target}: {answer.message}"
     if not answer.changes:
-        return f"{answer.target} already"
+        return answer.verdict
     changes = ", ".join(f"{c.feature} {_number(c.before)} -> {_number(c.after)}" for c in answer.changes)
-    if answer.proved:
-        return f"smallest change to {answer.target}: {changes}"
-    return f"change to {answer.target}: {changes}; {answer.message}"
+    return f"{answer.verdict}: {changes}" + ("" if answer.proved else f"; {answer.message}")
 
 
 def _number(value: float) -> str:
-    return number_text(value) if value.is_integer() else f"{value:.6g}"
+    return str(int(value)) if value.is_integer() else f"{value:.6g}"

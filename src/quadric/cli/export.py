@@ -8,15 +8,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, write_output
 from quadric.cli.inputs import check_output, read_table_model
 from quadric.cli.layout import wrapped_equation
-from quadric.export import equation, to_latex, to_python, to_sql
-from quadric.export import export as export_model
-from quadric.export.dispatch import FILES, SUFFIXES
 
-TEXTS = {"sql": to_sql, "python": to_python, "latex": to_latex, "equation": equation}
+TEXTS = {"sql": "to_sql", "python": "to_python", "latex": "to_latex", "equation": "equation"}
+"""Formats that can go to standard output, and the functions that write them."""
 OPTIONS = {
     "sql": ("table", "prefix"),
     "latex": ("form", "precision"),
@@ -29,25 +28,23 @@ def export(
     model: shared.ModelFile,
     format: Annotated[  # noqa: A002
         Literal["sql", "python", "latex", "excel", "onnx", "json", "equation"] | None,
-        typer.Option(help="What to write; by default by the ending of the output."),
+        typer.Option(help="Format to write.  [default: by the ending of --output]"),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="File to write; without it, text goes to standard output.")] = None,
+    output: Annotated[Path | None, typer.Option(help="File to write.  [default: standard output, for text formats]")] = None,
     form: Annotated[
         Literal["centred", "expanded"] | None,
-        typer.Option(help="Of latex and equation: the model's own terms, or expanded to raw units.  [default: centred]"),
+        typer.Option(help="For latex and equation: the model's own terms, or expanded to raw units.  [default: centred]"),
     ] = None,
-    precision: Annotated[int | None, typer.Option(min=1, max=17, help="Of latex and equation: significant digits.")] = None,
-    table: Annotated[str | None, typer.Option(help="Of sql: name of the table.  [default: data]")] = None,
-    prefix: Annotated[
-        str | None, typer.Option(help="Of sql: put before the names of new columns.  [default: quadric_]")
-    ] = None,
+    precision: Annotated[int | None, typer.Option(min=1, max=17, help="For latex and equation: significant digits.")] = None,
+    table: Annotated[str | None, typer.Option(help="For sql: name of the table.  [default: data]")] = None,
+    prefix: Annotated[str | None, typer.Option(help="For sql: prefix of the new columns.  [default: quadric_]")] = None,
     dtype: Annotated[
-        Literal["float32", "float64"] | None, typer.Option(help="Of onnx: numbers in and out.  [default: float32]")
+        Literal["float32", "float64"] | None, typer.Option(help="For onnx: type of inputs and outputs.  [default: float32]")
     ] = None,
     force: shared.Force = False,
     as_json: shared.AsJson = False,
 ) -> None:
-    r"""Write a model in a form that other programs, or people, use.
+    r"""Write a model as SQL, Python, LaTeX, Excel, ONNX, JSON or text.
 
     \b
     Examples:
@@ -57,19 +54,19 @@ def export(
       quadric export model.json --format equation --form expanded
       quadric export model.json --format latex --precision 3 --output model.tex
     """
-    given = {"form": form, "precision": precision, "table": table, "prefix": prefix, "dtype": dtype}
+    settings = {"form": form, "precision": precision, "table": table, "prefix": prefix, "dtype": dtype}
     kind = _format(format, output)
-    extra = _options(kind, given)
+    extra = _options(kind, settings)
     if output is not None:
         check_output(output, force, model)
-    elif kind in FILES:
+    elif kind not in TEXTS:
         raise UsageError(f"the format {kind} needs a file: give --output")
     loaded = read_table_model(model)
-    content = TEXTS[kind](loaded.saved, **extra) if kind in TEXTS else None
+    content = getattr(quadric.export, TEXTS[kind])(loaded.saved, **extra) if kind in TEXTS else None
     if output is not None and content is not None:
         write_output(output, content.rstrip("\n") + "\n", force)
     elif output is not None:
-        export_model(loaded.saved, kind, output, **extra)
+        quadric.export.export(loaded.saved, kind, output, **extra)
     if as_json:
         listed = {"content": content} if output is None else {"output": str(output)}
         say_json({"format": kind, **listed})
@@ -82,20 +79,22 @@ def export(
         sys.stdout.write(content or "")  # as it is: programs read it
 
 
-def _format(given: str | None, output: Path | None) -> str:
-    if given is not None:
-        return given
+def _format(named: str | None, output: Path | None) -> str:
+    from quadric.export.dispatch import SUFFIXES
+
+    if named is not None:
+        return named
     if output is None:
         raise UsageError("give --format or --output")
     if output.suffix.lower() == ".txt":
         return "equation"
     if output.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"--output {output.name}: cannot tell a format from its ending; give --format")
+        raise UsageError(f"--output {output.name}: its ending names no format; give --format")
     return SUFFIXES[output.suffix.lower()]
 
 
-def _options(kind: str, given: dict[str, Any]) -> dict[str, Any]:
-    wanted = {name: value for name, value in given.items() if value is not None}
+def _options(kind: str, settings: dict[str, Any]) -> dict[str, Any]:
+    wanted = {name: value for name, value in settings.items() if value is not None}
     foreign = [name for name in wanted if name not in OPTIONS.get(kind, ())]
     if foreign:
         raise UsageError(f"--{foreign[0]} is not for the format {kind}")

@@ -2,59 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
+import quadric
 from quadric.cli.console import UsageError, check_free
-from quadric.export import ModelFileError, read_model
 from quadric.progress import Report, silent
-from quadric.tables import Table, read_table
-from quadric.tables.reading import MISSING, check_format
-from quadric.workflow import TableModel
 
 
-class Reading(TypedDict):
-    """How a table is read, as ``read_table`` and ``read_chunks`` take it."""
-
-    delimiter: str | None
-    encoding: str
-    missing: Collection[str]
-
-
-def reading(delimiter: str | None, encoding: str, na: str | None, model: TableModel | None = None) -> Reading:
-    """Options as the readers take them; what stands for no value is by default what it stood for when the model was fitted."""
-    missing: Sequence[str] = MISSING if model is None else _recorded_missing(model)
-    if na is not None:
-        missing = [text.strip() for text in na.split(",")]
-    delimiter = "\t" if delimiter in ("tab", "\\t") else delimiter
-    with as_usage():
-        check_format(delimiter, encoding)
-    return {"delimiter": delimiter, "encoding": encoding, "missing": missing}
-
-
-def _recorded_missing(model: TableModel) -> Sequence[str]:
-    recorded = model.saved.metadata.get("missing_texts")
-    if isinstance(recorded, list) and all(isinstance(text, str) for text in recorded):
-        return recorded
-    return MISSING
-
-
-def read_data(path: Path, how: Reading, *, text: Collection[str] = (), report: Report = silent) -> Table:
+def read_data(
+    path: Path, how: Mapping[str, Any], *, text: Collection[str] = (), report: Report = silent
+) -> quadric.tables.Table:
     """The table of a file."""
     check_there(path)
-    return read_table(path, text=text, report=report, **how)
+    return quadric.tables.read_table(path, text=text, report=report, **how)
 
 
-def read_table_model(path: Path) -> TableModel:
+def read_table_model(path: Path) -> quadric.workflow.TableModel:
     """The model of a file."""
     check_there(path)
     try:
-        return TableModel(read_model(path))
-    except ModelFileError as error:
+        return quadric.workflow.TableModel(quadric.export.read_model(path))
+    except quadric.export.ModelFileError as error:
         text = str(error)
-        raise ModelFileError(text if path.name in text else f"{path.name}: {text}") from None
+        raise type(error)(text if path.name in text else f"{path.name}: {text}") from None
 
 
 def check_there(path: Path) -> None:
@@ -64,30 +36,21 @@ def check_there(path: Path) -> None:
     if not path.exists():
         raise UsageError(f"there is no file {path}")
     if not path.is_file():
-        raise UsageError(f"{path} is a pipe or a device, and files are read more than once: write it to a file first")
+        raise UsageError(f"{path} is a pipe or a device, and files are read more than once: save it as a file first")
 
 
-def check_output(path: Path, force: bool, *given: Path) -> None:
-    """Refuse to overwrite a file unasked, and one that is read even where asked."""
+def check_output(path: Path, force: bool, *sources: Path) -> None:
+    """Refuse to overwrite a file without --force, and one that the command reads even with it."""
     check_free(path, force)
-    if path.exists() and any(each.exists() and path.samefile(each) for each in given):
+    if path.exists() and any(each.exists() and path.samefile(each) for each in sources):
         raise UsageError(f"{path} is read by this command: give another --output")
 
 
-def check_column(table: Table, name: str, option: str) -> None:
-    """Refuse an option that names a column which is not there."""
+def check_column(table: quadric.tables.Table, name: str, option: str) -> None:
+    """Refuse an option that names a column that the table does not have."""
     if name not in table.names:
-        shown = ", ".join(table.names[:8]) + (", ..." if len(table.names) > 8 else "")
-        raise UsageError(f"{option}: the table has no column {name!r}; it has {shown}")
-
-
-@contextmanager
-def as_usage() -> Iterator[None]:
-    """What is refused here was asked for wrongly."""
-    try:
-        yield
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+        listed = ", ".join(table.names[:8]) + (", ..." if len(table.names) > 8 else "")
+        raise UsageError(f"{option}: the table has no column {name!r}; it has {listed}")
 
 
 def integers(text: str, option: str) -> tuple[int, ...]:
@@ -119,7 +82,7 @@ def rows(text: str, n_rows: int) -> list[int]:
         raise UsageError(f"--rows: cannot read {text!r}; write 0:10 or 0,5,9") from None
     outside = [row for row in picked if not 0 <= row < n_rows]
     if outside or not picked:
-        what = f"there is no row {outside[0]}" if outside else f"{text!r} is no row"
+        what = f"there is no row {outside[0]}" if outside else f"{text!r} selects no row"
         raise UsageError(f"--rows: {what}; the table has rows 0 to {n_rows - 1}")
     return picked
 
@@ -132,12 +95,12 @@ def _range(ends: Sequence[Any], n_rows: int) -> Sequence[int]:
     return range(*slice(*ends).indices(n_rows))
 
 
-def class_weights(given: Sequence[str]) -> str | dict[str, float] | None:
+def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:
     """Read "balanced", or weights by the names of the classes."""
-    if not given or list(given) == ["balanced"]:
-        return "balanced" if given else None
+    if not items or list(items) == ["balanced"]:
+        return "balanced" if items else None
     out = {}
-    for item in given:
+    for item in items:
         name, equals, weight = item.rpartition("=")
         try:
             out[name] = float(weight)

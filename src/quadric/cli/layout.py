@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from quadric.certificate import Certificate
+import quadric
 
 WIDTH = 80
 
@@ -15,6 +13,11 @@ WIDTH = 80
 def paragraph(label: str, text: str) -> str:
     """A fact with its name before it, continued under itself."""
     return textwrap.fill(f"{label}: {text}", WIDTH, subsequent_indent=" " * 2, break_long_words=False, break_on_hyphens=False)
+
+
+def paragraphs(facts: Mapping[str, str | None]) -> str:
+    """One paragraph per fact; None is no fact."""
+    return "\n".join(paragraph(label, text) for label, text in facts.items() if text is not None)
 
 
 def indented(text: str, start: str) -> str:
@@ -25,7 +28,7 @@ def indented(text: str, start: str) -> str:
 
 
 def wrapped_equation(line: str) -> str:
-    """An equation with its summands kept whole where they fit, as many a line as there is room for."""
+    """An equation with its summands kept whole where they fit, as many per line as fit."""
     name, equals, right = line.partition(" = ")
     if not equals:
         return textwrap.fill(line, WIDTH)
@@ -91,13 +94,13 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def certificate_words(certificate: Certificate) -> str:
+def certificate_words(certificate: quadric.Certificate) -> str:
     """What a certificate says."""
     parts = [f"objective {certificate.objective:.6g}"]
     if certificate.local_minimum:
         parts.append("no better surface nearby")
     elif certificate.basic_feasible:
-        parts.append("no term that varies would help nearby")
+        parts.append("no free term would help nearby")
     else:
         parts.append(f"optimality conditions hold to {certificate.stationarity:.1g}")
     if certificate.status == "optimal":
@@ -105,10 +108,5 @@ def certificate_words(certificate: Certificate) -> str:
     if certificate.swap_optimal:
         parts.append("no exchange of one term helps")
     if certificate.gap is None:
-        return "; ".join([*parts, "no bound computed (quadric certify does)"])
+        return "; ".join([*parts, "no bound yet: run quadric certify"])
     return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
-
-
-def certificate_facts(certificate: Certificate) -> dict[str, Any]:
-    """The same for machines."""
-    return asdict(certificate)

@@ -4,41 +4,44 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import quadric
-from quadric.cli.console import UsageError, check_free, duration, note, progress_bar, say, say_json
+from quadric.cli import options as shared
+from quadric.cli.console import as_usage, check_free, duration, note, progress_bar, say, say_json
 from quadric.cli.data import how_to_get
-from quadric.datasets import DatasetError
-from quadric.paper.experiments import PARTS, QUICK_DATASETS, Plan
-from quadric.paper.page import gather, reproduction, write_everything
-from quadric.paper.runner import Progress, run
-from quadric.paper.store import Store, write_whole
+
+if TYPE_CHECKING:
+    from quadric.paper.experiments import Plan
+    from quadric.paper.runner import Progress
 
 
 def paper(
     parts: Annotated[
-        list[str] | None, typer.Argument(help="table1 ... table4, figure1 ... figure4, claims; none: everything.")
+        list[str] | None, typer.Argument(help="table1 to table4, figure1 to figure4, claims.  [default: all]")
     ] = None,
     output: Annotated[Path, typer.Option(help="Folder for rows, tables, figures and the page.")] = Path("paper-results"),
-    models: Annotated[str, typer.Option(help="Models, separated by commas; none: the paper's ten.")] = "",
-    datasets: Annotated[str, typer.Option(help="Data sets, separated by commas; none: all that are there.")] = "",
+    models: Annotated[str, typer.Option(help="Models, separated by commas.  [default: the paper's ten]")] = "",
+    datasets: Annotated[str, typer.Option(help="Data sets, separated by commas.  [default: all available]")] = "",
     protocol: Annotated[
-        str, typer.Option(help='"paper": best mean over the grid; "nested": chosen inside each fold too.')
+        str, typer.Option(help='"paper": best mean over the grid; "nested": also chosen inside each fold.')
     ] = "paper",
-    method: Annotated[str, typer.Option(help='Terms of the l0 models by "pd" (the paper\'s), "best" or "both".')] = "pd",
-    seed: Annotated[int, typer.Option(min=0, help="Of the folds; 0 is the paper's.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="Only the small data sets, with full grids: under a minute.")] = False,
-    only_write: Annotated[bool, typer.Option("--only-write", help="Compute nothing: write what the rows allow.")] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
-    docs: Annotated[Path | None, typer.Option(help="Also write the Markdown page here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+    method: Annotated[str, typer.Option(help='Search of the l0 models: "pd" (the paper\'s), "best" or "both".')] = "pd",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds; 0 is the paper's.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Only the small data sets, with full grids; under a minute.")] = False,
+    only_write: Annotated[
+        bool, typer.Option("--only-write", help="Compute nothing; write what the stored rows allow.")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes.  [default: one per core]")] = None,
+    docs: Annotated[Path | None, typer.Option(help="Also write the page as Markdown to this file.")] = None,
+    as_json: shared.AsJson = False,
 ) -> None:
-    r"""Reproduce the paper: every model, table, figure and claim, ours beside the paper's.
+    r"""Reproduce the paper: tables, figures and claims.
 
-    Finished pieces are kept in OUTPUT/rows.jsonl: a run that was stopped goes on where it was. index.html shows everything.
+    Every number stands beside the paper's. Finished tasks are kept in OUTPUT/rows.jsonl: a stopped run continues where it
+    was. index.html shows everything.
 
     \b
     Examples:
@@ -47,6 +50,10 @@ def paper(
       quadric paper table2 --models ls-svm --datasets ecoli,iris --output some
       quadric paper --protocol nested --method both --output all
     """
+    from quadric.paper.page import gather, reproduction, write_everything
+    from quadric.paper.runner import run
+    from quadric.paper.store import Store, write_whole
+
     plan = _plan(parts or [], _listed(models), _listed(datasets), protocol, method, seed, quick)
     if docs is not None:
         check_free(docs, force=True)
@@ -67,20 +74,20 @@ def paper(
 
 
 def _plan(parts: list[str], models: list[str], datasets: list[str], protocol: str, method: str, seed: int, quick: bool) -> Plan:
-    try:
+    from quadric.paper.experiments import QUICK_DATASETS, Plan
+
+    with as_usage():
         names = datasets or (list(QUICK_DATASETS) if quick else [])
         return Plan.of(parts, models, names, reading=protocol, method=method, seed=seed)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 def _tell_missing(plan: Plan, *, wanted: bool, quiet: bool) -> None:
     """Data sets that are not there: an error where they were named, else they are left out."""
     missing = plan.missing_data()
     if missing and wanted:
-        raise DatasetError("; ".join(f"{info.name} is not there: {how_to_get(info)}" for info in missing))
+        raise quadric.datasets.DatasetError("; ".join(f"{info.name} is missing: {how_to_get(info)}" for info in missing))
     if missing and not quiet:
-        note(f"not there, so left out: {', '.join(info.name for info in missing)} (quadric data says how to get them)")
+        note(f"left out because missing: {', '.join(info.name for info in missing)} (quadric data says how to get them)")
 
 
 def _listed(text: str) -> list[str]:
@@ -88,10 +95,12 @@ def _listed(text: str) -> list[str]:
 
 
 def _described(progress: Progress) -> str:
-    return f"{progress.done} of {progress.total} pieces, about {duration(progress.remaining)} left ({progress.latest})"
+    return f"{progress.done} of {progress.total} tasks, about {duration(progress.remaining)} left ({progress.latest})"
 
 
 def _command(plan: Plan, quick: bool) -> str:
+    from quadric.paper.experiments import PARTS, Plan
+
     words = ["quadric paper", *(plan.parts if plan.parts != PARTS else ())]
     everything = Plan()
     words += ["--quick"] if quick else []
@@ -120,7 +129,7 @@ def _summarise(
             }
         )
         return
-    say(f"{n_tasks} pieces of work ({done_before} were there already), {duration(seconds)}")
+    say(f"{n_tasks} tasks ({done_before} already done), {duration(seconds)}")
     if compared:
         say(f"{within} of {compared} cells within one of the paper's standard deviations, {within_two} within two")
     say(f"{n_files} files in {output}; open {output / 'index.html'}")

@@ -1,47 +1,43 @@
-"""``quadric predict``: scores and labels of new rows, a piece at a time."""
+"""``quadric predict``: scores and labels of new rows, in pieces."""
 
 from __future__ import annotations
 
 import csv
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, note, say, say_json, streamed_output, working
-from quadric.cli.inputs import Reading, check_column, check_output, check_there, read_table_model, reading
+from quadric.cli.inputs import check_column, check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
 from quadric.progress import Report
-from quadric.tables import Table, read_chunks
-from quadric.tables.table import number_text
-from quadric.workflow import Scores, TableModel
 
 CHUNK_ROWS = 50_000
 
 
+@shared.expanded(table_format=shared.TABLE_FORMAT)
 def predict(
     model: shared.ModelFile,
     data: shared.DataFile,
-    output: Annotated[Path | None, typer.Option(help="CSV file to write; without it, standard output.")] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column of the data to repeat in the output; can be repeated.")
-    ] = None,
-    na: shared.NA = None,
-    delimiter: shared.Delimiter = None,
-    encoding: shared.Encoding = "utf-8",
+    *,
+    output: Annotated[Path | None, typer.Option(help="CSV file to write.  [default: standard output]")] = None,
+    keep: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to copy to the output. Repeatable.")] = None,
+    table_format: shared.TableFormat,
     force: shared.Force = False,
     as_json: shared.AsJson = False,
 ) -> None:
     r"""Score the rows of a table.
 
-    Columns: score (above 0 for the positive class), label, and probability of the positive class where the model has been
-    calibrated; the label then follows the probability. With more than two classes, score and probability are those of the
-    label, and a score a class follows. Any number of rows: they are read and written piece by piece.
+    Columns: score (above 0 for the positive class), label and, for calibrated models, the probability of the positive class,
+    which then decides the label. With more than two classes, score and probability are those of the label, and one score
+    per class follows. Rows are read and written in pieces, so files can be larger than memory.
 
     \b
     Examples:
@@ -56,7 +52,7 @@ def predict(
     check_there(data)
     kept = tuple(keep or ())
     _check_kept(kept, _head(loaded, ()))
-    how = reading(delimiter, encoding, na, loaded)
+    how = table_format.how(loaded)
     rows: list[Sequence[Any]] = []
     destination = nullcontext(sys.stdout) if output is None else streamed_output(output, force)
     with working("predict") as report, destination as file:
@@ -68,34 +64,34 @@ def predict(
         say_json({"rows": counts.total(), "labels": dict(sorted(counts.items())), "ignored_columns": extra, **listed})
         return
     if extra:
-        note(paragraph("columns that the model does not use", ", ".join(extra)))
+        note(paragraph("columns not used by the model", ", ".join(extra)))
     if output is not None:
         say(f"{counts.total()} rows: " + ", ".join(f"{count} labelled {label}" for label, count in sorted(counts.items())))
         say(f"written to: {output}")
 
 
 def _check_kept(kept: Sequence[str], written: Sequence[str]) -> None:
-    """Refuse columns that the output has already."""
+    """Refuse columns that the output already has."""
     for position, name in enumerate(kept):
         if name in written:
-            raise UsageError(f"--keep: the output has a column {name!r} of its own; rename the one of the data to keep it")
+            raise UsageError(f"--keep: the output has its own column {name!r}; rename the one in the data to keep it")
         if name in kept[:position]:
             raise UsageError(f"--keep: {name!r} is given twice")
 
 
 def _score(
-    model: TableModel,
+    model: quadric.workflow.TableModel,
     data: Path,
-    how: Reading,
+    how: Mapping[str, Any],
     kept: tuple[str, ...],
     write: Callable[[Iterable[Sequence[Any]]], object],
     report: Report,
 ) -> tuple[Counter[str], list[str]]:
-    """Score all pieces; how often each label came, and the columns that were ignored."""
+    """Score all pieces; returns the counts of labels and the columns that were ignored."""
     text = (*model.text_names, *(name for name in kept if name not in model.input_names))
     counts: Counter[str] = Counter()
     extra: list[str] = []
-    for table in read_chunks(data, CHUNK_ROWS, text=text, **how):
+    for table in quadric.tables.read_chunks(data, CHUNK_ROWS, text=text, **how):
         if not counts:
             for name in kept:
                 check_column(table, name, "--keep")
@@ -107,13 +103,13 @@ def _score(
     return counts, extra
 
 
-def _head(model: TableModel, kept: tuple[str, ...]) -> list[str]:
+def _head(model: quadric.workflow.TableModel, kept: tuple[str, ...]) -> list[str]:
     names = [*kept, "score", "label"]
     names += ["probability"] if model.view.calibrators else []
     return names if len(model.class_names) == 2 else [*names, *(f"score_{name}" for name in model.class_names)]
 
 
-def _lines(model: TableModel, table: Table, kept: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+def _lines(model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     """What is written of each row."""
     scores = model.scores(table)
     columns: list[list[Any]] = [_texts(table, name) for name in kept]
@@ -128,12 +124,14 @@ def _lines(model: TableModel, table: Table, kept: tuple[str, ...]) -> Iterator[t
     return zip(*columns, strict=True)
 
 
-def _of_label(scores: Scores) -> list[float]:
+def _of_label(scores: quadric.workflow.Scores) -> list[float]:
     decision = scores.decision
     return (decision if decision.ndim == 1 else decision[range(len(decision)), scores.codes]).tolist()
 
 
-def _texts(table: Table, name: str) -> list[str | None]:
+def _texts(table: quadric.tables.Table, name: str) -> list[str | None]:
+    from quadric.tables.table import number_text
+
     column = table[name]
     if column.dtype == object:
         return column.tolist()

@@ -11,37 +11,35 @@ from quadric.cli import inputs
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
 from quadric.extras import require
-from quadric.workflow.training import check_folds
 
 
+@shared.expanded(table_format=shared.TABLE_FORMAT)
 def report(
     model: shared.ModelFile,
     data: shared.DataFile,
+    *,
     output: Annotated[Path, typer.Option(help="HTML file to write.")],
-    title: Annotated[str | None, typer.Option(help="Title of the page; by default the name of the model file.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.  [default: name of the model file]")] = None,
     rows: Annotated[
-        str | None, typer.Option(help="Rows to explain, counted from 0: 0:3 or 1,5; by default three that are declined.")
+        str | None, typer.Option(help="Rows to explain, counted from 0: 0:3 or 1,5.  [default: three that are declined]")
     ] = None,
-    frozen: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes must leave alone; can be repeated.")
-    ] = None,
+    frozen: shared.Frozen = None,
     ks: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="Numbers of terms to show, as 1:12; by default up to twice the model's."),
+        typer.Option(metavar="NUMBERS", help="Numbers of terms to show, such as 1:12.  [default: up to twice the model's]"),
     ] = None,
-    bootstrap: Annotated[int, typer.Option(min=0, help="Fits for the stability of the terms; 0 for none.")] = 50,
+    bootstrap: Annotated[int, typer.Option(min=0, help="Bootstrap fits for the stability of the terms; 0 for none.")] = 50,
     folds: shared.Folds = 5,
     seed: shared.Seed = 0,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes. The result is the same.")] = None,
-    na: shared.NA = None,
-    delimiter: shared.Delimiter = None,
-    encoding: shared.Encoding = "utf-8",
+    jobs: shared.Jobs = None,
+    table_format: shared.TableFormat,
     force: shared.Force = False,
     as_json: shared.AsJson = False,
 ) -> None:
-    r"""Write a self-contained HTML report: equation, accuracy, path, stability, explanations, how it was made.
+    r"""Write a self-contained HTML report on a model.
 
-    The data should be those that the model was fitted to, with the target column.
+    It shows equation, accuracy, path, stability, explanations and history. The data should be those that the model was
+    fitted to, including the target column.
 
     \b
     Examples:
@@ -51,15 +49,15 @@ def report(
     """
     inputs.check_output(output, force, model, data)
     require("jinja2", "report")
-    from quadric.report import render
-    from quadric.summary import summarise
+    from quadric.report import render, summarise
+    from quadric.workflow.training import check_folds
 
     loaded = inputs.read_table_model(model)
     grid = None if ks is None else inputs.integers(ks, "--ks")
     if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
         raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {ks}")
     with working("report") as progress:
-        table = inputs.read_data(data, inputs.reading(delimiter, encoding, na, loaded), text=loaded.text_names, report=progress)
+        table = inputs.read_data(data, table_format.how(loaded), text=loaded.text_names, report=progress)
         used, y = loaded.labelled(table)
         check_folds(y, loaded.labels, loaded.class_names, folds)
         summary = summarise(

@@ -14,8 +14,9 @@ import numpy as np
 from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
+from quadric._sklearn import check_sample_weight
 from quadric.estimators._validation import Rule, check_values, integer_from, number_from
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -302,7 +303,7 @@ def labelled_scores(y: Any, score: Any, sample_weight: Any, event: Any) -> Label
     if not np.isfinite(values).all():
         raise ValueError("score must be finite, but has NaN or infinite values")
     check_consistent_length(y, values, sample_weight)
-    weight = _check_sample_weight(sample_weight, values, dtype=np.float64, ensure_non_negative=True)
+    weight = check_sample_weight(sample_weight, values)
     present = weight > 0.0
     classes = np.unique(y[present]).tolist()
     if len(classes) != 2:
@@ -340,7 +341,7 @@ def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatAr
     values = np.asarray(values, dtype=float)
     if values.ndim != 1 or len(values) == 0 or np.isnan(values).any():
         raise ValueError(f"{name} must have one dimension, at least one value and no NaN")
-    weight = _check_sample_weight(sample_weight, values, dtype=np.float64, ensure_non_negative=True)
+    weight = check_sample_weight(sample_weight, values)
     present = weight > 0.0
     if not present.any():
         raise ValueError(f"the weights of {name} are zero for every sample")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _check_sample_weight
 
+from quadric._sklearn import check_sample_weight
 from quadric.credit.metrics import auc, ks_statistic
 from quadric.estimators._validation import Rule, check_values, none_or, number_above
 from quadric.estimators.calibration import CalibratedModel, SigmoidCalibration
@@ -272,7 +272,7 @@ def rounding_loss(
         measures |= {"ks": ks_statistic(y, -before, **labels), "integer_ks": ks_statistic(y, -after, **labels)}
     if cutoff is not None:
         measures |= {"cutoff": float(cutoff), "flips": int(np.sum((before >= cutoff) != (after >= cutoff)))}
-    weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+    weight = check_sample_weight(sample_weight, x)
     return RoundingLoss(
         n_samples=len(x),
         largest=float(difference.max()),

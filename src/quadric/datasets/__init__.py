@@ -1,4 +1,4 @@
-"""The paper's twelve data sets: a registry of what they are, and loaders that accept nothing but the right files."""
+"""The paper's twelve data sets: a registry that describes them, and loaders that check every file."""
 
 from quadric.datasets.arrays import Dataset
 from quadric.datasets.fetching import add, fetch

@@ -1,4 +1,4 @@
-"""Single files of zip archives from strangers: read in memory, never unpacked, never larger than a limit."""
+"""Read single files of untrusted zip archives: in memory, never unpacked to disk, up to a size limit."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
         Its full name in the archive.
     """
     with archive.open(name) as member:
-        content = member.read(LARGEST + 1)  # what the archive says about the size need not be true
+        content = member.read(LARGEST + 1)  # the size that the archive states may be wrong
     if len(content) > LARGEST:
         raise ValueError(f"{name} has more than {LARGEST} bytes")
     return content
 
 
 def original_in(content: bytes, name: str) -> bytes:
-    """The file of a given name: out of a zip archive, or the content itself when it is no archive with that file.
+    """The file with a certain name in a zip archive, or the content itself if it is not such an archive.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ def original_in(content: bytes, name: str) -> bytes:
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return content
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        found = [entry for entry in archive.namelist() if PurePosixPath(entry).name.lower() == name.lower()]
-        if found:
-            return read_member(archive, found[0])
+        matches = [entry for entry in archive.namelist() if PurePosixPath(entry).name.lower() == name.lower()]
+        if matches:
+            return read_member(archive, matches[0])
     if name.lower().endswith(".xlsx"):  # a workbook is a zip archive itself
         return content
     raise ValueError(f"there is no {name} in the archive")

@@ -1,4 +1,4 @@
-"""Data sets as arrays: raw values, categories as codes, labels by the paper's rule."""
+"""Data sets as arrays: raw values, categories as codes, labels by the rule of the paper."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from quadric.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set ready to fit; its arrays are read-only.
+    """A data set ready for fitting; its arrays are read-only.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class Dataset:
     feature_names : tuple of str
         The names of the columns in the file.
     categories : mapping
-        For each feature that has them, the categories in the order of their codes.
+        The categories of each categorical feature, in the order of their codes.
     sha256 : str or None
-        Of the file; None when it came with scikit-learn.
+        Checksum of the file; None if the data came with scikit-learn.
     """
 
     info: DatasetInfo
@@ -50,7 +50,7 @@ class Dataset:
 
 
 def from_csv(info: DatasetInfo, content: bytes) -> Dataset:
-    """The data set in a CSV file with a header and the label in the last column.
+    """Make a data set from a CSV file with a header and the label in the last column.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def from_csv(info: DatasetInfo, content: bytes) -> Dataset:
 
 
 def form_problem(info: DatasetInfo, content: bytes) -> str | None:
-    """What is wrong with the form of a CSV file, or None: all that can be said where no checksum is known.
+    """What is wrong with the form of a CSV file, or None. Used for data sets without a checksum.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From the file of the public home to the CSV whose checksum is known."""
+"""Convert the original file of a public site to the CSV with the expected checksum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Rows = list[list[str]]
 
 
 def convert(original: bytes, recipe: Recipe, columns: tuple[str, ...]) -> bytes:
-    """The CSV of an original file.
+    """Convert an original file to CSV.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ READERS: Mapping[Layout, Callable[[bytes, str | None], Rows]] = {
 
 
 def _matched(rows: Rows, columns: tuple[str, ...]) -> Rows:
-    """The wanted columns below the row that names them all; sums and remarks around the table have no number somewhere."""
+    """The named columns below the row with their names. Sums and remarks lack a number in some column, and are dropped."""
     for i, row in enumerate(rows):
-        position = {name.lower(): j for j, name in enumerate(row)}  # of two columns of one name the last
+        position = {name.lower(): j for j, name in enumerate(row)}  # of two columns with the same name, the last
         if all(column.lower() in position for column in columns):
-            wanted = [position[column.lower()] for column in columns]
-            candidates = [[below[j] for j in wanted] for below in rows[i + 1 :]]
+            places = [position[column.lower()] for column in columns]
+            candidates = [[below[j] for j in places] for below in rows[i + 1 :]]
             return [cells for cells in candidates if all(map(_is_number, cells))]
     raise ValueError(f"no row names the columns {', '.join(columns)}")
 
@@ -72,7 +72,7 @@ def _is_number(text: str) -> bool:
 
 
 def _shortest(cells: list[str]) -> list[str]:
-    """Numbers in one form: 00202 is 202, and 7 is 7.0 in a column with fractions; other texts as they are."""
+    """Numbers in their shortest form: 00202 becomes 202, and 7 becomes 7.0 in a column with fractions; texts stay."""
     for number in (int, float):
         try:
             return [repr(number(cell)) for cell in cells]

@@ -1,9 +1,9 @@
-"""Originals from their public homes, or from a file on disk, turned into the CSV that the loader reads.
+"""Get original files from public sites or from disk, and convert them to the CSV that the loader reads.
 
-No test visits the public homes: downloading is tested against a server on loopback with originals made for the test. What was
-downloaded is judged by the checksum of the CSV it becomes, so a home that changed its file gives an error, never other data.
-The recipes of abalone, ecoli, glass, german and haberman give that checksum on copies of the true originals; those of the other
-files were tried on made-up originals only, the two workbooks (CTG.xls, Immunotherapy.xlsx) among them.
+No test visits the public sites: downloads are tested against a local server with made-up files. Every download is checked by
+the checksum of the converted CSV, so a site that changed its file leads to an error, never to other data. The recipes of
+abalone, ecoli, glass, german and haberman were checked on copies of the true originals; the others only on made-up files,
+including the two workbooks (CTG.xls, Immunotherapy.xlsx).
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from quadric.progress import Report, silent
 PUBLIC_HOME = "https://archive.ics.uci.edu/static/public"
 ATTEMPTS = 3
 PAUSE = 1.0
-"""Seconds before the second attempt; twice that before the third."""
+"""Seconds before the second attempt; twice as long before the third."""
 TIMEOUT = 30.0
-"""Seconds without a byte after which an attempt counts as failed."""
+"""Seconds without data after which an attempt has failed."""
 
 
 def fetch(name: str, *, folder: Folder = None, report: Report = silent, base_urls: Sequence[str] | None = None) -> Path:
-    """Download a data set and put its CSV into the cache; needs the extra "data".
+    """Download a data set and store its CSV in the cache. Needs the extra "data".
 
     Parameters
     ----------
     name : str
     folder : path, optional
-        Where to put it instead.
+        Where to store it instead.
     report : callable
         Receives lines of progress.
     base_urls : sequence of str, optional
-        Mirrors to ask, in this order, instead of the public home. The checksum is the same for all of them.
+        Mirrors to try in this order, instead of the public site. The checksum is the same for all.
 
     Returns
     -------
     Path
-        The CSV; a right one that is there already is left alone.
+        The CSV. An existing file with the right checksum is kept.
     """
     info = resolve(name)
     if info.recipe is None or info.obtained != "fetched":
@@ -64,7 +64,7 @@ def fetch(name: str, *, folder: Folder = None, report: Report = silent, base_url
     path = target(info, folder)
     if path.is_file():
         verified(info, path, folder)
-        report(f"{info.name}: {path} is there already")
+        report(f"{info.name}: {path} exists already")
         return path
     refuse_unwritable(path)
     problems = []
@@ -79,14 +79,14 @@ def fetch(name: str, *, folder: Folder = None, report: Report = silent, base_url
 
 
 def add(name: str, file: str | os.PathLike[str], *, folder: Folder = None) -> Path:
-    """Take in a file that was downloaded by hand: the public home's archive, the original in it, or the CSV itself.
+    """Add a file that you downloaded by hand: the archive of the public site, the original in it, or the CSV itself.
 
     Parameters
     ----------
     name : str
     file : path
     folder : path, optional
-        Where to put the CSV instead of the cache.
+        Where to store the CSV, instead of the cache.
 
     Returns
     -------
@@ -113,16 +113,16 @@ def _taken_in(info: DatasetInfo, content: bytes) -> bytes:
 
 
 class _FetchFailure(Exception):  # noqa: N818
-    """Why one address, or one file, did not give the CSV."""
+    """Why one address or one file did not lead to the CSV."""
 
 
 def _converted(info: DatasetInfo, recipe: Recipe, content: bytes) -> bytes:
-    """The right CSV, made of an archive or of the original in it."""
+    """The CSV with the right checksum, from an archive or from the original in it."""
     try:
         converted = convert(archives.original_in(content, recipe.original), recipe, info.columns)
     except MissingExtraError:
         raise
-    except Exception as error:  # a stranger's bytes: parsers of archives and workbooks fail on them in many ways
+    except Exception as error:  # untrusted bytes: parsers of archives and workbooks fail in many ways
         raise _FetchFailure(f"{recipe.original} cannot be converted ({' '.join(str(error).split())})") from error
     if problem := problem_with(info, converted):
         raise _FetchFailure(f"{info.file_name}, as converted, {problem}")
@@ -130,7 +130,7 @@ def _converted(info: DatasetInfo, recipe: Recipe, content: bytes) -> bytes:
 
 
 class _Sink:
-    """What pooch writes to and shows progress on: memory, so that nothing can be left behind on disk."""
+    """Where pooch writes and shows progress: memory, so that nothing is left behind on disk."""
 
     def __init__(self, label: str, report: Report) -> None:
         self.total = 0
@@ -175,7 +175,7 @@ def _download(url: str, label: str, report: Report) -> bytes:
             return sink.content()
         except errors.HTTPError as error:
             problem = f"{url} answered {error.response.status_code}"
-            if error.response.status_code < 500:  # the server has understood and would say the same again
+            if error.response.status_code < 500:  # another attempt would get the same answer
                 break
         except errors.Timeout:
             problem = f"{url} gave no answer for {TIMEOUT:g} seconds"

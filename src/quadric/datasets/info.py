@@ -1,4 +1,4 @@
-"""What is known about a data set before it is read: values only, no files."""
+"""Descriptions of data sets: values only, no files."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ Obtained = Literal["scikit-learn", "fetched", "by hand", "private"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the file of the public home becomes the CSV whose checksum is known; ``str`` tells it in words.
+    """How the original file of a public site becomes the CSV with the expected checksum; ``str`` describes it in words.
 
     Attributes
     ----------
     original : str
-        Name of the file at the public home, or in its archive.
+        Name of the file on the public site, or in its archive.
     archive : str or None
-        Path of the zip archive below the home's address; None where there is no public address.
+        Path of the zip archive below the address of the site; None if there is no public address.
     layout : {"commas", "spaces", "xlsx", "xls"}
     sheet : str or None
-        Of a workbook; None is the first one.
+        Sheet of a workbook; None: the first one.
     header : {"absent", "first row", "matched by name"}
-        "first row" is left out, the CSV has its own names; "matched by name" takes the last column of each of the CSV's names,
-        whatever the case, and the rows below it that have a number in all of them.
+        "first row": the names in it are replaced by those of the CSV. "matched by name": the last column with each name of the
+        CSV, in any case, and the rows below that have a number in all of these columns.
     leading : int
-        Columns left out on the left.
+        Number of columns to drop on the left.
     missing : str or None
-        Rows with this text in a cell are left out.
+        Rows with this text in a cell are dropped.
     replaced : tuple of (column, old, new)
-        Texts of cells that differ in the CSV.
+        Cell texts that are different in the CSV.
     last_rows : tuple of int
-        Rows of the original, counted from 0, that stand at the end of the CSV.
+        Rows of the original, counted from 0, that come last in the CSV.
     """
 
     original: str
@@ -74,39 +74,39 @@ class DatasetInfo:
     name : str
         Canonical name, the stem of its file.
     paper_name : str
-        As the paper's tables print it.
+        Name in the paper's tables.
     table : int
-        The paper's table with its results: 2 or 4.
+        Table of the paper with its results: 2 or 4.
     shape : tuple (m, n)
-        After the label rule.
+        Rows after the label rule, and features.
     source : str
     homepage : str
-        Where a person gets it.
+        Where to get it by hand.
     obtained : {"scikit-learn", "fetched", "by hand", "private"}
     licence : str
     kind : str
-        As in the paper's Table 3; "benchmark" for those of Table 2.
+        Type in the paper's Table 3; "benchmark" for the data of Table 2.
     columns : tuple of str
-        Header of the CSV, the label last; empty where the file decides.
+        Header of the CSV, with the label last; empty if the file decides.
     features : tuple of str
-        Names for people to read; ``columns`` has those of the file.
+        Readable names; ``columns`` has the names in the file.
     coding : str
         How categories become numbers, in words.
     label_rule : str
         Which rows count and which class is positive, in words.
     n_classes : int
     class_names : tuple of str
-        In the order of the codes in y; empty where the file decides.
+        In the order of the codes in y; empty if the file decides.
     positive : tuple of str
-        Labels of the positive class; empty with three classes, or where the file decides.
+        Labels of the positive class; empty with three classes, or if the file decides.
     left_out : tuple of str
-        Labels whose rows are left out.
+        Labels whose rows are dropped.
     category_orders : tuple of (column, tuple of str)
         Categories whose codes are not their alphabetical ranks.
     sha256 : str or None
-        Of the CSV; None where there is none, or none that is known.
+        Checksum of the CSV; None if there is no CSV, or no known checksum.
     recipe : Recipe or None
-        How the CSV is made of the original.
+        How to convert the original to the CSV.
     """
 
     name: str
@@ -132,4 +132,5 @@ class DatasetInfo:
 
     @property
     def file_name(self) -> str:
+        """Name of the CSV file."""
         return f"{self.name}.csv"

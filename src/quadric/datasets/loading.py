@@ -1,4 +1,4 @@
-"""``load``: the file if it is there, the public home if it is not, and the arrays."""
+"""``load``: find or fetch the file of a data set, and return its arrays."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from quadric.progress import Report, silent
 
 
 def load(name: str, *, folder: Folder = None, report: Report = silent) -> Dataset:
-    """One of the paper's data sets.
+    """Load one of the paper's data sets.
 
-    The file is looked for in ``folder``, in the folder that the environment variable ``QUADRIC_DATA`` names and in the user's
-    cache; a file with a wrong checksum is refused. What is nowhere is fetched from its public home, where it has one.
+    It looks for the file in ``folder``, in the folder named by the environment variable ``QUADRIC_DATA``, and in the user's
+    cache. A file with a wrong checksum is an error. A missing file is fetched from its public site, if it has one.
 
     Parameters
     ----------
     name : str
-        "german" or "GCD"; :data:`quadric.datasets.REGISTRY` has all of them.
+        Such as "german" or "GCD"; :data:`quadric.datasets.REGISTRY` has all names.
     folder : path, optional
-        Looked at first, and where a fetched file goes instead of the cache.
+        Searched first; a fetched file is stored there, instead of in the cache.
     report : callable
         Receives lines of progress while fetching.
 

@@ -1,4 +1,4 @@
-"""The paper's twelve data sets: where they come from, what counts as positive, how they are coded."""
+"""The paper's twelve data sets: their source, their positive class, and their coding."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ GERMAN_LAST_ROWS = (
     630, 638, 654, 664, 668, 699, 701, 714, 717, 719, 726, 729, 735, 742, 767, 768, 774, 775, 786, 915, 919, 935, 938, 949, 980,
 )
 # fmt: on
-"""Rows of UCI's file, a tenth of each class, that stand at the end of the CSV in the manifest."""
+"""Rows of UCI's file, a tenth of each class, that come last in the CSV of the manifest."""
 
 
-def _known_checksums() -> dict[str, str]:
+def _checksums() -> dict[str, str]:
     manifest = json.loads(files(__package__).joinpath("manifest.json").read_text(encoding="utf-8"))
     return {name: entry["sha256"] for name, entry in manifest.items()}
 
@@ -32,7 +32,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-SHA256 = _known_checksums()
+SHA256 = _checksums()
 
 ABALONE = _names("sex length diameter height whole_weight shucked_weight viscera_weight shell_weight rings")
 CTG = _names("LB AC FM UC DL DS DP ASTV MSTV ALTV MLTV Width Min Max Nmax Nzeros Mode Mean Median Variance Tendency CLASS NSP")
@@ -299,29 +299,33 @@ _CREDIT = (
 )
 
 REGISTRY: Mapping[str, DatasetInfo] = MappingProxyType({info.name: info for info in (*_BENCHMARKS, *_CREDIT)})
-"""By canonical name, in the order of the paper's tables."""
+"""Data sets by canonical name, in the order of the paper's tables."""
 
 
 def resolve(name: str) -> DatasetInfo:
-    """The data set of a name.
+    """Find a data set by its name.
 
     Parameters
     ----------
     name : str
-        Canonical ("german") or the paper's ("GCD"); case, spaces and hyphens do not matter.
+        The canonical name ("german") or the paper's ("GCD"). Case is ignored; spaces, hyphens and underscores are the same.
+
+    Returns
+    -------
+    DatasetInfo
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a data set is text, not {type(name).__name__}")
-    wanted = _plain(name)
+    plain = _plain(name)
     for info in REGISTRY.values():
-        if wanted in {_plain(info.name), _plain(info.paper_name)}:
+        if plain in {_plain(info.name), _plain(info.paper_name)}:
             return info
-    raise ValueError(f"unknown data set {name!r}: use one of {', '.join(map(_shown, REGISTRY.values()))}")
+    raise ValueError(f"unknown data set {name!r}: use one of {', '.join(map(_both_names, REGISTRY.values()))}")
 
 
 def _plain(name: str) -> str:
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
-def _shown(info: DatasetInfo) -> str:
+def _both_names(info: DatasetInfo) -> str:
     return info.name if _plain(info.paper_name) == info.name else f"{info.name} ({info.paper_name})"

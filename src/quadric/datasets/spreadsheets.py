@@ -1,4 +1,4 @@
-"""The cells of a workbook as text, row by row: .xlsx with the standard library, .xls with xlrd."""
+"""Read the cells of a workbook as text, row by row: .xlsx with the standard library, .xls with xlrd."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINK_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}
 
 
 def xlsx_rows(content: bytes, sheet: str | None) -> list[list[str]]:
-    """Rows of one sheet of an .xlsx workbook; the first sheet for None."""
+    """Rows of one sheet of an .xlsx workbook; None: the first sheet."""
     with zipfile.ZipFile(io.BytesIO(content)) as book:
         shared = _shared_texts(book)
         root = ElementTree.fromstring(read_member(book, _sheet_path(book, sheet)))
@@ -25,14 +25,14 @@ def xlsx_rows(content: bytes, sheet: str | None) -> list[list[str]]:
 
 
 def xls_rows(content: bytes, sheet: str | None) -> list[list[str]]:
-    """Rows of one sheet of an .xls workbook; the first sheet for None."""
+    """Rows of one sheet of an .xls workbook; None: the first sheet."""
     book = require("xlrd", "data").open_workbook(file_contents=content)
     cells = book.sheet_by_name(sheet) if sheet else book.sheet_by_index(0)
     return _rectangle([[_text(value) for value in cells.row_values(i)] for i in range(cells.nrows)])
 
 
 def _rectangle(rows: list[list[str]]) -> list[list[str]]:
-    """Blank rows, and blank columns on the right, are left over from formatting."""
+    """Drop blank rows and blank columns on the right, which formatting leaves behind."""
     width = max((j + 1 for row in rows for j, cell in enumerate(row) if cell), default=0)
     return [(row + [""] * width)[:width] for row in rows if any(row)]
 
@@ -65,7 +65,7 @@ def _row(cells: Iterable[ElementTree.Element], shared: list[str]) -> list[str]:
 
 
 def _column(reference: str | None, default: int) -> int:
-    """0 for "A7", 26 for "AA7"; writers may leave the reference out."""
+    """0 for "A7", 26 for "AA7". Some programs omit the reference."""
     letters = re.match(r"[A-Z]{1,3}", reference or "")
     if letters is None:
         return default
@@ -90,7 +90,7 @@ def _joined(element: ElementTree.Element) -> str:
 
 
 def _text(value: object) -> str:
-    """Workbooks know no integers: 3.0 is written as 3, as it was typed."""
+    """Workbooks have no integers: write 3.0 as 3."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else repr(value)
     return str(value).strip()

@@ -1,10 +1,9 @@
-"""Where the CSV files are looked for, whether they are the right ones, and what to do when they are not there."""
+"""Where to look for the CSV files, how to check them, and what to do if they are missing."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,11 @@ from quadric.datasets.registry import resolve
 from quadric.files import write_atomically
 
 Folder: TypeAlias = str | os.PathLike[str] | None
-"""A folder that comes before all others; None for those of the environment."""
+"""A folder to search first; None: only those of the environment."""
 
 
 class DatasetError(ValueError):
-    """A data set is not there, is not the right one, or cannot be had; the message says what to do."""
+    """A data set is missing, has a wrong checksum, or cannot be fetched. The message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,9 @@ class DatasetStatus:
     ----------
     info : DatasetInfo
     place : str or None
-        The file it would be read from, "scikit-learn", or None when it is missing.
+        The file to read, "scikit-learn", or None if it is missing.
     problem : str or None
-        Why the file at ``place`` would be refused.
+        Why the file at ``place`` cannot be used.
     advice : str
         How to get it.
     """
@@ -45,17 +44,22 @@ class DatasetStatus:
 
     @property
     def available(self) -> bool:
+        """Whether the right file is there."""
         return self.place is not None and self.problem is None
 
 
 def status(name: str, *, folder: Folder = None) -> DatasetStatus:
-    """Where a data set would be read from, and how to get it; nothing is fetched.
+    """Where a data set would be read from, and how to get it. Nothing is fetched.
 
     Parameters
     ----------
     name : str
     folder : path, optional
-        Looked at first.
+        Searched first.
+
+    Returns
+    -------
+    DatasetStatus
     """
     info = resolve(name)
     if info.obtained == "scikit-learn":
@@ -67,7 +71,12 @@ def status(name: str, *, folder: Folder = None) -> DatasetStatus:
 
 
 def cache_folder() -> Path:
-    """Where fetched files are kept: ``QUADRIC_CACHE``, else the folder that the operating system has for caches."""
+    """Where fetched files are stored: ``QUADRIC_CACHE``, or else the cache folder of the operating system.
+
+    Returns
+    -------
+    Path
+    """
     if named := os.environ.get("QUADRIC_CACHE"):
         return Path(named).expanduser()
     if sys.platform == "win32":
@@ -80,12 +89,12 @@ def cache_folder() -> Path:
 
 
 def target(info: DatasetInfo, folder: Folder) -> Path:
-    """Where the CSV is written to."""
+    """Where to write the CSV."""
     return (cache_folder() if folder is None else Path(folder).expanduser()) / info.file_name
 
 
 def find(info: DatasetInfo, folder: Folder) -> Path | None:
-    """The first file of that name in the given folder, ``QUADRIC_DATA`` and the cache."""
+    """The first file with that name in ``folder``, ``QUADRIC_DATA`` and the cache."""
     candidates = [place / info.file_name for place in _folders(folder)]
     return next((path for path in candidates if path.is_file()), None)
 
@@ -94,18 +103,18 @@ def _folders(folder: Folder) -> list[Path]:
     named = os.environ.get("QUADRIC_DATA")
     if named and not Path(named).expanduser().is_dir():
         raise DatasetError(f"QUADRIC_DATA names {named}, which is not a folder: correct it or unset it")
-    given = [Path(place).expanduser() for place in (folder, named or None) if place is not None]
-    return [*given, cache_folder()]
+    chosen = [Path(place).expanduser() for place in (folder, named or None) if place is not None]
+    return [*chosen, cache_folder()]
 
 
 def missing(info: DatasetInfo, folder: Folder) -> DatasetError:
-    """The error for a file that is nowhere."""
+    """The error for a missing file."""
     places = ", ".join(str(place) for place in _folders(folder))
     return DatasetError(f"{info.file_name} is not in {places}; {advice(info, folder)}")
 
 
 def verified(info: DatasetInfo, path: Path, folder: Folder) -> bytes:
-    """The content of a file, if it is the right one."""
+    """The content of a file; an error if it is not the right file."""
     content = path.read_bytes()
     if problem := problem_with(info, content):
         raise DatasetError(f"{path} {problem}: remove it; {advice(info, folder)}")
@@ -113,15 +122,15 @@ def verified(info: DatasetInfo, path: Path, folder: Folder) -> bytes:
 
 
 def problem_with(info: DatasetInfo, content: bytes) -> str | None:
-    """Why a CSV is not the right one, or None; where no checksum is known its form decides."""
+    """Why a CSV is not the right file, or None. Without a known checksum, its form decides."""
     if info.sha256 is None:
         return form_problem(info, content)
-    found = hashlib.sha256(content).hexdigest()
-    return None if found == info.sha256 else f"has sha256 {found} where {info.sha256} is expected"
+    actual = hashlib.sha256(content).hexdigest()
+    return None if actual == info.sha256 else f"has sha256 {actual} where {info.sha256} is expected"
 
 
 def store(info: DatasetInfo, content: bytes, folder: Folder) -> Path:
-    """Write the CSV where it will be found."""
+    """Write the CSV to the folder or the cache."""
     path = target(info, folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,37 +141,32 @@ def store(info: DatasetInfo, content: bytes, folder: Folder) -> Path:
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Better now than after a download; nothing is made on disk yet."""
+    """Raise an error before a download, and create nothing on disk yet."""
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise DatasetError(f"cannot write {path} ({nearest} cannot be written to): name a folder that can be written to")
 
 
 def advice(info: DatasetInfo, folder: Folder) -> str:
-    """How to get a data set: where from and where to."""
+    """How to get a data set, and where to put it."""
     if info.obtained == "scikit-learn":
         return "it comes with scikit-learn"
     if info.obtained == "fetched":
         call = f"quadric.datasets.fetch({info.name!r}{_folder_argument(folder)})"
-        return f"`quadric data {info.name}{_folder_option(folder)}` or {call} downloads it, or {by_hand(info, folder)}"
+        return f"{call} downloads it, or {by_hand(info, folder)}"
     return by_hand(info, folder)
 
 
 def by_hand(info: DatasetInfo, folder: Folder) -> str:
-    """What a person has to do where downloading does not work."""
+    """What to do if downloading does not work."""
     path = target(info, folder)
     if info.recipe is None:
         m, n = info.shape
         return f"{info.paper_name} is private: only its owners can put it, {m} rows of {n} features and a label, at {path}"
     login = " (it wants a login)" if info.obtained == "by hand" else ""
-    command = f"`quadric data {info.name} --from FILE{_folder_option(folder)}`"
     call = f"quadric.datasets.add({info.name!r}, FILE{_folder_argument(folder)})"
-    return f"get {info.recipe.original} from {info.homepage}{login} and let {command} or {call} put it at {path}"
+    return f"get {info.recipe.original} from {info.homepage}{login} and let {call} put it at {path}"
 
 
 def _folder_argument(folder: Folder) -> str:
     return "" if folder is None else f", folder={os.fspath(folder)!r}"
-
-
-def _folder_option(folder: Folder) -> str:
-    return "" if folder is None else f" --folder {shlex.quote(os.fspath(folder))}"

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from numbers import Integral
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.certificate import Certificate, JudgedSamples, judge
+from quadric.certificate import Certificate, Judge, Question
+from quadric.estimators._validation import Samples, check_spread
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
-from quadric.problem import SparseProblem
+from quadric.losses.base import SparseProblem
 from quadric.search.methods import SearchResult
 from quadric.types import FloatArray
+
+RandomState: TypeAlias = int | np.random.RandomState | None
+ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
+Terms: TypeAlias = Sequence[str | int | Sequence[str | int]] | None
+"""Terms as people write them: names, positions in ``coef_``, pairs of features."""
 
 
 class SurfaceClassifier(ClassifierMixin, BaseEstimator):
     """Predicts with ``surfaces_``; subclasses write ``_fit``."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit one surface, or one a class.
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit one surface, or one per class.
 
         Parameters
         ----------
@@ -68,7 +76,7 @@ class SurfaceClassifier(ClassifierMixin, BaseEstimator):
         """X in the units of the surfaces."""
         return X
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: ArrayLike) -> FloatArray:
         """f(x) of each sample.
 
         Parameters
@@ -85,7 +93,7 @@ class SurfaceClassifier(ClassifierMixin, BaseEstimator):
         scores = [surface(X) for surface in self.surfaces_]
         return scores[0] if len(scores) == 1 else np.column_stack(scores)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """The class of each sample: by the sign of f, or the class with the largest f.
 
         Parameters
@@ -118,28 +126,88 @@ def predicted(scores: FloatArray, classes: np.ndarray) -> np.ndarray:
     return np.asarray(classes[codes])
 
 
-def seed_of(random_state: Any) -> int:
-    """A seed for numpy's generators; None is a fixed one, so that fits repeat unless asked not to."""
-    if random_state is None:
-        return 0
+def seed_of(random_state: RandomState) -> int:
+    """A seed for numpy's generators: an integer is its own seed, None is fresh entropy, as in scikit-learn."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 @dataclass(frozen=True)
+class Standardisation:
+    """The map (x - center) / scale into the units in which terms are counted.
+
+    Attributes
+    ----------
+    center, scale : arrays of shape (n,)
+    """
+
+    center: FloatArray
+    scale: FloatArray
+
+    @staticmethod
+    def none(n_features: int) -> Standardisation:
+        """The map that changes nothing."""
+        return Standardisation(np.zeros(n_features), np.ones(n_features))
+
+    @staticmethod
+    def of(X: FloatArray, weight: FloatArray) -> Standardisation:
+        """Weighted mean and standard deviation; constant columns keep their scale."""
+        center = np.average(X, axis=0, weights=weight)
+        scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
+        return Standardisation(center, np.where(scale > 1e-12 * np.abs(X).max(axis=0), scale, 1.0))
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        return (X - self.center) / self.scale
+
+
+@dataclass(frozen=True)
 class SurfaceFit:
-    """One surface, how it was found and how good it is."""
+    """One surface, how it was found and how good it is.
+
+    Attributes
+    ----------
+    surface : QuadraticSurface
+    search : SearchResult
+    certificate : Certificate
+    """
 
     surface: QuadraticSurface
     search: SearchResult
     certificate: Certificate
 
     @staticmethod
-    def of(problem: SparseProblem, search: SearchResult, samples: JudgedSamples, k: int) -> SurfaceFit:
+    def of(problem: SparseProblem, search: SearchResult, judge: Judge, y: FloatArray, k: int) -> SurfaceFit:
         """Judge what a search found, and add to the certificate what the search knows beyond it."""
         surface = QuadraticSurface.from_coordinates(problem.embed(search.z), search.c)
-        support = problem.terms[search.support]
-        certificate = judge(surface, samples, loss=problem.loss, C=problem.C, k=k, support=support, allowed=problem.terms)
+        question = Question(problem.loss.name, problem.C, k, y, problem.terms)
+        certificate = judge.certificate(surface, question, problem.terms[search.support])
         certificate = replace(certificate, swap_optimal=search.swap_optimal)
         if search.lower_bound is not None:
             certificate = certificate.bounded(search.lower_bound)
         return SurfaceFit(surface, search, certificate)
+
+
+class SparseSurfaceClassifier(SurfaceClassifier):
+    """What both sparse estimators share: standardised units, and the results of their surfaces."""
+
+    def _standardised(self, samples: Samples) -> tuple[Samples, Standardisation]:
+        """Samples in the units in which terms are counted, and the map to them."""
+        if not self.standardize:
+            check_spread(samples.X, getattr(self, "feature_names_in_", None), type(self).__name__, depth=4)
+            return samples, Standardisation.none(samples.X.shape[1])
+        units = Standardisation.of(samples.X, samples.sample_weight)
+        return replace(samples, X=units(samples.X)), units
+
+    def _set_fits(self, fits: Sequence[SurfaceFit], classes: np.ndarray, units: Standardisation) -> None:
+        self.classes_ = classes
+        self.center_, self.scale_ = units.center, units.scale
+        self._set_surfaces([fit.surface for fit in fits])
+        self.raw_surfaces_ = [surface.unscale(units.center, units.scale) for surface in self.surfaces_]
+        self.certificates_ = [fit.certificate for fit in fits]
+        self.status_ = [str(fit.search.status) for fit in fits]
+        self.traces_ = [fit.search.trace for fit in fits]
+        self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
+
+    def _prepared(self, X: FloatArray) -> FloatArray:
+        return Standardisation(self.center_, self.scale_)(X) if self.standardize else X

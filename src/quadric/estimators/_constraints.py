@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from quadric.geometry.terms import default_names, term_index, term_names
-from quadric.problem import SupportLimits
+from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
 
 
@@ -29,9 +29,9 @@ def support_limits(include: Any, exclude: Any, feature_names: Sequence[str] | No
     wanted, unwanted = vocabulary.terms("include", include), vocabulary.terms("exclude", exclude)
     both = np.intersect1d(wanted, unwanted)
     if len(both):
-        raise ValueError(f"include and exclude contradict each other on {vocabulary.shown(both)}")
+        raise ValueError(f"include and exclude contradict each other on {vocabulary.listed(both)}")
     if len(wanted) > k:
-        raise ValueError(f"include holds {len(wanted)} terms, more than k = {k}: {vocabulary.shown(wanted)}")
+        raise ValueError(f"include holds {len(wanted)} terms, more than k = {k}: {vocabulary.listed(wanted)}")
     return SupportLimits(wanted, unwanted)
 
 
@@ -81,8 +81,8 @@ class _Vocabulary:
         if name.endswith("*") and name[:-1] in self.feature:
             i, n = self.feature[name[:-1]], len(self.names)
             return [term_index(i, j, n) for j in range(n) if j != i]
-        known = ", ".join(self.names[:6]) + (", ..." if len(self.names) > 6 else "")
-        raise ValueError(f"{parameter}: there is no term {name!r}; the features are {known}")
+        features = ", ".join(self.names[:6]) + (", ..." if len(self.names) > 6 else "")
+        raise ValueError(f"{parameter}: there is no term {name!r}; the features are {features}")
 
     def _feature(self, parameter: str, part: Any) -> int:
         if isinstance(part, str) and part in self.feature:
@@ -91,5 +91,5 @@ class _Vocabulary:
             return int(part)
         raise ValueError(f"{parameter}: there is no feature {part!r}")
 
-    def shown(self, terms: IntArray) -> str:
+    def listed(self, terms: IntArray) -> str:
         return ", ".join(self.all_terms[t] for t in terms[:8]) + (", ..." if len(terms) > 8 else "")

@@ -7,17 +7,26 @@ from typing import Any
 
 import numpy as np
 
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS
 from quadric.estimators._validation import integer_from, number_above
-from quadric.geometry.terms import term_count
 from quadric.types import FloatArray, IntArray
 
-LARGEST_DEFAULT_K = 100
 
+def k_grid(ks: Any, n_terms: int, n_required: int = 0) -> IntArray:
+    """ks as an increasing array.
 
-def k_grid(ks: Any, n_features: int) -> IntArray:
-    """ks as an increasing array; None means 1, 2, ... up to the number of terms or 100."""
+    Parameters
+    ----------
+    ks : increasing sequence of int or None
+        None means DEFAULT_KS, as far as the data have that many terms.
+    n_terms : int
+        Terms that may be used.
+    n_required : int
+        Terms that must be used; the default grid starts no lower.
+    """
     if ks is None:
-        return np.arange(1, min(term_count(n_features), LARGEST_DEFAULT_K) + 1)
+        low = max(n_required, 1)
+        return np.array([k for k in DEFAULT_KS if low <= k <= n_terms] or [low], dtype=np.intp)
     values = _listed("ks", ks)
     rule = integer_from(1)
     for value in values:
@@ -30,7 +39,9 @@ def k_grid(ks: Any, n_features: int) -> IntArray:
 
 
 def C_grid(Cs: Any) -> FloatArray:
-    """Cs as an array in the given order; a number n means the n values 4^-1, 4^0, 4^1, ..."""
+    """Cs as an array in the given order; None means DEFAULT_CS, a number n the n values 4^-1, 4^0, 4^1, ..."""
+    if Cs is None:
+        return np.array(DEFAULT_CS)
     if integer_from(1).holds(Cs):
         return np.array([4.0**power for power in range(-1, int(Cs) - 1)])
     values = _listed("Cs", Cs)

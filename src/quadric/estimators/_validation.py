@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
-from quadric.certificate import JudgedSamples
+from quadric._sklearn import check_sample_weight
+from quadric.certificate import Judge
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
-from quadric.problem import LabelledSamples
+from quadric.losses.base import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
@@ -67,6 +67,8 @@ def none_or(rule: Rule) -> Rule:
 
 
 N_JOBS = none_or(Rule(lambda n: _is_integer(n) and n != 0, "an integer other than 0"))
+TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
+NONE = Rule(lambda value: value is None, "None")
 VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an integer of at least 0")
 
 
@@ -99,10 +101,13 @@ class Samples(LabelledSamples):
         """The class that each surface is positive for: the second of two, or each in turn."""
         return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
 
-    def against_rest(self, positive: int) -> JudgedSamples:
-        """The two-class samples of one surface."""
-        y = np.where(self.codes == positive, 1.0, -1.0)
-        return JudgedSamples(self.X, y, self.sample_weight, self.loss_weight)
+    def signs(self, positive: int) -> FloatArray:
+        """1 for the samples of one class, -1 for the rest."""
+        return np.where(self.codes == positive, 1.0, -1.0)
+
+    def judge(self) -> Judge:
+        """What certificates of all surfaces need of the samples."""
+        return Judge(self.X, self.sample_weight, self.loss_weight)
 
 
 def validate_samples(
@@ -110,7 +115,7 @@ def validate_samples(
 ) -> Samples:
     """Check labels and weights of an X that has been validated; ``classes`` where they are known already."""
     check_classification_targets(y)
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = check_sample_weight(sample_weight, X)
     present = weight > 0.0
     if not present.any():
         raise ValueError("sample_weight is zero for every sample")
@@ -157,13 +162,13 @@ def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
     varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.abs(X).max(axis=0))
     if len(varying) == 0:
         return None
-    shown = [repr(str(names[i])) if names is not None else f"'x{i}'" for i in range(X.shape[1])]
+    labels = [repr(str(names[i])) if names is not None else f"'x{i}'" for i in range(X.shape[1])]
     low, high = varying[np.argmin(spread[varying])], varying[np.argmax(spread[varying])]
     far = varying[np.argmax(level[varying] / spread[varying])]
     if spread[high] > SPREAD_RATIO * spread[low]:
-        trouble = f"{shown[high]} has standard deviation {spread[high]:.2g}, {shown[low]} has {spread[low]:.2g}"
+        trouble = f"{labels[high]} has standard deviation {spread[high]:.2g}, {labels[low]} has {spread[low]:.2g}"
     elif level[far] > LEVEL_RATIO * spread[far]:
-        trouble = f"{shown[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
+        trouble = f"{labels[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
     else:
         return None
     return f"the columns of X are far from standardised: {trouble}"

@@ -16,8 +16,9 @@ from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from quadric._sklearn import check_sample_weight
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.types import FloatArray, IntArray
@@ -425,7 +426,7 @@ def _check_classes(estimator: Any, y: np.ndarray, state: str) -> None:
 def _checked_weights(sample_weight: Any, X: Any, y: np.ndarray) -> FloatArray | None:
     if sample_weight is None:
         return None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = check_sample_weight(sample_weight, X)
     lost = np.setdiff1d(y, y[weight > 0]).tolist()
     if lost:
         raise ValueError(f"sample_weight is zero for every sample of class {lost[0]!r}: give it weight or drop it")

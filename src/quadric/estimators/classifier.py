@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
-from quadric.certificate import JudgedSamples
-from quadric.estimators._base import SurfaceClassifier, SurfaceFit, seed_of
+from quadric.certificate import Judge
+from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._validation import (
     N_JOBS,
+    NONE,
+    TRUE_OR_FALSE,
     VERBOSE,
     Samples,
     check_parameters,
-    check_spread,
     integer_from,
     none_or,
     number_above,
@@ -25,13 +26,16 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
-from quadric.problem import TRAINING_DATA, SparseProblem, SupportLimits
+from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.base import SparseProblem
 from quadric.progress import writer_for
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions, search
+from quadric.search.rules import SupportLimits
+from quadric.types import FloatArray
 
 
-class SparseQuadraticSVC(SurfaceClassifier):
+class SparseQuadraticSVC(SparseSurfaceClassifier):
     r"""Quadratic-surface support vector classifier with at most k terms.
 
     Finds f(x) = 1/2 x'Wx + b'x + c with at most ``k`` non-zero coefficients among the upper triangle of W and b, minimising
@@ -40,7 +44,8 @@ class SparseQuadraticSVC(SurfaceClassifier):
         \sum_i \|W x_i + b\|^2 + C \sum_i H(1 - y_i f(x_i))
 
     with the hinge loss H(t) = max(t, 0) (l0-QSVM) or the squared loss H(t) = t^2 (LS-l0-QSVM). The intercept c is neither
-    penalised nor counted. Standardise the features first: what counts as one term depends on their origin and scale.
+    penalised nor counted. What counts as one term depends on the origin and scale of the features: set ``standardize``, or
+    standardise them first.
 
     Parameters
     ----------
@@ -54,6 +59,11 @@ class SparseQuadraticSVC(SurfaceClassifier):
         How the terms are searched. "pd": penalty decomposition followed by an exact refit on the terms it chose. "best":
         that and forward selection, then exchanges of terms and seeded perturbations; never worse than "pd". "exact": branch
         and bound from there, which proves the terms best or, within ``time_limit``, bounds how much better others could be.
+    standardize : bool
+        Subtract the (weighted) mean of each feature and divide by its standard deviation. ``surfaces_``, ``coef_`` and
+        ``certificates_`` are then in standardised units, in which k is counted; ``raw_surfaces_`` take raw features.
+    clip : None
+        Reserved for capped columns; must be None.
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes; they do not touch the regulariser.
     include : sequence or None
@@ -70,21 +80,21 @@ class SparseQuadraticSVC(SurfaceClassifier):
     outer_tol : float
         Difference between the two copies of the coefficients at which the decomposition stops.
     max_iter : int
-        Largest number of convex subproblems (z-steps) a surface.
+        Largest number of convex subproblems (z-steps) per surface.
     time_limit : float or None
-        Seconds a surface. "pd" and "best" stop where they are, with a ConvergenceWarning; "exact" stops proving and reports
-        the gap that is left (at 0.0, that of the first bound). A fit that was stopped need not repeat.
+        Seconds per surface. "pd" and "best" stop where they are, with a ConvergenceWarning; "exact" stops proving and reports
+        the gap that is left (at 0.0, that of the first bound). A fit stopped by its time limit may not be reproducible.
     n_jobs : int or None
         Surfaces fitted at the same time where there are more than two classes; the result does not depend on it.
     random_state : int, RandomState or None
-        Seed of the perturbations of "best" and "exact". None is a fixed seed: fits repeat.
+        Seed of the perturbations of "best" and "exact"; None draws a new one for each fit.
     verbose : int
         1 writes progress to standard error now and then, 2 at every penalty.
 
     Attributes
     ----------
     surfaces_ : list of QuadraticSurface
-        One for two classes, where it is positive for ``classes_[1]``; one a class, against the rest, otherwise.
+        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest.
     coef_ : array of shape (n_surfaces, p)
         z = [hvec(W); b] of each surface. It holds W_aa for "a^2"; ``surfaces_[i].terms()`` has polynomial coefficients.
     intercept_ : array of shape (n_surfaces,)
@@ -94,9 +104,13 @@ class SparseQuadraticSVC(SurfaceClassifier):
     status_ : list of str
         How each search ended: "converged", "optimal", "iteration limit" or "time limit".
     traces_ : list of tuples of TraceRow
-        What each decomposition did, a row a penalty.
+        What each decomposition did, one row per penalty.
     n_iter_ : array of shape (n_surfaces,)
-        Steps of each search: z-steps of the decomposition, then refits or tables of exchanges, then nodes.
+        Convex subproblems (z-steps) of each decomposition.
+    center_, scale_ : arrays of shape (n,)
+        What ``standardize`` subtracts and divides by; zeros and ones without it.
+    raw_surfaces_ : list of QuadraticSurface
+        The same functions of raw features. Centring spreads products over linear terms, so they may have more than k terms.
     classes_ : array
         Labels.
     n_features_in_ : int
@@ -107,20 +121,20 @@ class SparseQuadraticSVC(SurfaceClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
     >>> from quadric import SparseQuadraticSVC
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=3)).fit(X, y)
-    >>> [surface.n_terms for surface in model[-1].surfaces_]
+    >>> model = SparseQuadraticSVC(k=3, standardize=True).fit(X, y)
+    >>> [surface.n_terms for surface in model.surfaces_]
     [3, 3, 3]
     """
 
     _rules = {
         "k": integer_from(1),
         "C": number_above(0.0),
-        "loss": one_of(*sorted(TRAINING_DATA)),
+        "loss": one_of(*LOSS_NAMES),
         "method": one_of(*METHODS),
+        "standardize": TRUE_OR_FALSE,
+        "clip": NONE,
         "rho": none_or(number_above(0.0)),
         "growth": number_above(1.0),
         "inner_tol": number_above(0.0),
@@ -137,10 +151,12 @@ class SparseQuadraticSVC(SurfaceClassifier):
         C: float = 1.0,
         *,
         loss: str = "hinge",
-        method: str = "best",
-        class_weight: Any = None,
-        include: Any = None,
-        exclude: Any = None,
+        method: Literal["best", "pd", "exact"] = "best",
+        standardize: bool = False,
+        clip: None = None,
+        class_weight: ClassWeight = None,
+        include: Terms = None,
+        exclude: Terms = None,
         rho: float | None = None,
         growth: float = 10**0.5,
         inner_tol: float = 1e-4,
@@ -148,13 +164,15 @@ class SparseQuadraticSVC(SurfaceClassifier):
         max_iter: int = 10_000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = 0,
         verbose: int = 0,
     ) -> None:
         self.k = k
         self.C = C
         self.loss = loss
         self.method = method
+        self.standardize = standardize
+        self.clip = clip
         self.class_weight = class_weight
         self.include = include
         self.exclude = exclude
@@ -171,30 +189,25 @@ class SparseQuadraticSVC(SurfaceClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        samples = validate_samples(X, y, sample_weight, self.class_weight)
+        samples, units = self._standardised(validate_samples(X, y, sample_weight, self.class_weight))
         names = getattr(self, "feature_names_in_", None)
-        check_spread(samples.X, names, type(self).__name__)
         limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k))
         fits = self._fit_surfaces(samples, limits)
         for fit, label in zip(fits, self._subjects(samples.classes), strict=True):
             warn_unless_converged(fit, self._schedule(), label)
-        self.classes_ = samples.classes
-        self._set_surfaces([fit.surface for fit in fits])
-        self.certificates_ = [fit.certificate for fit in fits]
-        self.status_ = [str(fit.search.status) for fit in fits]
-        self.traces_ = [fit.search.trace for fit in fits]
-        self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
+        self._set_fits(fits, samples.classes, units)
 
     def _fit_surfaces(self, samples: Samples, limits: SupportLimits) -> list[SurfaceFit]:
-        data = TRAINING_DATA[self.loss].from_samples(samples, limits)
+        data, judge = loss_named(self.loss).data.from_samples(samples, limits), samples.judge()
         seed = seed_of(self.random_state)
         jobs = (
-            delayed(_fit_surface)(
+            delayed(fit_surface)(
                 data.one_against_rest(positive, float(self.C), int(self.k)),
-                samples.against_rest(positive),
+                judge,
+                samples.signs(positive),
+                int(self.k),
                 self.method,
                 SearchOptions(self._schedule(), (seed, positive), writer_for(int(self.verbose))),
-                int(self.k),
             )
             for positive in samples.positives()
         )
@@ -215,5 +228,6 @@ class SparseQuadraticSVC(SurfaceClassifier):
         return [name] if len(classes) == 2 else [f"{name}, class {label!r} against the rest" for label in classes.tolist()]
 
 
-def _fit_surface(problem: SparseProblem, samples: JudgedSamples, method: str, options: SearchOptions, k: int) -> SurfaceFit:
-    return SurfaceFit.of(problem, search(problem, method, options), samples, k)
+def fit_surface(problem: SparseProblem, judge: Judge, y: FloatArray, k: int, method: str, options: SearchOptions) -> SurfaceFit:
+    """Search for the surface of one problem, and judge it."""
+    return SurfaceFit.of(problem, search(problem, method, options), judge, y, k)

@@ -2,53 +2,71 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
-from quadric.certificate import JudgedSamples
-from quadric.estimators._base import SurfaceClassifier, SurfaceFit, predicted, seed_of
+from quadric._sklearn import check_sample_weight, scorer_takes_weights
+from quadric.certificate import Judge
+from quadric.estimators._base import (
+    ClassWeight,
+    RandomState,
+    SparseSurfaceClassifier,
+    Standardisation,
+    SurfaceFit,
+    Terms,
+    predicted,
+    seed_of,
+)
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._validation import (
     N_JOBS,
+    NONE,
+    TRUE_OR_FALSE,
     VERBOSE,
-    Rule,
     Samples,
     check_parameters,
-    check_spread,
+    none_or,
+    number_from,
     one_of,
     validate_samples,
 )
+from quadric.estimators.classifier import SparseQuadraticSVC, fit_surface
 from quadric.geometry.lifting import lift
-from quadric.problem import TRAINING_DATA, SparseProblem, SupportLimits
-from quadric.progress import writer_for
+from quadric.geometry.terms import term_count
+from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.base import TrainingData
+from quadric.progress import Report, writer_for
 from quadric.search.decomposition import Schedule
-from quadric.search.methods import SearchOptions, SearchResult, search
-from quadric.search.path import PATH_METHODS, QuadraticPath, trace_path
+from quadric.search.methods import METHODS, SearchOptions
+from quadric.search.path import QuadraticPath, trace_path
+from quadric.search.rules import SupportLimits
 from quadric.types import BoolArray, FloatArray, IntArray
 
 
-class SparseQuadraticSVCCV(SurfaceClassifier):
+class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     """SparseQuadraticSVC with the number of terms and C chosen by cross-validation.
 
-    Every fold runs one path over all C and k (see :func:`sparse_quadratic_path`) instead of a fit a cell.
+    Every fold runs one path over all C and k (see :func:`sparse_quadratic_path`) instead of one fit per cell.
 
     Parameters
     ----------
     ks : increasing sequence of int or None
-        Numbers of terms to try; None: 1, 2, ... up to the number of terms or 100.
-    Cs : int or sequence of float
-        Values of C to try, in any order; a number n means the n values 4^-1, 4^0, 4^1, ...
+        Numbers of terms to try; None: 1 to 6, 8, 10, 12, 15 and 20, as far as the data have that many terms.
+    Cs : sequence of float, int or None
+        Values of C to try, in any order; a number n means the n values 4^-1, 4^0, 4^1, ...; None: 1, 8, 64 and 512.
+    loss : {"hinge", "least_squares"}
+        Loss function.
     cv : int, splitter or iterable
         Folds, as in scikit-learn.
     scoring : str, callable or None
@@ -57,22 +75,24 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
         "best": the cell with the largest mean score; ties go to the smaller k, then to the smaller C. "1se": the smallest k for
         which some C comes within one standard error of that mean, and the best C for it; never more terms than "best".
     standardize : bool
-        Centre and scale the features inside each fold and for the final fit. ``surfaces_`` and ``certificates_`` are then in
-        standardised units, in which k was counted; ``raw_surfaces_`` take raw features and may show more terms.
-    loss : {"hinge", "least_squares"}
-        Loss function.
-    method : {"pd", "best"}
-        How terms are searched along the paths and for the final fit.
+        Standardise the features inside each fold and for the final fit, as in SparseQuadraticSVC.
+    clip : None
+        Reserved for capped columns; must be None.
+    method : {"pd", "best", "exact"}
+        How terms are searched along the paths and for the final fit. "exact": paths as with "best", and a proof, or a bound,
+        for the final fit.
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes.
     include : sequence or None
         Terms that must be in every support, as in SparseQuadraticSVC.
     exclude : sequence or None
         Terms that must not be in any support.
+    time_limit : float or None
+        Seconds per surface of the final fit, as in SparseQuadraticSVC.
     n_jobs : int or None
         Folds that run at the same time; the result does not depend on it.
     random_state : int, RandomState or None
-        Seed of the perturbations; None is a fixed seed.
+        Seed of the perturbations; None draws a new one for each fit.
     verbose : int
         1 or 2 writes progress to standard error.
 
@@ -85,60 +105,67 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
     ks_, Cs_ : arrays
         The grid.
     paths_ : list of QuadraticPath
-        On all data; one a class, in the order of ``classes_``, for more than two of them. Its ``scores`` are ``cv_scores_``.
-    surfaces_, coef_, intercept_, certificates_, status_, n_iter_, classes_ :
+        On all data; one for two classes, otherwise one per class, in the order of ``classes_``. Their ``scores`` are
+        ``cv_scores_``.
+    best_estimator_ : SparseQuadraticSVC
+        The final fit as a model of its own, with the chosen k and C; ready to predict, save and export.
+    surfaces_, coef_, intercept_, certificates_, status_, traces_, n_iter_, center_, scale_, raw_surfaces_, classes_ :
         Of the final fit, as in SparseQuadraticSVC.
-    center_, scale_ : arrays of shape (n,)
-        What ``standardize`` subtracted and divided by; zeros and ones without it.
-    raw_surfaces_ : list of QuadraticSurface
-        The same functions of raw features; not counted and not certified.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
     """
 
     _rules = {
+        "loss": one_of(*LOSS_NAMES),
         "rule": one_of("best", "1se"),
-        "standardize": Rule(lambda value: isinstance(value, bool | np.bool_), "True or False"),
-        "loss": one_of(*sorted(TRAINING_DATA)),
-        "method": one_of(*PATH_METHODS),
+        "standardize": TRUE_OR_FALSE,
+        "clip": NONE,
+        "method": one_of(*METHODS),
+        "time_limit": none_or(number_from(0.0)),
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
 
     def __init__(
         self,
-        ks: Any = None,
-        Cs: Any = 10,
+        ks: Sequence[int] | None = None,
+        Cs: Sequence[float] | int | None = None,
         *,
-        cv: Any = 5,
-        scoring: Any = None,
-        rule: str = "best",
-        standardize: bool = False,
         loss: str = "hinge",
-        method: str = "best",
-        class_weight: Any = None,
-        include: Any = None,
-        exclude: Any = None,
+        cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        rule: Literal["1se", "best"] = "1se",
+        standardize: bool = False,
+        clip: None = None,
+        method: Literal["best", "pd", "exact"] = "best",
+        class_weight: ClassWeight = None,
+        include: Terms = None,
+        exclude: Terms = None,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = 0,
         verbose: int = 0,
     ) -> None:
         self.ks = ks
         self.Cs = Cs
+        self.loss = loss
         self.cv = cv
         self.scoring = scoring
         self.rule = rule
         self.standardize = standardize
-        self.loss = loss
+        self.clip = clip
         self.method = method
         self.class_weight = class_weight
         self.include = include
         self.exclude = exclude
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> Self:
         """Choose k and C, then fit on all data.
 
         Parameters
@@ -162,60 +189,57 @@ class SparseQuadraticSVCCV(SurfaceClassifier):
         check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
-        names = getattr(self, "feature_names_in_", None)
-        if not self.standardize:
-            check_spread(X, names, type(self).__name__)
-        grid = _Grid(np.unique(C_grid(self.Cs)), k_grid(self.ks, X.shape[1]))
-        limits = support_limits(self.include, self.exclude, names, X.shape[1], int(grid.ks[0]))
-        task = _Task(
-            self.loss, self.method, bool(self.standardize), self.class_weight, limits, grid, seed_of(self.random_state)
-        )
-        present = _check_sample_weight(sample_weight, X, dtype=np.float64) > 0
+        prepared, units = self._standardised(samples)
+        task = self._task(X.shape[1])
+        present = check_sample_weight(sample_weight, X, non_negative=False) > 0
         splits = check_cv(self.cv, y, classifier=True).split(X, y, groups)
         scores = self._cross_validate(task, samples, _without_absent(splits, present))
         C_index, k_index = chosen_cell(scores, self.rule)
-        self._refit(task, samples, scores, C_index, k_index)
+        self.cv_scores_, self.Cs_, self.ks_ = scores, task.Cs, task.ks
+        self.best_C_, self.best_k_ = float(task.Cs[C_index]), int(task.ks[k_index])
+        fits = self._fit_all_rows(task, prepared, (C_index, k_index))
+        self._set_fits(fits, samples.classes, units)
+        self.best_estimator_ = self._as_classifier(fits, units)
+
+    def _task(self, n_features: int) -> _Task:
+        names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
+        limits = support_limits(self.include, self.exclude, names, n_features, n_terms)
+        ks = k_grid(self.ks, n_terms - len(limits.exclude), len(limits.include))
+        support_limits(self.include, self.exclude, names, n_features, int(ks[0]))  # the smallest k must hold them too
+        Cs, seed = np.unique(C_grid(self.Cs)), seed_of(self.random_state)
+        return _Task(self.loss, self.method, bool(self.standardize), self.class_weight, limits, Cs, ks, seed)
 
     def _cross_validate(self, task: _Task, samples: Samples, splits: Iterable[tuple[IntArray, IntArray]]) -> FloatArray:
-        scorer = check_scoring(_KnownScores(samples.classes), scoring=self.scoring)
+        scorer = check_scoring(_ScoredClassifier(samples.classes), scoring=self.scoring)
         jobs = (
             delayed(_score_fold)(task, samples, fold, train, test, scorer, int(self.verbose))
             for fold, (train, test) in enumerate(splits)
         )
         return np.array(Parallel(n_jobs=self.n_jobs)(jobs))
 
-    def _refit(self, task: _Task, samples: Samples, scores: FloatArray, C_index: int, k_index: int) -> None:
-        center, scale = task.standardisation(samples.X, samples.sample_weight)
-        ready = replace(samples, X=(samples.X - center) / scale)
-        C, k = float(task.grid.Cs[C_index]), int(task.grid.ks[k_index])
-        data = task.training_data(ready)
+    def _fit_all_rows(self, task: _Task, samples: Samples, cell: tuple[int, int]) -> list[SurfaceFit]:
+        """The chosen surface of each class; leaves the paths behind."""
+        data, judge, schedule = task.training_data(samples), samples.judge(), Schedule(time_limit=self.time_limit)
         jobs = (
-            delayed(_final_surface)(task, data, ready.against_rest(positive), positive, (C_index, k_index), int(self.verbose))
-            for positive in ready.positives()
+            delayed(_final_surface)(task, data, judge, samples.signs(positive), positive, cell, schedule, int(self.verbose))
+            for positive in samples.positives()
         )
         results = list(Parallel(n_jobs=self.n_jobs)(jobs))
-        paths, fits = [replace(path, scores=scores) for path, _ in results], [fit for _, fit in results]
-        for fit in fits:
-            warn_unless_converged(fit, Schedule(), type(self).__name__)
-        self.classes_ = samples.classes
-        self.center_, self.scale_ = center, scale
-        self._set_surfaces([fit.surface for fit in fits])
-        self.raw_surfaces_ = [surface.unscale(center, scale) for surface in self.surfaces_]
-        self.certificates_ = [fit.certificate for fit in fits]
-        self.status_ = [str(fit.search.status) for fit in fits]
-        self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
-        self.paths_ = paths
-        self.cv_scores_, self.Cs_, self.ks_ = scores, task.grid.Cs, task.grid.ks
-        self.best_C_, self.best_k_ = C, k
+        self.paths_ = [replace(path, scores=self.cv_scores_) for path, _ in results]
+        for _, fit in results:
+            warn_unless_converged(fit, schedule, type(self).__name__)
+        return [fit for _, fit in results]
 
-    def _prepared(self, X: FloatArray) -> FloatArray:
-        return (X - self.center_) / self.scale_
-
-
-@dataclass(frozen=True)
-class _Grid:
-    Cs: FloatArray
-    ks: IntArray
+    def _as_classifier(self, fits: Sequence[SurfaceFit], units: Standardisation) -> SparseQuadraticSVC:
+        """The final fit with the parameters that both estimators have."""
+        own = self.get_params()
+        parameters = {name: own[name] for name in SparseQuadraticSVC().get_params() if name in own}
+        model = SparseQuadraticSVC(self.best_k_, self.best_C_, **parameters)
+        model._set_fits(fits, self.classes_, units)
+        model.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        return model
 
 
 @dataclass(frozen=True)
@@ -225,21 +249,19 @@ class _Task:
     loss: str
     method: str
     standardize: bool
-    class_weight: Any
+    class_weight: ClassWeight
     limits: SupportLimits
-    grid: _Grid
+    Cs: FloatArray
+    ks: IntArray
     seed: int
 
-    def standardisation(self, X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weighted mean and standard deviation; nothing to do without ``standardize``, and for constant columns."""
-        if not self.standardize:
-            return np.zeros(X.shape[1]), np.ones(X.shape[1])
-        center = np.average(X, axis=0, weights=weight)
-        scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
-        return center, np.where(scale > 1e-12 * np.abs(X).max(axis=0), scale, 1.0)
+    def training_data(self, samples: Samples) -> TrainingData:
+        return loss_named(self.loss).data.from_samples(samples, self.limits)
 
-    def training_data(self, samples: Samples) -> Any:
-        return TRAINING_DATA[self.loss].from_samples(samples, self.limits)
+    def path(self, data: TrainingData, positive: int, report: Report) -> QuadraticPath:
+        """Surfaces of all cells for one class against the rest."""
+        method = "pd" if self.method == "pd" else "best"
+        return trace_path(data, positive, self.Cs, self.ks, method=method, seed=(self.seed, positive), report=report)
 
 
 def _without_absent(splits: Iterable[tuple[IntArray, IntArray]], present: BoolArray) -> Iterator[tuple[IntArray, IntArray]]:
@@ -273,28 +295,15 @@ def _score_fold(
             f"fold {fold} has no training sample of class {samples.classes[missing].tolist()[0]!r}; use fewer folds"
         )
     y, weight = samples.classes[samples.codes[test]], samples.sample_weight[test]
-    center, scale = task.standardisation(samples.X[train], samples.sample_weight[train])
-    part = validate_samples(
-        (samples.X[train] - center) / scale,
-        samples.classes[samples.codes[train]],
-        samples.sample_weight[train],
-        task.class_weight,
-        samples.classes,
-    )
+    X, X_test = samples.X[train], samples.X[test]
+    if task.standardize:
+        units = Standardisation.of(X, samples.sample_weight[train])
+        X, X_test = units(X), units(X_test)
+    labels = samples.classes[samples.codes[train]]
+    part = validate_samples(X, labels, samples.sample_weight[train], task.class_weight, samples.classes)
     data, report = task.training_data(part), writer_for(verbose)
-    R = lift((samples.X[test] - center) / scale)
-    paths = [
-        trace_path(
-            data,
-            positive,
-            task.grid.Cs,
-            task.grid.ks,
-            method=task.method,
-            seed=(task.seed, positive),
-            report=lambda line: report(f"fold {fold}, {line}"),
-        )
-        for positive in part.positives()
-    ]
+    R = lift(X_test)
+    paths = [task.path(data, positive, lambda line: report(f"fold {fold}, {line}")) for positive in part.positives()]
     decisions = np.array([path.coef @ R.T + path.intercept[..., None] for path in paths])
     return _cell_scores(decisions, samples, test, y, weight, scorer, fold)
 
@@ -308,14 +317,14 @@ def _cell_scores(
     scorer: Callable[..., float],
     fold: int,
 ) -> FloatArray:
-    """One score a cell, from decisions of shape (n_surfaces, n_Cs, n_ks, m)."""
-    extra = {"sample_weight": weight} if _takes_weights(scorer) else {}
+    """One score per cell, from decisions of shape (n_surfaces, n_Cs, n_ks, m)."""
+    extra = {"sample_weight": weight} if scorer_takes_weights(scorer) else {}
     out = np.empty(decisions.shape[1:3])
     for cell in np.ndindex(*out.shape):
         values = decisions[(slice(None), *cell)]
-        known = _KnownScores(samples.classes, values[0] if len(values) == 1 else values.T)
+        scored = _ScoredClassifier(samples.classes, values[0] if len(values) == 1 else values.T)
         try:
-            out[cell] = scorer(known, samples.X[test], y, **extra)
+            out[cell] = scorer(scored, samples.X[test], y, **extra)
         except Exception as error:
             raise ValueError(f"the scorer failed in fold {fold}: {error}") from error
         if not np.isfinite(out[cell]):
@@ -323,15 +332,7 @@ def _cell_scores(
     return out
 
 
-def _takes_weights(scorer: Any) -> bool:
-    """Whether a scorer of scikit-learn has a metric with sample weights; the default one, an estimator's score, has."""
-    function = getattr(scorer, "_score_func", None)
-    if function is None:
-        return type(scorer).__name__ == "_PassthroughScorer"
-    return "sample_weight" in inspect.signature(function).parameters
-
-
-class _KnownScores(ClassifierMixin, BaseEstimator):
+class _ScoredClassifier(ClassifierMixin, BaseEstimator):
     """Stands before a scorer in place of a fitted classifier whose decisions are known already."""
 
     def __init__(self, classes: np.ndarray, scores: FloatArray | None = None) -> None:
@@ -351,27 +352,20 @@ class _KnownScores(ClassifierMixin, BaseEstimator):
 
 
 def _final_surface(
-    task: _Task, data: Any, samples: JudgedSamples, positive: int, cell: tuple[int, int], verbose: int
+    task: _Task,
+    data: TrainingData,
+    judge: Judge,
+    y: FloatArray,
+    positive: int,
+    cell: tuple[int, int],
+    schedule: Schedule,
+    verbose: int,
 ) -> tuple[QuadraticPath, SurfaceFit]:
-    """The path of one class on all data, and its chosen surface: the path's, or a separate search's where that is better."""
+    """The path of one class on all data, and the surface of the chosen cell: a full search that starts from the path's, too."""
     report = writer_for(verbose)
-    seed = (task.seed, positive)
-    path = trace_path(data, positive, task.grid.Cs, task.grid.ks, method=task.method, seed=seed, report=report)
-    C, k = float(task.grid.Cs[cell[0]]), int(task.grid.ks[cell[1]])
-    problem = data.one_against_rest(positive, C, k)
-    result = search(problem, task.method, SearchOptions(seed=seed, report=report))
-    if path.objective[cell] < result.objective:
-        result = _from_path(problem, path, cell, result)
-    return path, SurfaceFit.of(problem, result, samples, k)
-
-
-def _from_path(problem: SparseProblem, path: QuadraticPath, cell: tuple[int, int], result: SearchResult) -> SearchResult:
-    support = np.flatnonzero(path.support[cell][problem.terms])
-    return replace(
-        result,
-        z=path.coef[cell][problem.terms],
-        c=float(path.intercept[cell]),
-        support=support,
-        objective=float(path.objective[cell]),
-        swap_optimal=None,
-    )
+    path = task.path(data, positive, report)
+    k = int(task.ks[cell[1]])
+    problem = data.one_against_rest(positive, float(task.Cs[cell[0]]), k)
+    start = np.flatnonzero(path.support[cell][problem.terms])
+    options = SearchOptions(schedule, (task.seed, positive), report, (start,))
+    return path, fit_surface(problem, judge, y, k, task.method, options)

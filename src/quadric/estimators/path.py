@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
-from sklearn.utils.validation import _get_feature_names, check_X_y
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_X_y
 
-from quadric.estimators._base import seed_of
+from quadric._sklearn import feature_names
+from quadric.estimators._base import ClassWeight, RandomState, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._validation import check_spread, check_values, one_of, validate_samples
-from quadric.problem import TRAINING_DATA
+from quadric.geometry.terms import term_count
+from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import writer_for
 from quadric.search.path import PATH_METHODS, QuadraticPath, trace_path
 
 
 def sparse_quadratic_path(
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     *,
-    ks: Any = None,
-    Cs: Any = (1.0,),
+    ks: Sequence[int] | None = None,
+    Cs: Sequence[float] | int = (1.0,),
     loss: str = "hinge",
-    method: str = "best",
-    sample_weight: Any = None,
-    class_weight: Any = None,
-    include: Any = None,
-    exclude: Any = None,
-    random_state: Any = None,
+    method: Literal["best", "pd"] = "best",
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight = None,
+    include: Terms = None,
+    exclude: Terms = None,
+    random_state: RandomState = 0,
     verbose: int = 0,
 ) -> QuadraticPath:
     """Surfaces for every number of terms and every C, at a cost near that of a few fits.
@@ -40,7 +44,7 @@ def sparse_quadratic_path(
     y : array-like of shape (m,)
         Labels of two classes; surfaces are positive for the second in sorted order.
     ks : increasing sequence of int or None
-        Numbers of terms; None: 1, 2, ... up to the number of terms or 100.
+        Numbers of terms; None: 1 to 6, 8, 10, 12, 15 and 20, as far as the data have that many terms.
     Cs : sequence of float
         Weights of the loss.
     loss : {"hinge", "least_squares"}
@@ -55,7 +59,7 @@ def sparse_quadratic_path(
     include, exclude : sequence or None
         Terms that must, or must not, be in every support, as in SparseQuadraticSVC.
     random_state : int, RandomState or None
-        Seed of the perturbations; None is a fixed seed.
+        Seed of the perturbations; None draws a new one.
     verbose : int
         1 or 2 writes progress to standard error.
 
@@ -63,14 +67,16 @@ def sparse_quadratic_path(
     -------
     QuadraticPath
     """
-    check_values({"loss": loss, "method": method}, {"loss": one_of(*sorted(TRAINING_DATA)), "method": one_of(*PATH_METHODS)})
-    names = _get_feature_names(X)
-    X, y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-    samples = validate_samples(X, y, sample_weight, class_weight)
+    check_values({"loss": loss, "method": method}, {"loss": one_of(*LOSS_NAMES), "method": one_of(*PATH_METHODS)})
+    names = feature_names(X)
+    checked_X, checked_y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+    samples = validate_samples(checked_X, checked_y, sample_weight, class_weight)
     if len(samples.classes) > 2:
         raise ValueError(f"a path needs two classes, but y has {len(samples.classes)}; use SparseQuadraticSVCCV for more")
-    grid, Cs = k_grid(ks, X.shape[1]), C_grid(Cs)
-    check_spread(X, names, "SparseQuadraticSVC", depth=1)
-    limits = support_limits(include, exclude, names, X.shape[1], int(grid[0]))
-    data = TRAINING_DATA[loss].from_samples(samples, limits)
-    return trace_path(data, 1, Cs, grid, method=method, seed=(seed_of(random_state), 1), report=writer_for(verbose))
+    n_features, n_terms = samples.X.shape[1], term_count(samples.X.shape[1])
+    limits = support_limits(include, exclude, names, n_features, n_terms)
+    grid = k_grid(ks, n_terms - len(limits.exclude), len(limits.include))
+    support_limits(include, exclude, names, n_features, int(grid[0]))  # the smallest k must hold them too
+    check_spread(samples.X, names, "SparseQuadraticSVC", depth=1)
+    data = loss_named(loss).data.from_samples(samples, limits)
+    return trace_path(data, 1, C_grid(Cs), grid, method=method, seed=(seed_of(random_state), 1), report=writer_for(verbose))

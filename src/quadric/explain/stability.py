@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight
 
+from quadric._sklearn import check_sample_weight
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC
 from quadric.estimators._base import seed_of
 from quadric.fitted import FittedModel, fitted_model
@@ -95,7 +95,7 @@ def stability(
         raise TypeError("stability refits a model: give a fitted estimator or a Pipeline, not a QuadraticSurface")
     estimator, Z = _refittable(view, X)
     y = np.asarray(y)
-    weight = _check_sample_weight(sample_weight, Z, dtype=np.float64)
+    weight = check_sample_weight(sample_weight, Z, non_negative=False)
     seed = seed_of(random_state)
     fits = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_coefficients)(estimator, Z, y, weight, (seed, replicate)) for replicate in range(n_boot)

@@ -164,7 +164,7 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         classifier.status_ = [item.text() for item in keys["status"].items(n_surfaces)]
     if keys["n_iter"].value is not None:
         classifier.n_iter_ = np.array([item.integer(0, 2**62) for item in keys["n_iter"].items(n_surfaces)])
-    if keys["center"].value is not None:
+    if keys["center"].value is not None or getattr(classifier, "standardize", False) is not False:
         _set_units(classifier, keys, n_features)
     if kind is SparseQuadraticSVCCV:
         classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), keys["best_C"].number()

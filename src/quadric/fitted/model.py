@@ -22,7 +22,7 @@ from quadric.extras import require
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, read_step, without_name_warnings
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
-from quadric.problem import SupportLimits
+from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder, as_table
 from quadric.tables.inputs import coded_values, missing_cells, with_unique_names
 from quadric.tables.table import number_text

@@ -1,4 +1,4 @@
-"""The regulariser 1/2 z'Gz = sum_i w_i ||W x_i + b||^2, from the first two moments of x (docs/mathematics.md, section 1)."""
+"""The regulariser 1/2 z'Gz = sum_i w_i ||W x_i + b||^2, from the first two moments of x (docs/mathematics.md, eq. 1.5)."""
 
 from __future__ import annotations
 
@@ -63,12 +63,13 @@ class Energy:
         G = np.zeros((term_count(n_features),) * 2)
         for places in index:
             G[np.ix_(places, places)] += moment
-        G[np.diag_indices_from(G)] *= 1.0 + self.ridge
+        G[np.diag_indices_from(G)] *= 1.0 + self.ridge  # (1.9)
         return G
 
     def gradient(self, z: FloatArray) -> FloatArray:
-        """Gz in O(n^3), without G (docs/mathematics.md, section 1)."""
+        """Gz in O(n^3), without G: docs/mathematics.md, eq. (1.6)."""
         W, b = to_matrix(z)
+        # W_ab stands twice in W but once in z: its two partial derivatives add up, that of W_aa does not
         T = 2.0 * (W @ self.S + np.outer(b, self.s))
         quadratic = T + T.T
         quadratic[np.diag_indices_from(T)] = np.diag(T)

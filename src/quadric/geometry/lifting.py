@@ -1,7 +1,7 @@
 """The map x -> r(x) under which a quadratic surface is linear: f(x) = r(x)'z + c.
 
 r(x) = [s(x); x] with s_aa = 1/2 x_a^2 and s_ab = x_a x_b for a < b (docs/mathematics.md, section 1; the paper halves every
-product, which is wrong). R is the matrix of the r(x_i)', one row a sample.
+product, which is wrong). R is the matrix of the r(x_i)', one row per sample; equation numbers are those of docs/mathematics.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CHUNK_BYTES = 4 << 20
 
 
 def row_chunks(n_rows: int, row_width: int) -> Iterator[slice]:
-    """Slices over ``n_rows`` such that a block of ``row_width`` doubles a row stays near CHUNK_BYTES."""
+    """Slices over ``n_rows`` such that a block of ``row_width`` doubles per row stays near CHUNK_BYTES."""
     step = max(64, CHUNK_BYTES // (8 * max(row_width, 1)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
@@ -40,7 +40,7 @@ def lift(X: FloatArray, terms: IntArray | None = None) -> FloatArray:
     left, right = term_factors(n_features)
     if terms is not None:
         left, right = left[terms], right[terms]
-    halved = np.where(left == right, 0.5, 1.0)
+    halved = np.where(left == right, 0.5, 1.0)  # (1.3): only squares are halved, so that r(x)'z is f
     R = np.empty((n_rows, len(left)))
     for rows in row_chunks(n_rows, max(len(left), n_features + 1)):
         # LINEAR is -1 and picks the last column, which holds ones: one gather serves all kinds of terms
@@ -51,7 +51,7 @@ def lift(X: FloatArray, terms: IntArray | None = None) -> FloatArray:
 
 
 def lift_adjoint(X: FloatArray, v: FloatArray) -> FloatArray:
-    """R'v without R: the upper triangle of X' diag(v) X with its diagonal halved, then X'v."""
+    """R'v without R (8.2): the upper triangle of X' diag(v) X with its diagonal halved, then X'v."""
     n_features = X.shape[1]
     second = np.zeros((n_features, n_features))
     for rows in row_chunks(len(X), n_features):

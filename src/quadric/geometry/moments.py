@@ -64,7 +64,7 @@ class Moments:
         weight = self.weight + sign * other.weight
         if weight <= 0.0:
             return Moments.empty(feature_count(len(self.mean)))
-        # Chan's update: exact for disjoint samples and free of the cancellation that raw sums of squares suffer
+        # (2.4), Chan's update: exact for disjoint samples and free of the cancellation that raw sums of squares suffer
         shift = other.mean - self.mean
         mean = self.mean + sign * (other.weight / weight) * shift
         scatter = self.scatter + sign * other.scatter

@@ -20,7 +20,7 @@ LINEAR = -1
 
 
 class TermFactors(NamedTuple):
-    """The features that each term multiplies; both arrays have one entry a term."""
+    """The features that each term multiplies; both arrays have one entry per term."""
 
     left: IntArray
     right: IntArray

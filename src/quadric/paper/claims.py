@@ -1,4 +1,4 @@
-"""What the paper says about its results, checked against ours, each with its evidence."""
+"""The paper's claims about its results, checked against ours, with evidence."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from quadric.paper.tasks import WIDER_C2, Task, grid_cells
 HOLDS, PARTLY, FAILS, UNCHECKED = "holds", "holds in part", "does not hold", "not checked"
 OURS = tuple(BEST_OF)
 FLAT, FLAT_SAMPLES = 1.0, 1.5
-"""Points of accuracy, and samples where those weigh more, within which a curve counts as flat."""
+"""A curve is flat within this many points of accuracy, or this many samples if they weigh more."""
 CLEAR = 2.0
-"""Standard errors beyond which a mean difference counts."""
+"""Standard errors above which a mean difference is clear."""
 WINS = {
     "table2": ("ecoli", "haberman", "immunotherapy", "iris"),
     "table4": ("australian", "japanese", "german", "credit_small"),
 }
-"""Where the paper says that its own models have the highest accuracy and F1."""
+"""Data sets on which the paper says that its own models have the highest accuracy and F1."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper and what came of it.
+    """A statement of the paper, and whether it holds.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Claim:
 
 
 def claims(plan: Plan, store: Store) -> list[Claim]:
-    """All claims that the rows allow to check."""
+    """All claims that can be checked with the stored rows."""
     makers: list[Callable[[Plan, Store], Claim]] = [
         lambda plan, store: winners(plan, store, "table2"),
         lambda plan, store: winners(plan, store, "table4"),
@@ -76,7 +76,7 @@ def _verdict(parts: Sequence[bool]) -> str:
 
 
 def winners(plan: Plan, store: Store, table: str) -> Claim:
-    """Whether the paper's own models win where it says they do."""
+    """Whether the paper's own models win on the data sets that it names."""
     names = ", ".join(resolve(name).paper_name for name in WINS[table])
     who = "the two l0 models have" if table == "table2" else "LS-l0-QSVM has"
     parts, evidence = [], []
@@ -95,7 +95,7 @@ def winners(plan: Plan, store: Store, table: str) -> Claim:
 def _comparison(
     column: Sequence[TableCell], contenders: Sequence[str], figure: str, mean: Callable[[TableCell], float]
 ) -> tuple[bool, str]:
-    """Whether a contender is the best of a data set, or shares that place, and in words."""
+    """Whether a contender is best on a data set, or tied for best, and the comparison in words."""
     best = max(map(mean, column))
     leaders = [cell for cell in column if mean(cell) >= best - 1e-9]
     ours = max((cell for cell in column if cell.model in contenders), key=mean)
@@ -104,7 +104,7 @@ def _comparison(
 
 
 def _counts(cell: TableCell) -> bool:
-    """The paper's own rows only: not the best terms, and not the row that Table 4 gains here."""
+    """Whether a cell counts: only rows that the paper has."""
     return cell.ours is not None and cell.paper is not None and cell.model not in BEST_OF.values()
 
 
@@ -120,7 +120,7 @@ MEANS: dict[str, Callable[[TableCell], float]] = {"accuracy": _accuracy, "F1": _
 
 
 def squares_beat_hinge(plan: Plan, store: Store) -> Claim:
-    """LS-l0-QSVM against l0-QSVM where the paper names them winners."""
+    """LS-l0-QSVM against l0-QSVM on the data sets that they win in the paper."""
     rows = {row[0].model: row for row in table_cells(plan, store, "table2") if row}
     parts, evidence = [], []
     if all(model in rows for model in OURS):
@@ -135,7 +135,7 @@ def squares_beat_hinge(plan: Plan, store: Store) -> Claim:
 
 
 def flat_beyond_some_k(plan: Plan, store: Store) -> Claim:
-    """Where each curve over k comes within a point, or a sample and a half, of its best and stays there."""
+    """From which k on each curve stays within a point, or a sample and a half, of its best."""
     parts, evidence = [], []
     for dataset in TREND_DATASETS:
         for model in OURS:
@@ -158,7 +158,7 @@ def flat_beyond_some_k(plan: Plan, store: Store) -> Claim:
 
 
 def C_matters_less_than_k(plan: Plan, store: Store) -> Claim:
-    """Range of accuracy over C at a fixed k against its range over k at a fixed C."""
+    """Range of accuracy over C for one k against its range over k for one C."""
     parts, evidence = [], []
     for dataset, k in TREND_DATASETS.items():
         for model in OURS:
@@ -181,7 +181,7 @@ def _l1_counts(store: Store) -> dict[str, np.ndarray] | None:
 
 
 def l1_turns_linear(plan: Plan, store: Store) -> Claim:
-    """The C1 from which W is zero."""
+    """The smallest C1 from which on W is zero."""
     counts, parts, evidence = _l1_counts(store), [], []
     if counts is not None:
         for C2, in_W in zip(counts["C2"], counts["in_W"], strict=True):
@@ -194,7 +194,7 @@ def l1_turns_linear(plan: Plan, store: Store) -> Claim:
 
 
 def l1_misses_counts(plan: Plan, store: Store) -> Claim:
-    """Counts that no C1 of a fine grid gives."""
+    """Numbers of terms that no C1 of a fine grid gives."""
     counts, parts, evidence = _l1_counts(store), [], []
     if counts is not None:
         for C2, in_W, in_b in zip(counts["C2"], counts["in_W"], counts["in_b"], strict=True):
@@ -202,7 +202,7 @@ def l1_misses_counts(plan: Plan, store: Store) -> Claim:
             missed = [count for count in range(reached[0], reached[-1] + 1) if count not in reached]
             parts.append(bool(missed))
             evidence.append(f"C2 = {C2:g}: {len(counts['C1'])} values of C1 give the counts {reached}; never {missed}")
-    return Claim("l1-QSVM cannot be told how many terms to keep (immunotherapy)", _verdict(parts), tuple(evidence))
+    return Claim("l1-QSVM does not allow the number of terms to be chosen (immunotherapy)", _verdict(parts), tuple(evidence))
 
 
 GCD = {"Duration": 2, "Credit amount": 5, "Installment rate": 8}
@@ -260,7 +260,7 @@ def regression_finds_financial_features(plan: Plan, store: Store) -> Claim:
 
 
 def ctg_figure_explained(plan: Plan, store: Store) -> Claim:
-    """LS-l0-QSVM on CTG with each of the paper's errors switched on."""
+    """LS-l0-QSVM on CTG with each of the paper's errors reproduced."""
     paper = published("table2", "ls-l0-qsvm", FAULT_DATASET)
     assert paper is not None
     evidence, near = [], []
@@ -278,7 +278,7 @@ def ctg_figure_explained(plan: Plan, store: Store) -> Claim:
 
 
 def _shorter_grid(store: Store, paper: Published) -> list[str]:
-    """The end of the grid of k at which the best mean would come nearest to the paper's."""
+    """The largest k at which the best mean would be closest to the paper's."""
     scores = split_scores(store, FAULT_DATASET, "ls-l0-qsvm", list(OUTER_SPLITS))
     if scores is None:
         return []
@@ -287,11 +287,11 @@ def _shorter_grid(store: Store, paper: Published) -> list[str]:
     ends = sorted(set(budgets))
     best = [float(mean[budgets <= end].max()) for end in ends]
     nearest = int(np.argmin(np.abs(np.array(best) - paper.accuracy_mean)))
-    return [f"no error, but a grid of k that ends at {ends[nearest]:g} (of {ends[-1]:g}): {best[nearest]:.2f}"]
+    return [f"no error, but a grid of k that ends at {ends[nearest]:g} instead of {ends[-1]:g}: {best[nearest]:.2f}"]
 
 
 def abalone_coded_alphabetically(plan: Plan, store: Store) -> Claim:
-    """LS-SVM on abalone with the other coding of sex: the row that its folds would give is the paper's or not."""
+    """LS-SVM on abalone with the other coding of sex: whether it gives the paper's row."""
     statement = "(our finding) the paper coded abalone's sex by alphabetical rank (F, I, M), not as M, F, I"
     scores = split_scores(store, "abalone", "ls-svm", list(OUTER_SPLITS), kind="coding")
     paper = published("table2", "ls-svm", "abalone")
@@ -299,20 +299,24 @@ def abalone_coded_alphabetically(plan: Plan, store: Store) -> Claim:
         return Claim(statement, UNCHECKED, ())
     ours = paper_reading(scores)
     same = np.allclose(_figures(ours), _figures(paper), rtol=0.0, atol=0.01)
-    evidence = (f"LS-SVM with that coding: {_shown(ours)}", f"the paper: {_shown(paper)}")
+    evidence = (f"LS-SVM with that coding: {_words(ours)}", f"the paper: {_words(paper)}")
     return Claim(statement, HOLDS if same else FAILS, evidence)
 
 
 def abalone_needs_a_larger_c2(plan: Plan, store: Store) -> Claim:
-    """l1-QSVM on abalone with the next C2 after the grid: nearer to the paper's row or not."""
-    statement = "(our finding) the paper's row of l1-QSVM on abalone fits a C2 beyond its grid, which ends at 100"
+    """l1-QSVM on abalone with the next C2 after the grid: whether it is closer to the paper's row."""
+    statement = "(our finding) the paper's row of l1-QSVM on abalone matches a C2 above the grid, which ends at 100"
     scores = [split_scores(store, "abalone", "l1-qsvm", list(OUTER_SPLITS), kind=kind) for kind in ("grid", "wider")]
     paper = published("table2", "l1-qsvm", "abalone")
     if scores[0] is None or scores[1] is None or paper is None:
         return Claim(statement, UNCHECKED, ())
     inside, beyond = paper_reading(scores[0]), paper_reading(scores[1])
     nearer = np.abs(np.subtract(_figures(beyond), _figures(paper))) < np.abs(np.subtract(_figures(inside), _figures(paper)))
-    evidence = (f"C2 in the grid: {_shown(inside)}", f"C2 = {WIDER_C2:g}: {_shown(beyond)}", f"the paper: {_shown(paper)}")
+    evidence = (
+        f"C2 in the grid: {_words(inside)}",
+        f"C2 = {WIDER_C2:g}: {_words(beyond)}",
+        f"the paper: {_words(paper)}",
+    )
     return Claim(statement, _verdict([bool(nearer[0]), bool(nearer[2])]), evidence)
 
 
@@ -320,12 +324,12 @@ def _figures(row: Reported | Published) -> tuple[float, float, float, float]:
     return row.accuracy_mean, row.accuracy_std, row.f1_mean, row.f1_std
 
 
-def _shown(row: Reported | Published) -> str:
+def _words(row: Reported | Published) -> str:
     return "accuracy {:.2f} ± {:.2f}, F1 {:.2f} ± {:.2f}".format(*_figures(row))
 
 
 def better_optimum_generalises(plan: Plan, store: Store) -> Claim:
-    """Method "best" against "pd", in the reading a reader should believe where it is there."""
+    """Method "best" against "pd", nested where available."""
     evidence: list[str] = []
     differences: list[float] = []
     for table in ("table2", "table4"):

@@ -27,7 +27,7 @@ PATTERNS = {
     "figure4": [("german", "ls-l0-qsvm", {"C": 256.0, "k": 47})],
 }
 TREND_DATASETS = {"immunotherapy": 12, "ecoli": 32}
-"""Data sets of the figure on C and k, with the k at which C varies."""
+"""Data sets of the figure on C and k, and the k for the curves over C."""
 TREND_C = 1024.0
 CURVE_DATASETS = ("german", "australian", "ccc")
 FAULT_DATASET = "ctg"
@@ -35,20 +35,20 @@ FAULT_DATASET = "ctg"
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do.
+    """What to run and write.
 
     Attributes
     ----------
     parts : tuple of str
-        Of PARTS.
+        A selection from PARTS.
     models, datasets : tuple of str
         Rows and columns of the two result tables.
     reading : str
-        Of READINGS; "nested" shows both.
+        One of READINGS; "nested" includes both.
     method : str
-        Of METHODS: how the terms of the two l0 models are found.
+        One of METHODS: how the two l0 models search for terms.
     seed : int
-        Of the folds.
+        Seed of the folds.
     """
 
     parts: tuple[str, ...] = PARTS
@@ -68,7 +68,7 @@ class Plan:
         method: str = "pd",
         seed: int = 0,
     ) -> Plan:
-        """A plan from names; unknown ones are refused with the list of the right ones."""
+        """Make a plan from names. An unknown name is an error that lists the valid ones."""
         _check("part", parts, PARTS)
         _check("model", models, MODELS)
         _check("protocol", [reading], READINGS)
@@ -84,7 +84,7 @@ class Plan:
         )
 
     def rows_of_table(self, table: str) -> list[str]:
-        """Models of a result table, the variants with the best terms after the model they vary."""
+        """Models of a result table; the variants with the best terms come after their model."""
         rows = []
         for model in self.models:
             if model not in BEST_OF:
@@ -99,11 +99,11 @@ class Plan:
         return [resolve(name) for name in TABLE_DATASETS[table] if name in self.datasets]
 
     def missing_data(self) -> list[DatasetInfo]:
-        """Data sets that are asked for and not there."""
+        """Requested data sets that are missing."""
         return [resolve(name) for name in self.datasets if not is_there(name)]
 
     def tasks(self) -> list[Task]:
-        """Everything that the parts need, each task once."""
+        """All tasks that the parts need, each once."""
         tasks = [task for part in self.parts for task in self._tasks_of(part)]
         return [task for task in dict.fromkeys(tasks) if is_there(task.dataset)]
 
@@ -145,21 +145,21 @@ class Plan:
 
 
 def pattern_tasks(figure: str) -> list[Task]:
-    """The surfaces that a figure of sparsity patterns shows."""
+    """The tasks for the surfaces in a figure of sparsity patterns."""
     return [Task("pattern", dataset, pattern_subject(model, cell)) for dataset, model, cell in PATTERNS[figure]]
 
 
 def is_there(dataset: str) -> bool:
     """Whether a data set can be read now."""
-    return status(dataset).place is not None  # a file with a wrong checksum counts: loading it says what is wrong
+    return status(dataset).place is not None  # a file with a wrong checksum counts: the error on loading explains it
 
 
-def _check(what: str, names: Sequence[str], known: Collection[str]) -> None:
+def _check(what: str, names: Sequence[str], choices: Collection[str]) -> None:
     for name in names:
-        if name not in known:
-            raise ValueError(f"there is no {what} {name!r}; there are: {', '.join(known)}")
+        if name not in choices:
+            raise ValueError(f"there is no {what} {name!r}; choose from: {', '.join(choices)}")
 
 
-def _in_order(names: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """The names in the paper's order; all of them where none is given."""
-    return tuple(name for name in known if not names or name in names)
+def _in_order(names: Sequence[str], choices: Collection[str]) -> tuple[str, ...]:
+    """The names in the paper's order; all choices if there are no names."""
+    return tuple(name for name in choices if not names or name in names)

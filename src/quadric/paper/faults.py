@@ -1,7 +1,7 @@
-"""LS-l0-QSVM with single errors of the paper, or of its authors' published code, switched on: do they explain its figures?
+"""LS-l0-QSVM with single errors of the paper or of its authors' published code: do they explain its figures?
 
-For one C the sweeps of all k run side by side: one matrix a rho serves every column. Symbols as in the paper: A the lifted
-samples, D = diag(y), z, c, u, rho. The restart of step 12 is left out.
+For one C the sweeps of all k run together: one matrix per rho serves all columns. Symbols as in the paper: A the lifted
+samples, D = diag(y), z, c, u, rho. The restart of step 12 is omitted.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from quadric.blas import one_blas_thread
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.problem import LabelledSamples
+from quadric.losses.base import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class Sweeping:
-    """How the penalty grows and when loops stop."""
+    """How the penalty grows, and when the loops stop."""
 
     rho: float | None = None
     growth: float = 10**0.5
@@ -35,12 +35,12 @@ class Sweeping:
 AUTHORS_SWEEPING = Sweeping(
     rho=0.1, growth=5**0.5, inner_tol=1e-2, outer_tol=0.1, outer_steps=10, inner_steps=60, dense_start=True
 )
-"""What the code of the paper's first versions does: few steps, loose tolerances, a dense random start."""
+"""The settings in the code of the paper's first versions: few steps, loose tolerances, a dense random start."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One way to compute it wrong.
+    """One error in the computation.
 
     Attributes
     ----------
@@ -49,12 +49,12 @@ class Fault:
     halved_products : bool
         s_i = 1/2 hvec(x x') halves the products as well as the squares (erratum 1).
     wrong_coupling : bool
-        A'D1 in the place of A'1 in the equation of z (erratum 2).
+        A'D1 instead of A'1 in the equation of z (erratum 2).
     refits : bool
-        False: predict with u and the c that belongs to z (erratum 20).
+        False: predict with u and the intercept of z (erratum 20).
     sweeping : Sweeping
     drops : tuple of str
-        Features to leave out: not an error, but another reading of the data.
+        Features to drop: not an error, but another choice of data.
     """
 
     label: str
@@ -66,7 +66,7 @@ class Fault:
 
 
 FAULTS: dict[str, Fault] = {
-    "none": Fault("none: the same sweeps, done right"),
+    "none": Fault("none: the same sweeps without errors"),
     "lifting": Fault("products halved in the lifted vector", halved_products=True),
     "coupling": Fault("A'D1 instead of A'1 in the equation of z", wrong_coupling=True),
     "no-refit": Fault("u with the intercept of z, no refit", refits=False),
@@ -127,30 +127,30 @@ class _Sweeps:
         return (R @ self.U + self.c).T
 
     def _outer_loop(self) -> None:
-        how, p = self.fault.sweeping, len(self.U)
-        rho = 1e-3 * float(np.trace(self.system[:p, :p])) / p if how.rho is None else how.rho
-        going = np.arange(len(self.ks))
-        for _ in range(how.outer_steps):
-            self._inner_loop(going, rho)
-            distance = np.abs(self.Z[:, going] - self.U[:, going]).max(axis=0)
-            going = going[distance > how.outer_tol]
-            if len(going) == 0:
+        schedule, p = self.fault.sweeping, len(self.U)
+        rho = 1e-3 * float(np.trace(self.system[:p, :p])) / p if schedule.rho is None else schedule.rho
+        active = np.arange(len(self.ks))
+        for _ in range(schedule.outer_steps):
+            self._inner_loop(active, rho)
+            distance = np.abs(self.Z[:, active] - self.U[:, active]).max(axis=0)
+            active = active[distance > schedule.outer_tol]
+            if len(active) == 0:
                 return
-            rho *= how.growth
+            rho *= schedule.growth
 
-    def _inner_loop(self, going: IntArray, rho: float) -> None:
-        how, p = self.fault.sweeping, len(self.U)
+    def _inner_loop(self, active: IntArray, rho: float) -> None:
+        schedule, p = self.fault.sweeping, len(self.U)
         shifted = self.system.copy()
         shifted[np.arange(p), np.arange(p)] += rho
         inverse = np.linalg.inv(shifted)
         base = inverse @ self.target
-        for _ in range(how.inner_steps):
-            solution = base[:, None] + rho * (inverse[:, :p] @ self.U[:, going])
-            U = _largest_of_columns(solution[:p], self.ks[going])
-            change = np.maximum(_change(self.Z[:, going], solution[:p]), _change(self.U[:, going], U))
-            self.Z[:, going], self.c[going], self.U[:, going] = solution[:p], solution[p], U
-            going = going[change > how.inner_tol]
-            if len(going) == 0:
+        for _ in range(schedule.inner_steps):
+            solution = base[:, None] + rho * (inverse[:, :p] @ self.U[:, active])
+            U = _largest_of_columns(solution[:p], self.ks[active])
+            change = np.maximum(_change(self.Z[:, active], solution[:p]), _change(self.U[:, active], U))
+            self.Z[:, active], self.c[active], self.U[:, active] = solution[:p], solution[p], U
+            active = active[change > schedule.inner_tol]
+            if len(active) == 0:
                 return
 
     def _refit(self) -> None:

@@ -1,4 +1,4 @@
-"""The paper's figures as SVG, drawn from the rows of a store; the same rows give the same bytes."""
+"""Draw the paper's figures as SVG from the rows of a store; the same rows give the same bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quadric.paper.experiments import CURVE_DATASETS, PATTERNS, TREND_C, TREND_D
 from quadric.paper.models import BEST_OF, MODELS
 from quadric.paper.results import Trend, trend
 from quadric.paper.store import Row, Store
-from quadric.paper.tables import shown_parameters
+from quadric.paper.tables import parameter_text
 from quadric.paper.tasks import CURVE_CS, Task
 from quadric.types import FloatArray
 
@@ -42,12 +42,12 @@ def sparsity_figure(store: Store) -> str | None:
         W, b = coefficients(store[task.key], resolve(dataset).shape[1])
         _draw_pattern(ax, W, b)
         count = len(store[task.key]["terms"])
-        ax.set_title(f"{MODELS[model].label}\n({shown_parameters(cell)}): {count} terms", fontsize=10)
+        ax.set_title(f"{MODELS[model].label}\n({parameter_text(cell)}): {count} terms", fontsize=10)
     return _svg(figure)
 
 
 def trend_figure(store: Store) -> str | None:
-    """Accuracy against k at C = 1024 and against C at a fixed k, both l0 models in each panel."""
+    """Accuracy against k at C = 1024, and against C at one k, for both l0 models."""
     panels: list[tuple[str, str, list[Trend | None]]] = []
     for dataset, k in TREND_DATASETS.items():
         name = resolve(dataset).paper_name
@@ -79,7 +79,7 @@ def credit_figure(store: Store) -> str | None:
 
 
 def significance_figure(store: Store) -> str | None:
-    """GCD: the non-zero pattern of W and b beside the significant coefficients of a logistic regression."""
+    """GCD: the non-zero entries of W and b next to the significant coefficients of a logistic regression."""
     pattern, test = pattern_tasks("figure4")[0], Task("significance", "german", "logit")
     if pattern.key not in store or test.key not in store:
         return None
@@ -88,7 +88,7 @@ def significance_figure(store: Store) -> str | None:
     figure, axes = _canvas(1, 2, (9.5, 6.6), width_ratios=[14, 1])
     _draw_pattern(axes[0, 0], W, b)
     axes[0, 0].set_title(
-        f"LS-l0-QSVM ({shown_parameters(PATTERNS['figure4'][0][2])}): non-zero entries of W, and of b below", fontsize=10
+        f"LS-l0-QSVM ({parameter_text(PATTERNS['figure4'][0][2])}): non-zero entries of W, and of b below", fontsize=10
     )
     _draw_column(axes[0, 1], p_values < SIGNIFICANT)
     axes[0, 1].set_title("LR, 95 %", fontsize=10)

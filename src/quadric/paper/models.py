@@ -1,7 +1,7 @@
-"""The paper's ten models with their grids (appendix A), and what evaluates a whole grid on one training part.
+"""The paper's ten models with their grids (appendix A), and functions that evaluate a whole grid on one training part.
 
-A grid is a list of cells in the order in which ties are decided: k before C where there is a k. ``decide`` returns f of every
-cell, class and test sample at once, so that paths and shared factorisations do the work of the grid.
+A grid is a list of cells in the order that decides ties: first k, if there is one, then C. ``decide`` returns f for all cells,
+classes and test samples at once, so that paths and shared factorisations do the work of the grid.
 """
 
 from __future__ import annotations
@@ -24,25 +24,27 @@ from quadric.baselines.grids import (
 )
 from quadric.geometry.lifting import lift
 from quadric.geometry.terms import term_count
-from quadric.problem import TRAINING_DATA, LabelledSamples
+from quadric.losses import loss_named
+from quadric.losses.base import LabelledSamples
 from quadric.search.path import trace_path
+from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray
 
 Cell: TypeAlias = dict[str, float]
 CS_OF_TWO = [2.0**power for power in range(-2, 11)]
 CS_FALLING = CS_OF_TWO[::-1]
-"""Equal means of LS-SVM and l1-SVM go to the larger C: the only order in which their iris rows are the paper's."""
+"""Ties of LS-SVM and l1-SVM go to the larger C: only this order reproduces their iris rows."""
 TIES = (
-    "equal means go to the smaller k, then the smaller C (C1, then C2; C, then gamma, then lam); those of LS-SVM and l1-SVM to "
-    "the larger C, the only order in which their iris rows are the paper's"
+    "equal means go to the smaller k, then the smaller C (C1, then C2; C, then gamma, then lam), but those of LS-SVM and "
+    "l1-SVM to the larger C: only this order reproduces the paper's rows on iris"
 )
 CS_OF_FOUR = [4.0**power for power in range(-1, 9)]
 C1S, C2S = CS_OF_TWO, [0.1, 1.0, 10.0, 100.0]
 GAMMAS, LAMBDAS = [1e2, 1e3, 1e4], [0.1, 1.0, 10.0]
 FEW_TERMS = 60
-"""Up to so many terms k goes in steps of 2, above in steps of 5."""
+"""With up to this many terms, k increases in steps of 2; with more, in steps of 5."""
 LARGEST_BEST_K = {"ctg": 62}
-"""Where the search for the best terms of the hinge loss stops: exchanges are convex problems of their own there."""
+"""Largest k of l0-QSVM with the best terms: with the hinge loss, each exchange is a convex problem of its own."""
 
 
 def budgets(n_features: int) -> list[int]:
@@ -65,17 +67,17 @@ class Model:
     label : str
         Name in tables.
     solver : str
-        What finds its optimum here.
+        The solver used here.
     published_solver : str
-        What the paper names.
+        The solver named in the paper.
     parameters : tuple of str
-        What the grid is over.
+        Parameters of the grid.
     grid : callable
-        From a data set's name and its number of features to the cells.
+        Returns the cells for the name of a data set and its number of features.
     decide : callable
-        From training samples, test samples and the cells to decisions of shape (n_cells, n_surfaces, m).
+        Returns decisions of shape (n_cells, n_surfaces, m) for training samples, test samples and cells.
     cost : callable
-        From (m, p) to a rough number of seconds, for the order of work and the time left.
+        Returns a rough number of seconds for (m, p), to order the work and estimate the remaining time.
     """
 
     key: str
@@ -103,17 +105,17 @@ def _best_hinge_grid(dataset: str, n_features: int) -> list[Cell]:
 
 
 def positives(samples: LabelledSamples) -> Sequence[int]:
-    """The classes that get a surface: the second of two, else each."""
+    """The classes with a surface: the second of two, otherwise all."""
     return [1] if len(samples.class_weight) == 2 else range(len(samples.class_weight))
 
 
 def _sparse_path(loss: str, method: str) -> Decide:
-    """All k and C of one training part along one path a class."""
+    """All k and C of one training part, with one path per class."""
 
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
         ks = sorted({int(cell["k"]) for cell in cells})
         Cs = sorted({cell["C"] for cell in cells})
-        data, R = TRAINING_DATA[loss].from_samples(samples), lift(X)
+        data, R = loss_named(loss).data.from_samples(samples, NO_LIMITS), lift(X)
         decisions = np.empty((len(cells), len(positives(samples)), len(X)))
         where = [(Cs.index(cell["C"]), ks.index(int(cell["k"]))) for cell in cells]
         for i, positive in enumerate(positives(samples)):
@@ -126,7 +128,7 @@ def _sparse_path(loss: str, method: str) -> Decide:
 
 
 def _kernel_machine(**parameters: object) -> Decide:
-    """scikit-learn's SVC, a fit a cell and class."""
+    """scikit-learn's SVC, with one fit per cell and class."""
 
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
         decisions = np.empty((len(cells), len(positives(samples)), len(X)))
@@ -215,7 +217,7 @@ MODELS: dict[str, Model] = {
         Model(
             "l1-qsvm",
             "l1-QSVM",
-            "quadric's hinge solver, |w| as a hinge of its own",
+            "quadric's hinge solver, with the penalty as hinge terms",
             "COPT",
             ("C1", "C2"),
             _grid_of(C1=C1S, C2=C2S),
@@ -235,7 +237,7 @@ MODELS: dict[str, Model] = {
         Model(
             "ls-l0-qsvm",
             "LS-l0-QSVM",
-            "Algorithm 1, one eigendecomposition a C, refit",
+            "Algorithm 1, one eigendecomposition per C, refit",
             "Algorithm 1, closed form, COPT",
             ("C", "k"),
             _sparse_grid,
@@ -266,4 +268,4 @@ MODELS: dict[str, Model] = {
 }
 PUBLISHED_MODELS = [key for key in MODELS if not key.endswith("-best")]
 BEST_OF = {"l0-qsvm": "l0-qsvm-best", "ls-l0-qsvm": "ls-l0-qsvm-best"}
-"""Where the same model is also fitted with the terms that exchanges find instead of the paper's algorithm."""
+"""Models that are also fitted with the terms found by exchanges, instead of the paper's algorithm."""

@@ -1,4 +1,4 @@
-"""What a run leaves behind to read: tables, figures, one HTML page, and the page of the documentation."""
+"""The output of a run: tables, figures, one HTML page, and the page of the documentation."""
 
 from __future__ import annotations
 
@@ -21,32 +21,33 @@ from quadric.paper.results import is_within, table_cells
 from quadric.paper.store import Run, Store, write_whole
 from quadric.paper.tables import TextTable, credit_table, long_table, models_table, result_table
 
-OTHER_WORK = {"curve": "Figure 3", "fault": "errors switched on"}
-TIME_CAPTION = "Seconds of one core's work, summed over data sets and folds."
+OTHER_WORK = {"curve": "Figure 3", "fault": "errors reproduced"}
+TIME_CAPTION = "Processor time in seconds on one core, summed over data sets and folds."
+OUTLIERS = "Cells that differ by more than one standard deviation"
 PD, BEST = "method pd", "method best"
 LIBRARIES = ("quadric", "numpy", "scipy", "scikit-learn", "joblib", "statsmodels", "matplotlib")
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that pages show.
+    """The content of the pages.
 
     Attributes
     ----------
     plan : Plan
     command : str
-        What was run.
+        The command that was run.
     tables : tuple of TextTable
     figures : mapping
-        From a caption to (name, SVG).
+        (name, SVG) by caption.
     outliers : tuple of Outlier
     claims : tuple of Claim
     seconds : mapping
-        From a protocol and method to the seconds of all rows of each model or other work.
+        Seconds per model or other work, by protocol and method.
     runs : tuple of Run
-        How long whole runs took by the clock.
+        Elapsed times of whole runs.
     counts : tuple of int
-        Cells compared with the paper, those with an accuracy within one deviation, and those within two.
+        Number of cells compared with the paper, with an accuracy within one standard deviation, and within two.
     """
 
     plan: Plan
@@ -61,7 +62,7 @@ class Findings:
 
 
 def gather(plan: Plan, store: Store, command: str) -> Findings:
-    """Read tables, figures and claims off a store."""
+    """Make tables, figures and claims from a store."""
     makers: dict[str, Callable[[], TextTable]] = {
         "table1": lambda: models_table(plan),
         "table2": lambda: result_table(plan, store, "table2"),
@@ -69,24 +70,24 @@ def gather(plan: Plan, store: Store, command: str) -> Findings:
         "table4": lambda: result_table(plan, store, "table4"),
     }
     tables = tuple(table for part, make in makers.items() if part in plan.parts and (table := make()).rows)
-    drawn = {caption: (name, draw(store)) for name, (caption, draw) in FIGURES.items() if name in plan.parts}
+    figures = {caption: (name, draw(store)) for name, (caption, draw) in FIGURES.items() if name in plan.parts}
     deviations = [cell.deviation for t in ("table2", "table4") for row in table_cells(plan, store, t) for cell in row]
-    known = [deviation for deviation in deviations if deviation is not None]
+    compared = [deviation for deviation in deviations if deviation is not None]
     return Findings(
         plan=plan,
         command=command,
         tables=tables,
-        figures={caption: (name, svg) for caption, (name, svg) in drawn.items() if svg is not None},
+        figures={caption: (name, svg) for caption, (name, svg) in figures.items() if svg is not None},
         outliers=tuple(outliers(plan, store)),
         claims=tuple(claims(plan, store)) if "claims" in plan.parts else (),
         seconds=_seconds_by_column(store),
         runs=tuple(store.runs),
-        counts=(len(known), sum(is_within(d, 1.0) for d in known), sum(is_within(d, 2.0) for d in known)),
+        counts=(len(compared), sum(is_within(d, 1.0) for d in compared), sum(is_within(d, 2.0) for d in compared)),
     )
 
 
 def write_everything(findings: Findings, store: Store, folder: Path) -> list[Path]:
-    """Write all files of a run; returns their paths."""
+    """Write all files of a run and return their paths."""
     contents: dict[str, str] = {}
     for table in findings.tables:
         contents |= {f"{table.name}.csv": table.csv(), f"{table.name}.md": table.markdown(), f"{table.name}.tex": table.latex()}
@@ -101,7 +102,7 @@ def write_everything(findings: Findings, store: Store, folder: Path) -> list[Pat
 
 
 def _seconds_by_column(store: Store) -> dict[str, dict[str, float]]:
-    """The paper's protocol before what the nested one adds, the paper's method before the other; long columns first."""
+    """Seconds by protocol (paper first), method (paper first) and model (longest first)."""
     readings = ("the paper's protocol", "inner folds of the nested protocol")
     totals: dict[str, dict[str, float]] = {f"{r}, {m}": defaultdict(float) for r in readings for m in (PD, BEST)}
     for key, row in store.times.items():
@@ -114,25 +115,25 @@ def _seconds_by_column(store: Store) -> dict[str, dict[str, float]]:
 
 
 def _versions() -> list[str]:
-    found = [f"Python {platform.python_version()}"]
+    versions = [f"Python {platform.python_version()}"]
     for name in LIBRARIES:
         try:
-            found.append(f"{name} {version(name)}")
+            versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _setting(findings: Findings) -> list[str]:
     plan = findings.plan
     reading = {
-        "paper": "the paper's: the best mean over the grid, on the folds that chose it (optimistic)",
-        "nested": "the paper's (best mean over the grid) and nested (chosen inside each outer fold), which is what to believe",
+        "paper": "the paper's: the best mean over the grid, on the folds that chose it, which is optimistic",
+        "nested": "the paper's (best mean over the grid) and nested (chosen inside each outer fold); trust the nested figures",
     }[plan.reading]
     return [
         f"Command: `{findings.command}`",
         f"Protocol: {reading}",
-        f"Folds: KFold(5, shuffle=True, random_state={plan.seed}), standardised inside the fold, sample deviation",
+        f"Folds: KFold(5, shuffle=True, random_state={plan.seed}), standardised inside each fold; sample standard deviations",
         f"Ties: {TIES}",
         *_shorter_grids(plan),
         f"Versions: {', '.join(_versions())}",
@@ -140,7 +141,7 @@ def _setting(findings: Findings) -> list[str]:
 
 
 def _shorter_grids(plan: Plan) -> list[str]:
-    """Where a grid is not the paper's."""
+    """Grids that are shorter than the paper's."""
     shorter = {name: k for name, k in LARGEST_BEST_K.items() if name in plan.datasets}
     if "l0-qsvm-best" not in plan.rows_of_table("table2"):
         return []
@@ -153,8 +154,8 @@ def _summary(findings: Findings) -> str:
     if not compared:
         return "No cell of a result table was computed."
     return (
-        f"Of {compared} cells that the paper prints too, {within} have a mean accuracy within one of the paper's standard "
-        f"deviations and {within_two} within two."
+        f"Of the {compared} cells that the paper also has, {within} have a mean accuracy within one of the paper's standard "
+        f"deviations, and {within_two} within two."
     )
 
 
@@ -178,17 +179,17 @@ def _time_lines(findings: Findings) -> list[str]:
         parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in columns.items())
         lines.append(f"{group}: {total:.0f} s, about {total / 120:.1f} min on two free cores ({parts})")
     return lines + [
-        f"by the clock: {run.pieces} pieces in {run.elapsed:.0f} s ({run.elapsed / 60:.1f} min) with n_jobs = {run.n_jobs}"
+        f"elapsed: {run.pieces} tasks in {run.elapsed:.0f} s ({run.elapsed / 60:.1f} min) with n_jobs = {run.n_jobs}"
         for run in findings.runs
     ]
 
 
 def reproduction(findings: Findings) -> str:
     """The page of the documentation, in Markdown."""
-    lines = ["# The paper's results, and ours", "", "Written by `quadric paper` from its stored rows; do not edit.", ""]
+    lines = ["# The paper's results, and ours", "", "Written by `quadric paper` from its stored rows. Do not edit.", ""]
     lines += [f"- {line}" for line in _setting(findings)]
     lines += ["", "## What agrees", "", _summary(findings), ""]
-    lines += ["## Cells outside one deviation", ""]
+    lines += [f"## {OUTLIERS}", ""]
     lines += [f"- {_outlier_line(item)}" for item in findings.outliers] or ["None."]
     lines += ["", "## What the paper says", ""] if findings.claims else []
     for claim in findings.claims:
@@ -229,11 +230,11 @@ figcaption { color: var(--ink); background: var(--paper); padding: 0.3rem 0; }
 
 
 def page(findings: Findings) -> str:
-    """One HTML file with everything in it and nothing fetched."""
+    """One self-contained HTML file."""
     body = ["<h1>The paper's results, and ours</h1>"]
     body += ["<ul>", *(f"<li>{html.escape(line.replace('`', ''))}</li>" for line in _setting(findings)), "</ul>"]
     body += ["<h2>What agrees</h2>", f"<p>{html.escape(_summary(findings))}</p>"]
-    body += ["<h2>Cells outside one deviation</h2>", _html_list([_outlier_line(item) for item in findings.outliers])]
+    body += [f"<h2>{OUTLIERS}</h2>", _html_list([_outlier_line(item) for item in findings.outliers])]
     if findings.claims:
         body += ["<h2>What the paper says</h2>", "<ul>", *(_html_claim(claim) for claim in findings.claims), "</ul>"]
     body += ["<h2>Tables</h2>"]
@@ -273,5 +274,5 @@ def _html_figure(name: str, caption: str, svg: str) -> str:
 
 
 def _with_own_ids(svg: str, prefix: str) -> str:
-    """Matplotlib names parts of every figure alike; on one page each needs names of its own."""
+    """Prefix the ids of a figure: Matplotlib uses the same ids in every figure, but they must be unique on a page."""
     return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)

@@ -1,7 +1,7 @@
-"""How the paper measures: folds, standardisation inside them, scores, and which cell of a grid is reported.
+"""The paper's protocol: folds, standardisation inside them, scores, and which cell of a grid is reported.
 
-Two readings of the same scores. "paper": the best mean over the grid, on the folds that also chose it, as the paper reports
-it; optimistic. "nested": the cell is chosen by five folds inside each training part, and scored on the part left out.
+There are two readings of the same scores. "paper": the best mean over the grid, on the folds that chose it, as in the paper;
+this is optimistic. "nested": five folds inside each training part choose the cell, which is scored on the part left out.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from quadric.types import BoolArray, FloatArray, IntArray
 N_FOLDS = 5
 READINGS = ("paper", "nested")
 SAME = 1e-12
-"""Means closer than this are equal: a sum of the same scores in another order must not decide a tie."""
+"""Means closer than this are equal, so that the order of a sum does not decide a tie."""
 
 
 @dataclass(frozen=True, order=True)
 class Split:
-    """One way to leave samples out: an outer fold, or an inner fold of its training part.
+    """An outer fold, or an inner fold of its training part.
 
     Attributes
     ----------
     outer : int
     inner : int or None
-        None: train on the whole training part of the outer fold, test on the outer fold.
+        None: train on the training part of the outer fold, and test on the outer fold.
     """
 
     outer: int
@@ -50,7 +50,7 @@ INNER_SPLITS = tuple(Split(outer, inner) for outer in range(N_FOLDS) for inner i
 
 
 def splits_of(reading: str) -> tuple[Split, ...]:
-    """The splits that a reading needs."""
+    """The splits for a reading."""
     return OUTER_SPLITS if reading == "paper" else OUTER_SPLITS + INNER_SPLITS
 
 
@@ -60,7 +60,7 @@ def _folds(n_samples: int, seed: int) -> list[tuple[IntArray, IntArray]]:
 
 @dataclass(frozen=True)
 class Standardisation:
-    """Means and deviations of a training part.
+    """Means and standard deviations of a training part.
 
     Attributes
     ----------
@@ -93,9 +93,9 @@ class GridScores:
 
     @staticmethod
     def of(decisions: FloatArray, codes: IntArray) -> GridScores:
-        """Score decisions of shape (n_cells, n_surfaces, m): signs for two classes, the largest for more.
+        """Score decisions of shape (n_cells, n_surfaces, m): by sign for two classes, otherwise by the largest value.
 
-        F1 is that of the positive class for two classes, the mean over classes for more.
+        F1 is that of the positive class for two classes, otherwise the mean over classes.
         """
         two_classes = decisions.shape[1] == 1
         predicted = (decisions[:, 0] > 0).astype(int) if two_classes else decisions.argmax(axis=1)
@@ -105,21 +105,21 @@ class GridScores:
 
 
 def _f1(predicted: BoolArray, actual: BoolArray) -> FloatArray:
-    """F1 of one class for each row of predictions; 0 where the class is neither predicted nor there."""
+    """F1 of one class for each row of predictions; 0 if the class is neither predicted nor present."""
     hits = (predicted & actual).sum(axis=1)
-    named = predicted.sum(axis=1) + actual.sum()
-    return 2.0 * hits / np.maximum(named, 1)
+    total = predicted.sum(axis=1) + actual.sum()
+    return 2.0 * hits / np.maximum(total, 1)
 
 
 @dataclass(frozen=True)
 class Reported:
-    """Means and sample deviations over the folds, and the cells of the grid they belong to.
+    """Means and sample standard deviations over the folds, and their cells of the grid.
 
     Attributes
     ----------
     accuracy_mean, accuracy_std, f1_mean, f1_std : float
     cells : tuple of int
-        One for the paper's reading, one a fold for the nested one.
+        One for the paper's reading, one per fold for the nested reading.
     """
 
     accuracy_mean: float
@@ -130,7 +130,7 @@ class Reported:
 
 
 def best_cell(scores: list[GridScores]) -> int:
-    """The first cell with the largest mean accuracy: grids stand in the order in which ties are decided."""
+    """The first cell with the largest mean accuracy: the order of the grid decides ties."""
     mean = np.mean([score.accuracy for score in scores], axis=0)
     return int(np.flatnonzero(mean >= mean.max() - SAME * 100.0)[0])
 
@@ -142,12 +142,12 @@ def paper_reading(outer: list[GridScores]) -> Reported:
 
 
 def nested_reading(outer: list[GridScores], inner: list[list[GridScores]]) -> Reported:
-    """Each outer fold scored at the cell that its own inner folds choose."""
+    """Each outer fold is scored at the cell that its own inner folds choose."""
     cells = [best_cell(scores) for scores in inner]
     return _reported(outer, cells, tuple(cells))
 
 
-def _reported(outer: list[GridScores], cells: list[int], shown: tuple[int, ...]) -> Reported:
+def _reported(outer: list[GridScores], cells: list[int], reported: tuple[int, ...]) -> Reported:
     accuracy = np.array([score.accuracy[cell] for score, cell in zip(outer, cells, strict=True)])
     f1 = np.array([score.f1[cell] for score, cell in zip(outer, cells, strict=True)])
-    return Reported(float(accuracy.mean()), float(accuracy.std(ddof=1)), float(f1.mean()), float(f1.std(ddof=1)), shown)
+    return Reported(float(accuracy.mean()), float(accuracy.std(ddof=1)), float(f1.mean()), float(f1.std(ddof=1)), reported)

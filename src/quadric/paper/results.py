@@ -1,4 +1,4 @@
-"""From the rows of a store to the cells of the result tables, beside what the paper prints."""
+"""Make the cells of the result tables from the rows of a store, next to the paper's figures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from quadric.paper.tasks import Task, curve_cells, grid_cells
 from quadric.types import FloatArray
 
 ROUNDING = 1e-9
-"""A difference of a whole number of deviations counts as such, whatever the last bits say."""
+"""Tolerance for differences that are a whole number of deviations up to rounding."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """What the paper prints for one cell, in per cent."""
+    """The paper's figures for one cell, in per cent."""
 
     accuracy_mean: float
     accuracy_std: float
@@ -39,7 +39,7 @@ def _tables() -> Mapping[str, Any]:
 
 
 def published(table: str, model: str, dataset: str) -> Published | None:
-    """The paper's figures; those of a variant are those of the model it varies. None: the paper has no such cell."""
+    """The paper's figures; a variant has those of its model. None: the paper has no such cell."""
     base = next((key for key, variant in BEST_OF.items() if variant == model), model)
     numbers = _tables()[table].get(base, {}).get(dataset)
     return None if numbers is None else Published(**numbers)
@@ -55,11 +55,11 @@ class TableCell:
     dataset : DatasetInfo
     paper : Published or None
     ours : Reported or None
-        The paper's reading; None: not computed.
+        Our figures in the paper's reading; None: not computed.
     nested : Reported or None
-        The nested reading.
+        Our figures in the nested reading.
     chosen : tuple of Cell
-        Parameters behind ``ours``.
+        Parameters of ``ours``.
     """
 
     model: str
@@ -71,26 +71,26 @@ class TableCell:
 
     @property
     def deviation(self) -> float | None:
-        """Our mean accuracy less the paper's, in units of the paper's standard deviation."""
+        """Our mean accuracy minus the paper's, in units of the paper's standard deviation."""
         if self.paper is None or self.ours is None:
             return None
         return (self.ours.accuracy_mean - self.paper.accuracy_mean) / self.paper.accuracy_std
 
     @property
     def f1_deviation(self) -> float | None:
-        """The same of the mean F1."""
+        """The same for the mean F1."""
         if self.paper is None or self.ours is None:
             return None
         return (self.ours.f1_mean - self.paper.f1_mean) / self.paper.f1_std
 
 
 def is_within(deviation: float, limit: float) -> bool:
-    """Whether a difference is at most so many deviations."""
+    """Whether a difference is at most ``limit`` deviations."""
     return abs(deviation) <= limit + ROUNDING
 
 
 def table_cells(plan: Plan, store: Store, table: str) -> list[list[TableCell]]:
-    """The cells of a result table, a list a model."""
+    """The cells of a result table, one list per model."""
     return [[_cell(store, table, model, info) for info in plan.columns_of_table(table)] for model in plan.rows_of_table(table)]
 
 
@@ -104,7 +104,7 @@ def _cell(store: Store, table: str, model: str, info: DatasetInfo) -> TableCell:
 
 
 def split_scores(store: Store, dataset: str, model: str, splits: list[Split], kind: str = "grid") -> list[GridScores] | None:
-    """Scores of a grid on some splits; None where one of them is missing."""
+    """Scores of a grid on some splits; None if one of them is missing."""
     keys = [Task(kind, dataset, model, split).key for split in splits]
     if any(key not in store for key in keys):
         return None
@@ -129,7 +129,7 @@ class Trend:
 def trend(
     store: Store, dataset: str, model: str, label: str, *, along: str, kind: str = "grid", **fixed: float
 ) -> Trend | None:
-    """Accuracy along one parameter of a grid, the other fixed."""
+    """Accuracy along one parameter of a grid, with the other fixed."""
     scores = split_scores(store, dataset, model, list(OUTER_SPLITS), kind)
     if scores is None:
         return None

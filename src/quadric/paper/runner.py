@@ -1,4 +1,4 @@
-"""Does the tasks that a store lacks, on all cores, and tells how far it is."""
+"""Run the tasks that a store lacks, on all cores, and report progress."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from quadric.paper.tasks import Task, execute
 
 Advance: TypeAlias = Callable[["Progress"], None]
 LEAST_COST = 0.05
-"""Seconds that even the smallest task takes."""
+"""Seconds of the smallest task."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is.
+    """Progress of a run.
 
     Attributes
     ----------
     done, total : int
         Tasks.
     share : float
-        Of the work, by its estimated cost.
+        Share of the work that is done, by estimated cost.
     elapsed, remaining : float
-        Seconds of this run; what remains is an estimate.
+        Seconds of this run; the remaining time is an estimate.
     latest : str
-        Key of the task that was finished last.
+        Key of the last finished task.
     """
 
     done: int
@@ -44,24 +44,24 @@ class Progress:
 
 
 def canonical_order(tasks: Sequence[Task]) -> list[Task]:
-    """Long tasks first, so that no core is left alone with one at the end; outer folds before inner ones."""
+    """Outer folds before inner ones, and long tasks first, so that none of them runs alone at the end."""
     unique = {task.key: task for task in tasks}
     return sorted(unique.values(), key=lambda task: (_is_inner(task), -task.cost(), task.key))
 
 
 def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = None, advance: Advance | None = None) -> None:
-    """Do what is missing. Each row is on the disk as soon as it is done; at the end they stand in one order.
+    """Run the missing tasks. Each row is written to disk when it is done; at the end the rows are sorted.
 
     Parameters
     ----------
     tasks : sequence of Task
     store : Store
     seed : int
-        Of the folds.
+        Seed of the folds.
     n_jobs : int, optional
         Processes; all cores by default.
     advance : callable, optional
-        Told of progress after every row.
+        Called with the progress after every row.
     """
     ordered = canonical_order(tasks)
     missing = {task.key: task for task in ordered if task.key not in store}
@@ -73,7 +73,7 @@ def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = 
 
 def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: int, advance: Advance | None) -> None:
     clock = _Clock(list(missing.values()))
-    # Few tasks wait at a time: of those that do when an error ends the run, a thread of loky may print a KeyError each.
+    # Few tasks wait at a time: when an error ends the run, loky may print a KeyError for each waiting task.
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
     results = workers(delayed(_timed)(task, seed) for task in missing.values())
     try:
@@ -87,7 +87,7 @@ def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: i
 
 
 def _close(results: Generator[Any, None, None]) -> None:
-    """Stop the workers; what stopped the run is told by its own error, so joblib need not warn of it."""
+    """Stop the workers without joblib's warning: the run ends with its own error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results.close()

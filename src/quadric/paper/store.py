@@ -1,7 +1,7 @@
-"""Results on disk: one JSON line a finished piece of work, in a file that survives being cut off anywhere.
+"""Results on disk: one JSON line per finished task, in a file that can be interrupted anywhere.
 
-The first line says what the rows belong to; rows of other code, another protocol or seed never get into the same file. How long
-each row took stands in a second file, so that a run that was interrupted ends with the same bytes as one that was not.
+The first line identifies the rows, so that rows of other code, another protocol or another seed never get into the same file.
+The times are in a second file, so that an interrupted run ends with the same bytes as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from quadric.errors import ParameterError
 from quadric.files import write_atomically
 from quadric.progress import Report, silent
 
@@ -20,19 +21,19 @@ Row: TypeAlias = Mapping[str, Any]
 ROWS, TIMES = "rows.jsonl", "times.jsonl"
 SCHEMA = 1
 RESULTS = 2
-"""Raised whenever the stored numbers may change, so that rows of different code are not mixed."""
+"""Increased when the stored numbers may change, so that rows of different code are not mixed."""
 RUN = "run/"
-"""How the keys of whole runs begin in the file of times."""
-LOST = {ROWS: "its work is done again", TIMES: "no result is lost, only how long one took"}
+"""Prefix of the keys of whole runs in the file of times."""
+LOST = {ROWS: "its task will run again", TIMES: "only the time of one task is lost"}
 
 
-class StoreError(RuntimeError):
+class StoreError(ParameterError):
     """A store that cannot be used or written."""
 
 
 @dataclass(frozen=True)
 class Took:
-    """How long a row took, in seconds by the clock and of a core's work; the two differ on a busy machine."""
+    """Elapsed time and processor time of a row, in seconds; they differ on a busy machine."""
 
     clock: float
     work: float
@@ -40,7 +41,7 @@ class Took:
 
 @dataclass(frozen=True)
 class Run:
-    """How long the pieces of one run that came to its end took together, in seconds by the clock."""
+    """Number of tasks of one complete run, and its elapsed time in seconds."""
 
     pieces: int
     elapsed: float
@@ -53,11 +54,11 @@ class Store:
     Parameters
     ----------
     folder : path
-        Where the files are; made if it is not there.
+        Folder of the files; created if it is missing.
     identity : mapping
-        What all rows depend on; a store with another identity is refused.
+        What all rows depend on; a store with another identity is an error.
     report : callable
-        Told when a damaged end was repaired.
+        Called when a damaged end was repaired.
     """
 
     def __init__(self, folder: str | os.PathLike[str], identity: Mapping[str, Any], report: Report = silent) -> None:
@@ -76,7 +77,7 @@ class Store:
         return self.rows[key]
 
     def add(self, row: Row, took: Took) -> None:
-        """Append a finished row; it is on the disk when this returns."""
+        """Append a finished row; it is on disk when this method returns."""
         time = {"key": row["key"], "clock": round(took.clock, 3), "work": round(took.work, 3)}
         self._append(TIMES, time)
         self._append(ROWS, row)
@@ -84,12 +85,12 @@ class Store:
         self.times[row["key"]] = time
 
     def add_run(self, run: Run) -> None:
-        """Append how long a run took that came to its end."""
+        """Append the elapsed time of a complete run."""
         self._append(TIMES, {"key": f"{RUN}{len(self.runs)}", **asdict(run)})
         self.runs.append(run)
 
     def arrange(self, order: Callable[[str], Any]) -> None:
-        """Put the rows into one order whatever the order they came in."""
+        """Sort the rows."""
         keys = sorted(self.rows, key=order)
         if keys != list(self.rows):
             self.rows = {key: self.rows[key] for key in keys}
@@ -123,16 +124,17 @@ class Store:
 
     def _check_header(self, path: Path, header: Row | None) -> None:
         if header is None or header.get("store") != self.header["store"]:
-            raise StoreError(f"{path} is not a store of this command; choose another --output")
+            raise StoreError(f"{path} is not a store of these experiments; choose another folder", folder=None)
         for name, mine in self.header.items():
             if header.get(name) != mine:
                 raise StoreError(
                     f"{path} was made with {name} {header.get(name)!r}, this run has {mine!r}; rows of both must not be mixed: "
-                    "choose another --output, or delete that folder"
+                    "choose another folder, or delete this one",
+                    folder=None,
                 )
 
     def _append(self, name: str, row: Row) -> None:
-        """One write at the end; where it fails half way, the file is cut back to what it was."""
+        """Append a line in one write. If that fails half way, cut the file back to its former length."""
         path = self.folder / name
         line = (_line(row) + "\n").encode()
         try:
@@ -151,7 +153,7 @@ class Store:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file of a run in one step; a failure says what is kept."""
+    """Write a file of a run atomically; an error says that finished rows are kept."""
     try:
         write_atomically(path, content)
     except OSError as error:

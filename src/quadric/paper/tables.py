@@ -1,4 +1,4 @@
-"""The four tables as rows of text, and as CSV, Markdown, LaTeX and HTML."""
+"""The four tables as text, CSV, Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from quadric.paper.store import Store
 PRIVATE = "private"
 FIGURES = ("acc", "F1")
 SAME = 1e-9
-"""Means closer than this are both the best."""
+"""Means closer than this are tied."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Text of one place in a table."""
+    """One entry of a table."""
 
     text: str
     bold: bool = False
@@ -32,12 +32,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table ready to be written down.
+    """A table of texts.
 
     Attributes
     ----------
     name : str
-        Of its files.
+        Name of its files, without ending.
     caption : str
     header : tuple of str
     rows : tuple of tuples of Entry
@@ -108,7 +108,7 @@ def credit_table(plan: Plan) -> TextTable:
 
 
 def result_table(plan: Plan, store: Store, table: str) -> TextTable:
-    """Table 2 or 4: a row for each model on each data set, ours beside the paper's."""
+    """Table 2 or 4: one row per model and data set, with our figures and the paper's."""
     cells = table_cells(plan, store, table)
     readings = ("ours", "nested", "paper") if plan.reading == "nested" else ("ours", "paper")
     header = ["Data set", "Model"]
@@ -121,8 +121,8 @@ def result_table(plan: Plan, store: Store, table: str) -> TextTable:
         rows += [_result_row(cell, best, readings) for cell in column]
     title = {"table2": "Table 2. Public benchmark data", "table4": "Table 4. Credit data"}[table]
     caption = (
-        f"{title}: mean ± sample deviation over {N_FOLDS} folds, per cent; diff: ours less the paper's in units of the paper's "
-        "deviation; bold: the best accuracy and the best F1 of ours on a data set"
+        f"{title}: mean ± sample standard deviation over {N_FOLDS} folds, in per cent; diff: ours minus the paper's, in units "
+        "of the paper's standard deviation; bold: the best accuracy and the best F1 of ours on a data set"
     )
     return TextTable(table, caption, (*header, "chosen"), tuple(rows))
 
@@ -140,11 +140,11 @@ def _result_row(cell: TableCell, best: Mapping[str, float], readings: Sequence[s
         is_best = cell.ours is not None and _mean(cell.ours, figure) >= best[figure] - SAME
         row += [Entry(texts[reading], bold=is_best and reading == "ours") for reading in readings]
         row += [Entry("–" if deviation is None else f"{deviation:+.2f}")]
-    return (*row, Entry(shown_parameters(cell.chosen) or "–"))
+    return (*row, Entry(parameter_text(cell.chosen) or "–"))
 
 
 def long_table(plan: Plan, store: Store) -> TextTable:
-    """Every cell of both result tables as one row, with all digits and the chosen parameters."""
+    """One row per cell of both result tables, with more digits and the chosen parameters."""
     names = ("accuracy_mean", "accuracy_std", "f1_mean", "f1_std")
     header = ["table", "dataset", "model", *names, *(f"paper_{name}" for name in names), "deviations", "chosen"]
     header += [f"nested_{name}" for name in names]
@@ -153,13 +153,13 @@ def long_table(plan: Plan, store: Store) -> TextTable:
         for cell in (cell for row in table_cells(plan, store, table) for cell in row):
             numbers = [*_numbers(cell.ours), *_numbers(cell.paper)]
             deviation = "" if cell.deviation is None else f"{cell.deviation:.3f}"
-            texts = [table, cell.dataset.name, cell.model, *numbers, deviation, shown_parameters(cell.chosen)]
+            texts = [table, cell.dataset.name, cell.model, *numbers, deviation, parameter_text(cell.chosen)]
             rows.append(tuple(Entry(text) for text in [*texts, *_numbers(cell.nested)]))
     return TextTable("cells", "All cells", tuple(header), tuple(rows))
 
 
-def shown_parameters(cell: Cell | None) -> str:
-    """A point of a grid in words."""
+def parameter_text(cell: Cell | None) -> str:
+    """The parameters of a cell as text."""
     return "" if cell is None else ", ".join(f"{name}={value:g}" for name, value in cell.items())
 
 
@@ -191,7 +191,7 @@ def _piped(texts: Sequence[str]) -> str:
 
 
 def latex_escaped(text: str) -> str:
-    """Text that LaTeX prints as it is."""
+    """Escape the special characters of LaTeX."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--"}
     return "".join(special.get(letter, "\\" + letter if letter in "&%$#_{}" else letter) for letter in text)
 

@@ -1,4 +1,4 @@
-"""Pieces of work of the reproduction: each is named, repeatable, and turns data into one row of the store."""
+"""The tasks of the reproduction: each has a key, is reproducible, and computes one row of the store."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from quadric.baselines.grids import l1_quadratic_grid
 from quadric.datasets import Dataset, load, resolve
 from quadric.extras import require
 from quadric.geometry.terms import term_count
+from quadric.losses import loss_named
+from quadric.losses.base import LabelledSamples
 from quadric.paper.faults import FAULTS, faulty_decisions
 from quadric.paper.models import C1S, C2S, CS_OF_FOUR, MODELS, Cell, budgets
 from quadric.paper.protocol import GridScores, Split, Standardisation
-from quadric.problem import TRAINING_DATA, LabelledSamples
 from quadric.search.path import trace_path
+from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray
 
 CURVE_CS = (1.0, 10.0, 100.0)
 """The values of C in the paper's figure on the credit data."""
 L1_CS = tuple(2.0 ** (power / 4) for power in range(-8, 49))
-"""Values of C1, four to the octave, over which l1-QSVM is watched losing its terms."""
+"""Values of C1, four per octave, for counting the terms of l1-QSVM."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One piece of work.
+    """One task.
 
     Attributes
     ----------
@@ -36,9 +38,9 @@ class Task:
         One of KINDS.
     dataset : str
     subject : str
-        What is done with it: a model, a fault, the cell of a fitted surface.
+        What the task is about: a model, a fault, or the cell of a fitted surface.
     split : Split or None
-        None: on all samples.
+        None: all samples.
     """
 
     kind: str
@@ -59,14 +61,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a kind of task does, and roughly how long it takes."""
+    """The function for a kind of task, and its rough cost in seconds."""
 
     run: Callable[[Task, int], dict[str, Any]]
     cost: Callable[[Task, float, int], float]
 
 
 def execute(task: Task, seed: int) -> dict[str, Any]:
-    """Do a task; the result is its row."""
+    """Run a task and return its row."""
     return {"key": task.key, "data": (_data(task.dataset).sha256 or "scikit-learn")[:16], **KINDS[task.kind].run(task, seed)}
 
 
@@ -123,7 +125,7 @@ def _run_curve(task: Task, seed: int) -> dict[str, Any]:
 
 
 def _run_fault(task: Task, seed: int) -> dict[str, Any]:
-    """LS-l0-QSVM with an error switched on."""
+    """LS-l0-QSVM with an error of the paper."""
     data, fault = _data(task.dataset), FAULTS[task.subject]
     keep = [i for i, name in enumerate(data.feature_names) if name not in fault.drops]
     parts = _parts(replace(data, X=data.X[:, keep]), task.split, seed)
@@ -133,7 +135,7 @@ def _run_fault(task: Task, seed: int) -> dict[str, Any]:
 
 
 ALPHABETICAL_SEX = np.array([2.0, 0.0, 1.0])
-"""abalone's sex by alphabetical rank (F, I, M) in place of the registry's M, F, I."""
+"""abalone's sex by alphabetical rank (F, I, M) instead of the registry's M, F, I."""
 
 
 def _run_coding(task: Task, seed: int) -> dict[str, Any]:
@@ -157,12 +159,12 @@ def _run_wider(task: Task, seed: int) -> dict[str, Any]:
 
 
 def pattern_subject(model: str, cell: Cell) -> str:
-    """Name of a surface that is fitted on all samples."""
+    """Name of a surface fitted on all samples."""
     return model + ":" + ",".join(f"{name}={value:g}" for name, value in cell.items())
 
 
 def _run_pattern(task: Task, seed: int) -> dict[str, Any]:
-    """The coefficients of one surface on all samples, standardised."""
+    """The coefficients of one surface fitted on all samples, standardised."""
     model, _, text = task.subject.partition(":")
     cell = {name: float(value) for name, value in (item.split("=") for item in text.split(","))}
     samples = _all_samples(task.dataset)
@@ -170,7 +172,8 @@ def _run_pattern(task: Task, seed: int) -> dict[str, Any]:
         fits = l1_quadratic_grid(samples, [cell["C1"]], [cell["C2"]])
         return _sparse(fits.coef[0, 0], float(fits.intercept[0, 0]))
     loss = {"l0-qsvm": "hinge", "ls-l0-qsvm": "least_squares"}[model]
-    path = trace_path(TRAINING_DATA[loss].from_samples(samples), 1, [cell["C"]], [int(cell["k"])], method="pd", seed=(0, 1))
+    data = loss_named(loss).data.from_samples(samples, NO_LIMITS)
+    path = trace_path(data, 1, [cell["C"]], [int(cell["k"])], method="pd", seed=(0, 1))
     return {**_sparse(path.coef[0, 0], float(path.intercept[0, 0])), "objective": float(path.objective[0, 0])}
 
 
@@ -184,7 +187,7 @@ def _sparse(z: FloatArray, c: float) -> dict[str, Any]:
 
 
 def _run_l1_counts(task: Task, seed: int) -> dict[str, Any]:
-    """How many coefficients l1-QSVM keeps in W and in b, over C1, for each C2."""
+    """Numbers of coefficients that l1-QSVM keeps in W and in b, for each C2 and C1."""
     samples = _all_samples(task.dataset)
     n = samples.X.shape[1]
     fits = l1_quadratic_grid(samples, L1_CS, C2S)

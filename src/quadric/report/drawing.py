@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from quadric.report.numbers import short, ticks
 
 Pairs = Iterable[tuple[float, float]]
+Place = tuple[float, float]
 Ticks = Sequence[tuple[float, str]]
 """Places on an axis and what is written there."""
 
@@ -45,11 +46,13 @@ class Figure:
         Of the element; letters and dashes.
     title : str
     description : str
-        For those who do not see it.
+        For screen readers.
     width, height : float
     shapes : tuple of Shape
     legend : tuple of pairs (class, text)
         Keys below the picture.
+    places : tuple of pairs (x, y)
+        Where the mark is at each stop of the slider, if it has a mark.
     """
 
     id: str
@@ -59,6 +62,7 @@ class Figure:
     height: float
     shapes: tuple[Shape, ...]
     legend: tuple[tuple[str, str], ...] = ()
+    places: tuple[Place, ...] = ()
 
 
 def place(value: float) -> str:
@@ -91,11 +95,11 @@ class Plot:
 
     def add(self, tag: str, text: str = "", title: str = "", **attributes: str | float) -> None:
         """Draw an element; "_" in the names of attributes stands for "-", and "class_" for "class"."""
-        named = {name.rstrip("_").replace("_", "-"): _shown(value) for name, value in attributes.items()}
-        self.shapes.append(Shape(tag, named, text, title))
+        values = {name: value if isinstance(value, str) else place(value) for name, value in attributes.items()}
+        self.shapes.append(Shape(tag, {name.rstrip("_").replace("_", "-"): values[name] for name in values}, text, title))
 
     def axes(self, x_label: str, y_label: str, x_ticks: Ticks = (), y_ticks: Ticks = ()) -> None:
-        """Grid lines with their numbers or the texts given, and the names of the axes."""
+        """Grid lines with their numbers or texts, and the names of the axes."""
         base, end = self.height - self.bottom, self.width - self.right
         for value, text in x_ticks or [(value, short(value)) for value in ticks(*self.x_range)]:
             self.add("path", class_="grid", d=f"M{place(self.x(value))} {place(self.top)}V{place(base)}")
@@ -115,7 +119,7 @@ class Plot:
         text = " ".join(f"{place(self.x(x))},{place(self.y(y))}" for x, y in points)
         self.add("polyline", class_=class_, points=text)
 
-    def steps(self, points: Iterable[tuple[float, float, float, float]], class_: str) -> None:
+    def segments(self, points: Iterable[tuple[float, float, float, float]], class_: str) -> None:
         """Many short straight pieces as one element."""
         pieces = (f"M{place(self.x(a))} {place(self.y(b))}L{place(self.x(c))} {place(self.y(d))}" for a, b, c, d in points)
         self.add("path", class_=class_, d="".join(pieces))
@@ -129,22 +133,21 @@ class Plot:
         d, corners = place(2 * size), ((self.x(x) - size, self.y(y) - size) for x, y in points)
         self.add("path", class_=class_, d="".join(f"M{place(x)} {place(y)}l{d} {d}m-{d} 0l{d} -{d}" for x, y in corners))
 
-    def level(self, value: float, class_: str) -> None:
-        """A horizontal line across."""
-        at = place(self.y(value))
-        self.add("path", class_=class_, d=f"M{place(self.left)} {at}H{place(self.width - self.right)}")
+    def bar(self, ends: Place, height: float, class_: str) -> None:
+        """A rectangle that stands on zero."""
+        x, y = self.x(ends[0]), self.y(height)
+        self.add("rect", class_=class_, x=x, y=y, width=self.x(ends[1]) - x, height=self.y(0) - y)
 
-    def upright(self, value: float, class_: str) -> None:
-        """A vertical line across."""
-        self.add("path", class_=class_, d=f"M{place(self.x(value))} {place(self.top)}V{place(self.height - self.bottom)}")
+    def backdrop(self, address: str) -> None:
+        """A picture that fills the rectangle."""
+        width, height = self.width - self.left - self.right, self.height - self.top - self.bottom
+        self.add("image", href=address, x=self.left, y=self.top, width=width, height=height, preserveAspectRatio="none")
 
-    def figure(self, id_: str, title: str, description: str, legend: Sequence[tuple[str, str]] = ()) -> Figure:
+    def figure(
+        self, id_: str, title: str, description: str, legend: Sequence[tuple[str, str]] = (), places: Sequence[Place] = ()
+    ) -> Figure:
         """The finished picture."""
-        return Figure(id_, title, description, self.width, self.height, tuple(self.shapes), tuple(legend))
-
-
-def _shown(value: str | float) -> str | float:
-    return value if isinstance(value, str) else place(value)
+        return Figure(id_, title, description, self.width, self.height, tuple(self.shapes), tuple(legend), tuple(places))
 
 
 def png(rows: Sequence[Sequence[tuple[int, int, int, int]]]) -> str:

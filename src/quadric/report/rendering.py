@@ -8,16 +8,16 @@ from importlib.resources import files
 from typing import Any
 
 from quadric.extras import require
-from quadric.report import figures, story, symbols
+from quadric.report import figures, story, words
 from quadric.report.numbers import number, percent, short
-from quadric.report.slider import FACTS, Stop, as_json, stop, stops
-from quadric.summary import ReportSummary, SurfaceSummary
+from quadric.report.slider import FACTS, as_json, stops
+from quadric.report.values import ReportSummary
 
 POLICY = "default-src 'none'; style-src {style}; script-src {script}; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def render(summary: ReportSummary) -> str:
-    """One self-contained HTML page: no network, no server, nothing executed but its own script.
+    """Write one self-contained HTML page: no network, no server, nothing executed but its own script.
 
     Equal summaries give equal bytes. Without scripts the page shows the model itself; with them a slider shows the equations
     with fewer and more terms.
@@ -25,7 +25,7 @@ def render(summary: ReportSummary) -> str:
     Parameters
     ----------
     summary : ReportSummary
-        What ``quadric.summary.summarise`` gives.
+        The result of ``summarise``.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def render(summary: ReportSummary) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(number=number, short=short, percent=percent)
+    environment.filters.update(number=number, short=short, percent=percent, sentence=story.sentence)
     page: str = environment.get_template("report.html.j2").render(_context(summary))
     return page
 
@@ -59,51 +59,37 @@ def _context(summary: ReportSummary) -> dict[str, Any]:
         "summary": summary,
         "absent": dict(summary.absent),
         "story": story,
-        "symbols": symbols,
+        "words": words,
         "fact_names": FACTS,
         **(_two_classes(summary) if summary.views else _more_classes(summary)),
     }
 
 
 def _source(text: str) -> str:
-    """A text as a source of a content-security policy: what else stands in the page is not run."""
+    """A text as a source of a content-security policy: nothing else in the page is run."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _two_classes(summary: ReportSummary) -> dict[str, Any]:
-    assert summary.performance is not None
-    accuracy = figures.accuracy(summary.cross_validation, summary.k)
-    objective = figures.objective(summary.views, summary.k)
+    curves = (figures.accuracy(summary.cross_validation, summary.k), figures.objective(summary.views, summary.k))
     heat = figures.heat_map("heat", summary.views, summary.features)
-    all_stops = stops(summary, heat, (accuracy, objective))
+    all_stops = stops(summary, summary.views, heat, summary.surfaces[0].sides, curves)
     own = [view.k for view in summary.views].index(summary.k)
     return {
         "heat": heat,
-        "curves": (accuracy.figure, objective.figure),
+        "curves": curves,
         "stops": all_stops,
         "own": own,
         "current": all_stops[own],
         "stops_json": as_json(all_stops),
-        "charts": (
-            figures.roc(summary, summary.performance),
-            figures.separation(summary, summary.performance),
-            figures.calibration(summary, summary.performance.calibration),
-            figures.histogram(summary, summary.performance),
-        ),
-        "slices": [
-            figures.slice_figure(i, picture, summary.features, summary.classes) for i, picture in enumerate(summary.slices)
-        ],
-        "pieces": (),
+        "charts": figures.performance_charts(summary),
+        "slices": [figures.slice_figure(i, picture, summary) for i, picture in enumerate(summary.slices)],
     }
 
 
 def _more_classes(summary: ReportSummary) -> dict[str, Any]:
-    return {"stops": (), "pieces": [_piece(summary, i, surface) for i, surface in enumerate(summary.surfaces)]}
-
-
-def _piece(summary: ReportSummary, i: int, surface: SurfaceSummary) -> tuple[figures.HeatMap, Stop]:
-    """Heat map and equation of one class of several."""
-    heat = figures.heat_map(f"heat-{i}", [surface.view], summary.features)
-    cv = summary.cross_validation
-    score = f"{percent(cv.mean[0])} \N{PLUS-MINUS SIGN} {percent(cv.error[0])} (all classes together)"
-    return heat, stop(surface.view, heat.cells[0], summary.features, surface.sides, score)
+    pieces = []
+    for i, surface in enumerate(summary.surfaces):
+        heat = figures.heat_map(f"heat-{i}", [surface.view], summary.features)
+        pieces.append((heat, stops(summary, [surface.view], heat, surface.sides)[0]))
+    return {"stops": (), "pieces": pieces}

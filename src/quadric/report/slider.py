@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from quadric.report.figures import Cell, HeatMap, Place, Tracked
+from quadric.report.drawing import Figure, Place
+from quadric.report.figures import Cell, HeatMap
 from quadric.report.numbers import MINUS, number, percent
-from quadric.report.story import exchanges, gap_text, number_of, proved
-from quadric.report.symbols import term_symbol
-from quadric.summary import Feature, ReportSummary, View
-from quadric.summary.words import term_words
+from quadric.report.story import EXCHANGES, gap_text, number_of, proved
+from quadric.report.values import ReportSummary, View
+from quadric.report.words import term_symbol, term_words
 
-PLUS = "+"
+FACTS = (
+    "Out-of-fold accuracy",
+    "Terms used",
+    "Objective",
+    "Proved lower bound",
+    "Gap",
+    "Optimality conditions met to within",
+)
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,7 @@ class Stop:
     ----------
     k : int
     heading, status : str
-        Above the equation, and for those who listen.
+        Above the equation, and for screen readers.
     lines : tuple of Line
         Of the equation, the constant last.
     centred, expanded : str
@@ -45,7 +53,7 @@ class Stop:
     sentences : tuple of str
         What they mean.
     marks : tuple of pairs (x, y)
-        Places on the curves of accuracy and objective.
+        Places on the curves.
     """
 
     k: int
@@ -57,88 +65,70 @@ class Stop:
     cells: tuple[Cell, ...]
     facts: tuple[str, ...]
     sentences: tuple[str, ...]
-    marks: tuple[Place, ...] = ()
+    marks: tuple[Place, ...]
 
 
-FACTS = (
-    "Accuracy on samples left out",
-    "Terms used",
-    "Objective",
-    "Proved lower bound",
-    "Gap",
-    "Optimality conditions hold to",
-)
-
-
-def stops(summary: ReportSummary, heat: HeatMap, curves: tuple[Tracked, ...]) -> list[Stop]:
-    """All stops of the slider of a model of two classes.
+def stops(
+    summary: ReportSummary, views: Sequence[View], heat: HeatMap, sides: tuple[str, str], curves: Sequence[Figure] = ()
+) -> list[Stop]:
+    """Some surfaces in words and symbols.
 
     Parameters
     ----------
     summary : ReportSummary
+    views : sequence of View
+        All those of the slider, or that of one class of several.
     heat : HeatMap
         With cells for each view.
-    curves : tuple of Tracked
+    sides : pair of str
+        As in ``SurfaceSummary``.
+    curves : sequence of Figure
+        With a place for each view.
     """
-    cv, sides, out = summary.cross_validation, summary.surfaces[0].sides, []
-    for i, view in enumerate(summary.views):
-        score = f"{percent(cv.mean[i])} \N{PLUS-MINUS SIGN} {percent(cv.error[i])}"
-        marks = tuple(curve.places[i] for curve in curves)
-        out.append(stop(view, heat.cells[i], summary.features, sides, score, _roles(summary, view.k), marks))
+    cv, features, out = summary.cross_validation, summary.features, []
+    for i, view in enumerate(views):
+        certificate, heading = view.certificate, f"{number_of(view.k, 'term')}{_roles(summary, view.k) if curves else ''}"
+        lines = [
+            Line(_sign(c.weight), number(abs(c.weight)), term_symbol(c, features), term_words(c, features, sides))
+            for c in view.coefficients
+        ]
+        facts = (
+            f"{percent(cv.mean[i])} \N{PLUS-MINUS SIGN} {percent(cv.error[i])}{'' if curves else ' (all classes together)'}",
+            f"{certificate.n_terms} of {view.k} allowed",
+            number(certificate.objective, 6),
+            number(certificate.lower_bound, 6),
+            "not computed" if certificate.gap is None else gap_text(certificate.gap),
+            number(certificate.stationarity, 2),
+        )
+        out.append(
+            Stop(
+                k=view.k,
+                heading=heading,
+                status=f"{heading}: accuracy {facts[0]}, objective {facts[2]}, gap {facts[4]}.",
+                lines=(*lines, Line(_sign(view.intercept), number(abs(view.intercept)), "", "The constant.")),
+                centred=view.equation,
+                expanded=view.expanded,
+                cells=heat.cells[i],
+                facts=facts,
+                sentences=(proved(certificate), EXCHANGES[certificate.swap_optimal]),
+                marks=tuple(curve.places[i] for curve in curves),
+            )
+        )
     return out
 
 
-def stop(
-    view: View,
-    cells: tuple[Cell, ...],
-    features: tuple[Feature, ...],
-    sides: tuple[str, str],
-    score: str,
-    roles: str = "",
-    marks: tuple[Place, ...] = (),
-) -> Stop:
-    """One surface in words and symbols."""
-    certificate = view.certificate
-    lines = [
-        Line(_sign(c.weight), number(abs(c.weight)), term_symbol(c, features), term_words(c, features, sides))
-        for c in view.coefficients
-    ]
-    lines.append(Line(_sign(view.intercept), number(abs(view.intercept)), "", "The constant."))
-    gap = "not computed" if certificate.gap is None else gap_text(certificate.gap)
-    facts = (
-        score,
-        f"{certificate.n_terms} of {view.k} allowed",
-        number(certificate.objective, 6),
-        number(certificate.lower_bound, 6),
-        gap,
-        number(certificate.stationarity, 2),
-    )
-    return Stop(
-        k=view.k,
-        heading=f"{number_of(view.k, 'term')}{roles}",
-        status=f"{number_of(view.k, 'term')}{roles}: accuracy {score}, objective {facts[2]}, gap {gap}.",
-        lines=tuple(lines),
-        centred=view.equation,
-        expanded=view.expanded,
-        cells=cells,
-        facts=facts,
-        sentences=(proved(certificate), exchanges(certificate)),
-        marks=marks,
-    )
-
-
 def _sign(value: float) -> str:
-    return MINUS if value < 0 else PLUS
+    return MINUS if value < 0 else "+"
 
 
 def _roles(summary: ReportSummary, k: int) -> str:
     cv = summary.cross_validation
-    named = {"the model": summary.k, "best accuracy": cv.best_k, "smallest within one standard error": cv.simplest_k}
+    named = {"the model": summary.k, "best accuracy": cv.best_k, "fewest within one standard error": cv.simplest_k}
     roles = [role for role, its in named.items() if its == k]
     return f" ({'; '.join(roles)})" if roles else ""
 
 
-def as_json(stops_: list[Stop]) -> str:
+def as_json(stops_: Sequence[Stop]) -> str:
     """All stops as JSON that can stand in an HTML script element: no character of it can end the element."""
     text = json.dumps([asdict(stop_) for stop_ in stops_], ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":

@@ -2,7 +2,8 @@
 
 For each rho, block coordinate descent on q(z, c, u) = F(z, c) + rho/2 ||z - u||^2 over ||u||_0 <= k; then rho grows, until z
 and u agree. Symbols as in the paper: z, c, u, rho; Upsilon is ``ceiling``. What comes back is refitted on the final support,
-so that it is stationary to the solver's accuracy and not only to outer_tol (docs/mathematics.md, section 4).
+so that it is stationary to the solver's accuracy and not only to outer_tol.
+Equation numbers are those of docs/mathematics.md.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from enum import StrEnum
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.problem import SparseProblem
+from quadric.losses.base import SparseProblem, Step, StepSolution
 from quadric.progress import Report, silent
-from quadric.search.projection import keep, largest
+from quadric.search.rules import keep
 from quadric.types import FloatArray, IntArray
-from quadric.zstep import Step, StepSolution, step_for
 
 RHO_SHARE = 1e-3
 """The first rho, as a share of the mean curvature of the problem."""
@@ -114,8 +114,6 @@ class Decomposition:
     status : Status
     distance : float
         Largest |z_j - u_j| before the refit, to compare with ``outer_tol``.
-    residual : float
-        Violation of the optimality conditions that the refit's solver reports.
     trace : tuple of TraceRow
     """
 
@@ -126,7 +124,6 @@ class Decomposition:
     n_iter: int
     status: Status
     distance: float
-    residual: float
     trace: tuple[TraceRow, ...]
 
 
@@ -143,9 +140,9 @@ def decompose(
     step : Step, optional
         z-step solver to reuse, from a problem that differs in k only.
     report : callable
-        Told one line a penalty.
+        Told one line per penalty.
     """
-    return _Run(problem, schedule or Schedule(), step or step_for(problem), report).result()
+    return _Run(problem, schedule or Schedule(), step or problem.step(), report).result()
 
 
 class _Run:
@@ -175,23 +172,23 @@ class _Run:
             n_iter=self.n_steps,
             status=status,
             distance=self.trace[-1].distance,
-            residual=refit.residual,
             trace=tuple(self.trace),
         )
 
     def _outer_loop(self) -> Status:
         schedule = self.schedule
-        ceiling = self.problem.at_zero()  # Upsilon: F at the feasible point is also >= min q for rho_0 and u = 0
+        ceiling = self.problem.at_zero()  # (4.3), Upsilon: F at the feasible point is also >= min q for rho_0 and u = 0
         rho = RHO_SHARE * self.problem.mean_curvature if schedule.rho is None else schedule.rho
         solution = self._inner_loop(self._sweep(rho), rho)
         restarted = False
         while True:
             self._record(solution, rho, restarted)
-            if self.trace[-1].distance <= schedule.outer_tol:
+            if self.trace[-1].distance <= schedule.outer_tol:  # (4.2)
                 return Status.CONVERGED
             if (limit := self._limit()) is not None:
                 return limit
             if schedule.accelerated and self._looks_final(solution):
+                # z - u is of the order 1/rho on the terms left out, so this rho is where (4.2) should hold
                 rho *= schedule.growth * self.trace[-1].distance / schedule.outer_tol
                 solution, restarted = self._fixed_point(self.trace[-1].support, rho), False
                 self.u = self._projected(solution)
@@ -207,10 +204,11 @@ class _Run:
     def _looks_final(self, solution: StepSolution) -> bool:
         """Whether no larger rho is likely to make other terms the largest.
 
-        With rho the terms left out shrink, and those kept go to their refit: if they are large at both ends they stay large.
+        With rho the terms left out shrink, and those kept go to their refit: if they are large at both ends they stay large
+        (4.6).
         """
         support = self.trace[-1].support
-        chosen = np.setdiff1d(support, self.problem.required)  # required terms are kept whatever their size
+        chosen = np.setdiff1d(support, self.problem.rule.required)  # required terms are kept whatever their size
         largest_left_out = float(np.max(np.abs(np.delete(solution.z, support)), initial=0.0))
         now = solution.z[chosen]
         if largest_left_out > STAY_SHARE * np.min(np.abs(now), initial=np.inf):
@@ -262,7 +260,7 @@ class _Run:
         return keep(solution.z, self._support(solution))
 
     def _support(self, solution: StepSolution) -> IntArray:
-        return largest(solution.z, self.problem.k, self.problem.required)
+        return self.problem.rule.project(solution.z, self.problem.k).support
 
     def _sweep(self, rho: float) -> StepSolution:
         self.n_steps += 1

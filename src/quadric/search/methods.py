@@ -9,20 +9,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.problem import HingeProblem, LeastSquaresProblem, SparseProblem
+from quadric.losses.base import Explorer, Found, SparseProblem, Step
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Decomposition, Schedule, Status, TraceRow, decompose
 from quadric.search.exact import prove
-from quadric.search.local import Explorer, Found, LeastSquaresExplorer, explorer_for
 from quadric.types import FloatArray, IntArray
-from quadric.zstep import Step, step_for
 
-KICKS = {"least_squares": 300, "hinge": 4}
-"""Perturbations of method "best", by loss: each costs a descent, whose exchanges are convex problems for hinge."""
-RESTARTS = 100
-"""Fresh starts of a least-squares search, and perturbations of the best of them."""
 START_KICKS = 30
-"""Perturbations of the least-squares support that a hinge search starts from."""
+"""Perturbations of the support of a cheaper loss that a search starts from."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +31,14 @@ class SearchOptions:
         Of the perturbations.
     report : callable
         Told one line of progress now and then.
+    starts : tuple of arrays
+        Further supports that the local search of "best" and "exact" starts from.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
     seed: tuple[int, ...] = (0,)
     report: Report = silent
+    starts: tuple[IntArray, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,12 +53,12 @@ class SearchResult:
     objective : float
         F(z, c).
     n_iter : int
-        z-steps of the decomposition, then refits or tables of exchanges, then nodes.
+        z-steps of the decomposition.
     status : Status
     distance : float
         Largest |z_j - u_j| at the end of the decomposition.
     trace : tuple of TraceRow
-        The decomposition, a row a penalty.
+        The decomposition, one row per penalty.
     swap_optimal : bool or None
         Whether no exchange of one term helps; None: not examined.
     lower_bound : float or None
@@ -82,28 +79,30 @@ class SearchResult:
 
 def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
-    step = step_for(problem)
+    step = problem.step()
     result = decompose(problem, options.schedule, step=step, report=options.report)
-    return _result(problem, step, result, Found(result.support, result.objective), 0)
+    return _result(problem, step, result, Found(result.support, result.objective))
 
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Decomposition and forward selection, then local search; never worse than the decomposition alone."""
-    step, going = step_for(problem), _clock(options.schedule.time_limit)
+    step, going = problem.step(), _clock(options.schedule.time_limit)
     result = decompose(problem, options.schedule, step=step, report=options.report)
-    explorer = explorer_for(problem, step)
+    explorer = problem.explorer(step)
     found = Found(result.support, result.objective)
     rng = np.random.default_rng(options.seed)
     if going():
-        found = explorer.descend_from([result.support, promising_support(problem, explorer, rng)]).better_of(found)
+        found = explorer.descend_from([result.support, promising_support(problem, explorer, rng), *options.starts]).better_of(
+            found
+        )
     options.report(f"local search: objective {found.value:.6g}, decomposition alone {result.objective:.6g}")
-    found = explorer.refined(found, rng, KICKS[problem.loss], going)
-    if isinstance(explorer, LeastSquaresExplorer):  # another basin, where that costs little
-        fresh = explorer.restarted(problem.k, rng, RESTARTS, going)
-        found = explorer.refined(fresh, rng, RESTARTS, going).better_of(found)
+    found = explorer.refined(found, rng, problem.loss.kicks, going)
+    if (restarts := problem.loss.restarts) > 0:  # another basin, where that costs little
+        fresh = explorer.restarted(problem.k, rng, restarts, going)
+        found = explorer.refined(fresh, rng, restarts, going).better_of(found)
     options.report(f"after perturbations: objective {found.value:.6g}")
     status = result.status if going() else Status.TIME_LIMIT
-    return _result(problem, step, replace(result, status=status), found, explorer.n_refits)
+    return _result(problem, step, replace(result, status=status), found)
 
 
 def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -111,13 +110,12 @@ def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult
     limit = options.schedule.time_limit
     local = search_best(problem, replace(options, schedule=replace(options.schedule, time_limit=None)))
     proof = prove(problem, Found(local.support, local.objective), time_limit=limit, report=options.report)
-    refit = step_for(problem).refit(proof.best.support)
+    refit = problem.step().refit(proof.best.support)
     if refit.value < local.objective:
         local = replace(local, z=refit.z, c=refit.c, support=proof.best.support, objective=refit.value)
     return replace(
         local,
         status=Status.OPTIMAL if proof.closed else Status.TIME_LIMIT,
-        n_iter=local.n_iter + proof.n_nodes,
         lower_bound=min(proof.lower_bound, local.objective),
         swap_optimal=True if proof.closed else local.swap_optimal,
     )
@@ -137,22 +135,23 @@ def search(problem: SparseProblem, method: str, options: SearchOptions) -> Searc
 
 
 def promising_support(problem: SparseProblem, explorer: Explorer, rng: np.random.Generator) -> IntArray:
-    """Forward selection; for hinge the end of a least-squares search on the same samples."""
-    if isinstance(problem, HingeProblem):
-        squares = LeastSquaresExplorer(problem.least_squares())
-        start = squares.descend(squares.resized(problem.required, problem.k))
-        return squares.refined(start, rng, START_KICKS, lambda: True).support
-    return explorer.resized(problem.required, problem.k)
+    """Forward selection; where a cheaper loss can screen for this one, the end of a search with that."""
+    screen = problem.screen()
+    if screen is None:
+        return explorer.resized(problem.rule.required, problem.k)
+    scout = screen.explorer()
+    start = scout.descend(scout.resized(problem.rule.required, problem.k))
+    return scout.refined(start, rng, START_KICKS, lambda: True).support
 
 
 def is_swap_optimal(problem: SparseProblem, found: Found) -> bool | None:
-    """Whether no exchange of one term helps, where a closed form tells: for least squares."""
-    if not isinstance(problem, LeastSquaresProblem):
+    """Whether no exchange of one term helps, where a closed form tells."""
+    if not problem.loss.cheap_exchanges:
         return None
-    return not LeastSquaresExplorer(problem).descend(found.support).beats(found)
+    return not problem.explorer().descend(found.support).beats(found)
 
 
-def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Found, n_refits: int) -> SearchResult:
+def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Found) -> SearchResult:
     """The found support, refitted, unless the decomposition's is as good."""
     z, c, support, objective = result.z, result.c, result.support, result.objective
     if found.value < result.objective:
@@ -164,7 +163,7 @@ def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Fo
         c=c,
         support=support,
         objective=objective,
-        n_iter=result.n_iter + n_refits,
+        n_iter=result.n_iter,
         status=result.status,
         distance=result.distance,
         trace=result.trace,

@@ -12,17 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from quadric.blas import one_blas_thread
-from quadric.problem import HingeProblem, LeastSquaresProblem, SparseProblem, TrainingData
+from quadric.losses.base import Explorer, Found, SparseProblem, Step, TrainingData
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
-from quadric.search.local import Explorer, Found, LeastSquaresExplorer, explorer_for
 from quadric.types import BoolArray, FloatArray, IntArray
-from quadric.zstep import Step, step_for
 
 PATH_METHODS = ("pd", "best")
 KICKS, SMALL_KICKS, ROUNDS = 10, 120, 8
-"""A round of perturbations of a point of a least-squares path has KICKS + SMALL_KICKS / k of them (small supports cost little,
-and beyond half of all terms there is less and less to choose); points where that helped get up to ROUNDS rounds."""
+"""Where exchanges are cheap, a round of perturbations of a point has KICKS + SMALL_KICKS / k of them (small supports cost
+little, and beyond half of all terms there is less and less to choose); points where that helped get up to ROUNDS rounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +34,7 @@ class QuadraticPath:
     objective : array of shape (n_Cs, n_ks)
         F. With method "best" it never increases along k.
     n_iter : array of shape (n_Cs, n_ks)
-        z-steps, refits and tables of exchanges spent on each point.
+        Work spent on each point: z-steps with method "pd", refits or tables of exchanges with "best".
     status : array of str of shape (n_Cs, n_ks)
     seconds : array of shape (n_Cs, n_ks)
         Time spent on each point.
@@ -129,7 +127,7 @@ def trace_path(
     method : "pd" or "best"
     seed : tuple of int
     report : callable
-        Told one line a C.
+        Told one line per C.
     """
     makers: list[_PathMaker] = []
     rows: list[list[_Point]] = []
@@ -158,7 +156,7 @@ class _PathMaker:
 
     def __init__(self, problem: SparseProblem, ks: Sequence[int] | IntArray, seed: tuple[int, ...], report: Report) -> None:
         self.problem = problem
-        self.step: Step = step_for(problem)
+        self.step: Step = problem.step()
         self.sizes = [min(int(k), problem.n_terms) for k in ks]
         self.seed = seed
         self.report = report
@@ -175,16 +173,17 @@ class _PathMaker:
 
     @cached_property
     def explorer(self) -> Explorer:
-        return explorer_for(self.problem, self.step)
+        return self.problem.explorer(self.step)
 
     def best(self, previous: list[_Point] | None) -> list[_Point]:
         """Local search along k, up and down, from forward selection and from the supports of the C before."""
         starts = [[] if previous is None else [previous[i].found.support] for i in range(len(self.sizes))]
-        if isinstance(self.problem, HingeProblem):
-            for start, support in zip(starts, self._least_squares_supports(self.problem), strict=True):
+        screen = self.problem.screen()
+        if screen is not None:
+            for start, support in zip(starts, self._screened(screen), strict=True):
                 start.append(support)
         points = self._upwards(starts)
-        if isinstance(self.problem, LeastSquaresProblem):
+        if self.problem.loss.cheap_exchanges:
             self._downwards(points)
             self._kick(points)
         self._never_increasing(points)
@@ -192,23 +191,24 @@ class _PathMaker:
 
     def take_over(self, points: list[_Point], others: list[_Point]) -> None:
         """Try the supports of another C; where exchanges are cheap, that is."""
-        if isinstance(self.problem, LeastSquaresProblem):
+        if self.problem.loss.cheap_exchanges:
             for point, other in zip(points, others, strict=True):
                 self._handed_over(other, point, len(point.found.support))
             self._never_increasing(points)
 
-    def _least_squares_supports(self, problem: HingeProblem) -> list[IntArray]:
-        squares = LeastSquaresExplorer(problem.least_squares())
-        support, supports = problem.required, []
+    def _screened(self, screen: SparseProblem) -> list[IntArray]:
+        """Supports along k with the cheaper loss."""
+        scout = screen.explorer()
+        support, supports = screen.rule.required, []
         for k in self.sizes:
-            support = squares.descend(squares.resized(support, k)).support
+            support = scout.descend(scout.resized(support, k)).support
             supports.append(support)
         return supports
 
     def _upwards(self, starts: list[list[IntArray]]) -> list[_Point]:
         """From each k to the next: the smaller support with terms added, and the given starts."""
         points: list[_Point] = []
-        support = self.problem.required
+        support = self.problem.rule.required
         for k, others in zip(self.sizes, starts, strict=True):
             began, refits = time.perf_counter(), self.explorer.n_refits
             point = _Point(self.explorer.descend_from([self.explorer.resized(support, k), *others]))
@@ -223,7 +223,7 @@ class _PathMaker:
         for i in range(1, len(points)):
             began, refits = time.perf_counter(), self.explorer.n_refits
             grown = self.explorer.resized(points[i - 1].found.support, self.sizes[i])
-            if isinstance(self.problem, LeastSquaresProblem) or self.step.refit(grown).value < points[i].found.value:
+            if self.problem.loss.cheap_exchanges or self.step.refit(grown).value < points[i].found.value:
                 points[i].found = self.explorer.descend(grown).better_of(points[i].found)
             self._charge(points[i], began, refits)
 

@@ -1,4 +1,4 @@
-"""Tables of raw data: reading them, and turning their columns into the numbers that a classifier takes."""
+"""Read tables of raw data, and encode their columns as numbers for a classifier."""
 
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.exclusions import structural_exclusions

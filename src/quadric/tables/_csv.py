@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import ParameterError
 from quadric.tables.table import check_names, text_column
 from quadric.types import FloatArray
 
 DELIMITERS = (",", ";", "\t", "|")
 SNIFFED = 1 << 16
-"""Characters that are looked at to find the delimiter."""
+"""Characters that are read to find the delimiter."""
 NOT_CSV = {
     b"PK\x03\x04": "a zip or Excel file: save it as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel file: save it as CSV",
@@ -30,7 +31,7 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file that has been looked at: how it is to be read, and the names of its columns.
+    """How to read a CSV file, and the names of its columns.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class CsvFile:
         return CsvFile(path, delimiter, encoding, names)
 
     def blocks(self, n_rows: int) -> Iterator[list[tuple[str, ...]]]:
-        """Columns of up to ``n_rows`` rows at a time, as texts; blank lines are left out."""
+        """Columns of up to ``n_rows`` rows at a time, as texts; blank lines are skipped."""
         with _one_line_errors(self.path, self.encoding), self.path.open(encoding=self.encoding, newline="") as text:
             reader = self._reader(text)
             n_read = 0
@@ -77,7 +78,7 @@ class CsvFile:
                 raise ValueError("the file has column names but no rows")
 
     def line_of_row(self, row: int) -> int:
-        """Line on which a row ends (from 1, blank lines not counted as rows): only worked out for messages."""
+        """Line on which a row ends. Rows are counted from 1, without blank lines. Only messages need it."""
         with self.path.open(encoding=self.encoding, newline="") as text:
             reader = self._reader(text)
             next(islice(filter(None, reader), row - 1, None))
@@ -98,33 +99,33 @@ class CsvFile:
 
 @dataclass
 class ColumnParser:
-    """Turns the texts of one column into numbers or into cleaned texts.
+    """Converts the texts of one column to numbers or to cleaned texts.
 
     Attributes
     ----------
     missing : collection of str
-        Texts that stand for no value.
+        Texts that mean a missing value.
     """
 
     missing: Collection[str]
     _cleaned: dict[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # A code such as -999 parses as a number, so that every value has to be compared with it
+        # A code such as -999 parses as a number, so every value has to be compared with it
         self._codes_are_numbers = any(_is_number(code) for code in self.missing)
 
     def numbers(self, values: Sequence[str]) -> FloatArray | None:
-        """The values as numbers, NaN where missing; None where one of them is no number."""
+        """The values as numbers, NaN if missing; None if one of them is not a number."""
         numbers = None if self._codes_are_numbers else _numbers(values, float)
         if numbers is None:
             numbers = _numbers(values, self._number)
-        # float() reads "1_000", and nobody who writes that means a number; one look at all values costs little
+        # float() accepts "1_000", which is hardly meant as a number; one search in all values is cheap
         if numbers is not None and "_" in "".join(values) and any("_" in v for v in values if v.strip() not in self.missing):
             return None
         return numbers
 
     def texts(self, values: Sequence[str]) -> np.ndarray:
-        """The values without spaces around them, None where missing; equal ones are one object."""
+        """The values without spaces around them, None if missing; equal values share one object."""
         cleaned = self._cleaned
         for value in set(values).difference(cleaned):
             text = value.strip()
@@ -148,19 +149,19 @@ def _is_number(text: str) -> bool:
 
 
 def check_delimiter(delimiter: str) -> None:
-    """Refuse what the csv module cannot split lines at."""
+    """Raise an error for a delimiter that the csv module cannot use."""
     if len(delimiter) != 1 or delimiter in '"\r\n\0':
-        raise ValueError(f"the delimiter must be one character, no quote and no line end, got {delimiter!r}")
+        raise ValueError(f"the delimiter must be one character, but not a quote or a line end, got {delimiter!r}")
 
 
 def usable_encoding(encoding: str) -> str:
-    """The name by which files are opened; an error where there is no such encoding of texts."""
+    """The name of an encoding for opening files; an error if there is no such text encoding."""
     try:
-        "".encode(encoding)  # some of the codecs that can be looked up turn bytes into bytes
+        "".encode(encoding)  # some registered codecs convert bytes to bytes
         name = codecs.lookup(encoding).name
     except (LookupError, ValueError):
         raise ValueError(f"there is no encoding {encoding!r}; try utf-8 or latin-1") from None
-    return "utf-8-sig" if name == "utf-8" else name  # a byte order mark is not part of the first name
+    return "utf-8-sig" if name == "utf-8" else name  # so that a byte order mark is not part of the first column name
 
 
 def _refuse_other_formats(path: Path, encoding: str) -> None:
@@ -170,18 +171,18 @@ def _refuse_other_formats(path: Path, encoding: str) -> None:
         if start.startswith(magic):
             raise ValueError(f"the file is {words}")
     if start.startswith(UTF_16) and not encoding.startswith("utf-16"):
-        raise ValueError("the file is UTF-16: try --encoding utf-16")
+        raise ParameterError("the file is UTF-16: read it with that encoding", encoding="utf-16")
 
 
 def _sniffed(path: Path, encoding: str) -> str:
-    """The delimiter that splits the first rows into the most columns, the same number in each."""
+    """The delimiter that splits the first rows into the most columns, equally many in each row."""
     with path.open(encoding=encoding, newline="") as text:
         sample = text.read(SNIFFED)
         complete = not text.read(1)
 
     def quality(delimiter: str) -> tuple[bool, int]:
         rows = list(islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), 200))
-        rows = rows if complete or len(rows) < 2 else rows[:-1]  # the last one may have been cut off
+        rows = rows if complete or len(rows) < 2 else rows[:-1]  # the last row may be cut off
         widths = [len(row) for row in rows if row]
         return len(set(widths)) == 1 and widths[0] > 1, widths[0] if widths else 0
 
@@ -196,23 +197,23 @@ def _suspect_delimiter(names: Sequence[str], delimiter: str) -> None:
 
 @contextmanager
 def _one_line_errors(path: Path, encoding: str) -> Iterator[None]:
-    """Say which file is at fault, and turn what the csv module and the decoder raise into advice."""
+    """Name the file in every error, and give advice for errors of the csv module and the decoder."""
     try:
         yield
     except UnicodeError:
-        raise ValueError(f"{path.name}: {_undecodable(path, encoding)}") from None
+        text = f"{path.name}: {_undecodable(path, encoding)}; try latin-1"
+        raise ParameterError(text, encoding="latin-1") from None
     except csv.Error as error:
         raise ValueError(f"{path.name}: not a well-formed CSV file ({error}); look for a quote that is not closed") from None
     except ValueError as error:
-        raise ValueError(f"{path.name}: {error}") from None
+        raise ParameterError(f"{path.name}: {error}", **getattr(error, "remedies", {})) from None
 
 
 def _undecodable(path: Path, encoding: str) -> str:
-    """Words for the first byte that the encoding cannot read."""
+    """Describe the first byte that the encoding cannot read."""
     decoder = codecs.getincrementaldecoder(encoding)()
     position, lines = 0, 1
     name = encoding.removesuffix("-sig")
-    advice = "latin-1" if name != "latin-1" else "utf-8"
     with path.open("rb") as file:
         for chunk in iter(lambda: file.read(1 << 20), b""):
             pending = len(decoder.getstate()[0])
@@ -221,7 +222,7 @@ def _undecodable(path: Path, encoding: str) -> str:
             except UnicodeDecodeError as error:
                 position += error.start - pending
                 lines += chunk[: max(error.start - pending, 0)].count(b"\n")
-                return f"byte {position} (line {lines}) is not {name}; try --encoding {advice}"
+                return f"byte {position} (line {lines}) is not {name}"
             position += len(chunk)
             lines += chunk.count(b"\n")
-    return f"the file ends in the middle of a character of {name}; try --encoding {advice}"
+    return f"the file ends in the middle of a character of {name}"

@@ -20,7 +20,7 @@ def is_parquet(path: Path) -> bool:
 
 
 class ParquetFile:
-    """A Parquet file, read through pyarrow.
+    """A Parquet file, read with pyarrow.
 
     Parameters
     ----------

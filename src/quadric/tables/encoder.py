@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from quadric.errors import ParameterError
 from quadric.estimators._validation import check_parameters, integer_from, one_of
 from quadric.tables.inputs import InputColumn, Level, cells_like, coded_features, coded_values, missing_cells
 from quadric.tables.table import Table, as_table, is_number_text
@@ -120,7 +121,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if absent.all():
             raise ValueError(f"column {name!r} has no values: drop it")
         if absent.any() and self.missing == "refuse":
-            raise ValueError(_refused_missing(name, absent, table))
+            raise _refused_missing(name, absent, table)
         indicator = self.missing == "indicator" and bool(absent.any())
         if column.dtype != object:
             _refuse_infinite(name, column, table)
@@ -128,7 +129,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return InputColumn(name, "number", fill=fill, indicator=indicator)
         counts = Counter(column[~absent].tolist())
         if len(counts) > self.max_levels:
-            raise ValueError(_too_many_levels(name, sorted(counts), self.max_levels))
+            raise _too_many_levels(name, sorted(counts), self.max_levels)
         common = min(counts, key=lambda level: (-counts[level], level))
         return InputColumn(
             name,
@@ -169,7 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         raw: np.ndarray = table[column.name]
         absent = missing_cells(raw)
         if column.fill is None and absent.any():
-            raise ValueError(_refused_missing(column.name, absent, table))
+            raise _refused_missing(column.name, absent, table)
         if column.type == "number":
             return _as_numbers(column, raw, absent, table)
         if self.unseen == "refuse":
@@ -241,19 +242,20 @@ def _refuse_infinite(name: str, numbers: FloatArray, table: Table) -> None:
         raise ValueError(f"column {name!r} is infinite in row {table.first_row + infinite[0]}: replace or remove such values")
 
 
-def _refused_missing(name: str, absent: BoolArray, table: Table) -> str:
+def _refused_missing(name: str, absent: BoolArray, table: Table) -> ParameterError:
     row = table.first_row + int(np.flatnonzero(absent)[0])
-    return (
+    return ParameterError(
         f"column {name!r} is missing in {int(absent.sum())} row(s), the first is row {row}: "
-        "fill it in, drop the rows, or fit with missing='impute' or 'indicator'"
+        "fill it in, drop the rows, or fit with missing='impute' or 'indicator'",
+        missing="impute",
     )
 
 
-def _too_many_levels(name: str, levels: Sequence[str], limit: int) -> str:
-    commas = all(level.replace(",", "", 1).lstrip("+-").isdigit() for level in levels)
-    other = "drop it if it is an identifier, or raise max_levels"
-    advice = "write its decimal commas as points" if commas else other
-    return f"column {name!r} has {len(levels)} different texts such as {levels[0]!r}, more than {limit}: {advice}"
+def _too_many_levels(name: str, levels: Sequence[str], limit: int) -> ParameterError:
+    text = f"column {name!r} has {len(levels)} different texts such as {levels[0]!r}, more than {limit}"
+    if all(level.replace(",", "", 1).lstrip("+-").isdigit() for level in levels):
+        return ParameterError(f"{text}: write its decimal commas as points")
+    return ParameterError(f"{text}: drop it if it is an identifier, or raise max_levels", ignore=name, max_levels=None)
 
 
 def _listed(names: Sequence[Level]) -> str:

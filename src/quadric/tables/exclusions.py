@@ -1,4 +1,4 @@
-"""Products of coded features that cannot add anything to a model."""
+"""Terms of encoded features that are redundant."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from quadric.types import FloatArray
 
 
 def structural_exclusions(encoder: TableEncoder, X: FloatArray) -> list[tuple[int, int]]:
-    """Pairs of features whose product says nothing that their linear terms do not say, for ``exclude``.
+    """Pairs of features whose product is redundant with their linear terms, for ``exclude``.
 
-    These are the squares of features with at most two values, and the products within the features of one column (two levels
-    are never both 1; a filled-in value does not vary).
+    These are the squares of features with at most two values, and the products of two features of one column (two levels are
+    never both 1, and an imputed value does not vary).
 
     Parameters
     ----------
     encoder : fitted TableEncoder
     X : array of shape (m, n_features_out)
-        What it made of the data.
+        The encoded data.
     """
     check_is_fitted(encoder)
     X = np.asarray(X, dtype=float)

@@ -1,4 +1,4 @@
-"""Files as tables: CSV by the standard library, Parquet by pyarrow."""
+"""Read files as tables: CSV with the standard library, Parquet with pyarrow."""
 
 from __future__ import annotations
 
@@ -31,24 +31,28 @@ def read_table(
 ) -> Table:
     """Read a whole CSV or Parquet file.
 
-    A column of a CSV file is numeric if every value that is not missing is a finite number; spaces around names and values do
-    not count. Memory: 8 bytes a value, and the different texts once. A column that no model can use (infinite values, dates) is
-    an error only for who looks at it.
+    A column of a CSV file is numeric if every value that is not missing is a finite number. Spaces around names and values are
+    ignored. The table needs 8 bytes per value, and the distinct texts once. A column that no model can use (infinite values,
+    dates) is an error only when it is read.
 
     Parameters
     ----------
     path : path
-        A file that begins as Parquet files do is read as one, by pyarrow; any other as CSV with column names in its first line.
+        A Parquet file, recognised by its first bytes; or a CSV file with column names in the first line.
     delimiter : str, optional
-        Of a CSV file; by default found among comma, semicolon, tab and bar.
+        Delimiter of a CSV file; by default found among comma, semicolon, tab and bar.
     encoding : str
-        Of a CSV file; a byte order mark is no harm.
+        Encoding of a CSV file; a byte order mark is allowed.
     missing : collection of str
-        Values of a CSV file that stand for no value.
+        Texts in a CSV file that mean a missing value.
     text : collection of str
-        Columns that are texts even where all values are numbers, such as codes.
+        Columns to read as texts even if all values are numbers, such as codes.
     report : callable
         Receives lines of progress.
+
+    Returns
+    -------
+    Table
     """
     path = Path(path)
     if is_parquet(path):
@@ -69,17 +73,23 @@ def read_chunks(
     missing: Collection[str] = MISSING,
     text: Collection[str] = (),
 ) -> Iterator[Table]:
-    """Read a file a piece at a time: files larger than memory can be scored.
+    """Read a file in chunks, to score files larger than memory.
 
     Parameters
     ----------
-    path, delimiter, encoding, missing :
-        As in :func:`read_table`.
+    path : path
+        A CSV or Parquet file.
     rows : int
-        Rows a piece.
+        Rows per chunk.
+    delimiter, encoding, missing :
+        As in :func:`read_table`.
     text : collection of str
-        Columns that are texts. What the other columns hold is found for each piece anew, so name all that a model takes as
-        categories (``TableEncoder.text_names``).
+        Columns to read as texts. The types of other columns are found again for each chunk, so name all columns that a model
+        takes as categories (``TableEncoder.text_names``).
+
+    Yields
+    ------
+    Table
     """
     path = Path(path)
     if rows < 1:
@@ -103,7 +113,7 @@ def read_chunks(
 
 
 def check_format(delimiter: str | None, encoding: str) -> None:
-    """Refuse a delimiter or an encoding that no file can have, before one is opened.
+    """Raise an error for an impossible delimiter or encoding, before a file is opened.
 
     Parameters
     ----------
@@ -119,8 +129,8 @@ def _whole_parquet(file: ParquetFile, text: Collection[str], report: Report) -> 
     parts: list[list[Any]] = [[] for _ in file.names]
     n_rows = 0
     for block in file.blocks(BLOCK_ROWS):
-        for name, kept, part in zip(file.names, parts, block, strict=True):
-            kept.append(_typed(file.path, name, part, name in text))
+        for name, column, part in zip(file.names, parts, block, strict=True):
+            column.append(_typed(file.path, name, part, name in text))
         n_rows += len(block[0])
         report(f"{file.path.name}: {n_rows} rows read")
     return file.names, tuple(map(_joined, parts))
@@ -144,7 +154,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 def _whole_csv(
     file: CsvFile, missing: Collection[str], text: Collection[str], report: Report
 ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    """Read once; a second time if a column turned out to be text after its first block had been taken for numbers."""
+    """Read the file; read it again if a column that began with numbers turned out to be text."""
     texts = set(text).intersection(file.names)
     while True:
         reading = _Reading(file, missing, texts)
@@ -189,7 +199,7 @@ class _Reading:
     def columns(self) -> tuple[Any, ...]:
         columns = []
         for name in self.file.names:
-            column = np.concatenate(self.parts.pop(name))  # frees the pieces, a column at a time
+            column = np.concatenate(self.parts.pop(name))  # frees the pieces, one column at a time
             columns.append(column if column.dtype == object else _finite(self.file, name, column, 1))
         return tuple(columns)
 

@@ -14,19 +14,19 @@ from quadric.geometry.terms import default_names
 from quadric.types import FloatArray
 
 EXACT_INTEGERS = 2.0**53
-"""Below this, a float that holds an integer is that integer."""
-TURN_OR_IGNORE = "turn it into numbers or texts first, or leave it out"
+"""Floats below this limit represent integers exactly."""
+TURN_OR_IGNORE = "convert it to numbers or texts, or leave it out"
 
 
 @dataclass(frozen=True, eq=False)
 class UnusableColumn:
-    """Stands for values that no model can use, such as dates; says so once they are asked for, as nobody may ever do.
+    """Values that no model can use, such as dates. Reading them raises an error; most such columns are never read.
 
     Attributes
     ----------
     n_rows : int
-    reason : str, or function that gives it
-        What is wrong. A function where that takes time to find out.
+    reason : str, or function that returns it
+        What is wrong with the values; a function if that takes time to find out.
     """
 
     n_rows: int
@@ -54,20 +54,20 @@ class UnusableColumn:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns with names; each holds numbers (float64, NaN where missing) or texts (object, None where missing).
+    """Named columns of numbers (float64, NaN if missing) or texts (object, None if missing).
 
-    ``table["age"]`` is a column, ``table[rows]`` a table of these rows: scikit-learn can split it into folds.
+    ``table["age"]`` is a column and ``table[rows]`` a table of these rows, so scikit-learn can split it into folds.
 
     Attributes
     ----------
     names : tuple of str
-        Different from each other and not empty.
+        Unique and not empty.
     columns : tuple of arrays of shape (n_rows,)
-        One of another type, or with infinite values, is an UnusableColumn: an error for whoever looks at it.
+        A column of another type, or with infinite values, is an UnusableColumn: reading it raises an error.
     sha256 : str or None
-        Of the file that the whole table was read from.
+        Checksum of the file that the whole table was read from.
     first_row : int
-        Number of the first row in its file, for messages; rows count from 1.
+        Number of the first row in its file, for messages; rows are counted from 1.
     """
 
     names: tuple[str, ...]
@@ -79,7 +79,7 @@ class Table:
         check_names(self.names)
         lengths = {len(column) for column in self.columns}
         if len(self.names) != len(self.columns) or len(lengths) > 1:
-            raise ValueError("a table needs one column a name, all of one length")
+            raise ValueError("a table needs one column per name, all of the same length")
 
     @property
     def n_rows(self) -> int:
@@ -109,17 +109,17 @@ class Table:
         Parameters
         ----------
         names : collection of str
-            Those that are not there do no harm.
+            Names that the table does not have are ignored.
         """
-        kept = [i for i, name in enumerate(self.names) if name not in names]
-        return Table(tuple(self.names[i] for i in kept), tuple(self.columns[i] for i in kept), self.sha256, self.first_row)
+        places = [i for i, name in enumerate(self.names) if name not in names]
+        return Table(tuple(self.names[i] for i in places), tuple(self.columns[i] for i in places), self.sha256, self.first_row)
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse column names that are empty or appear twice."""
+    """Raise an error for column names that are empty or appear twice."""
     for position, name in enumerate(names, start=1):
         if not isinstance(name, str):
-            raise TypeError(f"column names must be texts, and column {position} is named {name!r}")
+            raise TypeError(f"column names must be texts, but column {position} is named {name!r}")
         if not name.strip():
             hint = "; is it an index? write the file without it" if position == 1 else ""
             raise ValueError(f"column {position} has no name{hint}")
@@ -130,14 +130,18 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def as_table(data: Any, names: Sequence[str] | None = None) -> Table:
-    """Any form of columns as a Table.
+    """Convert any form of columns to a Table.
 
     Parameters
     ----------
     data : Table, pandas or polars frame, mapping of columns, or array-like of shape (m, n)
-        Types are kept: texts that look like numbers stay texts. Columns of both become texts. An empty text is a missing value.
+        Types are kept: texts that look like numbers stay texts. Mixed columns become texts. An empty text is a missing value.
     names : sequence of str, optional
-        Names for the columns of an array; x0, x1, ... without them.
+        Names for the columns of an array; by default x0, x1, ...
+
+    Returns
+    -------
+    Table
     """
     if isinstance(data, Table):
         return data
@@ -157,7 +161,7 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> Table:
 
 
 def as_column(name: str, values: Any) -> Any:
-    """Values as an array of numbers or of texts; an UnusableColumn where they are neither."""
+    """Values as an array of numbers or of texts, or an UnusableColumn if they are neither."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"column {name!r} must have one dimension, got {array.ndim}")
@@ -170,8 +174,8 @@ def as_column(name: str, values: Any) -> Any:
     if all(isinstance(value, Real) for value in present):
         return np.array([np.nan if value is None else float(value) for value in items])
     if not all(isinstance(value, str | Real) for value in present):
-        odd = next(value for value in present if not isinstance(value, str | Real))
-        return UnusableColumn(len(array), f"column {name!r} holds a {type(odd).__name__}: {TURN_OR_IGNORE}")
+        other = next(value for value in present if not isinstance(value, str | Real))
+        return UnusableColumn(len(array), f"column {name!r} holds a {type(other).__name__}: {TURN_OR_IGNORE}")
     return text_column([value if value is None or isinstance(value, str) else number_text(float(value)) for value in items])
 
 
@@ -190,19 +194,19 @@ def is_missing(value: Any) -> bool:
 
 
 def holds_whole_numbers(column: FloatArray) -> bool:
-    """Whether all values of a column of numbers that are there are whole."""
-    there = column[~np.isnan(column)]
-    return bool((np.rint(there) == there).all())
+    """Whether all values of a numeric column that are not missing are whole numbers."""
+    present = column[~np.isnan(column)]
+    return bool((np.rint(present) == present).all())
 
 
 def number_text(value: float) -> str:
-    """A number as a person writes it: 3 rather than 3.0."""
+    """A number as people write it: 3, not 3.0."""
     value = float(value)
     return str(int(value)) if value.is_integer() and abs(value) < EXACT_INTEGERS else repr(value)
 
 
 def is_number_text(text: str) -> bool:
-    """Whether a text is a number as files write it: float() reads "1_000" too, and nobody who writes that means a number."""
+    """Whether a text is a number. float() also accepts "1_000", which is hardly meant as a number in a file."""
     try:
         float(text)
     except ValueError:
@@ -211,7 +215,7 @@ def is_number_text(text: str) -> bool:
 
 
 def _array_of_rows(data: Any) -> np.ndarray:
-    """Rows as an array of objects: numpy would turn numbers next to texts into texts."""
+    """Rows as an array of objects, because numpy would convert numbers next to texts to texts."""
     try:
         return np.array(data, dtype=object)
     except ValueError as error:

@@ -5,31 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from quadric.tables.table import as_column, number_text
 from quadric.types import IntArray
 
 MOST_CLASSES = 50
 MOST_FRACTIONS = 20
-"""More different values, or more that are not whole numbers, make a target continuous."""
+"""A target with more distinct values, or with more fractions, is continuous."""
 
 
-def target_labels(values: Any, positive: str | float | None = None) -> tuple[IntArray, tuple[str, ...]]:
-    """Class codes of a target column, and the names of the classes.
+def target_labels(values: ArrayLike, positive: str | float | None = None) -> tuple[IntArray, tuple[str, ...]]:
+    """Encode a target column as class codes.
 
     Parameters
     ----------
     values : array-like of shape (m,)
-        Numbers or texts; texts that are all numbers are ordered as numbers.
+        Numbers or texts. If all texts are numbers, they are sorted as numbers.
     positive : str or number, optional
-        Of two classes, the one that a high score is to mean; by default the last in sorted order.
+        Of two classes, the one with positive scores; by default the last in sorted order.
 
     Returns
     -------
     codes : array of shape (m,)
         Positions in the names.
     names : tuple of str
-        Labels as the column has them; of two, the positive one is the last.
+        Labels as in the column; of two, the positive one is last.
     """
     column = as_column("the target", values)
     positive = None if positive is None else _text(positive)
@@ -39,8 +40,8 @@ def target_labels(values: Any, positive: str | float | None = None) -> tuple[Int
         raise ValueError(f"the target is missing in {len(rows)} row(s), the first is row {rows[0]}: drop them or fill them in")
     names = _sorted_names({text for text in texts if text is not None})
     if len(names) < 2:
-        shown = f"is {names[0]!r} in every row" if names else "has no rows"
-        raise ValueError(f"the target {shown}: there is nothing to tell apart")
+        problem = f"is {names[0]!r} in every row" if names else "has no rows"
+        raise ValueError(f"the target {problem}: at least two classes are needed")
     _refuse_continuous(names)
     names = _positive_last(names, positive)
     position = {name: code for code, name in enumerate(names)}
@@ -74,16 +75,16 @@ def _refuse_continuous(names: list[str]) -> None:
     if len(names) > MOST_CLASSES or fractions > MOST_FRACTIONS:
         raise ValueError(
             f"the target has {len(names)} different values ({names[0]!r} to {names[-1]!r}) and looks continuous: "
-            "classes are needed, cut it into some first"
+            "a classifier needs classes, so divide it into a few first"
         )
 
 
 def _positive_last(names: list[str], positive: str | None) -> list[str]:
     if positive is None:
         return names
-    wanted = [name for name in names if name == positive or (_number(name) is not None and _number(name) == _number(positive))]
-    if not wanted:
+    matches = [name for name in names if name == positive or (_number(name) is not None and _number(name) == _number(positive))]
+    if not matches:
         raise ValueError(f"the target has no value {positive!r}; it has {', '.join(map(repr, names))}")
     if len(names) > 2:
-        raise ValueError(f"a positive value is for two classes, and the target has {len(names)}: leave it out")
-    return [name for name in names if name != wanted[0]] + wanted[:1]
+        raise ValueError(f"a positive value is for two classes, and the target has {len(names)} classes: leave it out")
+    return [name for name in names if name != matches[0]] + matches[:1]

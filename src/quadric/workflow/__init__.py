@@ -1,10 +1,14 @@
 """From tables to models and back: what the command line does, as functions."""
 
-from quadric.workflow.comparison import Comparison, Result, compare
-from quadric.workflow.options import OptionError, TrainingOptions
-from quadric.workflow.preparation import PreparedData, prepare
-from quadric.workflow.scoring import Scores, TableModel
-from quadric.workflow.training import Choice, Trained, choose, train
+from quadric._lazy import lazy_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from quadric.workflow.comparison import Comparison, Result, compare
+    from quadric.workflow.options import OptionError, TrainingOptions
+    from quadric.workflow.preparation import PreparedData, prepare
+    from quadric.workflow.scoring import Scores, TableModel
+    from quadric.workflow.training import Choice, Trained, choose, train
 
 __all__ = [
     "Choice",
@@ -21,3 +25,12 @@ __all__ = [
     "prepare",
     "train",
 ]
+
+_HOMES = {
+    "comparison": "Comparison Result compare",
+    "options": "OptionError TrainingOptions",
+    "preparation": "PreparedData prepare",
+    "scoring": "Scores TableModel",
+    "training": "Choice Trained choose train",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

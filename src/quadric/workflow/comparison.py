@@ -19,17 +19,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from quadric._sklearn import count_leaves
+from quadric.estimators import SparseQuadraticSVC
 from quadric.progress import Report, silent
 from quadric.tables import Table, TableEncoder
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.options import OptionError, TrainingOptions
+from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, complete_rows, prepare
-from quadric.workflow.training import Choice, choose, folds_of, scales_as_prepared, steps_for
-
-INNER_FOLDS = 3
-INNER_KS = (2, 4, 8, 16)
-INNER_CS = (4.0, 32.0)
-"""What k and C are chosen from inside each fold, unless told: a coarse grid, as it is searched once a fold."""
+from quadric.workflow.training import Choice, choose, fitted_classifier, folds_of
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class Result:
     name, unit : str
     accuracy, auc, size, seconds : arrays of shape (n_folds,)
         ``auc`` is NaN for more than two classes; ``seconds`` is the time to fit, choices of parameters included.
-    chosen : list of pairs (k, C), one a fold
+    chosen : list of pairs (k, C), one per fold
         For the sparse surface.
     """
 
@@ -103,8 +100,8 @@ class Comparison:
 def compare(table: Table, target: str, options: TrainingOptions | None = None, *, report: Report = silent) -> Comparison:
     """Fit the sparse surface and the usual classifiers, with their default parameters, to the same folds; each on one core.
 
-    The levels of categories are those of all rows; values for missing ones, means and scales are learned inside each fold. With
-    ``options.k`` and ``options.C`` the surface is fitted with them; what is not given is chosen inside each fold.
+    The levels of categories are those of all rows; imputed values, means and scales are learned inside each fold. The surface
+    is fitted with ``options.k`` and ``options.C``; what is None is chosen inside each fold.
 
     Parameters
     ----------
@@ -114,7 +111,7 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None, *
     options : TrainingOptions, optional
         ``ks`` and ``Cs`` are what is chosen from inside each fold.
     report : callable
-        Told what is being fitted.
+        Receives lines of progress.
 
     Returns
     -------
@@ -132,7 +129,12 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None, *
 
 
 def available_competitors() -> tuple[list[Competitor], list[str]]:
-    """Those that are installed, and the names of those that are not."""
+    """Those that are installed, and the names of those that are not.
+
+    Returns
+    -------
+    two lists
+    """
     if find_spec("interpret") is None:
         return list(COMPETITORS), ["EBM (pip install interpret)"]
     return [*COMPETITORS, Competitor("EBM", _boosting_machine, lambda model: len(model.term_names_), "terms")], []
@@ -142,14 +144,10 @@ def _boosting_machine(seed: int) -> Any:
     return import_module("interpret.glassbox").ExplainableBoostingClassifier(random_state=seed, n_jobs=1)
 
 
-def _leaves(model: HistGradientBoostingClassifier) -> int:
-    return sum(tree.get_n_leaf_nodes() for stage in model._predictors for tree in stage)
-
-
 COMPETITORS = (
     Competitor("logistic regression", lambda seed: LogisticRegression(max_iter=1000), lambda m: m.coef_.size, "coefficients"),
     Competitor("SVC, rbf kernel", lambda seed: SVC(random_state=seed), lambda m: int(m.n_support_.sum()), "support vectors"),
-    Competitor("gradient boosting", lambda seed: HistGradientBoostingClassifier(random_state=seed), _leaves, "leaves"),
+    Competitor("gradient boosting", lambda seed: HistGradientBoostingClassifier(random_state=seed), count_leaves, "leaves"),
 )
 
 
@@ -169,7 +167,7 @@ class _Folds:
             yield replace(self.data, X=X[train], y=self.data.y[train]), X[test], self.data.y[test]
 
     def _coded(self, train: IntArray) -> FloatArray:
-        """All rows, with missing values filled in from the training rows."""
+        """All rows, with missing values imputed from the training rows."""
         if not self.data.missing or self.options.missing == "drop":
             return self.data.X
         encoder = self.data.encoder
@@ -191,28 +189,43 @@ def _check_inner_folds(folds: _Folds) -> None:
             rows = int(np.sum(data.y == label))
             raise OptionError(
                 f"class {name!r} has {rows} rows, too few for {options.folds} folds with {inner} inside each: "
-                "choose fewer (--folds), or give k and C (--k, --C)"
+                "choose fewer folds, or set k and C",
+                folds=None,
+                k=None,
+                C=None,
             )
 
 
 def _surface_results(folds: _Folds, report: Report) -> list[Result]:
-    """One result where k is given; where it is chosen, one for each rule, both from the same inner cross-validation."""
+    """One result where k is set; where it is chosen, one for each rule, both from the same inner cross-validation."""
     options = folds.options
     if options.k is not None and options.C is not None:
-        return [_surface_result("sparse quadratic", [(options.k, options.C)] * len(folds.splits), folds, report)]
+        fixed = _measured("sparse quadratic", "terms", folds, lambda part, _: fitted_classifier(part, options), _size, report)
+        return [replace(fixed, chosen=[(options.k, options.C)] * len(folds.splits))]
     choices, seconds = _choices(folds, report)
     cells = {"1se": [choice.chosen for choice in choices], "best": [choice.best for choice in choices]}
     names = {"1se": "sparse quadratic"} if options.k is not None else {rule: f"sparse quadratic, {rule}" for rule in cells}
     results = []
     for rule, name in names.items():
         chosen = [(int(choice.ks[k]), float(choice.Cs[C])) for choice, (C, k) in zip(choices, cells[rule], strict=True)]
-        result = _surface_result(name, chosen, folds, report)
-        results.append(replace(result, seconds=result.seconds + seconds))
+
+        def fit(part: PreparedData, fold: int, chosen: Sequence[tuple[int, float]] = chosen) -> Any:
+            choice = choices[fold]
+            return (
+                choice.classifier if chosen[fold] == (choice.k, choice.C) else fitted_classifier(part, options, *chosen[fold])
+            )
+
+        result = _measured(name, "terms", folds, fit, _size, report)
+        results.append(replace(result, seconds=result.seconds + seconds, chosen=chosen))
     return results
 
 
+def _size(model: SparseQuadraticSVC) -> int:
+    return sum(surface.n_terms for surface in model.surfaces_)
+
+
 def _choices(folds: _Folds, report: Report) -> tuple[list[Choice], FloatArray]:
-    """What cross-validation inside each fold saw, and the time it took."""
+    """What cross-validation inside each fold saw and fitted, and the time it took."""
     options = replace(folds.options, folds=min(INNER_FOLDS, folds.options.folds), rule="1se")
     choices, seconds = [], []
     for number, (part, _, _) in enumerate(folds, start=1):
@@ -222,17 +235,6 @@ def _choices(folds: _Folds, report: Report) -> tuple[list[Choice], FloatArray]:
             choices.append(choose(part, options))
             seconds.append(time.perf_counter() - began)
     return choices, np.array(seconds)
-
-
-def _surface_result(name: str, chosen: Sequence[tuple[int, float]], folds: _Folds, report: Report) -> Result:
-    def fit(part: PreparedData, number: int) -> Any:
-        with scales_as_prepared():
-            return steps_for(part, folds.options, *chosen[number]).fit(part.X, part.y)
-
-    def size(model: Any) -> int:
-        return sum(surface.n_terms for surface in model[-1].surfaces_)
-
-    return replace(_measured(name, "terms", folds, fit, size, report), chosen=list(chosen))
 
 
 def _result(competitor: Competitor, folds: _Folds, report: Report) -> Result:

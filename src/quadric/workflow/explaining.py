@@ -1,36 +1,45 @@
-"""Rows of a table explained: why they get their labels, and the smallest change that would give them another."""
+"""Rows of a table explained: why they get their labels, and the smallest change that would give them another.
+
+The command line and the report both print what ``explain_rows`` returns.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from quadric.explain import reason_codes, recourse
+from quadric.explain import ReasonCodes, reason_codes, recourse
 from quadric.explain._seen import SeenValues
 from quadric.fitted import FittedModel
 from quadric.tables import Table
+from quadric.tables.table import is_missing, number_text
+from quadric.types import BoolArray, FloatArray
 from quadric.workflow.preparation import complete_rows
 from quadric.workflow.scoring import Scores, TableModel
 
-TEMPLATE = "{feature} is {value}, the reference {reference}: {points} points lost"
-NEVER = "the calibrated model never decides for one of its classes"
-UNLIKELY = "the smallest change found has the largest score there, but not the largest probability"
+REFERENCES = {"mean": "mean", "approved": "best tenth", "cutoff": "border"}
+"""What a row is compared with, in words."""
+CATEGORY = "{feature} is {value}: {points} points lost"
+NUMBER = "{{feature}} is {{value}} ({} {{reference}}): {{points}} points lost"
+NEVER = "the calibrated probability never crosses one half, so the model always predicts the same class"
+UNLIKELY = "the smallest change found gives it the largest score, but not the largest probability"
 
 
 @dataclass(frozen=True)
 class ExplainingOptions:
-    """What explanations are to be like.
+    """What to explain, and what a change may touch.
 
     Attributes
     ----------
     reasons : int
-        Most reasons a row.
+        Maximum number of reasons per row.
     reference : {"mean", "approved", "cutoff"}
-        What a row is measured against, as in ``reason_codes``.
+        What a row is compared with, as in ``reason_codes``.
     target : str or None
         Name of the wanted class; None: the other one of two, or the one with the second largest score.
     frozen, increase_only, decrease_only : sequences of str
@@ -38,7 +47,7 @@ class ExplainingOptions:
     """
 
     reasons: int = 4
-    reference: str = "mean"
+    reference: Literal["mean", "approved", "cutoff"] = "mean"
     target: str | None = None
     frozen: Sequence[str] = ()
     increase_only: Sequence[str] = ()
@@ -55,8 +64,17 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class Contribution:
+    """What a column adds to the score towards the wanted class, compared with the reference."""
+
+    column: str
+    value: str
+    points: float
+
+
+@dataclass(frozen=True)
 class Change:
-    """One value of a smallest change."""
+    """One value of a smallest change, in raw units."""
 
     feature: str
     before: float
@@ -65,27 +83,34 @@ class Change:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that is said of a row.
+    """One row explained.
 
     Attributes
     ----------
     row : int
-        Its position in the table.
+        Its position in the table, from 0.
     score : float
-        Decision value; of the label where there are more than two classes.
+        Decision value; that of the label where there are more than two classes.
     label : str
+        The predicted class.
     probability : float or None
         Of the positive class, or of the label where there are more than two.
     target : str
         The wanted class.
     reasons : tuple of Reason
         Worst first.
+    contributions : tuple of Contribution
+        Of all columns that matter, worst first; they sum to the difference in score from the reference.
     changes : tuple of Change
-        The smallest change that reaches the target; empty where the row is there already, or where no change was found.
+        The smallest change that reaches the target; empty if the row is there already, or if no change was found.
+    distance : float or None
+        Length of the change in the units of the surface; None if no change was found.
     reached, proved : bool
         Whether the target is reached, and whether no smaller change would do.
     message : str
         The same in words.
+    actual : str or None
+        The class that the data give, if it is known.
     """
 
     row: int
@@ -94,10 +119,20 @@ class Explanation:
     probability: float | None
     target: str
     reasons: tuple[Reason, ...]
+    contributions: tuple[Contribution, ...]
     changes: tuple[Change, ...]
+    distance: float | None
     reached: bool
     proved: bool
     message: str
+    actual: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        """What the search for a change came to: a heading if there are changes, otherwise a sentence."""
+        if self.changes:
+            return f"{'smallest ' if self.proved else ''}change to {self.target}"
+        return f"already {self.target}" if self.reached else f"no change to {self.target}: {self.message}"
 
 
 def explain_rows(
@@ -114,23 +149,27 @@ def explain_rows(
     rows : sequence of int
         Positions, from 0.
     background : Table
-        The population. Rows with missing values that the model refuses are left out.
+        The population. Rows with missing values that the model refuses are dropped.
     options : ExplainingOptions
+
+    Returns
+    -------
+    list of Explanation
+        One per row, in the order of ``rows``.
     """
-    check_asked(model, options)
-    cases, population = _checked_cases(model, table, rows), _scorable(model, background)
-    scores = model.scores(cases)
-    targets = _targets(model, scores, options.target)
-    out: dict[int, Explanation] = {}
-    for code in sorted(set(targets)):  # rows with the same wanted class are explained together
-        group = [i for i, target in enumerate(targets) if target == code]
-        asked = _Group(model, cases[group], population, code, options)
-        for i, reasons, way in zip(group, asked.reasons(), asked.ways(), strict=True):
-            out[i] = _explanation(model, scores, i, rows[i], code, reasons, way)
-    return [out[i] for i in range(len(rows))]
+    check_names(model, options)
+    picked = table[list(rows)]
+    gaps = np.flatnonzero(~_are_accepted(model, picked))
+    if len(gaps):
+        raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
+    explainer = _Explainer(model, picked, background[_are_accepted(model, background)], options)
+    with warnings.catch_warnings():
+        # Tables reach a model without an encoder as arrays, their columns in order
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return [explainer.explanation(i, row) for i, row in enumerate(rows)]
 
 
-def check_asked(model: TableModel, options: ExplainingOptions) -> None:
+def check_names(model: TableModel, options: ExplainingOptions) -> None:
     """Refuse names of classes and columns that the model does not have.
 
     Parameters
@@ -140,128 +179,144 @@ def check_asked(model: TableModel, options: ExplainingOptions) -> None:
     """
     if options.target is not None:
         model.code_of(options.target)
-    known = model.view
+    fitted = model.view
     for name in (*options.frozen, *options.increase_only, *options.decrease_only):
-        if name not in known.names and name not in known.input_names:
-            raise ValueError(f"the model has no column {name!r}; it has {', '.join(map(repr, known.input_names[:8]))}")
+        if name not in fitted.names and name not in fitted.input_names:
+            raise ValueError(f"the model has no column {name!r}; it has {', '.join(map(repr, fitted.input_names[:8]))}")
+
+
+def cell_text(value: Any) -> str:
+    """A cell of a table as a person writes it.
+
+    Parameters
+    ----------
+    value : str, number or missing value
+    """
+    if is_missing(value):
+        return "missing"
+    return number_text(float(f"{value:.6g}")) if isinstance(value, float) else str(value)
+
+
+def cutoff_of(fitted: FittedModel) -> float | None:
+    """The score above which the second of two classes is predicted; None if a calibration always predicts the same class.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+    """
+    try:
+        return fitted.cutoff(None)
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True)
-class _Way:
-    """A smallest change, or why there is none."""
-
-    changes: tuple[Change, ...]
-    reached: bool
-    proved: bool
-    message: str
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Rows with one wanted class: they are explained together."""
+class _Explainer:
+    """Some rows, and the population that they are compared with."""
 
     model: TableModel
-    cases: Table
-    background: Table
-    code: int
+    rows: Table
+    population: Table
     options: ExplainingOptions
 
-    @cached_property
-    def known(self) -> FittedModel:
+    @property
+    def fitted(self) -> FittedModel:
         return self.model.view
 
-    @property
-    def label(self) -> Any:
-        return self.model.labels[self.code].item()
+    @cached_property
+    def scores(self) -> Scores:
+        return self.model.scores(self.rows)
 
-    def reasons(self) -> list[tuple[Reason, ...]]:
-        why = reason_codes(
-            self.model.saved.model,
-            self.model.rows(self.cases),
-            n=self.options.reasons,
-            reference=self.options.reference,
-            background=self.model.rows(self.background),
-            favourable=self.label,
-            template=TEMPLATE,
+    @cached_property
+    def targets(self) -> list[int]:
+        if self.options.target is not None:
+            return [self.model.code_of(self.options.target)] * len(self.rows)
+        if self.scores.decision.ndim == 1:
+            return (1 - self.scores.codes).tolist()
+        others = self.scores.decision.copy()
+        others[np.arange(len(others)), self.scores.codes] = -np.inf
+        return others.argmax(axis=1).tolist()
+
+    @cached_property
+    def answers(self) -> dict[int, ReasonCodes]:
+        """Reasons of all rows, for each target: the population is looked at once per class, not once per row."""
+        numbers = set(self.fitted.blocks[self.fitted.numeric].tolist())
+        categories = [name for block, name in enumerate(self.fitted.input_names) if block not in numbers]
+        return {
+            target: reason_codes(
+                self.model.saved.model,
+                self.model.rows(self.rows),
+                n=self.options.reasons,
+                reference=self.options.reference,
+                background=self.model.rows(self.population),
+                favourable=self.model.labels.tolist()[target],
+                template=NUMBER.format(REFERENCES[self.options.reference]),
+                templates=dict.fromkeys(categories, CATEGORY),
+            )
+            for target in sorted(set(self.targets))
+        }
+
+    @cached_property
+    def seen(self) -> SeenValues:
+        return SeenValues.of(self.fitted, self.population, self.fitted.reported(self.model.rows(self.population)))
+
+    def explanation(self, i: int, row: int) -> Explanation:
+        scores, target, names = self.scores, self.targets[i], self.model.class_names
+        code, is_binary, answers = int(scores.codes[i]), scores.decision.ndim == 1, self.answers[target]
+        reasons = zip(answers.columns[i], answers.points[i].tolist(), answers.texts[i], strict=False)  # points end in NaN
+        return Explanation(
+            row=row,
+            score=float(scores.decision[i] if is_binary else scores.decision[i, code]),
+            label=names[code],
+            probability=None if scores.probabilities is None else float(scores.probabilities[i, 1 if is_binary else code]),
+            target=names[target],
+            reasons=tuple(Reason(*reason) for reason in reasons),
+            contributions=self._contributions(answers, i),
+            **self._change(self.rows[[i]], target),
         )
-        rows = zip(why.columns, why.points.tolist(), why.texts, strict=True)
-        return [tuple(map(Reason, columns, points, texts)) for columns, points, texts in rows]
 
-    def ways(self) -> list[_Way]:
-        if not self._is_ever_decided():
-            return [_Way((), False, True, NEVER)] * len(self.cases)
-        seen = SeenValues.of(self.known, self.background, self.known.reported(self.model.rows(self.background)))
-        return [self._way(self.cases[[i]], seen) for i in range(len(self.cases))]
+    def _contributions(self, answers: ReasonCodes, i: int) -> tuple[Contribution, ...]:
+        points = answers.contributions[i]
+        order = [j for j in np.argsort(points, kind="stable") if abs(points[j]) > 0.0]  # NaN where there is no reference
+        return tuple(
+            Contribution(answers.names[j], cell_text(self.rows[answers.names[j]].tolist()[i]), float(points[j])) for j in order
+        )
 
-    def _way(self, case: Table, seen: SeenValues) -> _Way:
-        """Of one row, so that it does not depend on which others are explained."""
-        X, options = self.model.rows(case), self.options
-        before = self.known.reported(X)
-        limits = seen.limits(case, before[0])
+    def _change(self, row: Table, target: int) -> dict[str, Any]:
+        """The smallest change of one row, or why there is none; it does not depend on which other rows are explained."""
+        nothing = {"changes": (), "distance": None, "reached": False, "proved": False}
+        if cutoff_of(self.fitted) is None:
+            return {**nothing, "proved": True, "message": NEVER}
+        X, options = self.model.rows(row), self.options
+        before = self.fitted.reported(X)
+        limits = self.seen.limits(row, before[0])
         limits["frozen"] += options.frozen
         found = recourse(
             self.model.saved.model,
             X,
-            target=self.label,
+            target=self.model.labels.tolist()[target],
             increase_only=list(options.increase_only),
             decrease_only=list(options.decrease_only),
             **limits,
         )
-        if found.reached[0] and self.model.decided(self._decision(case, before, found.x)).codes[0] != self.code:
-            return _Way((), False, False, UNLIKELY)
-        moved = np.flatnonzero(found.x[0] != before[0]).tolist() if found.reached[0] else []
-        changes = tuple(Change(found.names[j], float(before[0, j]), float(found.x[0, j])) for j in moved)
-        return _Way(changes, bool(found.reached[0]), bool(found.proved[0]), found.message[0])
+        if not found.reached[0]:
+            return {**nothing, "proved": bool(found.proved[0]), "message": found.message[0]}
+        if self.model.decided(self._decision(row, before, found.x)).codes[0] != target:
+            return {**nothing, "message": UNLIKELY}
+        moved = np.flatnonzero(found.x[0] != before[0])
+        return {
+            "changes": tuple(Change(found.names[j], float(before[0, j]), float(found.x[0, j])) for j in moved),
+            "distance": float(found.distance[0]),
+            "reached": True,
+            "proved": bool(found.proved[0]),
+            "message": found.message[0],
+        }
 
-    def _decision(self, case: Table, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        return self.known.decision(self.known.changed(self.known.rows(case), before, after))
-
-    def _is_ever_decided(self) -> bool:
-        """A calibration can be such that one of two classes is never the likelier one."""
-        try:
-            self.known.cutoff(None)
-        except ValueError:
-            return False
-        return True
-
-
-def _explanation(
-    model: TableModel, scores: Scores, i: int, row: int, target: int, reasons: tuple[Reason, ...], way: _Way
-) -> Explanation:
-    code, binary, chances = int(scores.codes[i]), scores.decision.ndim == 1, scores.probabilities
-    return Explanation(
-        row=row,
-        score=float(scores.decision[i] if binary else scores.decision[i, code]),
-        label=model.class_names[code],
-        probability=None if chances is None else float(chances[i, 1 if binary else code]),
-        target=model.class_names[target],
-        reasons=reasons,
-        **vars(way),
-    )
+    def _decision(self, row: Table, before: FloatArray, after: FloatArray) -> FloatArray:
+        """The model's own decision on a row with other numbers."""
+        return self.fitted.decision(self.fitted.changed(self.fitted.rows(row), before, after))
 
 
-def _targets(model: TableModel, scores: Scores, wanted: str | None) -> list[int]:
-    if wanted is not None:
-        return [model.code_of(wanted)] * len(scores.codes)
-    if scores.decision.ndim == 1:
-        return (1 - scores.codes).tolist()
-    others = scores.decision.copy()
-    others[np.arange(len(others)), scores.codes] = -np.inf
-    return others.argmax(axis=1).tolist()
-
-
-def _fills_in(model: TableModel) -> bool:
-    return model.view.accepts_missing
-
-
-def _checked_cases(model: TableModel, table: Table, rows: Sequence[int]) -> Table:
-    cases = table[list(rows)]
-    if not _fills_in(model):
-        gaps = np.flatnonzero(~complete_rows(model.inputs(cases)))
-        if len(gaps):
-            raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
-    return cases
-
-
-def _scorable(model: TableModel, table: Table) -> Table:
-    return table if _fills_in(model) else table[complete_rows(model.inputs(table))]
+def _are_accepted(model: TableModel, table: Table) -> BoolArray:
+    """Which rows the model does not refuse for their missing values."""
+    return np.ones(len(table), dtype=bool) if model.view.accepts_missing else complete_rows(model.inputs(table))

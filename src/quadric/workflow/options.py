@@ -1,24 +1,21 @@
-"""What a training run is asked to do."""
+"""What a training run is asked to do: the one declaration, from which the command line takes names, defaults and choices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, get_args, get_origin, get_type_hints
 
-from quadric.estimators._validation import Rule, check_values, integer_from, number_above, number_from, one_of
-from quadric.estimators.calibration import METHODS as CALIBRATIONS
-from quadric.problem import TRAINING_DATA
-from quadric.search.methods import METHODS
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS
+from quadric.errors import ParameterError
+from quadric.losses import LOSS_NAMES
 
-KS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
-"""Numbers of terms that cross-validation tries unless told."""
-CS = (1.0, 8.0, 64.0, 512.0)
-"""Values of C that cross-validation tries unless told."""
-MISSING = ("refuse", "drop", "impute", "indicator")
+INNER_FOLDS, INNER_KS, INNER_CS = 3, (2, 4, 8, 16), (4.0, 32.0)
+"""What ``compare`` chooses from by default: a coarse grid, as it is searched once per fold."""
 
 
-class OptionError(ValueError):
-    """An option asks for something that the data do not have."""
+class OptionError(ParameterError):
+    """An option makes no sense, or does not suit the data."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +37,19 @@ class TrainingOptions:
     rule : {"1se", "best"}
         How cross-validation chooses k.
     ks, Cs : tuples
-        What it chooses from; the number of terms that there are and ``include`` bound ks.
+        What it chooses from; ks is bounded by the number of terms that the data have, and by ``include``.
     positive : str or None
-        Of two classes the one that a high score is to mean; None: the last in sorted order.
-    ignore : tuple of str
-        Columns that are not used.
+        Of two classes, the one with positive scores; None: the last in sorted order.
     standardize : bool
     coding : {"onehot", "ordinal"}
     missing : {"refuse", "drop", "impute", "indicator"}
         "drop" leaves out rows with missing values; the others are those of TableEncoder.
     unseen : {"refuse", "as_dropped"}
-        What the model is to do with a level that the data do not have.
+        What the model does later with a level that the data do not have.
     max_levels : int
         A text column with more levels is refused.
+    ignore : tuple of str
+        Columns that are not used.
     class_weight : "balanced", mapping from class names to factors, or None
     calibrate : {"sigmoid", "isotonic"} or None
         Whether, and how, scores become probabilities.
@@ -60,47 +57,58 @@ class TrainingOptions:
         Names of terms; a column of categories stands for all of its features.
     seed : int
         Of the folds and of the search.
-    time_limit : float or None
-        Seconds a surface of the final fit.
     n_jobs : int or None
-        Processes for cross-validation; None: one a core where the data are large enough to pay for it.
+        Processes for cross-validation; None: one per core where the data are large enough for that to pay.
+    time_limit : float or None
+        Seconds per surface of the final fit.
     """
 
     k: int | None = None
     C: float | None = None
     loss: str = "hinge"
-    method: str = "best"
+    method: Literal["best", "pd", "exact"] = "best"
     cross_validate: bool | None = None
     folds: int = 5
-    rule: str = "1se"
-    ks: tuple[int, ...] = KS
-    Cs: tuple[float, ...] = CS
+    rule: Literal["1se", "best"] = "1se"
+    ks: tuple[int, ...] = DEFAULT_KS
+    Cs: tuple[float, ...] = DEFAULT_CS
     positive: str | None = None
-    ignore: tuple[str, ...] = ()
     standardize: bool = True
-    coding: str = "onehot"
-    missing: str = "refuse"
-    unseen: str = "refuse"
+    coding: Literal["onehot", "ordinal"] = "onehot"
+    missing: Literal["refuse", "drop", "impute", "indicator"] = "refuse"
+    unseen: Literal["refuse", "as_dropped"] = "refuse"
     max_levels: int = 100
+    ignore: tuple[str, ...] = ()
     class_weight: str | Mapping[str, float] | None = None
-    calibrate: str | None = None
+    calibrate: Literal["sigmoid", "isotonic"] | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     seed: int = 0
-    time_limit: float | None = None
     n_jobs: int | None = None
+    time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        given = {name: rule for name, rule in RULES.items() if name not in OPTIONAL or getattr(self, name) is not None}
-        check_values(vars(self), given)
+        from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
+
+        positive = rule.number_above(0.0)
+        rules = {name: rule.one_of(*values) for name, values in choices().items()}
+        rules |= {"k": rule.integer_from(1), "C": positive, "folds": rule.integer_from(2), "max_levels": rule.integer_from(2)}
+        rules |= {"seed": rule.integer_from(0), "n_jobs": rule.N_JOBS, "time_limit": rule.number_from(0.0)}
+        for name, wanted in rules.items():
+            value = getattr(self, name)
+            optional = getattr(type(self), name) is None
+            if not wanted.holds(value) and not (optional and value is None):
+                raise OptionError(f"{name} must be {wanted.words}, got {value!r}", **{name: None})
         if self.cross_validate is False and self.k is None:
-            raise ValueError("without cross-validation the number of terms must be given: set k")
+            raise OptionError("without cross-validation the number of terms is needed: set k", k=None)
         if not self.ks or list(self.ks) != sorted(set(self.ks)) or self.ks[0] < 1:
-            raise ValueError(f"the numbers of terms to try must be increasing and at least 1, got {list(self.ks)}")
-        if not self.Cs or not all(number_above(0.0).holds(C) for C in self.Cs):
-            raise ValueError(f"the values of C to try must be finite numbers above 0, got {list(self.Cs)}")
+            raise OptionError(f"the numbers of terms to try must be increasing and at least 1, got {list(self.ks)}", ks=None)
+        if not self.Cs or not all(map(positive.holds, self.Cs)):
+            raise OptionError(f"the values of C to try must be finite numbers above 0, got {list(self.Cs)}", Cs=None)
         if self.unseen == "as_dropped" and self.coding == "ordinal":
-            raise ValueError("an unknown level has no rank: unseen as_dropped needs the coding onehot")
+            raise OptionError(
+                "a level that was not seen has no rank: unseen='as_dropped' needs coding='onehot'", coding="onehot"
+            )
 
     @property
     def crosses(self) -> bool:
@@ -108,23 +116,26 @@ class TrainingOptions:
         return self.k is None if self.cross_validate is None else self.cross_validate
 
     def recorded(self) -> dict[str, object]:
-        """All options as plain values."""
+        """All options as plain values.
+
+        Returns
+        -------
+        dict
+        """
         return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
 
-OPTIONAL = ("k", "C", "calibrate", "time_limit")
-RULES: dict[str, Rule] = {
-    "k": integer_from(1),
-    "C": number_above(0.0),
-    "loss": one_of(*sorted(TRAINING_DATA)),
-    "method": one_of(*METHODS),
-    "folds": integer_from(2),
-    "rule": one_of("1se", "best"),
-    "coding": one_of("onehot", "ordinal"),
-    "missing": one_of(*MISSING),
-    "unseen": one_of("refuse", "as_dropped"),
-    "max_levels": integer_from(2),
-    "calibrate": one_of(*CALIBRATIONS),
-    "seed": integer_from(0),
-    "time_limit": number_from(0.0),
-}
+def choices() -> dict[str, tuple[str, ...]]:
+    """The values to choose from, of options that have such.
+
+    Returns
+    -------
+    dict
+        Names of options, with their values.
+    """
+    listed: dict[str, tuple[str, ...]] = {"loss": LOSS_NAMES}
+    for name, hint in get_type_hints(TrainingOptions).items():
+        for kind in (hint, *get_args(hint)):  # X, or X | None
+            if get_origin(kind) is Literal:
+                listed[name] = get_args(kind)
+    return listed

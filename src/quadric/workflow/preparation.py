@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quadric.errors import ParameterError
 from quadric.estimators import ScaleWarning
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
+from quadric.losses import LOSS_NAMES, loss_named
 from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
 from quadric.types import BoolArray, FloatArray
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -77,12 +79,25 @@ class PreparedData:
         return term_count(self.X.shape[1]) - len(self.limits.exclude)
 
     def class_weight(self, wanted: object) -> object:
-        """Weights by the names of the classes as weights by their labels."""
+        """Weights by the names of the classes as weights by their labels.
+
+        Parameters
+        ----------
+        wanted : mapping, "balanced" or None
+            By the names of the classes.
+
+        Returns
+        -------
+        mapping, "balanced" or None
+            By their labels.
+        """
         if not isinstance(wanted, Mapping):
             return wanted
         unknown = [name for name in wanted if name not in self.class_names]
         if unknown:
-            raise OptionError(f"class_weight: there is no class {unknown[0]!r}; the classes are {', '.join(self.class_names)}")
+            raise OptionError(
+                f"there is no class {unknown[0]!r}; the classes are {', '.join(self.class_names)}", class_weight=None
+            )
         return {label: wanted.get(name, 1.0) for name, label in zip(self.class_names, np.unique(self.y).tolist(), strict=True)}
 
 
@@ -95,6 +110,10 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     target : str
         Name of the column with the classes.
     options : TrainingOptions
+
+    Returns
+    -------
+    PreparedData
     """
     _check_columns(table, target, options.ignore)
     codes, names = _labels(table[target], options.positive)
@@ -102,7 +121,7 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     missing = _missing_counts(inputs)
     kept = np.ones(len(table), dtype=bool)
     if missing and options.missing == "refuse":
-        raise ValueError(_refused(missing))
+        raise _refused(missing)
     if missing and options.missing == "drop":
         kept = complete_rows(inputs)
         inputs, codes = inputs[kept], codes[kept]
@@ -128,7 +147,9 @@ def _warn_of_scales(data: PreparedData) -> None:
     """What the classifier would say, with the names of the table and without advice on pipelines."""
     trouble = spread_trouble(data.X, data.feature_names)
     if trouble is not None:
-        warnings.warn(f"{trouble}; standardise them (--standardize)", ScaleWarning, stacklevel=3)
+        warning = ScaleWarning(f"{trouble}; standardise them")
+        vars(warning)["remedies"] = {"standardize": None}
+        warnings.warn(warning, stacklevel=3)
 
 
 def _labels(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -142,16 +163,32 @@ def _labels(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple
 
 
 def labels_for(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Labels that sort like the names of the classes: the names themselves where they do, else positions."""
+    """Labels that sort like the names of the classes: the names themselves where they do, else positions.
+
+    Parameters
+    ----------
+    codes : array of shape (m,)
+    names : sequence of str
+
+    Returns
+    -------
+    array of shape (m,)
+    """
     return np.array(names)[codes] if list(names) == sorted(names) else codes
 
 
 def complete_rows(table: Table) -> BoolArray:
-    """Rows without missing values."""
-    kept = np.ones(len(table), dtype=bool)
-    for column in table.columns:
-        kept &= ~_absent(column)
-    return kept
+    """Rows without missing values.
+
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    boolean array of shape (m,)
+    """
+    return ~np.logical_or.reduce([_absent(column) for column in table.columns])
 
 
 def check_memory(n_rows: int, n_terms: int, loss: str) -> None:
@@ -160,22 +197,38 @@ def check_memory(n_rows: int, n_terms: int, loss: str) -> None:
     Parameters
     ----------
     n_rows, n_terms : int
-    loss : "hinge" or "least_squares"
+    loss : str
     """
     needed, available = _bytes_needed(n_rows, n_terms, loss), _physical_memory()
     if available is None or needed <= available:
         return
-    other = _bytes_needed(n_rows, n_terms, "least_squares")
-    advice = f"the loss least_squares needs {_gigabytes(other)}, " if loss == "hinge" and other <= available else ""
-    raise ValueError(
+    other, advice, remedies = lighter_loss(loss), "take fewer rows or columns", {}
+    if other is not None and (less := _bytes_needed(n_rows, n_terms, other)) <= available:
+        advice, remedies = f"{advice}, or the loss {other}, which needs {_gigabytes(less)}", {"loss": other}
+    raise ParameterError(
         f"{n_rows} rows and {n_terms} terms need about {_gigabytes(needed)} of memory with the loss {loss}, "
-        f"and this machine has {_gigabytes(available)}: {advice}or take fewer rows or columns"
+        f"and this machine has {_gigabytes(available)}: {advice}",
+        **remedies,
     )
 
 
+def lighter_loss(loss: str) -> str | None:
+    """A loss that does not keep all rows in memory, for one that does; else None.
+
+    Parameters
+    ----------
+    loss : str
+
+    Returns
+    -------
+    str or None
+    """
+    return next((name for name in LOSS_NAMES if not loss_named(name).keeps_rows), None) if loss_named(loss).keeps_rows else None
+
+
 def _bytes_needed(n_rows: int, n_terms: int, loss: str) -> int:
-    """The hinge loss keeps the lifted samples and a copy in work; the squared one only sums of their products."""
-    return 8 * n_terms * (2 * n_rows if loss == "hinge" else 6 * n_terms)
+    """A loss that keeps its rows has them lifted, with a working copy; others only have sums of products of terms."""
+    return 8 * n_terms * (2 * n_rows if loss_named(loss).keeps_rows else 6 * n_terms)
 
 
 def _physical_memory() -> int | None:
@@ -192,12 +245,12 @@ def _gigabytes(size: int) -> str:
 def _check_columns(table: Table, target: str, ignore: Iterable[str]) -> None:
     for name in (target, *ignore):
         if name not in table.names:
-            shown = ", ".join(map(repr, table.names[:8])) + (", ..." if len(table.names) > 8 else "")
-            raise OptionError(f"the table has no column {name!r}; it has {shown}")
+            listed = ", ".join([repr(name) for name in table.names][:8] + ["..."] * (len(table.names) > 8))
+            raise OptionError(f"the table has no column {name!r}; it has {listed}")
     if target in ignore:
         raise OptionError(f"the column {target!r} is the target: it cannot be ignored")
     if not set(table.names).difference((target, *ignore)):
-        raise OptionError(f"there is no column but the target {target!r} and those that are ignored")
+        raise OptionError(f"the table has no column besides the target {target!r} and the ignored ones")
 
 
 def _absent(column: np.ndarray) -> BoolArray:
@@ -211,11 +264,9 @@ def _missing_counts(table: Table) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _refused(missing: dict[str, int]) -> str:
-    shown = ", ".join(f"{name!r} ({count})" for name, count in list(missing.items())[:4]) + (
-        ", ..." if len(missing) > 4 else ""
-    )
-    return f"values are missing in {shown}: fill them in, or choose --missing drop, impute or indicator"
+def _refused(missing: dict[str, int]) -> ParameterError:
+    counts = ", ".join([f"{name!r} ({count})" for name, count in missing.items()][:4] + ["..."] * (len(missing) > 4))
+    return ParameterError(f"values are missing in {counts}: fill them in, drop the rows, or impute them", missing="impute")
 
 
 def _check_classes_left(codes: np.ndarray, names: Sequence[str]) -> None:
@@ -225,27 +276,27 @@ def _check_classes_left(codes: np.ndarray, names: Sequence[str]) -> None:
 
 
 def _limits(encoder: TableEncoder, X: FloatArray, options: TrainingOptions) -> TermLimits:
-    """What was asked for, and the products that say nothing new unless they were asked for."""
+    """What the options demand, and the redundant terms unless they are demanded."""
     names, n = [str(name) for name in encoder.get_feature_names_out()], X.shape[1]
     wanted, unwanted = (_expanded(encoder, terms) for terms in (options.include, options.exclude))
     try:
-        asked = support_limits(wanted, unwanted, names, n, term_count(n) if options.k is None else options.k)
+        demanded = support_limits(wanted, unwanted, names, n, term_count(n) if options.k is None else options.k)
     except ValueError as error:
         raise OptionError(str(error)) from None
-    include = asked.include.tolist()
+    include = demanded.include.tolist()
     pairs = [pair for pair in structural_exclusions(encoder, X) if term_index(*pair, n) not in include]
     n_squares = sum(i == j for i, j in pairs)
-    exclude = sorted({*asked.exclude.tolist(), *(term_index(i, j, n) for i, j in pairs)})
+    exclude = sorted({*demanded.exclude.tolist(), *(term_index(i, j, n) for i, j in pairs)})
     return TermLimits(include, exclude, n_squares, len(pairs) - n_squares)
 
 
 def _expanded(encoder: TableEncoder, terms: Iterable[str]) -> list[str]:
     """Terms with columns of categories replaced by each of their features: "home", "home*" and "home*age"."""
-    known = set(encoder.get_feature_names_out().tolist())
+    features = set(encoder.get_feature_names_out().tolist())
     blocks = {
         name: [feature.name for feature in encoder.features_ if feature.input == i]
         for i, name in enumerate(encoder.input_names_)
-        if name not in known
+        if name not in features
     }
     out = []
     for term in terms:

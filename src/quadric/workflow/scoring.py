@@ -69,6 +69,12 @@ class TableModel:
         return tuple(column.name for column in self.view.inputs if column.type == "category")
 
     @property
+    def missing_texts(self) -> list[str] | None:
+        """Texts that meant a missing value in the file that the model was fitted to."""
+        recorded = self.saved.metadata.get("missing_texts")
+        return recorded if isinstance(recorded, list) and all(isinstance(text, str) for text in recorded) else None
+
+    @property
     def estimator(self) -> Any:
         """The model without its calibration."""
         model = self.saved.model
@@ -81,6 +87,10 @@ class TableModel:
         ----------
         table : Table
             Other columns are left out.
+
+        Returns
+        -------
+        Table
         """
         absent = [name for name in self.input_names if name not in table.names]
         if absent:
@@ -94,6 +104,10 @@ class TableModel:
         Parameters
         ----------
         table : Table
+
+        Returns
+        -------
+        Table, or array of shape (m, n) for a model without coding
         """
         return self.view.native(self.inputs(table))
 
@@ -103,6 +117,10 @@ class TableModel:
         Parameters
         ----------
         table : Table
+
+        Returns
+        -------
+        list of str
         """
         return [name for name in table.names if name not in self.input_names and name != self.saved.target]
 
@@ -113,6 +131,10 @@ class TableModel:
         ----------
         table : Table
             A row whose score overflows is refused.
+
+        Returns
+        -------
+        Scores
         """
         with np.errstate(over="ignore", invalid="ignore"):
             decision = self.view.decision(self.inputs(table))
@@ -125,6 +147,10 @@ class TableModel:
         Parameters
         ----------
         decision : array of shape (m,) for two classes, (m, n_classes) otherwise
+
+        Returns
+        -------
+        Scores
         """
         return Scores(decision, *self.view.decided(decision))
 
@@ -134,6 +160,10 @@ class TableModel:
         Parameters
         ----------
         name : str
+
+        Returns
+        -------
+        int
         """
         if name not in self.class_names:
             raise ValueError(f"the model has no class {name!r}; it has {', '.join(map(repr, self.class_names))}")
@@ -146,6 +176,10 @@ class TableModel:
         ----------
         table : Table
             With the target column.
+
+        Returns
+        -------
+        Table, and array of shape (m,)
         """
         target = self.saved.target
         if target is None:

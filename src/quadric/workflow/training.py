@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from quadric.certificate import Certificate
 from quadric.credit import CalibratedModel
@@ -43,7 +42,9 @@ class Choice:
         The largest mean, and what the rule chose.
     folds : int
     paths : list of QuadraticPath
-        On all rows; one for two classes, one a class otherwise.
+        On all rows; one for two classes, otherwise one per class.
+    classifier : SparseQuadraticSVC
+        What was chosen, fitted to all rows.
     """
 
     ks: np.ndarray
@@ -54,6 +55,7 @@ class Choice:
     chosen: tuple[int, int]
     folds: int
     paths: list[QuadraticPath]
+    classifier: SparseQuadraticSVC
 
     @property
     def k(self) -> int:
@@ -79,12 +81,10 @@ class Trained:
 
     Attributes
     ----------
-    model : Pipeline of coding, scaler and classifier, or CalibratedModel of it
+    model : Pipeline of coding and classifier, or CalibratedModel of it
     data : PreparedData
     target : str
     options : TrainingOptions
-    k, C : int, float
-        As given or chosen.
     choice : Choice or None
         None without cross-validation.
     accuracy : float
@@ -97,8 +97,6 @@ class Trained:
     data: PreparedData
     target: str
     options: TrainingOptions
-    k: int
-    C: float
     choice: Choice | None
     accuracy: float
     labelled: tuple[int, ...]
@@ -109,11 +107,24 @@ class Trained:
         return pipeline[-1]
 
     @property
+    def k(self) -> int:
+        return int(self.classifier.k)
+
+    @property
+    def C(self) -> float:
+        return float(self.classifier.C)
+
+    @property
     def certificates(self) -> list[Certificate]:
         return list(self.classifier.certificates_)
 
     def saved(self) -> SavedModel:
-        """The model with its names, origin and history, for ``save_model``."""
+        """The model with its names, origin and history, for ``save_model``.
+
+        Returns
+        -------
+        SavedModel
+        """
         choice = self.choice
         history = {
             "options": self.options.recorded(),
@@ -130,9 +141,10 @@ class Trained:
 
 
 def train(table: Table, target: str, options: TrainingOptions | None = None, *, verbose: int = 0) -> Trained:
-    """Code the columns, choose k and C if asked, fit, and calibrate if asked.
+    """Code the columns, choose k and C if necessary, fit, and calibrate on demand.
 
-    Levels of categories and values for missing ones are learned from all rows; mean and scale inside each fold.
+    What cross-validation fitted to all rows is the model, with its certificates. Levels of categories and imputed values are
+    learned from all rows; mean and scale inside each fold.
 
     Parameters
     ----------
@@ -149,15 +161,22 @@ def train(table: Table, target: str, options: TrainingOptions | None = None, *, 
     """
     options = TrainingOptions() if options is None else options
     data = prepare(table, target, options)
+    if options.calibrate is not None:
+        folds_of(data, options)  # refused now rather than after the fit
     choice = choose(data, options, verbose=verbose) if options.crosses else None
-    k = options.k if choice is None else choice.k
-    C = (options.C or 1.0) if choice is None else choice.C
-    assert k is not None
-    model = _fitted(data, options, k, C, verbose)
-    predicted = model.predict(data.X)
-    accuracy = float(np.mean(predicted == data.y))
-    labelled = tuple(int(np.sum(predicted == label)) for label in model.classes_)
-    return Trained(_with_coding(model, data), data, target, options, k, C, choice, accuracy, labelled)
+    classifier = fitted_classifier(data, options, verbose=verbose) if choice is None else choice.classifier
+    classifier.set_params(verbose=0)
+    model = classifier if options.calibrate is None else _calibrated(classifier, data, options, options.calibrate)
+    labels = model.predict(data.X)
+    return Trained(
+        model=_with_coding(model, data),
+        data=data,
+        target=target,
+        options=options,
+        choice=choice,
+        accuracy=float(np.mean(labels == data.y)),
+        labelled=tuple(int(np.sum(labels == label)) for label in model.classes_),
+    )
 
 
 def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) -> Choice:
@@ -169,36 +188,73 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
     options : TrainingOptions
     verbose : int
         1 or 2 writes progress to standard error.
+
+    Returns
+    -------
+    Choice
     """
     n_jobs = _n_jobs(data, options)
     search = SparseQuadraticSVCCV(
-        ks=(options.k,) if options.k is not None else _ks(data, options),
+        ks=_ks(data, options) if options.k is None else (options.k,),
         Cs=options.Cs if options.C is None else (options.C,),
         cv=folds_of(data, options),
         rule=options.rule,
-        standardize=options.standardize,
-        method="pd" if options.method == "pd" else "best",
         n_jobs=n_jobs,
         verbose=verbose if n_jobs is None else 0,  # other processes would write past whoever listens here
-        **_common(data, options),
+        **_shared_parameters(data, options),
     )
     with scales_as_prepared():
-        cv = search.fit(data.X, data.y)
-    scores = cv.cv_scores_
+        search.fit(data.X, data.y)
+    scores = search.cv_scores_
     return Choice(
-        ks=cv.ks_,
-        Cs=cv.Cs_,
+        ks=search.ks_,
+        Cs=search.Cs_,
         mean=scores.mean(axis=0),
         error=scores.std(axis=0, ddof=1) / np.sqrt(len(scores)),
         best=chosen_cell(scores, "best"),
-        chosen=(int(np.flatnonzero(cv.Cs_ == cv.best_C_)[0]), int(np.flatnonzero(cv.ks_ == cv.best_k_)[0])),
+        chosen=chosen_cell(scores, options.rule),
         folds=len(scores),
-        paths=cv.paths_,
+        paths=search.paths_,
+        classifier=search.best_estimator_,
     )
 
 
+def fitted_classifier(
+    data: PreparedData, options: TrainingOptions, k: int | None = None, C: float | None = None, *, verbose: int = 0
+) -> SparseQuadraticSVC:
+    """The classifier with given k and C, fitted to the coded data.
+
+    Parameters
+    ----------
+    data : PreparedData
+    options : TrainingOptions
+    k, C : int, float, optional
+        In place of those of the options.
+    verbose : int
+        1 or 2 writes progress to standard error.
+
+    Returns
+    -------
+    SparseQuadraticSVC
+    """
+    k, C = k or options.k, C or options.C or 1.0
+    assert k is not None
+    with scales_as_prepared():
+        return SparseQuadraticSVC(k, C, verbose=verbose, **_shared_parameters(data, options)).fit(data.X, data.y)
+
+
 def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold:
-    """The folds of a cross-validation; an error where a class has fewer rows than there are folds."""
+    """The folds of a cross-validation; an error where a class has fewer rows than there are folds.
+
+    Parameters
+    ----------
+    data : PreparedData
+    options : TrainingOptions
+
+    Returns
+    -------
+    StratifiedKFold
+    """
     check_folds(data.y, np.unique(data.y), data.class_names, options.folds)
     return StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
 
@@ -220,7 +276,7 @@ def check_folds(y: np.ndarray, labels: np.ndarray, names: Sequence[str], folds: 
     rows = f"class {names[counts.index(fewest)]!r} has {fewest} row{'s' * (fewest != 1)}"
     if fewest < 2:
         raise OptionError(f"{rows}, and cross-validation needs two or more of each: leave that class out")
-    raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer (--folds)")
+    raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer", folds=None)
 
 
 @contextmanager
@@ -231,26 +287,16 @@ def scales_as_prepared() -> Iterator[None]:
         yield
 
 
-def steps_for(data: PreparedData, options: TrainingOptions, k: int, C: float) -> Pipeline:
-    """Scaler and classifier, to be fitted to coded data.
-
-    Parameters
-    ----------
-    data : PreparedData
-    options : TrainingOptions
-    k, C : int, float
-    """
-    classifier = SparseQuadraticSVC(k, C, method=options.method, time_limit=options.time_limit, **_common(data, options))
-    scaler = [("scaler", StandardScaler())] if options.standardize else []
-    return Pipeline([*scaler, ("classifier", classifier)])
-
-
-def _common(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:
+def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:
+    """Of both estimators."""
     return {
         "loss": options.loss,
+        "method": options.method,
+        "standardize": options.standardize,
         "class_weight": data.class_weight(options.class_weight),
         "include": data.limits.include or None,
         "exclude": data.limits.exclude or None,
+        "time_limit": options.time_limit,
         "random_state": options.seed,
     }
 
@@ -268,18 +314,15 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
     return None if n_jobs == 1 else n_jobs
 
 
-def _fitted(data: PreparedData, options: TrainingOptions, k: int, C: float, verbose: int) -> Any:
-    """Scaler and classifier, with probabilities where asked, fitted to the coded data."""
-    model: Any = steps_for(data, options, k, C).set_params(classifier__verbose=verbose if options.calibrate is None else 0)
-    if options.calibrate is not None:
-        model = CalibratedModel(model, method=options.calibrate, cv=folds_of(data, options), n_jobs=_n_jobs(data, options))
+def _calibrated(classifier: SparseQuadraticSVC, data: PreparedData, options: TrainingOptions, method: str) -> CalibratedModel:
+    """The fitted classifier as it is, with probabilities fitted on out-of-fold scores."""
+    folds, n_jobs = folds_of(data, options), _n_jobs(data, options)
     with scales_as_prepared():
-        model.fit(data.X, data.y)
-    return model if options.calibrate is not None else model.set_params(classifier__verbose=0)
+        return CalibratedModel.around(classifier, data.X, data.y, method=method, cv=folds, n_jobs=n_jobs)
 
 
 def _with_coding(model: Any, data: PreparedData) -> Any:
     """The same model for tables."""
     if isinstance(model, CalibratedModel):
         return CalibratedModel.from_parts(_with_coding(model.estimator_, data), model.calibrators_).set_params(cv=model.cv)
-    return Pipeline([("coding", data.encoder), *model.steps])
+    return Pipeline([("coding", data.encoder), ("classifier", model)])

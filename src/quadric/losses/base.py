@@ -1,0 +1,454 @@
+"""What a loss has to offer, so that nobody else needs to know which one it is.
+
+The problem of one surface is: minimise F(z, c) over ||z||_0 <= k (docs/mathematics.md, section 1), with
+
+    F(z, c) = 1/2 z'Gz + C sum_i o_i H(1 - y_i (r_i'z + c)).
+
+A folder here gives H: training data that hold what depends neither on C nor on k nor on the positive class, problems that share
+those arrays, exact solvers of the convex subproblems, an explorer of exchanges of terms, bounds for branch and bound, and a
+judge that shares nothing with them. Vectors z run over the candidate terms only: those that vary on the data and are allowed.
+``embed`` puts them back in their places.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+
+from quadric.geometry.energy import Energy
+from quadric.geometry.residuals import Residuals
+from quadric.geometry.terms import term_count
+from quadric.losses import loss_named
+from quadric.types import BoolArray, FloatArray, IntArray
+
+IMPROVEMENT = 1e-10
+"""Relative decrease of the objective that counts as one."""
+
+
+@dataclass(frozen=True)
+class LabelledSamples:
+    """Samples of two or more classes with everything that weighs them.
+
+    Attributes
+    ----------
+    X : array of shape (m, n)
+    codes : array of shape (m,)
+        Class of each sample, 0 to n_classes - 1.
+    sample_weight : array of shape (m,)
+        Repetitions, all positive.
+    class_weight : array of shape (n_classes,)
+        Factor on the loss of each class.
+    """
+
+    X: FloatArray
+    codes: IntArray
+    sample_weight: FloatArray
+    class_weight: FloatArray
+
+    @property
+    def loss_weight(self) -> FloatArray:
+        """o, the product of both weights."""
+        return self.sample_weight * self.class_weight[self.codes]
+
+
+@dataclass(frozen=True)
+class Move:
+    """Terms that leave a support and terms that enter it, together."""
+
+    out: Sequence[int] | IntArray
+    into: Sequence[int] | IntArray
+
+    def applied(self, support: IntArray) -> IntArray:
+        """The support after the move."""
+        return np.sort(np.append(np.setdiff1d(support, self.out), self.into)).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The neighbours of a support that a rule admits.
+
+    Attributes
+    ----------
+    out, into : arrays
+        Terms that can leave and terms that can enter, one for another.
+    single : boolean array of shape (len(out), len(into)) or None
+        Which of these exchanges are admissible; None: all of them.
+    compound : tuple of Move
+        Exchanges of several terms at once, such as a product that enters together with its factors.
+    """
+
+    out: IntArray
+    into: IntArray
+    single: BoolArray | None = None
+    compound: tuple[Move, ...] = ()
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The support of the nearest admissible vector.
+
+    Attributes
+    ----------
+    support : array
+        At most k terms.
+    exact : bool
+        Whether no admissible support with at most k terms is nearer; False: found by a heuristic.
+    """
+
+    support: IntArray
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What follows for the supports S with fixed <= S <= allowed.
+
+    Attributes
+    ----------
+    fixed : boolean array of shape (p,)
+        Terms that all admissible ones hold.
+    allowed : boolean array of shape (p,)
+        Terms that some admissible one may hold.
+    """
+
+    fixed: BoolArray
+    allowed: BoolArray
+
+    @property
+    def possible(self) -> bool:
+        """Whether any admissible support is left, as far as the rule can tell."""
+        return not (self.fixed & ~self.allowed).any()
+
+
+class Rule(Protocol):
+    """The rule on supports as a problem carries it; search/rules.py has the contract in words, and the rules."""
+
+    @property
+    def entails(self) -> bool: ...
+
+    @property
+    def required(self) -> IntArray: ...
+
+    def admissible(self, support: IntArray) -> bool: ...
+
+    def project(self, z: FloatArray, k: int) -> Projection: ...
+
+    def completions(self, fixed: BoolArray, allowed: BoolArray) -> Completion: ...
+
+    def moves(self, support: IntArray) -> Moves: ...
+
+    def repaired(self, support: IntArray) -> IntArray: ...
+
+    def addable(self, inside: BoolArray) -> BoolArray | None: ...
+
+    def droppable(self, inside: BoolArray) -> BoolArray | None: ...
+
+
+class Limits(Protocol):
+    """What training data ask: which terms are candidates, and the rule that supports among them obey."""
+
+    def candidates(self, constant: BoolArray) -> IntArray: ...
+
+    def rule(self, candidates: IntArray) -> Rule: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseProblem(ABC):
+    """The problem of one class against the rest.
+
+    Attributes
+    ----------
+    C, k : float, int
+        Weight of the loss and largest number of terms, k at most the number of candidates.
+    n_features : int
+    terms : array
+        Candidate terms, as positions in the full z.
+    G : array of shape (p, p)
+        Regulariser on the candidates, the ridge included.
+    scatter_trace : float
+        Trace of the loss-weighted scatter of the lifted samples.
+    rule : Rule
+        Which supports are admissible.
+    """
+
+    loss_name: ClassVar[str]
+    C: float
+    k: int
+    n_features: int
+    terms: IntArray
+    G: FloatArray
+    scatter_trace: float
+    rule: Rule
+
+    @property
+    def loss(self) -> Loss:
+        return loss_named(self.loss_name)
+
+    @property
+    def n_terms(self) -> int:
+        """Number of candidate terms, p."""
+        return len(self.terms)
+
+    @property
+    def mean_curvature(self) -> float:
+        """trace(G + 2C R~'R~)/p: the scale on which penalties are chosen, for every loss."""
+        return float(np.trace(self.G) + 2.0 * self.C * self.scatter_trace) / max(self.n_terms, 1)
+
+    @abstractmethod
+    def objective(self, z: FloatArray, c: float) -> float:
+        """F(z, c)."""
+
+    @abstractmethod
+    def intercept(self, z: FloatArray) -> float:
+        """The c that minimises F(z, .)."""
+
+    def screen(self) -> SparseProblem | None:
+        """The same problem with a cheaper loss whose supports are good places to start from; None: there is none."""
+        return None
+
+    def at_zero(self) -> float:
+        """F at z = 0 with its best intercept."""
+        z = np.zeros(self.n_terms)
+        return self.objective(z, self.intercept(z))
+
+    def embed(self, z: FloatArray) -> FloatArray:
+        """z over the candidates as a vector over all terms."""
+        full = np.zeros(term_count(self.n_features))
+        full[self.terms] = z
+        return full
+
+    def with_k(self, k: int) -> Self:
+        """The same problem with another budget; shares every array."""
+        return replace(self, k=min(k, self.n_terms))
+
+    def step(self) -> Step:
+        """The solver of the convex subproblems."""
+        return self.loss.step(self)
+
+    def explorer(self, step: Step | None = None) -> Explorer:
+        """The explorer of exchanges; it may share the solver of whoever asks."""
+        return self.loss.explorer(self, step or self.step())
+
+
+class TrainingData(ABC):
+    """Samples of two or more classes, digested once; every class against the rest is a problem on the same arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> Self:
+        """Digest samples."""
+
+    @abstractmethod
+    def one_against_rest(self, positive: int, C: float, k: int) -> SparseProblem:
+        """The problem whose positive class is ``positive``."""
+
+    @property
+    @abstractmethod
+    def energy(self) -> Energy:
+        """The regulariser, which all classes share."""
+
+
+@dataclass(frozen=True)
+class StepSolution:
+    """Minimiser of one convex subproblem.
+
+    Attributes
+    ----------
+    z, c : array of shape (p,), float
+    value : float
+        Minimum reached: F plus the penalty, if there is one.
+    residual : float
+        Largest violation of the subproblem's optimality conditions that the solver allowed.
+    """
+
+    z: FloatArray
+    c: float
+    value: float
+    residual: float
+
+
+class Step(ABC):
+    """Exact solver of the convex subproblems of one problem; warm starts are its own affair, k is none of its business."""
+
+    @abstractmethod
+    def __init__(self, problem: SparseProblem) -> None:
+        """Set the solver up for a problem."""
+
+    @abstractmethod
+    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
+        """argmin over (z, c) of F(z, c) + rho/2 ||z - u||^2."""
+
+    @abstractmethod
+    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        """argmin over (z, c) of F(z, c) + rho/2 ||z_N||^2 with N the complement of ``support``.
+
+        Where sweeps end that keep choosing ``support``: u = z on it, u = 0 off it (docs/mathematics.md, eq. 4.4).
+        """
+
+    @abstractmethod
+    def refit(self, support: IntArray) -> StepSolution:
+        """argmin of F over (z, c) with z = 0 off ``support``."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A support and the minimum of F on it."""
+
+    support: IntArray
+    value: float
+
+    def beats(self, other: Found) -> bool:
+        """Whether the value is lower by more than rounding."""
+        return self.value < other.value - IMPROVEMENT * abs(other.value)
+
+    def better_of(self, other: Found) -> Found:
+        """The other unless this one beats it."""
+        return self if self.beats(other) else other
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """Change of the objective by each exchange of one term, refits included.
+
+    Attributes
+    ----------
+    out, into : arrays
+        Terms that can leave, and terms that can enter.
+    change : array of shape (len(out), len(into))
+        Infinite where the exchange is not admissible or not examined.
+    """
+
+    out: IntArray
+    into: IntArray
+    change: FloatArray
+
+
+class Explorer(ABC):
+    """Moves among the admissible supports of one problem; remembers how many refits it took (``n_refits``)."""
+
+    n_refits: int
+
+    @abstractmethod
+    def __init__(self, problem: SparseProblem, step: Step) -> None:
+        """Explore the supports of a problem, with a solver at hand."""
+
+    @abstractmethod
+    def resized(self, support: IntArray, k: int) -> IntArray:
+        """The support with terms added or dropped one at a time, the most useful first, until there are k."""
+
+    @abstractmethod
+    def descend(self, support: IntArray) -> Found:
+        """The end of the best moves from a support."""
+
+    @abstractmethod
+    def descend_from(self, starts: Sequence[IntArray]) -> Found:
+        """The end of a descent from the best of several supports, or the best end, whichever is affordable."""
+
+    @abstractmethod
+    def refined(self, found: Found, rng: np.random.Generator, kicks: int, going: Callable[[], bool]) -> Found:
+        """The best of ``kicks`` perturbations of a found support, each followed by a descent, while ``going()``."""
+
+    @abstractmethod
+    def restarted(self, k: int, rng: np.random.Generator, n_starts: int, going: Callable[[], bool]) -> Found:
+        """The best end of descents from forward selection and from random halves of a support, completed greedily."""
+
+    @abstractmethod
+    def exchanges(self, found: Found, ceiling: float) -> Exchanges:
+        """The exchanges of a support that stay below a ceiling of the objective; others may be left unexamined."""
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Minimum f of a quadratic lower bound of F on the allowed terms, with its minimiser z and the inverse B of its matrix."""
+
+    terms: IntArray
+    f: float
+    z: FloatArray
+    B: FloatArray
+
+    def costs(self) -> FloatArray:
+        """What leaving out each term alone adds to f (docs/mathematics.md, eq. 7.2)."""
+        return 0.5 * self.z**2 / np.diag(self.B)
+
+
+class Bounds(ABC):
+    """Lower bounds for branch and bound; raises LinAlgError when set up for a matrix that is singular to working precision."""
+
+    tolerance: float
+    """Relative difference of objectives that a proof may leave."""
+    rounding: float
+    """Error that cancellation may leave in a bound."""
+
+    @abstractmethod
+    def __init__(self, problem: SparseProblem, step: Step) -> None:
+        """Bound the supports of a problem, with a solver at hand."""
+
+    @abstractmethod
+    def root(self) -> Relaxation:
+        """The relaxation on all terms."""
+
+    @abstractmethod
+    def without(self, parent: Relaxation, position: int) -> Relaxation:
+        """The relaxation with one term fewer."""
+
+    @abstractmethod
+    def bound(self, node: Relaxation, free: BoolArray, n_to_drop: int) -> float:
+        """Lower bound on all supports inside the node's terms that drop ``n_to_drop`` of the ``free`` ones."""
+
+    @abstractmethod
+    def minimum(self, support: IntArray) -> tuple[float, float]:
+        """F on a support as found, and a lower bound of its true minimum there."""
+
+
+class LossJudge(Protocol):
+    """A loss's part of the certificate of one surface; lives in judge.py, which imports geometry only."""
+
+    def __init__(self, residuals: Residuals, scores: FloatArray, y: FloatArray, loss_weight: FloatArray, C: float) -> None: ...
+
+    def loss_value(self) -> float:
+        """C sum_i o_i H(1 - y_i f(x_i))."""
+
+    def gradient(self, terms: IntArray) -> FloatArray:
+        """Scaled gradient of the Lagrangian for all terms, with the multipliers that suit ``terms`` best."""
+
+    def residual(self, terms: IntArray) -> float:
+        """Largest scaled residual of the optimality conditions of ``terms`` and of c."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss: its parts, and what a search should know of it.
+
+    Attributes
+    ----------
+    name, title : str
+        As parameters and as people call it.
+    keeps_rows : bool
+        Whether training data keep all lifted rows in memory; otherwise only sums over them.
+    cheap_exchanges : bool
+        Whether all exchanges of one term are known in closed form. Searches then afford many more of them, and can tell
+        whether a support is swap-optimal.
+    kicks, restarts : int
+        Perturbations and fresh starts of method "best".
+    data, step, explorer, bounds, judge : classes
+    """
+
+    name: str
+    title: str
+    keeps_rows: bool
+    cheap_exchanges: bool
+    kicks: int
+    restarts: int
+    data: type[TrainingData]
+    step: type[Step]
+    explorer: type[Explorer]
+    bounds: type[Bounds]
+    judge: type[LossJudge]
+
+    def bytes_needed(self, n_rows: int, n_terms: int) -> int:
+        """Memory of a fit: the lifted rows and a copy in work, or a few matrices of their products."""
+        return 8 * n_terms * (2 * n_rows if self.keeps_rows else 6 * n_terms)

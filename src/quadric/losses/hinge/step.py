@@ -1,0 +1,223 @@
+"""z-step of the hinge loss: a warm active set first, then an interior point on the samples that matter, then on all.
+
+The warm attempt costs a few small systems and fails when many samples change place at once. The interior point then
+starts from the old surface, at first with only the samples nearest to their margin (the others held at their bounds), and
+hands over to the active set as soon as that can finish, which is also what checks the samples left out. Should even the
+last stage not settle exactly, the interior point's own answer is returned with the violation it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from quadric.losses.base import Step, StepSolution
+from quadric.losses.hinge.active_set import solve_active_set
+from quadric.losses.hinge.intercept import hinge_intercept
+from quadric.losses.hinge.interior_point import InteriorPoint
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.qp import HingeQP, HingeSolution
+from quadric.types import BoolArray, FloatArray, IntArray
+
+HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+"""Relative gaps at which the interior point offers its partition to the active set."""
+WORKING_GAPS = HANDOVER_GAPS[:3]
+"""The same on a working set: what is not settled by then is the fault of the samples left out."""
+DEPENDENT_GAP = 1e-8
+"""From this accuracy on, what still looks free is, though the rows may be linearly dependent."""
+WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
+EXACT = 1e-9
+"""Violation above which an answer is worth another attempt."""
+NEGLIGIBLE = 1e-10
+"""A refitted term that moves no margin by more than this is dropped if it is also ROUNDING."""
+ROUNDING = 1e-13
+"""A coefficient below this fraction of what the multipliers could make it is rounding noise around zero."""
+WORKING_SHARE = 4
+"""The interior point's first try keeps one sample in so many, and never fewer than twice the number of terms."""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Where the next step may start: a surface with its level, and its multipliers."""
+
+    w: FloatArray
+    alpha: FloatArray
+
+
+class HingeStep(Step):
+    """Remembers its answers and starts from near ones: the last fixed point on the same support, or the last answer.
+
+    The very first sweep of a decomposition, from u = 0, is the same for every k, so its answer is kept too.
+    """
+
+    def __init__(self, problem: HingeProblem) -> None:
+        self.problem = problem
+        self._upper = problem.C * problem.loss_weight
+        self._last: _Answer | None = None
+        self._settled: dict[bytes, FloatArray] = {}
+        self._from_zero: dict[float, tuple[StepSolution, _Answer]] = {}
+
+    def at(self, C: float) -> HingeStep:
+        """The solver of the same problem at another C, which starts from the last answer of this one."""
+        step = HingeStep(replace(self.problem, C=C))
+        if self._last is not None:
+            step._last = replace(self._last, alpha=self._last.alpha * (C / self.problem.C))
+        return step
+
+    @property
+    def multipliers(self) -> FloatArray:
+        """The alpha of the last solution."""
+        assert self._last is not None
+        return self._last.alpha
+
+    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
+        penalty = np.full(self.problem.n_terms, rho)
+        if u.any():
+            return self._penalised(penalty, u)
+        if rho not in self._from_zero:
+            solution = self._penalised(penalty, u)
+            assert self._last is not None
+            self._from_zero = {rho: (solution, self._last)}
+        solution, self._last = self._from_zero[rho]
+        return solution
+
+    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        penalty = np.full(self.problem.n_terms, rho)
+        penalty[support] = 0.0
+        key = support.tobytes()
+        solution = self._penalised(penalty, np.zeros(self.problem.n_terms), self._settled.get(key))
+        self._settled = {key: self.multipliers}
+        return solution
+
+    def refit(self, support: IntArray) -> StepSolution:
+        problem = self.problem
+        if len(support) == 0:
+            return self._without_terms()
+        columns = np.append(support, problem.n_terms)
+        G = problem.G[np.ix_(support, support)]
+        qp = HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns)))
+        solution = solve_hinge(qp, *self._start(columns))
+        w = np.zeros(problem.n_terms + 1)
+        w[support] = np.where(_is_noise(solution, qp), 0.0, solution.w[:-1])
+        w[-1] = problem.level(w[:-1])
+        self._remember(w, solution.alpha)
+        self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
+        return self._solution(w, problem.objective_at_level(w[:-1], w[-1]), solution.violation)
+
+    def _penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
+        problem = self.problem
+        P = problem.G.copy()
+        P[np.diag_indices_from(P)] += penalty
+        qp = HingeQP(problem.A, problem.y, self._upper, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))
+        solution = solve_hinge(qp, *self._start(slice(None)), likely)
+        z = solution.w[:-1]
+        scores = problem.A[:, :-1] @ z
+        level = hinge_intercept(scores, problem.y, problem.loss_weight)
+        w = np.append(z, level)
+        self._remember(w, solution.alpha)
+        return self._solution(w, qp.value(w, problem.y * (scores + level)), solution.violation)
+
+    def _solution(self, w: FloatArray, value: float, violation: float) -> StepSolution:
+        """From the level, with which the solvers work, to the intercept."""
+        z = w[:-1]
+        return StepSolution(z, float(w[-1] - self.problem.center @ z), value, violation)
+
+    def _without_terms(self) -> StepSolution:
+        """z = 0: only c is fitted, and the samples at its kink share what balances the multipliers."""
+        problem = self.problem
+        z = np.zeros(problem.n_terms)
+        c = problem.level(z)
+        shortfall = 1.0 - c * problem.y
+        alpha = np.where(shortfall > EXACT, self._upper, 0.0)
+        at_kink = np.abs(shortfall) <= EXACT
+        weight = float((problem.y * self._upper)[at_kink].sum())
+        if weight:
+            alpha[at_kink] = self._upper[at_kink] * np.clip(-(problem.y @ alpha) / weight, 0.0, 1.0)
+        self._remember(np.append(z, c), alpha)
+        return StepSolution(z, c, problem.objective(z, c), 0.0)
+
+    def _start(self, columns: IntArray | slice) -> tuple[FloatArray, FloatArray | None]:
+        if self._last is None:
+            return np.zeros(self.problem.n_terms + 1)[columns], None
+        return self._last.w[columns], self._last.alpha
+
+    def _remember(self, w: FloatArray, alpha: FloatArray) -> None:
+        self._last = _Answer(w, alpha)
+
+
+def _is_noise(solution: HingeSolution, qp: HingeQP) -> BoolArray:
+    """Coefficients that are zero but for rounding: z_j is roughly a sum of alpha_i y_i r_ij over P_jj, which may cancel."""
+    size, R = np.abs(solution.w[:-1]), np.abs(qp.A[:, :-1])
+    cancelled = size <= ROUNDING * (solution.alpha @ R) / np.diag(qp.P)
+    return cancelled & (size * R.max(axis=0) <= NEGLIGIBLE)
+
+
+def solve_hinge(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None = None) -> HingeSolution:
+    """Minimise q, from an old answer (w, alpha) or from scratch (alpha None); see the module's head.
+
+    ``likely`` are multipliers that may be nearer; a failed attempt costs little beside the interior point it may save.
+    """
+    if alpha is not None:
+        solution = None if likely is None else solve_active_set(qp, likely)
+        solution = solution or solve_active_set(qp, alpha) or _on_working_set(qp, w)
+        if solution is not None:
+            return solution
+    solution = _from_scratch(qp, w)
+    if solution.violation > EXACT:
+        merged = _with_equal_rows_merged(qp, w)
+        if merged is not None and merged.violation < solution.violation:
+            return merged
+    return solution
+
+
+def _from_scratch(qp: HingeQP, w: FloatArray) -> HingeSolution:
+    """Interior point on all samples, finished by the active set where that can."""
+    interior = InteriorPoint(qp, w, COLD_SPREAD)
+    for partition in _partitions(interior, HANDOVER_GAPS):
+        solution = solve_active_set(qp, partition, dependent_rows=interior.relative_gap() <= DEPENDENT_GAP)
+        if solution is not None:
+            return solution
+    return interior.solution()
+
+
+def _with_equal_rows_merged(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
+    """The same problem with equal samples taken as one: they are what keeps an active set from settling."""
+    rows, group = np.unique(np.column_stack([qp.A, qp.y, qp.target]), axis=0, return_inverse=True)
+    if len(rows) == len(qp.y):
+        return None
+    group = group.ravel()
+    upper = np.bincount(group, weights=qp.upper).astype(float)
+    A, y, target = np.ascontiguousarray(rows[:, :-2]), rows[:, -2].copy(), rows[:, -1].copy()
+    small = HingeQP(A, y, upper, qp.P, qp.g, qp.offset, target)
+    solution = _from_scratch(small, w)
+    return replace(solution, alpha=(solution.alpha / upper)[group] * qp.upper)
+
+
+def _on_working_set(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
+    """Interior point on the samples nearest to their margin; None when the others contradict its answer."""
+    size = max(len(qp.y) // WORKING_SHARE, 2 * qp.n_terms)
+    if size >= len(qp.y):
+        return None
+    excess = qp.margins(w) - qp.target
+    working = np.sort(np.argpartition(np.abs(excess), size)[:size])
+    at_bound = np.where(excess < 0.0, qp.upper, 0.0)
+    at_bound[working] = 0.0
+    interior = InteriorPoint(qp.restricted(working, at_bound), w, WARM_SPREAD)
+    for partition in _partitions(interior, WORKING_GAPS):
+        alpha = at_bound.copy()
+        alpha[working] = partition
+        solution = solve_active_set(qp, alpha)
+        if solution is not None:
+            return solution
+    return None
+
+
+def _partitions(interior: InteriorPoint, gaps: Sequence[float]) -> Iterator[FloatArray]:
+    """Multipliers snapped to their bounds, at one accuracy after another."""
+    for gap in gaps:
+        advancing = interior.advance(gap)
+        yield interior.crossover()
+        if not advancing:
+            return

@@ -1,0 +1,22 @@
+"""The squared loss H(t) = t^2: the paper's LS-l0-QSVM. Sums over the samples are all it needs."""
+
+from quadric.losses.base import Loss
+from quadric.losses.least_squares.bounds import LeastSquaresBounds
+from quadric.losses.least_squares.data import LeastSquaresData
+from quadric.losses.least_squares.explorer import LeastSquaresExplorer
+from quadric.losses.least_squares.judge import LeastSquaresJudge
+from quadric.losses.least_squares.step import LeastSquaresStep
+
+LOSS = Loss(
+    name="least_squares",
+    title="squared loss",
+    keeps_rows=False,
+    cheap_exchanges=True,
+    kicks=300,
+    restarts=100,
+    data=LeastSquaresData,
+    step=LeastSquaresStep,
+    explorer=LeastSquaresExplorer,
+    bounds=LeastSquaresBounds,
+    judge=LeastSquaresJudge,
+)

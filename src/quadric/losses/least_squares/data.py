@@ -1,0 +1,85 @@
+"""Training data of the squared loss: moments of each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from quadric.blas import one_blas_thread
+from quadric.geometry.energy import Energy
+from quadric.geometry.moments import Moments, moments_by_class
+from quadric.losses.base import LabelledSamples, Limits, TrainingData
+from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
+from quadric.types import FloatArray
+
+
+class LeastSquaresData(TrainingData):
+    """The moments of each class: all that the squared loss needs of any number of samples.
+
+    Parameters
+    ----------
+    moments : sequence of Moments, one per class
+    class_weight : array of shape (n_classes,)
+    limits : Limits
+    """
+
+    def __init__(self, moments: Sequence[Moments], class_weight: FloatArray, limits: Limits) -> None:
+        everything = _merged(moments)
+        weighted = _merged([part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)])
+        self._energy = everything.energy()
+        self._terms = limits.candidates(everything.constant_terms())
+        self._rule = limits.rule(self._terms)
+        self._total_weight = weighted.weight
+        self._mean = weighted.mean[self._terms]
+        self._scatter = weighted.scatter[np.ix_(self._terms, self._terms)]
+        self._class_weights = [part.weight * float(factor) for part, factor in zip(moments, class_weight, strict=True)]
+        self._class_means = [part.mean[self._terms] for part in moments]
+        self._curvatures: dict[float, Curvature] = {}
+
+    @classmethod
+    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> LeastSquaresData:
+        with one_blas_thread():
+            moments = moments_by_class(samples.X, samples.codes, samples.sample_weight, len(samples.class_weight))
+            return cls(moments, samples.class_weight, limits)
+
+    @property
+    def energy(self) -> Energy:
+        return self._energy
+
+    @cached_property
+    def _G(self) -> FloatArray:
+        return self._energy.gram()[np.ix_(self._terms, self._terms)]
+
+    def _curvature(self, C: float) -> Curvature:
+        if C not in self._curvatures:
+            self._curvatures = {C: Curvature(self._G + (2.0 * C) * self._scatter)}  # one at a time: p x p each
+        return self._curvatures[C]
+
+    def one_against_rest(self, positive: int, C: float, k: int) -> LeastSquaresProblem:
+        inside = self._class_weights[positive]
+        share = inside / self._total_weight
+        return LeastSquaresProblem(
+            C=C,
+            k=min(k, len(self._terms)),
+            n_features=len(self._energy.s),
+            terms=self._terms,
+            G=self._G,
+            scatter_trace=float(np.trace(self._scatter)),
+            rule=self._rule,
+            curvature=self._curvature(C),
+            # y is 1 inside and -1 outside: mean 2 share - 1, and R~'y~ = 2 sum over the inside of (r - mean)
+            cross=2.0 * inside * (self._class_means[positive] - self._mean),
+            mean=self._mean,
+            mean_y=2.0 * share - 1.0,
+            scatter_y=4.0 * self._total_weight * share * (1.0 - share),
+            total_weight=self._total_weight,
+        )
+
+
+def _merged(parts: Sequence[Moments]) -> Moments:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total

@@ -1,0 +1,116 @@
+"""Exchanges for the squared loss: every one is known in closed form (losses/tableau.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found, Move, Step
+from quadric.losses.exploring import MAX_KICK, resized_tableau
+from quadric.losses.least_squares.problem import LeastSquaresProblem
+from quadric.losses.tableau import Tableau
+from quadric.types import IntArray
+
+
+class LeastSquaresExplorer(Explorer):
+    """Exact moves on the p x p quadratic."""
+
+    def __init__(self, problem: LeastSquaresProblem, step: Step | None = None) -> None:
+        self.rule = problem.rule
+        self.tableau = Tableau(problem.M, problem.q, problem.constant, problem.rule.required)
+        self.n_refits = 0
+
+    def resized(self, support: IntArray, k: int) -> IntArray:
+        self.tableau.go_to(support)
+        return resized_tableau(self.tableau, k, self.rule)
+
+    def descend(self, support: IntArray) -> Found:
+        self.tableau.go_to(support)
+        return self._descend()
+
+    def descend_from(self, starts: Sequence[IntArray]) -> Found:
+        return min((self.descend(start) for start in starts), key=lambda found: found.value)
+
+    def refined(self, found: Found, rng: np.random.Generator, kicks: int, going: Callable[[], bool]) -> Found:
+        seen = {found.support.tobytes()}
+        self.tableau.go_to(found.support)
+        home = self.tableau.saved()
+        for _ in range(kicks):
+            if not going():
+                break
+            self.tableau.restore(home)
+            self._perturb(rng)
+            start = resized_tableau(self.tableau, len(found.support), self.rule).tobytes()
+            if start in seen:
+                continue
+            seen.add(start)
+            other = self._descend(seen)
+            if other.beats(found):
+                found, home = other, self.tableau.saved()
+        return found
+
+    def restarted(self, k: int, rng: np.random.Generator, n_starts: int, going: Callable[[], bool]) -> Found:
+        required = self.rule.required
+        n_terms, best = len(self.tableau.inside), self.descend(self.resized(required, k))
+        for _ in range(n_starts):
+            if not going():
+                break
+            half = rng.choice(n_terms, max(1, k // 2), replace=False)
+            start = self.rule.repaired(np.union1d(half, required)[:k])
+            best = self.descend(self.resized(start, k)).better_of(best)
+        return best
+
+    def exchanges(self, found: Found, ceiling: float) -> Exchanges:
+        self.tableau.go_to(found.support)
+        moves = self.rule.moves(found.support)
+        return Exchanges(moves.out, moves.into, self.tableau.exchanges(moves))
+
+    def _descend(self, seen: set[bytes] | None = None) -> Found:
+        """Best moves until none helps, or until a support in ``seen``, whose end is known, comes up again."""
+        tableau = self.tableau
+        while True:
+            before = tableau.value
+            change, move = self._best_move()
+            self.n_refits += 1
+            if not change < -IMPROVEMENT * abs(before):
+                break
+            tableau.make(move)
+            if not tableau.value < before:  # the promise was rounding
+                tableau.make(Move(move.into, move.out))
+                break
+            if seen is not None:
+                if tableau.support.tobytes() in seen:
+                    break
+                seen.add(tableau.support.tobytes())
+        return Found(tableau.support, tableau.value)
+
+    def _best_move(self) -> tuple[float, Move]:
+        """Change of the minimum by the best move that the rule admits, and that move."""
+        moves = self.rule.moves(self.tableau.support)
+        change, (out, into) = self.tableau.best_exchange(moves)
+        best = Move((out,), (into,))
+        for move in moves.compound:
+            other = self.tableau.after(move) - self.tableau.value
+            if other < change:
+                change, best = other, move
+        return change, best
+
+    def _perturb(self, rng: np.random.Generator) -> None:
+        """Drop up to half of the terms (and no more than MAX_KICK) at random, and take in half as many others at random."""
+        tableau = self.tableau
+        droppable = np.setdiff1d(tableau.support, self.rule.required)
+        outside = np.flatnonzero(~tableau.inside)
+        if len(droppable) == 0 or len(outside) == 0:
+            return
+        n_out = int(rng.integers(1, max(1, min(len(droppable), len(outside), 2 * MAX_KICK) // 2) + 1))
+        n_in = n_out // 2
+        for i in rng.choice(droppable, n_out, replace=False):
+            tableau.drop(int(i))
+        for j in rng.choice(outside, n_in, replace=False):
+            if tableau.gains()[j] > -np.inf:
+                tableau.add(int(j))
+        support = tableau.support
+        admissible = self.rule.repaired(support)
+        if admissible is not support:
+            tableau.go_to(admissible)

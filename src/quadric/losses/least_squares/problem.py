@@ -1,0 +1,79 @@
+"""The squared loss as a quadratic in z alone (docs/mathematics.md, section 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import eigh
+
+from quadric.losses.base import SparseProblem
+from quadric.types import FloatArray
+
+
+class Curvature:
+    """M = G + 2C R~'R~ with its eigendecomposition, made when first asked for; all classes and all k share one.
+
+    Parameters
+    ----------
+    M : array of shape (p, p)
+    """
+
+    def __init__(self, M: FloatArray) -> None:
+        self.M = M
+
+    @cached_property
+    def spectrum(self) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues and eigenvectors."""
+        e, V = eigh(self.M, driver="evd", check_finite=False)
+        # M is positive semidefinite; what rounding leaves below zero would turn a penalty into a reward
+        return np.maximum(e, 0.0), np.ascontiguousarray(V)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastSquaresProblem(SparseProblem):
+    """Squared loss with c eliminated: F(z) = 1/2 z'Mz - q'z + constant (docs/mathematics.md, section 2).
+
+    Attributes
+    ----------
+    curvature : Curvature
+        M.
+    cross : array of shape (p,)
+        R~'y~.
+    mean : array of shape (p,)
+        Loss-weighted mean of r.
+    mean_y, scatter_y : float
+        Loss-weighted mean and scatter of the labels.
+    total_weight : float
+        Sum of the loss weights.
+    """
+
+    loss_name: ClassVar[str] = "least_squares"
+    curvature: Curvature
+    cross: FloatArray
+    mean: FloatArray
+    mean_y: float
+    scatter_y: float
+    total_weight: float
+
+    @property
+    def M(self) -> FloatArray:
+        return self.curvature.M
+
+    @cached_property
+    def q(self) -> FloatArray:
+        return (2.0 * self.C) * self.cross  # (2.3)
+
+    @property
+    def constant(self) -> float:
+        return self.C * self.scatter_y
+
+    def objective(self, z: FloatArray, c: float) -> float:
+        off_optimum = c - self.intercept(z)  # (2.2) is F at the best c; elsewhere F grows as a parabola in c
+        at_best_c = 0.5 * z @ (self.M @ z) - self.q @ z + self.constant
+        return float(at_best_c + self.C * self.total_weight * off_optimum**2)
+
+    def intercept(self, z: FloatArray) -> float:
+        return float(self.mean_y - self.mean @ z)  # (2.1)

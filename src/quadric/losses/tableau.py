@@ -1,0 +1,201 @@
+"""Best-subset selection for a quadratic, one exchange at a time: 1/2 z'Mz - q'z on a support, and every neighbour's value.
+
+The symmetric tableau of [M q; q' 2 constant], swept on a support S, holds everything in closed form (docs/mathematics.md,
+eq. 6.1 and 6.4). With B = M_SS^-1 and N the complement:
+
+    T_SS = -B,   T_SN = B M_SN = P,   T_NN = M_NN - M_NS P,   last column z_S and h_N = q_N - M_NS z_S,   corner 2 f(S).
+
+Adding j gains h_j^2 / (2 T_jj), dropping i costs z_i^2 / (2 B_ii), both with a full refit (6.2). One sweep costs O(p^2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dger
+
+from quadric.losses.base import Move, Moves
+from quadric.types import BoolArray, FloatArray, IntArray
+
+REFRESH_AFTER = 200
+"""Sweeps after which rounding errors are cleared by sweeping afresh."""
+SINGULAR = 1e-12
+"""Pivots below this fraction of the unit diagonal are not swept: the term is a combination of those in the support."""
+
+
+@dataclass(frozen=True)
+class SavedTableau:
+    """A state of a tableau."""
+
+    T: FloatArray
+    inside: BoolArray
+    sweeps: int
+
+
+class Tableau:
+    """A support that can be changed term by term.
+
+    Parameters
+    ----------
+    M, q, constant : array of shape (p, p), array of shape (p,), float
+    required : array
+        Terms that are in the support from the start and never leave it.
+    """
+
+    def __init__(self, M: FloatArray, q: FloatArray, constant: float, required: IntArray) -> None:
+        p = len(q)
+        scale = 1.0 / np.sqrt(np.diag(M))  # a unit diagonal: pivots of all terms can be compared with SINGULAR
+        self._fresh = np.empty((p + 1, p + 1), order="F")
+        self._fresh[:p, :p] = M * np.outer(scale, scale)
+        self._fresh[:p, p] = self._fresh[p, :p] = q * scale
+        self._fresh[p, p] = 2.0 * constant
+        self.required = required
+        self._movable = np.ones(p, dtype=bool)
+        self._movable[required] = False
+        self.inside = np.zeros(p, dtype=bool)
+        self._T = self._fresh.copy(order="F")
+        self._sweeps = 0
+        self.reset(required)
+
+    @property
+    def support(self) -> IntArray:
+        return np.flatnonzero(self.inside)
+
+    @property
+    def value(self) -> float:
+        """Minimum of the quadratic on the support."""
+        return 0.5 * float(self._T[-1, -1])
+
+    def reset(self, support: IntArray) -> None:
+        """Go to a support, clearing rounding errors; the required terms are added to it."""
+        self._T[...] = self._fresh
+        self.inside[:] = False
+        self._sweeps = 0
+        wanted = np.union1d(support, self.required).astype(np.intp)
+        if not self._sweep_together(wanted):
+            for j in wanted:
+                self._sweep(int(j))
+
+    def go_to(self, support: IntArray) -> None:
+        """Go to a support by as few sweeps as it takes."""
+        wanted = np.zeros_like(self.inside)
+        wanted[support] = True
+        wanted[self.required] = True
+        changes = np.flatnonzero(wanted != self.inside)
+        if len(changes) > len(support) or self._sweeps > REFRESH_AFTER:
+            self.reset(support)
+            return
+        for j in changes:
+            self._sweep(int(j))
+
+    def saved(self) -> SavedTableau:
+        """The present state, to come back to at the price of a copy."""
+        return SavedTableau(self._T.copy(order="F"), self.inside.copy(), self._sweeps)
+
+    def restore(self, saved: SavedTableau) -> None:
+        """Come back to a saved state."""
+        self._T[...] = saved.T
+        self.inside[:] = saved.inside
+        self._sweeps = saved.sweeps
+
+    def add(self, j: int) -> None:
+        """Take a term in."""
+        self._sweep(j)
+
+    def drop(self, i: int) -> None:
+        """Take a term out."""
+        self._sweep(i)
+
+    def gains(self) -> FloatArray:
+        """How much each term outside would lower the minimum; -inf inside and for combinations of the support."""
+        diagonal, last = self._T.diagonal()[:-1], self._T[:-1, -1]
+        usable = ~self.inside & (diagonal > SINGULAR)
+        out = np.full(len(last), -np.inf)
+        out[usable] = 0.5 * last[usable] ** 2 / diagonal[usable]
+        return out
+
+    def costs(self) -> FloatArray:
+        """How much each term inside lowers the minimum; inf outside and for required terms."""
+        diagonal, last = self._T.diagonal()[:-1], self._T[:-1, -1]
+        movable = self.inside & self._movable
+        out = np.full(len(last), np.inf)
+        out[movable] = 0.5 * last[movable] ** 2 / -diagonal[movable]
+        return out
+
+    def best_exchange(self, moves: Moves) -> tuple[float, tuple[int, int]]:
+        """Change of the minimum by the best exchange of one term, and that exchange (out, in)."""
+        table = self.exchanges(moves)
+        if table.size == 0:
+            return np.inf, (-1, -1)
+        i, j = np.unravel_index(int(np.argmin(table)), table.shape)
+        return float(table[i, j]), (int(moves.out[i]), int(moves.into[j]))
+
+    def exchanges(self, moves: Moves) -> FloatArray:
+        """Change of the minimum by each pair of a term that leaves and one that enters, refits included (6.3)."""
+        out, into = moves.out, moves.into
+        diagonal, last = self._T.diagonal(), self._T[:, -1]
+        B, z = -diagonal[out], last[out]
+        P = self._T[:, out][into]  # whole columns first: the tableau is stored by columns
+        pivot = P * P
+        pivot /= B
+        pivot += diagonal[into][:, None]
+        gain = P
+        gain *= z / B
+        gain += last[into][:, None]
+        gain *= gain
+        if pivot.min(initial=1.0) <= SINGULAR:
+            gain[pivot <= SINGULAR] = -np.inf
+            pivot[pivot <= SINGULAR] = 1.0
+        gain /= pivot
+        gain -= z * z / B
+        gain *= -0.5
+        change = gain.T
+        if moves.single is not None:
+            change[~moves.single] = np.inf
+        return change
+
+    def after(self, move: Move) -> float:
+        """The minimum after a move of several terms."""
+        here = self.saved()
+        self.make(move)
+        value = self.value
+        self.restore(here)
+        return value
+
+    def make(self, move: Move) -> None:
+        """Take terms out and others in."""
+        for i in move.out:
+            self.drop(int(i))
+        for j in move.into:
+            self.add(int(j))
+
+    def _sweep_together(self, terms: IntArray) -> bool:
+        """Sweep a fresh tableau on several terms by one factorisation; False where they are linearly dependent."""
+        if len(terms) == 0:
+            return True
+        rows = self._T[terms]
+        try:
+            factor = cho_factor(rows[:, terms], lower=True, check_finite=False)
+        except LinAlgError:
+            return False
+        P = cho_solve(factor, rows, check_finite=False)
+        self._T -= rows.T @ P
+        self._T[terms] = P
+        self._T[:, terms] = P.T
+        self._T[np.ix_(terms, terms)] = -cho_solve(factor, np.eye(len(terms)), check_finite=False)
+        self.inside[terms] = True
+        return True
+
+    def _sweep(self, j: int) -> None:
+        T = self._T
+        # A term that is a combination of the support has pivot zero; a tiny one keeps the numbers finite.
+        pivot = T[j, j] if self.inside[j] else max(T[j, j], SINGULAR)
+        column = T[:, j].copy()
+        dger(-1.0 / pivot, column, column, a=T, overwrite_x=0, overwrite_y=0, overwrite_a=1)
+        column /= -pivot if self.inside[j] else pivot
+        T[:, j] = T[j, :] = column
+        T[j, j] = -1.0 / pivot
+        self.inside[j] = not self.inside[j]
+        self._sweeps += 1

@@ -1,0 +1,138 @@
+"""Two-dimensional slices of the surface: two features vary, all others are held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from quadric.report.subject import Subject
+from quadric.report.surfaces import live_features
+from quadric.report.values import Slice, SurfaceSummary
+from quadric.types import FloatArray, IntArray
+from quadric.workflow.explaining import cell_text
+
+MOST_SLICES = 4
+GRID = 41
+MOST_POINTS = 300
+TRIM = 0.005
+"""Share of the rows at either end of an axis that may lie outside of it."""
+FEW_VALUES = 12
+"""Points of a feature with at most this many values are moved apart a little, so that they do not cover each other."""
+
+
+def slices(subject: Subject, surface: SurfaceSummary, seed: int) -> tuple[Slice, ...]:
+    """Over the two most important numbers of the model, and over the numbers that its most important products join.
+
+    Parameters
+    ----------
+    subject : Subject
+        Of two classes and with a cut-off.
+    surface : SurfaceSummary
+        Its surface.
+    seed : int
+        Of the choice of rows that are drawn.
+    """
+    rng = np.random.default_rng((seed, 2))
+    rows = np.sort(rng.permutation(len(subject.V))[:MOST_POINTS])
+    jitter = rng.uniform(-0.5, 0.5, size=(len(rows), 2))
+    held = _held(subject)
+    return tuple(_slice(subject, pair, held, rows, jitter) for pair in _pairs(subject, surface))
+
+
+def _pairs(subject: Subject, surface: SurfaceSummary) -> list[tuple[int, int]]:
+    rank = {column: place for place, (column, _) in enumerate(surface.importances)}
+    features = subject.features
+    axes = [j for j, one in enumerate(features) if one.kind in ("number", "rank") and one.high > one.low]
+    live = [j for j in live_features(subject.fitted.surfaces[0]) if j in axes]
+    live.sort(key=lambda j: rank.get(features[j].column, len(rank)))
+    found = [(live[0], live[1])] if len(live) > 1 else []
+    for row in sorted(surface.terms, key=lambda row: -row.spread):
+        first, second = row.coefficient.first, row.coefficient.second
+        if second is not None and first != second and first in live and second in live:
+            found.append((first, second) if live.index(first) < live.index(second) else (second, first))
+    return list(dict.fromkeys(found))[:MOST_SLICES]
+
+
+def _held(subject: Subject) -> FloatArray:
+    """A typical row: the middle of numbers, the most frequent code of each category."""
+    fitted, V = subject.fitted, subject.V
+    held = np.quantile(V, 0.5, axis=0, method="nearest")
+    for column in range(len(fitted.input_names)):
+        block = np.flatnonzero(fitted.blocks == column)
+        if len(block) and not fitted.numeric[block].any():
+            codes, counts = np.unique(V[:, block], axis=0, return_counts=True)
+            held[block] = codes[np.argmax(counts)]
+    return np.asarray(held)
+
+
+def _slice(subject: Subject, pair: tuple[int, int], held: FloatArray, rows: IntArray, jitter: FloatArray) -> Slice:
+    first, second = pair
+    x, y = _axis(subject, first), _axis(subject, second)
+    V = np.repeat(held[None], GRID * GRID, axis=0)
+    V[:, first], V[:, second] = np.tile(x, GRID), np.repeat(y, GRID)
+    values = (subject.fitted.surfaces[0](subject.fitted.scaled(V)) - subject.fitted.cutoff(None)).reshape(GRID, GRID)
+    points = np.column_stack(
+        [subject.V[rows, j] + jitter[:, side] * _room(subject, j) for side, j in enumerate((first, second))]
+    )
+    inside = (points >= [x[0], y[0]]).all(axis=1) & (points <= [x[-1], y[-1]]).all(axis=1)
+    is_event = subject.codes[rows] == 1
+    return Slice(
+        first=first,
+        second=second,
+        x=tuple(x.tolist()),
+        y=tuple(y.tolist()),
+        values=tuple(map(tuple, values.tolist())),
+        boundary=level_line(x, y, values),
+        events=tuple((x_, y_) for x_, y_ in points[inside & is_event].tolist()),
+        others=tuple((x_, y_) for x_, y_ in points[inside & ~is_event].tolist()),
+        held=_held_texts(subject, {subject.features[j].column for j in pair}),
+    )
+
+
+def _axis(subject: Subject, feature: int) -> FloatArray:
+    values = subject.V[:, feature]
+    low, high = np.quantile(values, [TRIM, 1.0 - TRIM])
+    if high <= low:
+        low, high = values.min(), values.max()
+    margin = max(0.02 * (high - low), 0.6 * _room(subject, feature))
+    return np.linspace(low - margin, high + margin, GRID)
+
+
+def _room(subject: Subject, feature: int) -> float:
+    """How far apart points of equal value may be drawn: half of the way to the next value."""
+    values = np.unique(subject.V[:, feature])
+    return 0.5 * float(np.diff(values).min()) if 1 < len(values) <= FEW_VALUES else 0.0
+
+
+def _held_texts(subject: Subject, free: set[str]) -> tuple[tuple[str, str], ...]:
+    """For every other column that the model uses its median, or its most frequent text."""
+    used = {subject.features[j].column for j in live_features(subject.fitted.surfaces[0])} - free
+    return tuple((name, cell_text(_typical(subject.table[name]))) for name in subject.tabular.input_names if name in used)
+
+
+def _typical(values: np.ndarray) -> Any:
+    if values.dtype != object:
+        return float(np.nanquantile(values, 0.5, method="nearest"))
+    counts = Counter(value for value in values.tolist() if value is not None)
+    return min(counts, key=lambda level: (-counts[level], level), default=None)
+
+
+def level_line(x: FloatArray, y: FloatArray, values: FloatArray) -> tuple[tuple[float, float, float, float], ...]:
+    """Pieces of the line where values are zero: straight across each triangle of the grid, where it is linear.
+
+    Parameters
+    ----------
+    x, y : increasing arrays
+    values : array of shape (len(y), len(x))
+    """
+    corners = np.stack([*np.meshgrid(x, y), values], axis=-1)
+    a, b, c, d = corners[:-1, :-1], corners[:-1, 1:], corners[1:, 1:], corners[1:, :-1]
+    triangles = np.stack([a, b, c, a, c, d], axis=2).reshape(-1, 3, 3)
+    ahead = np.roll(triangles, -1, axis=1)
+    crossed = (triangles[..., 2] > 0.0) != (ahead[..., 2] > 0.0)  # no edge of a triangle, or two of them
+    start, end = triangles[crossed], ahead[crossed]
+    share = start[:, 2:] / (start[:, 2:] - end[:, 2:])
+    pieces = (start + share * (end - start))[:, :2].reshape(-1, 4)
+    return tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in pieces.tolist())

@@ -1,0 +1,175 @@
+"""What is summarised: a fitted model taken apart, and the data in each of its units."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from quadric.estimators import ScaleWarning, sparse_quadratic_path
+from quadric.export import SavedModel
+from quadric.export.scoring import checked_class_names
+from quadric.fitted import FittedModel, fitted_model
+from quadric.geometry.surface import QuadraticSurface
+from quadric.geometry.terms import term_count
+from quadric.report.values import Feature
+from quadric.search.path import QuadraticPath
+from quadric.search.rules import SupportLimits
+from quadric.tables import CodedFeature, Table, as_table
+from quadric.types import FloatArray, IntArray
+from quadric.workflow.explaining import cutoff_of
+from quadric.workflow.scoring import Scores, TableModel
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted model and the data it is shown on.
+
+    Attributes
+    ----------
+    tabular : TableModel
+        The model as something that takes tables, with the names of its classes.
+    X : Table, frame or array
+        The rows as the model takes them.
+    codes : array of shape (m,)
+        Positions of the labels in ``classes_``.
+    V : array of shape (m, n)
+        Features in raw units.
+    """
+
+    tabular: TableModel
+    X: Any
+    codes: IntArray
+    V: FloatArray
+
+    @staticmethod
+    def of(model: Any, X: Any, y: Any, class_names: Sequence[str] | None) -> Subject:
+        """Take a model apart and check the data against it."""
+        fitted = fitted_model(model)
+        tabular = TableModel(SavedModel(model, checked_class_names(fitted, class_names), None, {}, None, None))
+        X = fitted.native(X)
+        V = fitted.reported(X)
+        return Subject(tabular, X, _codes(fitted.classes.tolist(), y, len(V)), V)
+
+    @property
+    def fitted(self) -> FittedModel:
+        return self.tabular.view
+
+    @property
+    def model(self) -> Any:
+        return self.tabular.saved.model
+
+    @property
+    def classifier(self) -> Any:
+        return self.fitted.classifier
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        return self.tabular.class_names
+
+    @property
+    def is_binary(self) -> bool:
+        return len(self.class_names) == 2
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels as the classifier knows them."""
+        return np.asarray(self.fitted.classes[self.codes])
+
+    @cached_property
+    def U(self) -> FloatArray:
+        """Features in the units of the surfaces, of shape (m, n)."""
+        return self.fitted.fitted(self.X)
+
+    @cached_property
+    def table(self) -> Table:
+        """The data as they came, column by column."""
+        return as_table(self.X, list(self.tabular.input_names))
+
+    @cached_property
+    def scores(self) -> Scores:
+        """What the model makes of the data."""
+        return self.tabular.scores(self.table)
+
+    @cached_property
+    def cutoff(self) -> float | None:
+        return cutoff_of(self.fitted)
+
+    @property
+    def k(self) -> int:
+        """Number of terms that the model was allowed; no more than there are."""
+        k = int(getattr(self.classifier, "best_k_", getattr(self.classifier, "k", 0)))
+        return min(k, term_count(self.fitted.n_features))
+
+    @property
+    def C(self) -> float:
+        return float(getattr(self.classifier, "best_C_", getattr(self.classifier, "C", 1.0)))
+
+    @cached_property
+    def limits(self) -> SupportLimits:
+        """Terms that the model had to include and to exclude."""
+        return self.fitted.limits(self.k)
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """The model's own way of fitting, as parameters of paths and classifiers."""
+        own = self.classifier
+        return {
+            "loss": own.loss,
+            "method": "pd" if own.method == "pd" else "best",  # a proof for every k would take too long
+            "class_weight": own.class_weight,
+            "include": self.limits.include.tolist(),
+            "exclude": self.limits.exclude.tolist(),
+            "random_state": own.random_state,
+        }
+
+    def path(self, U: FloatArray, labels: np.ndarray, ks: Sequence[int]) -> QuadraticPath:
+        """Surfaces for several numbers of terms, fitted as the model was."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ScaleWarning)  # fitting the model has said so
+            return sparse_quadratic_path(U, labels, ks=list(ks), Cs=(self.C,), **self.search)
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        inputs, low, high = self.fitted.inputs, self.V.min(axis=0), self.V.max(axis=0)
+        return tuple(
+            Feature(
+                name=_feature_name(feature, inputs[feature.input].name),
+                column=inputs[feature.input].name,
+                kind=feature.kind,
+                center=self.fitted.center[j],
+                scale=self.fitted.scale[j],
+                low=low[j],
+                high=high[j],
+                levels=tuple(map(str, inputs[feature.input].categories)) if feature.kind == "rank" else (),
+            )
+            for j, feature in enumerate(self.fitted.features)
+        )
+
+    def with_surface(self, surface: QuadraticSurface) -> Any:
+        """The model, without calibration, as it would be with another surface."""
+        return self.fitted.with_surfaces([surface])
+
+
+def _feature_name(feature: CodedFeature, column: str) -> str:
+    names = {"level": f"{column} = {feature.level}", "rank": f"rank of {column}", "missing": f"{column} is missing"}
+    return names.get(feature.kind, column)
+
+
+def _codes(classes: list[Any], y: Any, n_rows: int) -> IntArray:
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise ValueError(f"y has shape {labels.shape}, but X has {n_rows} rows: pass one label per row")
+    position = {label: code for code, label in enumerate(classes)}
+    unknown = sorted({label for label in labels.tolist() if label not in position}, key=str)
+    if unknown:
+        raise ValueError(f"y has labels that the model does not know: {unknown[:5]}; it knows {classes}")
+    codes = np.array([position[label] for label in labels.tolist()], dtype=np.intp)
+    absent = [label for label, code in position.items() if not (codes == code).any()]
+    if absent:
+        raise ValueError(f"y has no row of class {absent[0]!r}: a report needs rows of every class")
+    return codes

@@ -1,0 +1,162 @@
+"""From a fitted model and data to the value that a report is rendered from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import is_dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quadric.blas import one_blas_thread
+from quadric.estimators._base import RandomState, seed_of
+from quadric.explain import stability
+from quadric.export._shown import ANYTHING, shown
+from quadric.geometry.terms import term_count
+from quadric.progress import Report, silent
+from quadric.report.cases import cases, chosen_rows
+from quadric.report.folds import out_of_fold
+from quadric.report.origin import making_of, timed
+from quadric.report.path import stops, views_along
+from quadric.report.performance import confusion, measures, performance
+from quadric.report.slices import slices
+from quadric.report.subject import Subject
+from quadric.report.surfaces import own_certificates, surface_summary
+from quadric.report.values import ReportSummary
+
+
+@one_blas_thread()
+def summarise(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    name: str = "",
+    target: str = "",
+    class_names: Sequence[str] | None = None,
+    rows: Sequence[int] = (),
+    frozen: Sequence[str] = (),
+    ks: Sequence[int] | None = None,
+    n_boot: int = 50,
+    cv: Any = 5,
+    random_state: RandomState = 0,
+    n_jobs: int | None = None,
+    report: Report = silent,
+    origin: tuple[str, str | None] | None = None,
+) -> ReportSummary:
+    """Compute everything that a report shows.
+
+    Most of the time goes into ``cv + 1`` paths over ``ks`` and into ``n_boot`` fits.
+
+    Parameters
+    ----------
+    model : fitted SparseQuadraticSVC, SparseQuadraticSVCCV, Pipeline ending in one, or CalibratedModel of these
+        A Pipeline may hold a TableEncoder and a StandardScaler before its classifier.
+    X : Table, frame or array
+        The data that the model was fitted to, in the form that it takes; the report remarks on other data.
+    y : array-like of shape (m,)
+        Labels as the model knows them.
+    name : str
+        Title of the report.
+    target : str
+        Name of the target column.
+    class_names : sequence of str, optional
+        Names of the classes, in the order of ``classes_``; by default the labels.
+    rows : sequence of int
+        Positions of rows to explain, from 0; by default three that were declined.
+    frozen : sequence of str
+        Features, or columns, that the smallest change of a row must leave alone.
+    ks : increasing sequence of int or None
+        Numbers of terms that the slider shows; by default up to twice the model's. The model's own is added if missing.
+    n_boot : int
+        Number of bootstrap fits for the stability of terms; 0 for none.
+    cv : int, splitter or iterable
+        Folds, as in scikit-learn.
+    random_state : int, RandomState or None
+        Seed of the bootstrap and of the choice of points to draw.
+    n_jobs : int or None
+        Number of parallel jobs; the result does not depend on it.
+    report : callable
+        Receives lines of progress.
+    origin : pair (file name, SHA-256 or None), optional
+        Where the data come from.
+
+    Returns
+    -------
+    ReportSummary
+    """
+    if not (isinstance(n_boot, int | np.integer) and n_boot >= 0):
+        raise ValueError(f"n_boot must be an integer of at least 0, got {n_boot!r}")
+    seconds: dict[str, str] = {}
+    subject, seed = Subject.of(model, X, y, class_names), seed_of(random_state)
+    wanted = chosen_rows(subject, rows) if subject.is_binary else []
+    grid = stops(subject, ks) if subject.is_binary else (subject.k,)
+    with timed(seconds, "cross-validation"):
+        unseen = out_of_fold(subject, grid, cv, n_jobs, report)
+    with timed(seconds, "path and certificates"):
+        own = own_certificates(subject)
+        views, path_objective = views_along(subject, grid, own[0], report) if subject.is_binary else ((), None)
+    with timed(seconds, "stability of terms"):
+        redraw = partial(stability, n_boot=n_boot, random_state=seed, n_jobs=n_jobs, report=report)
+        drawn = redraw(subject.model, subject.X, subject.labels) if n_boot else None
+    with timed(seconds, "explanations"):
+        surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
+        pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
+        explained = cases(subject, wanted, frozen) if wanted else ()
+    settings = {
+        "Folds": unseen.cross_validation.folds,
+        "Bootstrap fits": n_boot,
+        "Seed": random_state,
+        "Numbers of terms": f"{grid[0]} to {grid[-1]}, {len(grid)} values" if len(grid) > 1 else grid[0],
+    }
+    values = ReportSummary(
+        name=name,
+        target=target,
+        classes=subject.class_names,
+        counts=tuple(np.bincount(subject.codes, minlength=len(subject.class_names))),
+        features=subject.features,
+        n_columns=len(subject.tabular.input_names),
+        n_candidates=term_count(subject.fitted.n_features) - len(subject.limits.exclude),
+        k=subject.k,
+        surfaces=surfaces,
+        views=views,
+        path_objective=path_objective,
+        cross_validation=unseen.cross_validation,
+        measures=measures(subject, unseen),
+        confusion=confusion(subject, unseen),
+        performance=performance(subject, unseen) if subject.is_binary else None,
+        slices=pictures,
+        cases=explained,
+        n_boot=int(n_boot),
+        absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot).items()),
+        making=making_of(subject, origin, settings, seconds, own[0].objective),
+    )
+    summary: ReportSummary = _plain(values)
+    return summary
+
+
+def _plain(value: Any) -> Any:
+    """The same in Python's own numbers and in printable texts."""
+    if isinstance(value, str):
+        return shown(value, plain=ANYTHING)
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{name: _plain(part) for name, part in vars(value).items()})
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _absent(subject: Subject, has_slices: bool, has_cases: bool, n_boot: int) -> dict[str, str]:
+    """Chapters that cannot be, and why."""
+    if subject.is_binary:
+        too_few = "the model depends on fewer than two numbers"
+        never = "the calibrated probability never crosses one half"
+        out = {} if has_slices else {"slices": never if subject.cutoff is None else too_few}
+        if not has_cases:
+            out["cases"] = f"the model does not predict {subject.class_names[1]} for any row of the data"
+    else:
+        reason = f"this needs a model of two classes, and this one has {len(subject.class_names)}"
+        out = dict.fromkeys(("path", "performance", "slices", "cases"), reason)
+    return out if n_boot else {**out, "stability": "no bootstrap fits were requested"}

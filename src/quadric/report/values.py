@@ -1,0 +1,437 @@
+"""What a report shows, as frozen values of plain numbers and texts; nothing here computes.
+
+Texts from data are printable: characters that would disturb a line of text are escaped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quadric.certificate import Certificate
+from quadric.workflow.explaining import Explanation
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What the classifier sees: a number of the table, or a code of one of its columns.
+
+    Attributes
+    ----------
+    name : str
+        As people read it: "age", "housing = own", "rank of housing", "age is missing".
+    column : str
+        The input column that it comes from.
+    kind : "number", "level", "rank" or "missing"
+    center, scale : float
+        The surfaces are polynomials in (value - center) / scale.
+    low, high : float
+        Range in the data.
+    levels : tuple of str
+        The names of the ranks; empty for other kinds.
+    """
+
+    name: str
+    column: str
+    kind: str
+    center: float
+    scale: float
+    low: float
+    high: float
+    levels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A term with its coefficient.
+
+    Attributes
+    ----------
+    term : int
+        Position in ``coef_``.
+    first : int
+        Its feature, or its first factor.
+    second : int or None
+        The other factor; the same feature for a square, None for a linear term.
+    value : float
+        As in ``coef_``: W_ab of a product, W_aa of a square, b_a of a linear term.
+    weight : float
+        In the polynomial: half of ``value`` for a square.
+    """
+
+    term: int
+    first: int
+    second: int | None
+    value: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class View:
+    """One surface: what the slider shows for one number of terms.
+
+    Attributes
+    ----------
+    k : int
+        Number of terms allowed.
+    coefficients : tuple of Coefficient
+        The largest weights first.
+    intercept : float
+    equation : str
+        In centred variables.
+    expanded : str
+        In raw units.
+    certificate : Certificate
+        On the data of the report.
+    """
+
+    k: int
+    coefficients: tuple[Coefficient, ...]
+    intercept: float
+    equation: str
+    expanded: str
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Out-of-fold accuracy for each number of terms.
+
+    Attributes
+    ----------
+    ks : tuple of int
+    mean : tuple of float
+        Over the folds.
+    error : tuple of float
+        Standard error of the mean; zero with a single fold.
+    folds : int
+    best_k : int
+        Largest mean; the smallest such k.
+    simplest_k : int
+        The smallest k within one standard error of the best mean (the 1-SE rule).
+    threshold : float
+        That mean less its standard error.
+    """
+
+    ks: tuple[int, ...]
+    mean: tuple[float, ...]
+    error: tuple[float, ...]
+    folds: int
+    best_k: int
+    simplest_k: int
+    threshold: float
+
+
+@dataclass(frozen=True)
+class TermRow:
+    """A term of the model, or one that bootstrap fits chose instead.
+
+    Attributes
+    ----------
+    coefficient : Coefficient
+        Of the model; for a term outside the model the median over the bootstrap fits that chose it.
+    spread : float
+        Standard deviation over the data of what it adds to the score.
+    inclusion : float or None
+        Share of the bootstrap fits that chose it; None without bootstrap.
+    same_sign : float or None
+        Share of those fits that gave it the same sign.
+    low, high : float or None
+        First and ninth decile of its weight over those fits.
+    """
+
+    coefficient: Coefficient
+    spread: float
+    inclusion: float | None = None
+    same_sign: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Whether f rises or falls with a feature, over the whole box that the data span.
+
+    Attributes
+    ----------
+    feature : int
+    verdict : "increasing", "decreasing" or "changes sign"
+    lowest, highest : float
+        Ends of the derivative's range over the box, in units of f per raw unit of the feature.
+    rising : float
+        Share of the rows at which f increases with the feature.
+    """
+
+    feature: int
+    verdict: str
+    lowest: float
+    highest: float
+    rising: float
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The shape of the decision boundary.
+
+    Attributes
+    ----------
+    kind : str
+        Of the quadric in the space of all features.
+    curvatures : tuple of float
+        Non-zero eigenvalues of W, largest first; features in centred units.
+    n_flat : int
+        Directions without curvature.
+    centre : tuple of pairs (feature, value)
+        Where f is stationary, in raw units; empty unless there is exactly one such point.
+    centre_value : float or None
+        f there.
+    """
+
+    kind: str
+    curvatures: tuple[float, ...]
+    n_flat: int
+    centre: tuple[tuple[int, float], ...]
+    centre_value: float | None
+
+
+@dataclass(frozen=True)
+class SurfaceSummary:
+    """One equation of the model.
+
+    Attributes
+    ----------
+    label : str
+        The class that a high score means; the positive one of two.
+    sides : pair of str
+        What a positive and a negative part of the score count: "towards lost" and "towards paid", or "towards setosa" and
+        "against setosa".
+    view : View
+    terms : tuple of TermRow
+        In the order of the view's coefficients.
+    rivals : tuple of TermRow
+        Terms outside the model that bootstrap fits chose most often.
+    importances : tuple of pairs (column, value)
+        Mean absolute Shapley value over the data, exact, of the columns that it uses; the largest first.
+    directions : tuple of Direction
+        Of the features that it uses, in the order of features.
+    geometry : Geometry
+    """
+
+    label: str
+    sides: tuple[str, str]
+    view: View
+    terms: tuple[TermRow, ...]
+    rivals: tuple[TermRow, ...]
+    importances: tuple[tuple[str, float], ...]
+    directions: tuple[Direction, ...]
+    geometry: Geometry
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure on the training data, and out of fold.
+
+    Attributes
+    ----------
+    name, meaning : str
+    fitted, out_of_fold : float or None
+    """
+
+    name: str
+    meaning: str
+    fitted: float | None
+    out_of_fold: float | None
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Shares of both classes up to each score; their largest distance is the KS statistic.
+
+    Attributes
+    ----------
+    score, events, others : tuples of float
+    at : float
+        Score of the largest distance.
+    distance : float
+    """
+
+    score: tuple[float, ...]
+    events: tuple[float, ...]
+    others: tuple[float, ...]
+    at: float
+    distance: float
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Rows with similar scores.
+
+    Attributes
+    ----------
+    predicted : float
+        Mean probability, or mean score if the model has no probabilities.
+    observed : float
+        Share of events.
+    low, high : float
+        95 % interval of that share (Wilson).
+    count : int
+    """
+
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Scores of both classes; the outer bins also hold what lies beyond them.
+
+    Attributes
+    ----------
+    edges : tuple of float
+    events, others : tuples of int
+    """
+
+    edges: tuple[float, ...]
+    events: tuple[int, ...]
+    others: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Performance:
+    """How well a model separates two classes; out of fold unless said otherwise.
+
+    Attributes
+    ----------
+    cutoff : float or None
+        Score above which the positive class is predicted; None if the model has none.
+    has_probabilities : bool
+        Whether the model is calibrated.
+    fitted_roc, roc : tuples of pairs (false positive rate, true positive rate)
+        On the training data, and out of fold.
+    separation : Separation
+    bins : tuple of Bin
+        From low scores to high.
+    gains : tuple of dict
+        Rows of ``quadric.credit.GainsTable``.
+    histogram : Histogram
+    """
+
+    cutoff: float | None
+    has_probabilities: bool
+    fitted_roc: tuple[tuple[float, float], ...]
+    roc: tuple[tuple[float, float], ...]
+    separation: Separation
+    bins: tuple[Bin, ...]
+    gains: tuple[dict[str, float], ...]
+    histogram: Histogram
+
+
+@dataclass(frozen=True)
+class Slice:
+    """f over two features, all others held.
+
+    Attributes
+    ----------
+    first, second : int
+        Features of the two axes.
+    x, y : tuples of float
+        Grid, in raw units.
+    values : tuple of tuples of float
+        f less the cut-off; ``values[i][j]`` at ``y[i]``, ``x[j]``.
+    boundary : tuple of tuples (x, y, x, y)
+        Short straight pieces of the decision boundary.
+    events, others : tuples of pairs (x, y)
+        Rows of the data, whatever their other features.
+    held : tuple of pairs (column, text)
+        Values at which the other columns of the model are held.
+    """
+
+    first: int
+    second: int
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+    boundary: tuple[tuple[float, float, float, float], ...]
+    events: tuple[tuple[float, float], ...]
+    others: tuple[tuple[float, float], ...]
+    held: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Making:
+    """How model and report were made.
+
+    Attributes
+    ----------
+    facts : tuple of pairs (title, facts)
+        Data, model, report, versions, hashes and time; each as pairs of a name and a value.
+    created : str
+        When, in universal time.
+    same_data : bool or None
+        Whether the model has the same objective on these data as on those of the fit; None if the model does not know it.
+    """
+
+    facts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    created: str
+    same_data: bool | None
+
+
+@dataclass(frozen=True)
+class ReportSummary:
+    """All that a report shows.
+
+    Attributes
+    ----------
+    name, target : str
+        Of the model and of the target column; may be empty.
+    classes : tuple of str
+        Names in the order of ``classes_``; of two, the second is the positive one.
+    counts : tuple of int
+        Rows per class.
+    features : tuple of Feature
+    n_columns, n_candidates : int
+        Input columns, and terms that the search could choose from.
+    k : int
+        Of the model.
+    surfaces : tuple of SurfaceSummary
+        One for two classes, otherwise one per class.
+    views : tuple of View
+        Along the path over k, the model's own surface at its own k; empty for more than two classes.
+    path_objective : float or None
+        What the path reached at the model's own k.
+    cross_validation : CrossValidation
+    measures : tuple of Measure
+    confusion : tuple of tuples of int
+        Out of fold: rows by actual class, columns by predicted class.
+    performance : Performance or None
+    slices : tuple of Slice
+    cases : tuple of Explanation
+    n_boot : int
+        Bootstrap fits behind the stability of terms.
+    absent : tuple of pairs (chapter, reason)
+        Chapters that this model or these data cannot have: "path", "performance", "slices", "cases", "stability".
+    making : Making
+    """
+
+    name: str
+    target: str
+    classes: tuple[str, ...]
+    counts: tuple[int, ...]
+    features: tuple[Feature, ...]
+    n_columns: int
+    n_candidates: int
+    k: int
+    surfaces: tuple[SurfaceSummary, ...]
+    views: tuple[View, ...]
+    path_objective: float | None
+    cross_validation: CrossValidation
+    measures: tuple[Measure, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    performance: Performance | None
+    slices: tuple[Slice, ...]
+    cases: tuple[Explanation, ...]
+    n_boot: int
+    absent: tuple[tuple[str, str], ...]
+    making: Making

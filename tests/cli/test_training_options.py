@@ -1,0 +1,82 @@
+"""One declaration of training options, and flags that only the command line names."""
+
+import ast
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import quadric
+from quadric.cli.compare import OPTIONS as OF_COMPARE
+from quadric.cli.flags import flag, with_flags
+from quadric.cli.path import OPTIONS as OF_PATH
+from quadric.cli.training import FLAGS, training
+from quadric.errors import ParameterError
+from quadric.workflow import TrainingOptions
+from quadric.workflow.options import INNER_CS, INNER_KS
+
+NAMES = [option.name for option in fields(TrainingOptions)]
+
+
+def by_default(group, **values):
+    return group.make(**{option.name: option.default for option in group.parameters} | values)
+
+
+def test_every_option_has_a_flag_and_its_default():
+    assert list(FLAGS) == NAMES
+    assert [option.name for option in training().parameters] == NAMES
+    assert by_default(training()) == by_default(OF_PATH) == TrainingOptions()
+    assert by_default(OF_COMPARE) == TrainingOptions(ks=INNER_KS, Cs=INNER_CS, n_jobs=1)
+
+
+def test_what_is_typed_becomes_values():
+    typed = {"ks": "1:3,8", "Cs": "0.5,2", "ignore": ["id"], "class_weight": ["bad=2"], "method": "exact"}
+    options = by_default(training(), **typed)
+    assert (options.ks, options.Cs, options.ignore) == ((1, 2, 3, 8), (0.5, 2.0), ("id",))
+    assert options.class_weight == {"bad": 2.0}
+    assert options.time_limit == 60.0
+    assert by_default(training(), method="exact", time_limit=7.0).time_limit == 7.0
+
+
+def test_commands_differ_where_they_say_so():
+    assert set(NAMES).difference(option.name for option in OF_PATH.parameters) >= {"k", "method", "calibrate"}
+    assert "k" in [option.name for option in OF_COMPARE.parameters]
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ValueError("wrong"), "wrong"),
+        (ParameterError("too few: choose fewer", folds=None, k=None), "too few: choose fewer (--folds, --k)"),
+        (
+            ParameterError("choose", n_jobs=None, max_levels="200", ignore="my id"),
+            "choose (--jobs, --max-levels 200, --ignore 'my id')",
+        ),
+    ],
+)
+def test_errors_are_told_with_the_flags_that_help(error, says):
+    assert with_flags(error) == says
+    assert flag("cross_validate") == "--cv"
+
+
+def texts(tree):
+    """Strings that are no docstrings."""
+    documented = ast.Module, ast.ClassDef, ast.FunctionDef
+    docstrings = {id(node.body[0].value) for node in ast.walk(tree) if isinstance(node, documented) and ast.get_docstring(node)}
+    return [
+        n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in docstrings
+    ]
+
+
+def test_no_text_of_the_library_names_a_flag():
+    root, flags = (
+        Path(quadric.__file__).parent,
+        re.compile(r"(?<![\w-])--(?:" + "|".join(flag(n)[2:] for n in [*NAMES, "encoding", "output", "from"]) + r")\b"),
+    )
+    assert flags.search("try --encoding utf-16")
+    assert flags.search("(--max-levels)")
+    sources = [path for path in root.rglob("*.py") if "cli" not in path.relative_to(root).parts]
+    assert len(sources) > 100
+    found = [(path.name, text) for path in sources for text in texts(ast.parse(path.read_text())) if flags.search(text)]
+    assert found == []

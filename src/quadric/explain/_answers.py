@@ -28,11 +28,11 @@ class Start:
     V: FloatArray
     U: FloatArray
     scale: FloatArray
-    rows: Table
+    cases: Table | FloatArray
     missing: BoolArray
 
     def take(self, rows: IntArray) -> Start:
-        return Start(self.V[rows], self.U[rows], self.scale, self.rows[rows], self.missing[rows])
+        return Start(self.V[rows], self.U[rows], self.scale, self.cases[rows], self.missing[rows])
 
 
 @dataclass(frozen=True)

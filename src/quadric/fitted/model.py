@@ -19,12 +19,12 @@ from quadric.estimators._base import SurfaceClassifier, predicted
 from quadric.estimators._constraints import support_limits
 from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration, SigmoidCalibration, probabilities
 from quadric.extras import require
-from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, read_step, without_name_warnings
+from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, is_nan, read_step, without_name_warnings
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder, as_table
-from quadric.tables.inputs import coded_values, missing_cells, with_unique_names
+from quadric.tables.inputs import Level, coded_values, missing_cells, with_unique_names
 from quadric.tables.table import number_text
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -116,8 +116,26 @@ class FittedModel:
         """Whether every column that is used may have missing values."""
         return all(feature.missing is not None for feature in self.features)
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the features are the input columns themselves, in order, and none of them is filled in."""
+        kinds = [(feature.kind, feature.input, feature.missing) for feature in self.features]
+        return kinds == [("number", i, None) for i in range(len(self.inputs))]
+
     def by_column(self, values: FloatArray) -> FloatArray:
-        """Sums over the features of each input column, for values of shape (m, n)."""
+        """Sums over the features of each input column.
+
+        Parameters
+        ----------
+        values : array of shape (m, n)
+            One per feature.
+
+        Returns
+        -------
+        array of shape (m, n_inputs)
+        """
+        if self.is_plain:
+            return values
         out = np.zeros((len(self.inputs), len(values)))
         np.add.at(out, self.blocks, values.T)
         return out.T
@@ -162,6 +180,37 @@ class FittedModel:
             columns.append(np.full(table.n_rows, np.nan) if column.type == "unused" else table[column.name])
         return Table(tuple(self.input_names), tuple(columns), first_row=table.first_row)
 
+    def cases(self, X: Any) -> Table | FloatArray:
+        """Rows of which :meth:`changed` can change numbers: an array of numbers where that will do, which is quicker.
+
+        Parameters
+        ----------
+        X : rows as the model takes them, Table, or mapping of columns
+
+        Returns
+        -------
+        Table or array
+        """
+        if self.is_plain and isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.shape[1:] == (self.n_features,):
+            return np.ascontiguousarray(X, dtype=np.float64)
+        return self.rows(X)
+
+    def missing(self, cases: Table | FloatArray) -> BoolArray:
+        """Whether the column that a feature depends on has no value.
+
+        Parameters
+        ----------
+        cases : Table or array
+            As :meth:`cases` gives it.
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
+        if not isinstance(cases, Table):
+            return np.isnan(cases)
+        return np.column_stack([missing_cells(column) for column in cases.columns])[:, self.blocks]
+
     def native(self, X: Any) -> Any:
         """A Table in the form that the model itself takes; anything else as it is.
 
@@ -192,7 +241,9 @@ class FittedModel:
         ----------
         X : rows as the model takes them, or Table
         """
-        rows = self.rows(X)
+        rows = self.cases(X)
+        if not isinstance(rows, Table):
+            return rows
         out = np.empty((len(rows), self.n_features))
         for i in np.unique(self.blocks):
             own = np.flatnonzero(self.blocks == i)
@@ -242,23 +293,25 @@ class FittedModel:
         """
         if self.is_surface:
             return self.classifier(self.fitted(X))
-        with without_name_warnings():
+        with without_name_warnings() if isinstance(X, Table) else nullcontext():
             return np.asarray(self.model.decision_function(self.native(X)))
 
-    def changed(self, rows: Table, before: FloatArray, after: FloatArray) -> Table:
+    def changed(self, cases: Table | FloatArray, before: FloatArray, after: FloatArray) -> Table | FloatArray:
         """Rows in which some numbers are others.
 
         Parameters
         ----------
-        rows : Table
-            As ``rows`` gives it.
+        cases : Table or array
+            As :meth:`cases` or :meth:`rows` gives it.
         before, after : arrays of shape (m, n)
             Its features in reported units; values that are equal stay what they are in the table, missing ones too.
         """
-        columns = list(rows.columns)
+        if not isinstance(cases, Table):
+            return after
+        columns = list(cases.columns)
         for j in np.flatnonzero(self.numeric):
             columns[self.blocks[j]] = np.where(after[:, j] == before[:, j], columns[self.blocks[j]], after[:, j])
-        return replace(rows, columns=tuple(columns))
+        return replace(cases, columns=tuple(columns))
 
     # Decisions
 
@@ -351,27 +404,29 @@ def fitted_model(model: Any) -> FittedModel:
     n_inputs = classifier.n_features if isinstance(first, QuadraticSurface) else first.n_features_in_
     names = [str(name) for name in getattr(first, "feature_names_in_", default_names(n_inputs))]
     notes = ColumnNotes()
-    variables = [Variable(CodedFeature(name, i, "number", missing=np.nan)) for i, name in enumerate(names)]
+    absent = np.nan if steps else None  # which the classifier itself refuses
+    variables = [Variable(CodedFeature(name, i, "number", missing=absent)) for i, name in enumerate(names)]
     for name, step in steps:
         variables = read_step(name, step, variables, notes)
     if getattr(classifier, "scale_", None) is not None:
         units = zip(variables, classifier.center_, classifier.scale_, strict=True)
         variables = [variable.scaled(center, scale) for variable, center, scale in units]
     is_surface = isinstance(classifier, QuadraticSurface)
+    finished, used = _finished(variables), {variable.feature.input for variable in variables}
     return FittedModel(
         model,
         steps,
         classifier,
         calibrators,
-        inputs=tuple(_input(i, name, variables, notes) for i, name in enumerate(names)),
-        variables=_finished(variables),
+        inputs=tuple(_input(name, i in used, notes.levels.get(i)) for i, name in enumerate(names)),
+        variables=finished,
         blank=notes.blank,
         surfaces=[classifier] if is_surface else list(classifier.surfaces_),
         classes=SIDES if is_surface else np.asarray(classifier.classes_),
-        names=[feature.name for feature in with_unique_names(variable.feature for variable in variables)],
-        center=np.array([variable.center for variable in variables]),
-        scale=np.array([variable.scale for variable in variables]),
-        blocks=np.array([variable.feature.input for variable in variables], dtype=np.intp),
+        names=[variable.feature.name for variable in finished],
+        center=np.array([variable.center for variable in finished]),
+        scale=np.array([variable.scale for variable in finished]),
+        blocks=np.array([variable.feature.input for variable in finished], dtype=np.intp),
     )
 
 
@@ -396,24 +451,18 @@ def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[Calibrati
     return unique, calibrators, model
 
 
-def _input(position: int, name: str, variables: Sequence[Variable], notes: ColumnNotes) -> InputColumn:
-    own = [variable.feature for variable in variables if variable.feature.input == position]
-    if not own and position not in notes.levels:
-        return InputColumn(name, "unused")
-    levels = notes.levels.get(position, set())
-    kind = "category" if any(isinstance(level, str) for level in levels) else "number"
-    return InputColumn(name, kind, tuple(sorted(levels)))
+def _input(name: str, is_used: bool, levels: set[Level] | None) -> InputColumn:
+    if levels is None:
+        return InputColumn(name, "number" if is_used else "unused")
+    return InputColumn(name, "category" if any(isinstance(level, str) for level in levels) else "number", tuple(sorted(levels)))
 
 
 def _finished(variables: Sequence[Variable]) -> tuple[Variable, ...]:
     """With names that differ, and None for values that are refused because NaN reaches the classifier."""
-    features = with_unique_names(variable.feature for variable in variables)
     out = []
-    for variable, feature in zip(variables, features, strict=True):
-        refused: dict[str, Any] = {
-            name: None for name in ("missing", "unseen") if getattr(feature, name) != getattr(feature, name)
-        }
-        out.append(replace(variable, feature=replace(feature, **refused)))
+    for variable, feature in zip(variables, with_unique_names(variable.feature for variable in variables), strict=True):
+        refused: dict[str, Any] = {name: None for name in ("missing", "unseen") if is_nan(getattr(feature, name))}
+        out.append(Variable(replace(feature, **refused) if refused else feature, variable.center, variable.scale))
     return tuple(out)
 
 

@@ -101,7 +101,7 @@ class FittedModel:
         """Of all terms, in the order of ``coef_``."""
         return term_names(self.names)
 
-    @property
+    @cached_property
     def input_names(self) -> list[str]:
         return [column.name for column in self.inputs]
 
@@ -293,7 +293,7 @@ class FittedModel:
         """
         if self.is_surface:
             return self.classifier(self.fitted(X))
-        with without_name_warnings() if isinstance(X, Table) else nullcontext():
+        with without_name_warnings():
             return np.asarray(self.model.decision_function(self.native(X)))
 
     def changed(self, cases: Table | FloatArray, before: FloatArray, after: FloatArray) -> Table | FloatArray:

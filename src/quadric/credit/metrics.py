@@ -7,7 +7,7 @@ Labels are any two; the event is the second in sorted order unless named. Sample
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,9 +70,24 @@ def ks_statistic(y: Any, score: Any, sample_weight: Any = None, *, event: Any = 
     return float(np.max(np.abs(true - false)))
 
 
+class BinTable:
+    """Arrays with one entry per bin."""
+
+    def rows(self) -> list[dict[str, float]]:
+        """The bins, in the order of the arrays.
+
+        Returns
+        -------
+        list of dict
+            One per bin.
+        """
+        columns = {name: values.tolist() for name, values in vars(self).items()}
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
 @dataclass(frozen=True, eq=False)
-class GainsTable:
-    """Samples in bins of falling score; every attribute is an array with one entry a bin.
+class GainsTable(BinTable):
+    """Samples in bins of falling score; every attribute is an array with one entry per bin.
 
     Attributes
     ----------
@@ -94,10 +109,6 @@ class GainsTable:
     population: FloatArray
     capture: FloatArray
     ks: FloatArray
-
-    def rows(self) -> list[dict[str, float]]:
-        """One mapping a bin, the riskiest first."""
-        return _rows(self)
 
 
 def gains_table(y: Any, score: Any, n_bins: int = 10, sample_weight: Any = None, *, event: Any = None) -> GainsTable:
@@ -143,8 +154,8 @@ def gains_table(y: Any, score: Any, n_bins: int = 10, sample_weight: Any = None,
 
 
 @dataclass(frozen=True, eq=False)
-class StabilityTable:
-    """Shares of two samples in the same bins; arrays with one entry a bin.
+class StabilityTable(BinTable):
+    """Shares of two samples in the same bins; arrays with one entry per bin, from small values to large.
 
     Attributes
     ----------
@@ -163,10 +174,6 @@ class StabilityTable:
     def index(self) -> float:
         """The population stability index."""
         return float(self.contribution.sum())
-
-    def rows(self) -> list[dict[str, float]]:
-        """One mapping a bin, from small values to large."""
-        return _rows(self)
 
 
 def stability_table(
@@ -378,8 +385,3 @@ def _shares(edges: FloatArray, values: FloatArray, weight: FloatArray) -> FloatA
     where: IntArray = np.searchsorted(edges, values)
     totals = np.bincount(where, weights=weight, minlength=len(edges) + 1)
     return np.asarray(totals / totals.sum())
-
-
-def _rows(table: Any) -> list[dict[str, float]]:
-    columns = {field.name: getattr(table, field.name).tolist() for field in fields(table)}
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -146,7 +146,10 @@ def validation_table(
     judge = _Judge.of(model, cutoff, event)
     scored = {name: judge.score(name, sample) for name, sample in samples.items()}
     first, *_ = scored.values()
-    columns = [{**judge.measures(sample), "PSI": _stability(first, sample, bins)} for sample in scored.values()]
+    columns = [judge.measures(sample) for sample in scored.values()]
+    for column, sample in zip(columns, scored.values(), strict=True):
+        weights = {"expected_weight": first.weight, "actual_weight": sample.weight}
+        column["PSI"] = population_stability_index(first.score, sample.score, bins, **weights)
     values = np.array([[column.get(measure, np.nan) for column in columns] for measure in MEASURES])
     return ValidationTable(MEASURES, tuple(scored), values, judge.cutoff, judge.classes[judge.position])
 
@@ -214,12 +217,6 @@ class _Judge:
                 "calibration slope": slope,
             }
         return out
-
-
-def _stability(first: LabelledScores, sample: LabelledScores, bins: Any) -> float:
-    return population_stability_index(
-        first.score, sample.score, bins, expected_weight=first.weight, actual_weight=sample.weight
-    )
 
 
 def _calibration_line(sample: LabelledScores) -> tuple[float, float]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.explain._nearest import nearest
-from quadric.explain._wanted import wanted_decision
-from quadric.explain.shapley import against_point, background_mean
+from quadric.explain._request import wanted_decision
+from quadric.explain.attributions import against_point, background_mean
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables.table import Table, is_missing, number_text

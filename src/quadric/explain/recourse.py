@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.explain._actions import Actions, actions
-from quadric.explain._answers import Answers, Start, smallest_change, smallest_common_change
-from quadric.explain._wanted import WantedDecision, wanted_decision
+from quadric.explain._answers import Start, smallest_change, smallest_common_change
+from quadric.explain._branch import Answers
+from quadric.explain._request import Actions, WantedDecision, actions, wanted_decision
 from quadric.fitted import FittedModel, fitted_model
 from quadric.types import BoolArray, FloatArray
 
@@ -147,7 +147,7 @@ def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nod
     missing = start.missing & rules.free
     if not missing.any():
         return _answers_alike(goal, start, rules, max_nodes)
-    answers, moved = Answers.none(start), start.V.copy()
+    answers, moved = Answers.none(*start.V.shape), start.V.copy()
     for pattern in np.unique(missing, axis=0):
         rows = np.flatnonzero((missing == pattern).all(axis=1))
         found, moved[rows] = _answers_alike(goal, start.take(rows), replace(rules, free=rules.free & ~pattern), max_nodes)
@@ -157,7 +157,7 @@ def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nod
 
 def _answers_alike(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> tuple[Answers, FloatArray]:
     """The same of rows whose missing values are in the same places."""
-    answers, moved = Answers.none(start), start.V.copy()
+    answers, moved = Answers.none(*start.V.shape), start.V.copy()
     slack = 2.0 * goal.rounding(start.U)
     rows = np.arange(len(start.V))
     for _ in range(TRIES):

@@ -14,8 +14,16 @@ from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators.calibration import METHODS, CalibratedModel
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._parameters import ARRAY_TYPES, read_parameter
-from quadric.export._saved import DataOrigin, SavedModel
-from quadric.export._schema import ESTIMATORS, FITTED, MAX_CLASSES, MAX_COEFFICIENTS, MAX_FEATURES, SCHEMA
+from quadric.export._schema import (
+    ESTIMATORS,
+    FITTED,
+    MAX_CLASSES,
+    MAX_COEFFICIENTS,
+    MAX_FEATURES,
+    SCHEMA,
+    DataOrigin,
+    SavedModel,
+)
 from quadric.export._steps import read_step
 from quadric.export.scoring import Sample
 from quadric.fitted import FittedModel, fitted_model
@@ -141,12 +149,6 @@ def _steps(node: Node) -> list[tuple[str, Any]]:
     return steps
 
 
-def _set_features(step: Any, n_features: int, names: Node) -> None:
-    step.n_features_in_ = n_features
-    if names.value is not None:
-        step.feature_names_in_ = np.array(names.texts(n_features), dtype=object)
-
-
 def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> Any:
     keys = top["estimator"].fields(ESTIMATOR_KEYS)
     kind = ESTIMATORS[keys["class"].choice(ESTIMATORS)]
@@ -155,8 +157,10 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         raise top["surfaces"].fail(f"of {n_features} features are too large: at most {MAX_COEFFICIENTS} coefficients")
     parameters = top["params"].fields(kind._get_param_names())
     classifier = kind(**{name: read_parameter(node) for name, node in parameters.items()})
-    classifier.classes_ = labels
-    _set_features(classifier, n_features, top["features"].fields(("count", "names"))["names"])
+    classifier.classes_, classifier.n_features_in_ = labels, n_features
+    names = top["features"].fields(("count", "names"))["names"]
+    if names.value is not None:
+        classifier.feature_names_in_ = np.array(names.texts(n_features), dtype=object)
     classifier._set_surfaces([_surface(item, n_features) for item in top["surfaces"].items(n_surfaces)])
     if top["certificates"].value != []:  # baselines have none
         classifier.certificates_ = [_certificate(item) for item in top["certificates"].items(n_surfaces)]
@@ -173,8 +177,7 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
 
 def _set_units(classifier: Any, keys: dict[str, Node], n_features: int) -> None:
     """What classifiers have that standardise by themselves."""
-    classifier.center_ = np.array(keys["center"].numbers(n_features))
-    classifier.scale_ = np.array(keys["scale"].numbers(n_features))
+    classifier.center_, classifier.scale_ = (np.array(keys[name].numbers(n_features)) for name in ("center", "scale"))
     if not (classifier.scale_ > 0.0).all():
         raise keys["scale"].fail("must be positive")
     classifier.raw_surfaces_ = [surface.unscale(classifier.center_, classifier.scale_) for surface in classifier.surfaces_]

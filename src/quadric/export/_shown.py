@@ -24,11 +24,9 @@ def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:
         What needs no quotes.
     """
     escaped = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
-    return escaped if plain.fullmatch(escaped) else _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    """The text as JSON, from which it can be read back: escapes are told from backslashes of its own."""
+    if plain.fullmatch(escaped):
+        return escaped
+    # as JSON, from which it can be read back: escapes are told from backslashes of its own
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in json.dumps(text, ensure_ascii=False))
 
 

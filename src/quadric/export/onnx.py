@@ -61,23 +61,18 @@ class _Graph:
 
     def model(self) -> Any:
         self._wide = self._node("Cast", "numbers", to=self.onnx.TensorProto.DOUBLE) if self.numbers else ""
-        scores = self._scores()
-        chances = self._chances(scores) if self.scoring.calibrators else None
-        self._output("score", scores)
-        if chances is not None:
-            self._output("probability", chances)
-        self._label(scores if chances is None else chances)
-        helper, types = self.helper, self.onnx.TensorProto
-        inputs = []
-        if self.numbers:
-            inputs.append(helper.make_tensor_value_info("numbers", self.outer, ["m", len(self.numbers)]))
-        if self.categories:
-            inputs.append(helper.make_tensor_value_info("categories", types.STRING, ["m", len(self.categories)]))
+        results = {"score": self._scores()}
+        if self.scoring.calibrators:
+            results["probability"] = self._chances(results["score"])
+        for name, values in results.items():
+            self._output(name, values)
+        self._label(values)
+        helper, text = self.helper, self.onnx.TensorProto.STRING
+        columns = {"numbers": (self.outer, len(self.numbers)), "categories": (text, len(self.categories))}
+        inputs = [helper.make_tensor_value_info(name, kind, ["m", n]) for name, (kind, n) in columns.items() if n]
         shape = ["m"] if self.scoring.is_binary else ["m", len(self.scoring.classes)]
-        outputs = [helper.make_tensor_value_info("score", self.outer, shape)]
-        if chances is not None:
-            outputs.append(helper.make_tensor_value_info("probability", self.outer, shape))
-        outputs.append(helper.make_tensor_value_info("label", types.STRING, ["m"]))
+        outputs = [helper.make_tensor_value_info(name, self.outer, shape) for name in results]
+        outputs.append(helper.make_tensor_value_info("label", text, ["m"]))
         graph = helper.make_graph(self.nodes, "scores", inputs, outputs, self.constants)
         proto = helper.make_model(
             graph,
@@ -223,13 +218,7 @@ class _Graph:
         names = [*self.scoring.classes, ""]
         unknown = self._constant(len(names) - 1, np.int64)
         best = self._node("Where", self._node("IsNaN", total), unknown, best)
-        self._node("Gather", self._texts(names), best, output="label", axis=0)
-
-    def _texts(self, texts: Sequence[str]) -> str:
-        name = f"constant_{len(self.constants)}"
-        encoded = [text.encode("utf-8") for text in texts]
-        self.constants.append(self.helper.make_tensor(name, self.onnx.TensorProto.STRING, [len(texts)], encoded))
-        return name
+        self._node("Gather", self._constant(names, object), best, output="label", axis=0)
 
 
 def _number(value: Any) -> float:

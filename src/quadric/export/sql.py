@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
@@ -67,10 +68,10 @@ def _without_nul(text: str) -> str:
     return text
 
 
+@dataclass(frozen=True)
 class _Writer:
-    def __init__(self, model: ScoringModel, prefix: str) -> None:
-        self.model = model
-        self.prefix = prefix
+    model: ScoringModel
+    prefix: str
 
     def names(self, name: str) -> list[str]:
         return [identifier(self.prefix + output) for output in self.model.outputs(name)]

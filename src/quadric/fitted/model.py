@@ -154,7 +154,6 @@ class FittedModel:
         k : int
         """
         names = getattr(self.classifier, "feature_names_in_", None)
-        names = None if names is None else [str(name) for name in names]
         return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k)
 
     def with_surfaces(self, surfaces: Sequence[QuadraticSurface]) -> Any:
@@ -261,28 +260,17 @@ class FittedModel:
         ----------
         X : rows as the model takes them, or Table
         """
-        Z = self.transformed(X)
-        if self.is_surface:
-            Z = check_array(Z, dtype=np.float64, order="C")
-            if Z.shape[1] != self.n_features:
-                raise ValueError(f"X has {Z.shape[1]} features, but the surface has {self.n_features}")
-            return Z
         with without_name_warnings() if isinstance(X, Table) else nullcontext():
-            Z = validate_data(self.classifier, Z, dtype=np.float64, order="C", reset=False)
-        return np.asarray(self.classifier._prepared(Z))
-
-    def transformed(self, X: Any) -> Any:
-        """Rows as the classifier itself takes them.
-
-        Parameters
-        ----------
-        X : rows as the model takes them, or Table
-        """
-        with without_name_warnings() if isinstance(X, Table) else nullcontext():
-            X = self.native(X)
+            Z = self.native(X)
             for _, step in self.steps:
-                X = step.transform(X)
-        return X
+                Z = step.transform(Z)
+            if not self.is_surface:
+                Z = validate_data(self.classifier, Z, dtype=np.float64, order="C", reset=False)
+                return np.asarray(self.classifier._prepared(Z))
+        Z = check_array(Z, dtype=np.float64, order="C")
+        if Z.shape[1] != self.n_features:
+            raise ValueError(f"X has {Z.shape[1]} features, but the surface has {self.n_features}")
+        return Z
 
     def decision(self, X: Any) -> FloatArray:
         """The model's own decision function: (m,) for two classes, (m, n_classes) otherwise.

@@ -24,6 +24,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from quadric._sklearn import input_positions
 from quadric.tables import CodedFeature, TableEncoder
 from quadric.tables.inputs import Level
 
@@ -128,11 +129,10 @@ def _pipeline(step: Pipeline, variables: list[Variable], notes: ColumnNotes) -> 
 def _column_transformer(step: ColumnTransformer, variables: list[Variable], notes: ColumnNotes) -> list[Variable]:
     if step.transformer_weights:
         raise NoFormulaError("has transformer_weights")
-    out = []
+    out, positions = [], input_positions(step)
     for name, inner, _ in step.transformers_:
-        positions = step._transformer_to_input_indices[name]
-        if len(positions) and not (isinstance(inner, str) and inner == "drop"):
-            out += read_step(name, inner, [variables[i] for i in positions], notes)
+        if positions[name] and not (isinstance(inner, str) and inner == "drop"):
+            out += read_step(name, inner, [variables[i] for i in positions[name]], notes)
     return out
 
 
@@ -310,6 +310,7 @@ def _check_precision(step: Any) -> None:
 
 
 def is_nan(value: Any) -> bool:
+    """Whether a value is the number NaN."""
     return isinstance(value, float) and value != value
 
 

@@ -41,6 +41,10 @@ def auc(y: Any, score: Any, sample_weight: Any = None, *, event: Any = None) -> 
         Repetitions.
     event : label, optional
         The class called event; by default the second in sorted order.
+
+    Returns
+    -------
+    float
     """
     samples = labelled_scores(y, score, sample_weight, event)
     return float(roc_auc_score(samples.is_event, samples.score, sample_weight=samples.weight))
@@ -53,6 +57,10 @@ def gini(y: Any, score: Any, sample_weight: Any = None, *, event: Any = None) ->
     ----------
     y, score, sample_weight, event :
         As in :func:`auc`.
+
+    Returns
+    -------
+    float
     """
     return 2.0 * auc(y, score, sample_weight, event=event) - 1.0
 
@@ -64,6 +72,10 @@ def ks_statistic(y: Any, score: Any, sample_weight: Any = None, *, event: Any = 
     ----------
     y, score, sample_weight, event :
         As in :func:`auc`. The statistic is the same for a score that falls with the risk.
+
+    Returns
+    -------
+    float
     """
     samples = labelled_scores(y, score, sample_weight, event)
     false, true, _ = roc_curve(samples.is_event, samples.score, sample_weight=samples.weight, drop_intermediate=False)
@@ -191,6 +203,10 @@ def stability_table(
         Number of bins, cut at quantiles of ``expected`` (ties may leave fewer), or the inner edges themselves.
     expected_weight, actual_weight : array-likes, optional
         Repetitions.
+
+    Returns
+    -------
+    StabilityTable
     """
     reference, reference_weight = _checked_values(expected, expected_weight, "expected")
     other, other_weight = _checked_values(actual, actual_weight, "actual")
@@ -218,6 +234,10 @@ def population_stability_index(
     ----------
     expected, actual, bins, expected_weight, actual_weight :
         As in :func:`stability_table`.
+
+    Returns
+    -------
+    float
     """
     return stability_table(expected, actual, bins, expected_weight=expected_weight, actual_weight=actual_weight).index
 
@@ -270,6 +290,10 @@ def cutoff_by_cost(
         Cost of declining one non-event (business lost).
     sample_weight, event :
         As in :func:`auc`.
+
+    Returns
+    -------
+    CutoffChoice
     """
     costs = {"cost_false_negative": cost_false_negative, "cost_false_positive": cost_false_positive}
     check_values(costs, COSTS)

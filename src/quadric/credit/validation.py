@@ -63,6 +63,10 @@ class ValidationTable:
         Parameters
         ----------
         measure, sample : str
+
+        Returns
+        -------
+        float
         """
         for name, known in ((measure, self.measures), (sample, self.samples)):
             if name not in known:
@@ -70,11 +74,21 @@ class ValidationTable:
         return float(self.values[self.measures.index(measure), self.samples.index(sample)])
 
     def rows(self) -> list[tuple[str, list[float]]]:
-        """Each measure with its values."""
+        """Each measure with its values.
+
+        Returns
+        -------
+        list of (str, list of float)
+        """
         return list(zip(self.measures, self.values.tolist(), strict=True))
 
     def to_text(self) -> str:
-        """Aligned columns, with four decimals; blank where there is no value."""
+        """Aligned columns, with four decimals; blank where there is no value.
+
+        Returns
+        -------
+        str
+        """
         cells = self._shown()
         widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
         lines = [
@@ -87,13 +101,23 @@ class ValidationTable:
         return "\n".join(line.rstrip() for line in lines)
 
     def to_markdown(self) -> str:
-        """A table in Markdown, with four decimals."""
+        """A table in Markdown, with four decimals.
+
+        Returns
+        -------
+        str
+        """
         header, *body = [[cell.replace("|", "\\|") for cell in row] for row in self._shown()]
         rule = ["---", *["---:"] * len(self.samples)]
         return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *body))
 
     def to_csv(self) -> str:
-        """Comma-separated values, with all digits."""
+        """Comma-separated values, with all digits.
+
+        Returns
+        -------
+        str
+        """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["measure", *self.samples])

@@ -44,7 +44,17 @@ class SigmoidCalibration:
             raise ValueError(f"a and b of a sigmoid must be finite, got {self.a} and {self.b}")
 
     def log_odds(self, f: FloatArray) -> FloatArray:
-        """log(p / (1 - p)) = -(a f + b)."""
+        """log(p / (1 - p)) = -(a f + b).
+
+        Parameters
+        ----------
+        f : array
+            Decision values.
+
+        Returns
+        -------
+        array of the same shape
+        """
         return np.asarray(-(self.a * np.asarray(f) + self.b))
 
     def __call__(self, f: FloatArray) -> FloatArray:
@@ -165,6 +175,10 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         estimator : fitted classifier
         calibrators : sequence of SigmoidCalibration or of IsotonicCalibration
             One for two classes, one per class otherwise.
+
+        Returns
+        -------
+        CalibratedModel
         """
         kinds = {type(calibrator) for calibrator in calibrators}
         names = [name for name, kind in METHODS.items() if kinds == {kind}]

@@ -26,6 +26,10 @@ def expanded(model: ScoringModel) -> ScoringModel:
     Parameters
     ----------
     model : ScoringModel
+
+    Returns
+    -------
+    ScoringModel
     """
     center, scale = (np.array([getattr(v, name) for v in model.variables]) for name in ("center", "scale"))
     variables = tuple(Variable(variable.feature) for variable in model.variables)
@@ -43,6 +47,11 @@ def equation(model: Any, *, form: str = "centred", precision: int | None = None)
         and a last line says so. Categories are [housing = own], which is 1 where it is true and 0 elsewhere.
     precision : int, optional
         Significant digits, 17 for all; by default 4 in centred and 9 in raw units.
+
+    Returns
+    -------
+    str
+        One line per surface.
     """
     scoring, digits = _in_form(model, form, precision)
     lines = [
@@ -59,6 +68,10 @@ def to_latex(model: Any, *, form: str = "centred", precision: int | None = None)
     ----------
     model, form, precision :
         As in :func:`equation`. The text needs the package amsmath.
+
+    Returns
+    -------
+    str
     """
     scoring, digits = _in_form(model, form, precision)
     style = _Latex(digits)

@@ -86,6 +86,10 @@ def to_python(model: Any) -> str:
     Parameters
     ----------
     model : fitted model, or ScoringModel
+
+    Returns
+    -------
+    str
     """
     scoring = scoring_model(model)
     # ascii() of whatever comes from the data: nothing in it can end a string or a line

@@ -75,14 +75,33 @@ class ScoringModel:
 
     @property
     def is_binary(self) -> bool:
+        """Whether there are two classes, and so one surface."""
         return len(self.surfaces) == 1
 
     def outputs(self, name: str) -> list[str]:
-        """Names for one column per surface: "score", or "score_1", "score_2", ... in the order of the classes."""
+        """Names for one column per surface: "score", or "score_1", "score_2", ... in the order of the classes.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        list of str
+        """
         return [name] if self.is_binary else [f"{name}_{i}" for i in range(1, len(self.surfaces) + 1)]
 
     def row(self, sample: Sample) -> dict[str, float | str | None]:
-        """The values of a sample by the names of the inputs."""
+        """The values of a sample by the names of the inputs.
+
+        Parameters
+        ----------
+        sample : Sample
+
+        Returns
+        -------
+        dict
+        """
         return {column.name: value for column, value in zip(self.inputs, sample.values, strict=True)}
 
 
@@ -102,6 +121,10 @@ def scoring_model(
         Name of the target column.
     samples : Table, frame, mapping of columns or array, optional
         Raw rows that the export is to carry with their expected scores; by default a few made-up ones.
+
+    Returns
+    -------
+    ScoringModel
     """
     if isinstance(model, ScoringModel):
         return model

@@ -33,6 +33,10 @@ def to_sql(model: Any, *, table: str | Sequence[str] = "data", prefix: str = "qu
         Name of the table; with its schema, ("schema", "table").
     prefix : str
         Put before the names of the new columns.
+
+    Returns
+    -------
+    str
     """
     scoring = scoring_model(model)
     writer = _Writer(scoring, prefix)

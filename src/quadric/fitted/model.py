@@ -81,6 +81,7 @@ class FittedModel:
 
     @property
     def is_surface(self) -> bool:
+        """Whether the model is a bare surface."""
         return isinstance(self.classifier, QuadraticSurface)
 
     @property
@@ -94,6 +95,7 @@ class FittedModel:
 
     @property
     def n_features(self) -> int:
+        """Of the surfaces."""
         return len(self.variables)
 
     @property
@@ -143,7 +145,16 @@ class FittedModel:
     # The question that the classifier answers
 
     def question(self, name: str) -> Any:
-        """What the classifier was fitted with (best_C_, best_k_) or is set to: loss, C, k, class_weight, ...; else None."""
+        """What the classifier was fitted with (best_C_, best_k_) or is set to: loss, C, k, class_weight, ...; else None.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        Any
+        """
         return getattr(self.classifier, f"best_{name}_", getattr(self.classifier, name, None))
 
     def limits(self, k: int) -> SupportLimits:
@@ -152,12 +163,26 @@ class FittedModel:
         Parameters
         ----------
         k : int
+
+        Returns
+        -------
+        SupportLimits
         """
         names = getattr(self.classifier, "feature_names_in_", None)
         return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k)
 
     def with_surfaces(self, surfaces: Sequence[QuadraticSurface]) -> Any:
-        """The model, without calibration, as it would be with other surfaces."""
+        """The model, without calibration, as it would be with other surfaces.
+
+        Parameters
+        ----------
+        surfaces : sequence of QuadraticSurface
+            As many as the model has, in fitted units.
+
+        Returns
+        -------
+        fitted estimator
+        """
         classifier = copy.copy(self.classifier)
         classifier._set_surfaces(surfaces)
         return Pipeline([*self.steps, ("classifier", classifier)]) if self.steps else classifier
@@ -170,6 +195,10 @@ class FittedModel:
         Parameters
         ----------
         X : rows as the model takes them, Table, or mapping of columns
+
+        Returns
+        -------
+        Table
         """
         table = as_table(X, self.input_names)
         columns = []
@@ -216,6 +245,10 @@ class FittedModel:
         Parameters
         ----------
         X : Table, or rows as the model takes them
+
+        Returns
+        -------
+        Table, frame or array
         """
         first = self.steps[0][1] if self.steps else None
         if not isinstance(X, Table) or isinstance(first, TableEncoder):
@@ -239,6 +272,11 @@ class FittedModel:
         Parameters
         ----------
         X : rows as the model takes them, or Table
+
+        Returns
+        -------
+        array of shape (m, n)
+            NaN where a value is refused.
         """
         rows = self.cases(X)
         if not isinstance(rows, Table):
@@ -250,7 +288,16 @@ class FittedModel:
         return out
 
     def scaled(self, V: FloatArray) -> FloatArray:
-        """Reported units to fitted units, by the formula."""
+        """Reported units to fitted units, by the formula.
+
+        Parameters
+        ----------
+        V : array of shape (m, n)
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
         return (V - self.center) / self.scale
 
     def fitted(self, X: Any) -> FloatArray:
@@ -259,6 +306,10 @@ class FittedModel:
         Parameters
         ----------
         X : rows as the model takes them, or Table
+
+        Returns
+        -------
+        array of shape (m, n)
         """
         with without_name_warnings() if isinstance(X, Table) else nullcontext():
             Z = self.native(X)
@@ -278,6 +329,10 @@ class FittedModel:
         Parameters
         ----------
         X : rows as the model takes them, or Table
+
+        Returns
+        -------
+        array
         """
         if self.is_surface:
             return self.classifier(self.fitted(X))
@@ -293,6 +348,10 @@ class FittedModel:
             As :meth:`cases` or :meth:`rows` gives it.
         before, after : arrays of shape (m, n)
             Its features in reported units; values that are equal stay what they are in the table, missing ones too.
+
+        Returns
+        -------
+        Table or array
         """
         if not isinstance(cases, Table):
             return after
@@ -309,6 +368,11 @@ class FittedModel:
         Parameters
         ----------
         decision : array of shape (m,) for two classes, (m, n_classes) otherwise
+
+        Returns
+        -------
+        tuple of two arrays
+            Of shapes (m,) and (m, n_classes); the second is None without a calibration.
         """
         if not self.calibrators:
             return predicted(decision, np.arange(len(self.classes))), None
@@ -332,26 +396,62 @@ class FittedModel:
         return sigmoids if len(sigmoids) == len(self.calibrators) > 1 else []
 
     def rivals(self) -> list[QuadraticSurface]:
-        """One surface per class, in fitted units; the largest wins: the decision values, or their log-odds."""
+        """One surface per class, in fitted units; the largest wins: the decision values, or their log-odds.
+
+        Returns
+        -------
+        list of QuadraticSurface
+        """
         if not self._log_odds:
             return self.surfaces
         return [surface * -sigmoid.a - sigmoid.b for surface, sigmoid in zip(self.surfaces, self._log_odds, strict=True)]
 
     def compared(self, scores: FloatArray) -> FloatArray:
-        """What the classes are compared by, from decision values of shape (m, n_classes)."""
+        """What the classes are compared by, from decision values of shape (m, n_classes).
+
+        Parameters
+        ----------
+        scores : array of shape (m, n_classes)
+            Decision values.
+
+        Returns
+        -------
+        array of shape (m, n_classes)
+        """
         if not self._log_odds:
             return scores
         return np.column_stack([sigmoid.log_odds(column) for sigmoid, column in zip(self._log_odds, scores.T, strict=True)])
 
     def class_code(self, label: Any, what: str = "target") -> int:
-        """Position of a class."""
+        """Position of a class.
+
+        Parameters
+        ----------
+        label : class label
+        what : str
+            Name of the parameter, for the message.
+
+        Returns
+        -------
+        int
+        """
         found = [code for code, own in enumerate(self.classes.tolist()) if own == label]
         if len(found) != 1:
             raise ValueError(f"{what} must be one of the classes {self.classes.tolist()}, got {label!r}")
         return found[0]
 
     def surface_towards(self, target: Any) -> QuadraticSurface:
-        """The surface that grows towards a class; None is the positive one of two."""
+        """The surface that grows towards a class; None is the positive one of two.
+
+        Parameters
+        ----------
+        target : class label or None
+            Required for more than two classes.
+
+        Returns
+        -------
+        QuadraticSurface
+        """
         if len(self.surfaces) == 1:
             surface = self.surfaces[0]
             return surface if target is None or self.class_code(target) == 1 else -surface
@@ -360,7 +460,17 @@ class FittedModel:
         return self.surfaces[self.class_code(target)]
 
     def cutoff(self, value: float | None) -> float:
-        """The decision value above which the second of two classes is decided: the user's, or the model's own."""
+        """The decision value above which the second of two classes is decided: the user's, or the model's own.
+
+        Parameters
+        ----------
+        value : float or None
+            The user's; None: the model's own.
+
+        Returns
+        -------
+        float
+        """
         if value is None:
             return 0.0 if self.probability is None else _even_odds(self.probability)
         if len(self.surfaces) > 1:

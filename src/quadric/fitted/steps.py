@@ -48,7 +48,17 @@ class Variable:
     scale: float = 1.0
 
     def scaled(self, center: float, scale: float) -> Variable:
-        """The variable after one more scaler."""
+        """The variable after one more scaler.
+
+        Parameters
+        ----------
+        center, scale : float
+            The scaler computes (value - center) / scale.
+
+        Returns
+        -------
+        Variable
+        """
         return Variable(self.feature, float(self.center + self.scale * center), float(self.scale * scale))
 
     @property
@@ -105,7 +115,12 @@ def read_step(name: str, step: Any, variables: list[Variable], notes: ColumnNote
 
 
 def check_fitted(model: Any) -> None:
-    """Refuse what is not fitted yet, in one sentence."""
+    """Refuse what is not fitted yet, in one sentence.
+
+    Parameters
+    ----------
+    model : estimator
+    """
     try:
         check_is_fitted(model)
     except NotFittedError:

@@ -85,6 +85,10 @@ class QuadraticSurface:
         z : array of shape (p,)
             [hvec(W); b].
         c : float
+
+        Returns
+        -------
+        QuadraticSurface
         """
         W, b = to_matrix(z)
         return QuadraticSurface(W, b, c)
@@ -117,6 +121,7 @@ class QuadraticSurface:
 
     @property
     def n_features(self) -> int:
+        """Length of b."""
         return len(self.b)
 
     @property
@@ -130,11 +135,21 @@ class QuadraticSurface:
         return int(np.count_nonzero(self.coordinates()))
 
     def coordinates(self) -> FloatArray:
-        """z = [hvec(W); b]."""
+        """z = [hvec(W); b].
+
+        Returns
+        -------
+        array of shape (p,)
+        """
         return to_vector(self.W, self.b)
 
     def polynomial(self) -> FloatArray:
-        """Coefficients of the products themselves, in the order of z: W_aa / 2 for squares."""
+        """Coefficients of the products themselves, in the order of z: W_aa / 2 for squares.
+
+        Returns
+        -------
+        array of shape (p,)
+        """
         left, right = term_factors(self.n_features)
         return self.coordinates() * np.where(left == right, 0.5, 1.0)
 
@@ -186,18 +201,45 @@ class QuadraticSurface:
         return out
 
     def magnitude(self, X: FloatArray) -> FloatArray:
-        """Sum of the absolute terms of f at each row: rounding errors of f are this times a few units in the last place."""
+        """Sum of the absolute terms of f at each row: rounding errors of f are this times a few units in the last place.
+
+        Parameters
+        ----------
+        X : array of shape (m, n)
+
+        Returns
+        -------
+        array of shape (m,)
+        """
         X = np.abs(self._checked(X))
         return np.asarray(np.sum(X * (0.5 * (X @ np.abs(self.W)) + np.abs(self.b)), axis=1) + abs(self.c))
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Wx + b at each row of X."""
+        """Wx + b at each row of X.
+
+        Parameters
+        ----------
+        X : array of shape (m, n)
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
         return self._checked(X) @ self.W + self.b
 
     def terms(self, feature_names: Sequence[str] | None = None) -> list[tuple[str, float]]:
         """Names and polynomial coefficients of the live terms, largest first.
 
         The coefficient of "a^2" is W_aa / 2, that of "a*b" is W_ab, that of "a" is b_a.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            By default x0, x1, ...
+
+        Returns
+        -------
+        list of (str, float)
         """
         names = term_names(self._names(feature_names))
         weights = self.polynomial()
@@ -212,6 +254,10 @@ class QuadraticSurface:
         feature_names : sequence of str, optional
         precision : int
             Significant digits.
+
+        Returns
+        -------
+        str
         """
         parts = [(value, f"{abs(value):.{precision}g}*{name}") for name, value in self.terms(feature_names)]
         parts.append((self.c, f"{abs(self.c):.{precision}g}"))
@@ -228,6 +274,10 @@ class QuadraticSurface:
         ----------
         mean, scale : arrays of shape (n,)
             As in StandardScaler's ``mean_`` and ``scale_``.
+
+        Returns
+        -------
+        QuadraticSurface
         """
         mean, scale = np.asarray(mean, dtype=float), np.asarray(scale, dtype=float)
         W = self.W / np.outer(scale, scale)
@@ -239,6 +289,10 @@ class QuadraticSurface:
 
         Read from the signs of the eigenvalues of W, from the part of b outside its range and from f at the centre. In one or
         two dimensions the names are those of the general case ("ellipsoid" for an ellipse or a pair of points).
+
+        Returns
+        -------
+        str
         """
         largest = max(float(np.abs(self.W).max(initial=0.0)), float(np.abs(self.b).max(initial=0.0)))
         if largest == 0.0:

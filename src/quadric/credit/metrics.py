@@ -303,7 +303,9 @@ def cutoff_by_cost(
     caught, declined = (np.concatenate([[0.0], np.cumsum(values)]) for values in (groups.events, groups.others))
     missed = caught[-1] - caught
     curve = cost_false_negative * missed + cost_false_positive * declined
-    cutoffs = np.concatenate([[np.inf], _between(groups.score[1:], groups.score[:-1]), [-np.inf]])
+    low, high = groups.score[1:], groups.score[:-1]
+    middle = low + 0.5 * (high - low)  # but in any case below high: only what is above the cut-off counts as above
+    cutoffs = np.concatenate([[np.inf], np.where(middle < high, middle, low), [-np.inf]])
     best = int(np.argmin(curve))
     return CutoffChoice(
         cutoff=float(cutoffs[best]),
@@ -360,12 +362,6 @@ def _groups(samples: LabelledScores) -> _Groups:
         for chosen in (samples.is_event, ~samples.is_event)
     )
     return _Groups(-negated, events, others)
-
-
-def _between(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Half-way, and in any case below ``high``, so that only what is above the cut-off counts as above."""
-    middle = low + 0.5 * (high - low)
-    return np.where(middle < high, middle, low)
 
 
 def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatArray, FloatArray]:

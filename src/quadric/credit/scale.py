@@ -188,8 +188,7 @@ def _scorecard(model: Any) -> FittedModel:
     view = fitted_model(model)
     if not view.calibrators:
         raise TypeError(f"need a CalibratedModel of a quadric classifier, got {type(model).__name__}")
-    if len(view.classes) != 2:
-        raise ValueError(f"points need two classes, but the model has {len(view.classes)}")
+    _side_of_bad(view.classes, None)  # two classes
     if not isinstance(view.probability, SigmoidCalibration):
         raise ValueError("points are a quadratic in the features only after a calibration with method='sigmoid'")
     return view

@@ -126,14 +126,12 @@ class ValidationTable:
         return text.getvalue()
 
     def _shown(self) -> list[list[str]]:
-        body = [[measure, *(_shown(measure, value) for value in values)] for measure, values in self.rows()]
+        forms = {"samples": "{:.10g}"}
+        body = [
+            [measure, *("" if np.isnan(value) else forms.get(measure, "{:.4f}").format(value) for value in values)]
+            for measure, values in self.rows()
+        ]
         return [["", *self.samples], *body]
-
-
-def _shown(measure: str, value: float) -> str:
-    if np.isnan(value):
-        return ""
-    return f"{value:.10g}" if measure == "samples" else f"{value:.4f}"
 
 
 def validation_table(
@@ -170,10 +168,7 @@ def validation_table(
     judge = _Judge.of(model, cutoff, event)
     scored = {name: judge.score(name, sample) for name, sample in samples.items()}
     first, *_ = scored.values()
-    columns = [judge.measures(sample) for sample in scored.values()]
-    for column, sample in zip(columns, scored.values(), strict=True):
-        weights = {"expected_weight": first.weight, "actual_weight": sample.weight}
-        column["PSI"] = population_stability_index(first.score, sample.score, bins, **weights)
+    columns = [judge.measures(sample, first, bins) for sample in scored.values()]
     values = np.array([[column.get(measure, np.nan) for column in columns] for measure in MEASURES])
     return ValidationTable(MEASURES, tuple(scored), values, judge.cutoff, judge.classes[judge.position])
 
@@ -219,10 +214,11 @@ class _Judge:
         except ValueError as error:
             raise ValueError(f"sample {name!r}: {error}") from error
 
-    def measures(self, sample: LabelledScores) -> dict[str, float]:
-        """All measures but those that compare samples."""
+    def measures(self, sample: LabelledScores, first: LabelledScores, bins: Any) -> dict[str, float]:
+        """All measures that exist; the first sample is the one that others are compared with."""
         event, score, weight = sample.is_event, sample.score, sample.weight
         area = auc(event, score, weight)
+        weights = {"expected_weight": first.weight, "actual_weight": weight}
         out = {
             "samples": float(weight.sum()),
             "event rate": float(np.average(event, weights=weight)),
@@ -230,6 +226,7 @@ class _Judge:
             "AUC": area,
             "Gini": 2.0 * area - 1.0,
             "KS": ks_statistic(event, score, weight),
+            "PSI": population_stability_index(first.score, score, bins, **weights),
         }
         if self.has_probabilities:
             intercept, slope = _calibration_line(sample)

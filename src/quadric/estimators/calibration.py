@@ -317,8 +317,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         -------
         array of shape (m,)
         """
-        likeliest = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[likeliest])
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     @property
     def classes_(self) -> np.ndarray:
@@ -338,8 +337,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
     @property
     def method_(self) -> str:
         """What the calibrations are: "sigmoid" or "isotonic"."""
-        (name,) = [name for name, kind in METHODS.items() if isinstance(self.calibrators_[0], kind)]
-        return name
+        return next(name for name, kind in METHODS.items() if isinstance(self.calibrators_[0], kind))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibrators_")

@@ -110,8 +110,7 @@ def nearest_in_box(goal: Goal, box: Box, max_nodes: int) -> Answers:
     relaxed = nearest(goal.A, goal.a, goal.r, goal.size)
     search = _Search(goal, box, max_nodes, np.where(relaxed.reached, 0.5 * np.sum(relaxed.e**2, axis=1), np.inf))
     search.offer(np.arange(len(goal.r)), relaxed.e, relaxed.reached & box.holds(relaxed.e))
-    search.run()
-    return search.result()
+    return search.run()
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ class _Search:
             if length[i] < self.best[problem[i]]:  # not if the loop has met a better one
                 self.best[problem[i]], self.answer[problem[i]] = length[i], e[i]
 
-    def run(self) -> None:
+    def run(self) -> Answers:
         nodes = self._worthwhile(_Nodes(np.arange(len(self.best)), self.box.low, self.box.high, self.relaxed))
         self._shoot(nodes)
         nodes = self._worthwhile(nodes)
@@ -160,6 +159,8 @@ class _Search:
             nodes = self._within_budget(nodes)
             blocks = np.split(np.arange(len(nodes.problem)), range(AT_ONCE, len(nodes.problem), AT_ONCE))
             nodes = _Nodes.joined([self._children(nodes.take(block)) for block in blocks])
+        bound, proved = np.minimum(self.best, self.left), self.left >= self.best * (1.0 - 2.0 * TOLERANCE)
+        return Answers(self.answer, np.isfinite(self.best), proved, np.sqrt(2.0 * bound), np.full_like(bound, np.nan))
 
     def _children(self, nodes: _Nodes) -> _Nodes:
         """What is left to examine of boxes after their bounds; candidates are offered on the way."""
@@ -227,11 +228,6 @@ class _Search:
         below[rows, side] = above[rows, side] = cut
         splits = np.flatnonzero(width[rows, side] > 0.0)  # a single point that was no candidate holds no answer
         return _Nodes.joined([replace(nodes, high=below).take(splits), replace(nodes, low=above).take(splits)])
-
-    def result(self) -> Answers:
-        bound = np.minimum(self.best, self.left)
-        proved = self.left >= self.best * (1.0 - 2.0 * TOLERANCE)
-        return Answers(self.answer, np.isfinite(self.best), proved, np.sqrt(2.0 * bound), np.full_like(bound, np.nan))
 
 
 def _middle(low: FloatArray, high: FloatArray, far: FloatArray) -> FloatArray:

@@ -55,8 +55,7 @@ def wanted_decision(view: FittedModel, target: Any, cutoff: float | None, margin
     code = view.class_code(target)
     turn = view.cutoff(cutoff)
     if len(view.surfaces) == 1:
-        surface = view.surfaces[0]
-        above = surface - turn
+        above = view.surfaces[0] - turn
         return WantedDecision(view, code, [above if code == 1 else -above], turn, margin)
     others = list(view.rivals())
     own = others.pop(code)

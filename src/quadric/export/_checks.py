@@ -28,8 +28,9 @@ def parse(content: bytes, name: str) -> Any:
     except UnicodeDecodeError as error:
         raise ModelFileError(f"{name} is damaged or no model file: byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
-        words = f"{error.msg} at line {error.lineno}, column {error.colno}"
-        raise ModelFileError(f"{name} is damaged or no model file: {words}") from None
+        raise ModelFileError(
+            f"{name} is damaged or no model file: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from None
     except RecursionError:
         raise ModelFileError(f"{name} is damaged or no model file: it is nested too deeply") from None
     except ValueError as error:

@@ -155,7 +155,7 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
     n_surfaces = 1 if len(labels) == 2 else len(labels)
     if n_surfaces * n_features**2 > MAX_COEFFICIENTS:
         raise top["surfaces"].fail(f"of {n_features} features are too large: at most {MAX_COEFFICIENTS} coefficients")
-    parameters = top["params"].fields(kind._get_param_names())
+    parameters = top["params"].fields(kind().get_params(deep=False))
     classifier = kind(**{name: read_parameter(node) for name, node in parameters.items()})
     classifier.classes_, classifier.n_features_in_ = labels, n_features
     names = top["features"].fields(("count", "names"))["names"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 
 from quadric.export._schema import quadric_version
 from quadric.export.scoring import ScoringModel
@@ -45,13 +46,4 @@ def heading(model: ScoringModel) -> list[str]:
 
 def sample_lines(model: ScoringModel) -> list[str]:
     """Sample rows with their expected scores, one line of JSON each."""
-    rows = [
-        {
-            "values": model.row(sample),
-            "scores": sample.scores,
-            "label": sample.label,
-            "probabilities": sample.probabilities,
-        }
-        for sample in model.samples
-    ]
-    return [f"Sample: {json.dumps(row)}" for row in rows]
+    return [f"Sample: {json.dumps(asdict(sample) | {'values': model.row(sample)})}" for sample in model.samples]

@@ -196,30 +196,31 @@ class _Book:
     def _coefficient_row(self, s: int) -> int:
         return self.first_coefficient + self.starts[s] + s
 
-    def _head(self, sheet: str, texts: list[str], row: int = 0) -> None:
-        self.sheets[sheet].write_row(row, 0, texts, self.bold)
-
     def _heads(self) -> None:
         scoring = self.scoring
         outputs = [*scoring.outputs("score"), "label"]
         outputs += scoring.outputs("probability") if scoring.calibrators else []
         expected = [f"expected {name}" for name in scoring.outputs("score")]
-        self._head("Score", ["row", *(column.name for column in scoring.inputs), *outputs, *expected, "check"])
-        self._head("Variables", self.names)
         curves = scoring.outputs("curve") if scoring.calibrators else []
-        self._head("Terms", [*(name for surface in scoring.surfaces for name, _ in surface.terms(self.names)), *curves])
-        for name in ("Score", "Variables", "Terms"):
+        heads = {
+            "Score": ["row", *(column.name for column in scoring.inputs), *outputs, *expected, "check"],
+            "Variables": self.names,
+            "Terms": [*(name for surface in scoring.surfaces for name, _ in surface.terms(self.names)), *curves],
+        }
+        for name, texts in heads.items():
+            self.sheets[name].write_row(0, 0, texts, self.bold)
             self.sheets[name].freeze_panes(1, 0)
 
     def _model(self) -> None:
         sheet = self.sheets["Model"]
-        self._head("Model", ["variable", "input", "kind", "level", "center", "scale", "", "classes"])
+        heads = ["variable", "input", "kind", "level", "center", "scale", None, "classes"]
+        sheet.write_row(0, 0, heads, self.bold)
         for row, variable in enumerate(self.scoring.variables, start=1):
             feature = variable.feature
             name, level = self.scoring.inputs[feature.input].name, None if feature.level is None else str(feature.level)
             sheet.write_row(row, 0, [feature.name, name, feature.kind, level, variable.center, variable.scale])
         sheet.write_column(1, 7, self.scoring.classes)
-        self._head("Model", ["score", "term", "", "", "coefficient"], self.first_coefficient - 1)
+        sheet.write_row(self.first_coefficient - 1, 0, ["score", "term", None, None, "coefficient"], self.bold)
         for s, (name, surface) in enumerate(zip(self.scoring.outputs("score"), self.scoring.surfaces, strict=True)):
             lines = [("1", surface.c), *surface.terms(self.names)]
             for row, (term, coefficient) in enumerate(lines, start=self._coefficient_row(s)):
@@ -227,10 +228,11 @@ class _Book:
 
     def _levels(self) -> None:
         """Two columns per variable: known levels and their values."""
-        self._head("Levels", [text for v in self.scoring.variables for text in (v.feature.name, "value")])
+        sheet = self.sheets["Levels"]
         for i, variable in enumerate(self.scoring.variables):
+            sheet.write_row(0, 2 * i, [variable.feature.name, "value"], self.bold)
             for row, code in enumerate(variable.feature.codes, start=1):
-                self.sheets["Levels"].write_row(row, 2 * i, code)
+                sheet.write_row(row, 2 * i, code)
 
     def _curves(self) -> None:
         sheet = self.sheets["Curves"]

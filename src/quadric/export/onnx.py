@@ -11,7 +11,7 @@ import numpy as np
 
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._schema import quadric_version
-from quadric.export.scoring import Sample, ScoringModel, scoring_model
+from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically
 from quadric.fitted import Variable
@@ -65,7 +65,8 @@ class _Graph:
         if self.scoring.calibrators:
             results["probability"] = self._chances(results["score"])
         for name, values in results.items():
-            self._output(name, values)
+            flat = self._node("Squeeze", values, self._constant([1], np.int64)) if self.scoring.is_binary else values
+            self._node("Cast", flat, output=name, to=self.outer)
         self._label(values)
         helper, text = self.helper, self.onnx.TensorProto.STRING
         columns = {"numbers": (self.outer, len(self.numbers)), "categories": (text, len(self.categories))}
@@ -90,18 +91,18 @@ class _Graph:
             "numbers": [names[i] for i in self.numbers],
             "categories": [names[i] for i in self.categories],
             "classes": self.scoring.classes,
-            "samples": [self._sample(sample) for sample in self.scoring.samples],
+            "samples": [
+                {
+                    "numbers": [sample.values[i] for i in self.numbers],
+                    "categories": [sample.values[i] for i in self.categories],
+                    "scores": sample.scores,
+                    "label": sample.label,
+                    "probabilities": sample.probabilities,
+                }
+                for sample in self.scoring.samples
+            ],
         }
         return {key: json.dumps(value) for key, value in content.items()}
-
-    def _sample(self, sample: Sample) -> dict[str, Any]:
-        return {
-            "numbers": [sample.values[i] for i in self.numbers],
-            "categories": [sample.values[i] for i in self.categories],
-            "scores": sample.scores,
-            "label": sample.label,
-            "probabilities": sample.probabilities,
-        }
 
     def _node(self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
         """Add a node and return the name of its output."""
@@ -176,10 +177,10 @@ class _Graph:
         )
 
     def _chances(self, scores: str) -> str:
-        columns = []
-        for s, calibrator in enumerate(self.scoring.calibrators):
-            score = self._node("Gather", scores, self._constant([s], np.int64), axis=1)
-            columns.append(self._curve(calibrator, score))
+        columns = [
+            self._curve(calibrator, self._node("Gather", scores, self._constant([s], np.int64), axis=1))
+            for s, calibrator in enumerate(self.scoring.calibrators)
+        ]
         if len(columns) == 1:
             return columns[0]
         curves = self._node("Concat", *columns, axis=1)
@@ -200,11 +201,6 @@ class _Graph:
         passed = self._node("Min", passed, self._constant(np.diff(x)))
         slopes = self._constant((np.diff(y) / np.diff(x))[:, None])
         return self._node("Gemm", passed, slopes, self._constant([[y[0]]]))
-
-    def _output(self, name: str, values: str) -> None:
-        if self.scoring.is_binary:
-            values = self._node("Squeeze", values, self._constant([1], np.int64))
-        self._node("Cast", values, output=name, to=self.outer)
 
     def _label(self, judged: str) -> None:
         axis = self._constant([1], np.int64)

@@ -497,7 +497,7 @@ def fitted_model(model: Any) -> FittedModel:
         return model
     steps, calibrators, classifier = _unwrapped(model)
     first = steps[0][1] if steps else classifier
-    if steps:
+    if not isinstance(first, QuadraticSurface):
         check_fitted(first)
     n_inputs = classifier.n_features if isinstance(first, QuadraticSurface) else first.n_features_in_
     names = [str(name) for name in getattr(first, "feature_names_in_", default_names(n_inputs))]
@@ -541,8 +541,6 @@ def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[Calibrati
             calibrators, model = calibrators or tuple(model.calibrators_), model.estimator_
     if not isinstance(model, SurfaceClassifier | QuadraticSurface):
         raise TypeError(f"need a fitted quadric model, a Pipeline or a QuadraticSurface, not {type(model).__name__}")
-    if not isinstance(model, QuadraticSurface):
-        check_fitted(model)
     steps = [(name, step) for name, step in steps if step is not None and not isinstance(step, str)]
     names = [name for name, _ in steps]
     unique = tuple((f"{name}-{i}" if name in names[:i] else name, step) for i, (name, step) in enumerate(steps))

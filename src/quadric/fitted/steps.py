@@ -28,9 +28,6 @@ from quadric._sklearn import input_positions
 from quadric.tables import CodedFeature, TableEncoder
 from quadric.tables.inputs import Level
 
-UNKNOWN = object()
-"""Stands for a level that an encoder does not know."""
-
 
 @dataclass(frozen=True)
 class Variable:

@@ -90,8 +90,7 @@ class QuadraticSurface:
         -------
         QuadraticSurface
         """
-        W, b = to_matrix(z)
-        return QuadraticSurface(W, b, c)
+        return QuadraticSurface(*to_matrix(z), c)
 
     def __repr__(self) -> str:
         listed = self.terms()

@@ -143,18 +143,18 @@ def gains_table(y: Any, score: Any, n_bins: int = 10, sample_weight: Any = None,
     GainsTable
     """
     check_values({"n_bins": n_bins}, N_BINS)
-    groups = _groups(labelled_scores(y, score, sample_weight, event))
-    total = groups.events + groups.others
+    scores, events, others = _by_score(labelled_scores(y, score, sample_weight, event))
+    total = events + others
     middle = np.cumsum(total) - 0.5 * total
     wanted = np.minimum(np.floor(n_bins * middle / total.sum()), n_bins - 1)
     first = np.flatnonzero(np.diff(wanted, prepend=-1))
     last = np.append(first[1:], len(wanted)) - 1
-    count, events, others = (np.add.reduceat(values, first) for values in (total, groups.events, groups.others))
+    count, events, others = (np.add.reduceat(values, first) for values in (total, events, others))
     overall = events.sum() / count.sum()
     capture = np.cumsum(events) / events.sum()
     return GainsTable(
-        lowest=groups.score[last],
-        highest=groups.score[first],
+        lowest=scores[last],
+        highest=scores[first],
         count=count,
         events=events,
         event_rate=events / count,
@@ -299,11 +299,11 @@ def cutoff_by_cost(
     check_values(costs, COSTS)
     if cost_false_negative == cost_false_positive == 0:
         raise ValueError("cost_false_negative and cost_false_positive are both zero: every cut-off would be the best")
-    groups = _groups(labelled_scores(y, score, sample_weight, event))
-    caught, declined = (np.concatenate([[0.0], np.cumsum(values)]) for values in (groups.events, groups.others))
+    scores, *weights = _by_score(labelled_scores(y, score, sample_weight, event))
+    caught, declined = (np.concatenate([[0.0], np.cumsum(values)]) for values in weights)
     missed = caught[-1] - caught
     curve = cost_false_negative * missed + cost_false_positive * declined
-    low, high = groups.score[1:], groups.score[:-1]
+    low, high = scores[1:], scores[:-1]
     middle = low + 0.5 * (high - low)  # but in any case below high: only what is above the cut-off counts as above
     cutoffs = np.concatenate([[np.inf], np.where(middle < high, middle, low), [-np.inf]])
     best = int(np.argmin(curve))
@@ -346,22 +346,11 @@ def labelled_scores(y: Any, score: Any, sample_weight: Any, event: Any) -> Label
     return LabelledScores(y[present] == (classes[1] if event is None else event), values[present], weight[present])
 
 
-@dataclass(frozen=True, eq=False)
-class _Groups:
-    """Sample weight by distinct score, the largest score first."""
-
-    score: FloatArray
-    events: FloatArray
-    others: FloatArray
-
-
-def _groups(samples: LabelledScores) -> _Groups:
+def _by_score(samples: LabelledScores) -> FloatArray:
+    """The distinct scores, the largest first, and the weights of events and of the others at each: three rows."""
     negated, codes = np.unique(-samples.score, return_inverse=True)
-    events, others = (
-        np.bincount(codes, np.where(chosen, samples.weight, 0.0), len(negated)).astype(float)
-        for chosen in (samples.is_event, ~samples.is_event)
-    )
-    return _Groups(-negated, events, others)
+    weights = [np.where(chosen, samples.weight, 0.0) for chosen in (samples.is_event, ~samples.is_event)]
+    return np.vstack([-negated, *(np.bincount(codes, weight, len(negated)) for weight in weights)])
 
 
 def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatArray, FloatArray]:

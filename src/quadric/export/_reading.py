@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
@@ -84,20 +84,22 @@ def _check_schema(document: Any) -> None:
 
 def _model(top: dict[str, Node]) -> SavedModel:
     top["quadric_version"].text()
-    task = _task(top["task"])
+    task = top["task"].fields(("target", "classes", "positive", "labels", "dtype"))
+    names, labels = _classes(task)
     steps = _steps(top["steps"])
     n_features = top["features"].fields(("count", "names"))["count"].integer(1, MAX_FEATURES)
-    model = _classifier(top, n_features, task.labels)
+    model = _classifier(top, n_features, labels)
     if steps:
         model = Pipeline([*steps, (top["estimator"].fields(ESTIMATOR_KEYS)["step"].text(), model)])
     if top["calibration"].value is not None:
         model = _calibrated(top["calibration"], model)
     view = _checked_view(top["steps"], model, n_features)
-    samples = _samples(top["samples"], view, task.names)
+    samples = _samples(top["samples"], view, names)
     metadata = top["metadata"].value
     if not isinstance(metadata, dict):
         raise top["metadata"].fail("must be an object")
-    return SavedModel(model, task.names, task.target, metadata, top["data"].optional(_origin), samples)
+    target, data = task["target"].optional(Node.text), top["data"].optional(_origin)
+    return SavedModel(model, names, target, metadata, data, samples)
 
 
 def _checked_view(node: Node, model: Any, n_features: int) -> FittedModel:
@@ -114,15 +116,8 @@ def _checked_view(node: Node, model: Any, n_features: int) -> FittedModel:
     return view
 
 
-@dataclass(frozen=True)
-class _Task:
-    names: tuple[str, ...]
-    labels: np.ndarray
-    target: str | None
-
-
-def _task(node: Node) -> _Task:
-    task = node.fields(("target", "classes", "positive", "labels", "dtype"))
+def _classes(task: dict[str, Node]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names and labels."""
     names = tuple(task["classes"].texts(at_most=MAX_CLASSES))
     if len(names) < 2:
         raise task["classes"].fail("must have two classes or more")
@@ -137,7 +132,7 @@ def _task(node: Node) -> _Task:
     labels = np.array(values, dtype=kind)
     if labels.tolist() != values:
         raise task["labels"].fail("do not fit their type")
-    return _Task(names, labels, task["target"].optional(Node.text))
+    return names, labels
 
 
 def _steps(node: Node) -> list[tuple[str, Any]]:

@@ -20,15 +20,6 @@ DENSE_FROM = 4
 """With more terms than this many times the features, two matrix products beat a loop over the terms."""
 
 
-class _LiveTerms(NamedTuple):
-    """Terms with a coefficient: polynomial weights, and factors as positions in ``features``."""
-
-    features: IntArray
-    weights: list[float]
-    left: list[int]
-    right: list[int]
-
-
 class Product(NamedTuple):
     """A term of the polynomial: ``factors`` are the positions of one feature or two."""
 
@@ -172,13 +163,16 @@ class QuadraticSurface:
     def __call__(self, X: FloatArray) -> FloatArray:
         """f at each row of X."""
         X = self._checked(X)
-        if len(self._live.weights) > DENSE_FROM * self.n_features:
+        if len(self._live[1]) > DENSE_FROM * self.n_features:
             return np.asarray(0.5 * np.sum((X @ self.W) * X, axis=1) + X @ self.b + self.c)
         return self._term_by_term(X)
 
     @cached_property
-    def _live(self) -> _LiveTerms:
-        """Found once: on small batches finding the terms would take longer than adding them up."""
+    def _live(self) -> tuple[IntArray, list[tuple[float, int, int]]]:
+        """Live features; and weight, left and right factor of each live term, the factors as positions among them.
+
+        Found once: on small batches finding the terms would take longer than adding them up.
+        """
         polynomial = self.polynomial()
         terms = np.flatnonzero(polynomial)
         left, right = (factor[terms] for factor in term_factors(self.n_features))
@@ -186,16 +180,16 @@ class QuadraticSurface:
         features, place = np.unique(np.concatenate([left, right[right != LINEAR]]), return_inverse=True)
         seconds = np.full(len(terms), LINEAR)
         seconds[right != LINEAR] = place[len(terms) :]
-        return _LiveTerms(features, weights.tolist(), place[: len(terms)].tolist(), seconds.tolist())
+        return features, list(zip(weights.tolist(), place[: len(terms)].tolist(), seconds.tolist(), strict=True))
 
     def _term_by_term(self, X: FloatArray) -> FloatArray:
         """Cost in proportion to the live terms, and the same bits whatever the number of BLAS threads."""
-        features, *live = self._live
+        features, terms = self._live
         out = np.full(len(X), self.c)
         for rows in row_chunks(len(X), self.n_features):
             columns = np.ascontiguousarray(X[rows][:, features].T)
             total = out[rows]
-            for weight, left, right in zip(*live, strict=True):
+            for weight, left, right in terms:
                 total += weight * (columns[left] if right == LINEAR else columns[left] * columns[right])
         return out
 

@@ -317,7 +317,8 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         -------
         array of shape (m,)
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        likeliest = self.predict_proba(X).argmax(axis=1)  # refuses an unfitted model, which has no classes_ yet
+        return np.asarray(self.classes_[likeliest])
 
     @property
     def classes_(self) -> np.ndarray:

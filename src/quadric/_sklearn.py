@@ -8,10 +8,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.compose import ColumnTransformer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 from quadric.types import FloatArray
+
+GROUPING = ("_infrequent_enabled", "_infrequent_indices", "_default_to_infrequent_mappings")
+PRIVATE_STATE = {
+    "SimpleImputer": ("_fit_dtype", "_fill_dtype"),
+    "MissingIndicator": ("_n_features", "_precomputed"),
+    "OneHotEncoder": ("_drop_idx_after_grouping", "_n_features_outs", *GROUPING),
+    "OrdinalEncoder": ("_missing_indices", *GROUPING),
+}
+"""What transformers need to know of their fit beside their public attributes; not every release has all of it."""
 
 
 def check_sample_weight(sample_weight: npt.ArrayLike | None, X: Any, *, non_negative: bool = True) -> FloatArray:
@@ -35,6 +45,26 @@ def scorer_takes_weights(scorer: Any) -> bool:
     if metric is None:
         return type(scorer).__name__ == "_PassthroughScorer"
     return "sample_weight" in inspect.signature(metric).parameters
+
+
+def input_positions(transformer: ColumnTransformer) -> dict[str, list[int]]:
+    """Positions of the columns that each part of a fitted ColumnTransformer takes."""
+    return {name: [int(i) for i in where] for name, where in transformer._transformer_to_input_indices.items()}
+
+
+def set_parts(transformer: ColumnTransformer, parts: Sequence[tuple[str, Any, list[int]]]) -> None:
+    """Make a ColumnTransformer one that was fitted with these parts: names, fitted steps, and positions of their columns."""
+    transformer.transformers_ = list(parts)
+    transformer._transformer_to_input_indices = {name: where for name, _, where in parts}
+    transformer.transformers = [part for part in parts if part[0] != "remainder"]
+    transformer._columns = [where for _, _, where in transformer.transformers]
+    (transformer._remainder,) = [part for part in parts if part[0] == "remainder"] or [("remainder", "drop", [])]
+    transformer.remainder = transformer._remainder[1]
+
+
+def output_kind(transformer: Any) -> str | None:
+    """The kind of frame that set_output asked a transformer for."""
+    return getattr(transformer, "_sklearn_output_config", {}).get("transform")
 
 
 def count_leaves(boosting: Any) -> int:

@@ -65,7 +65,17 @@ class Certificate:
     status: str = "local"
 
     def bounded(self, lower_bound: float) -> Certificate:
-        """The same with a proved bound and what follows from it."""
+        """The same with a proved bound and what follows from it.
+
+        Parameters
+        ----------
+        lower_bound : float
+            On the objective of every surface with at most k terms.
+
+        Returns
+        -------
+        Certificate
+        """
         lower_bound = min(lower_bound, self.objective)
         gap = (self.objective - lower_bound) / self.objective if self.objective else 0.0
         optimal = gap <= OPTIMAL_GAP and self.n_terms <= self.k

@@ -100,7 +100,8 @@ def certified_surfaces(
         return
     (case,) = _cases(model, X, y, None, {"k": max(ks)})
     for surface, k in zip(surfaces, ks, strict=True):
-        yield _certificate(case.asked_for(surface, int(k)), 0.0, 0)
+        question, problem = replace(case.question, k=int(k)), case.problem.with_k(int(k))
+        yield _certificate(replace(case, surface=surface, question=question, problem=problem), 0.0, 0)
 
 
 def _certificate(case: _Case, time_limit: float, verbose: int) -> Certificate:
@@ -241,15 +242,12 @@ def _ties(case: _Case, within: float) -> SurfaceTies:
     ties = near_ties(case.problem, support, within)
     objective = ties.found.value
     names = [case.terms[t] for t in case.problem.terms]
-
-    def terms(positions: IntArray) -> tuple[str, ...]:
-        return tuple(names[t] for t in positions)
-
+    sets = [(tuple(names[t] for t in found.support), found.value) for found in ties.supports]
     return SurfaceTies(
         terms=tuple(case.terms[t] for t in np.flatnonzero(case.surface.coordinates())),
         objective=objective,
         exchanges=[Exchange(names[swap.out], names[swap.into], swap.change / objective) for swap in ties.swaps],
-        supports=[OtherSupport(terms(found.support), found.value, found.value / objective - 1.0) for found in ties.supports],
+        supports=[OtherSupport(terms, value, value / objective - 1.0) for terms, value in sets],
     )
 
 
@@ -262,10 +260,6 @@ class _Case:
     question: Question
     problem: SparseProblem
     terms: list[str]
-
-    def asked_for(self, surface: QuadraticSurface, k: int) -> _Case:
-        """Another surface and another budget on the same data."""
-        return replace(self, surface=surface, question=replace(self.question, k=k), problem=self.problem.with_k(k))
 
     def support(self) -> IntArray | None:
         """The support of the surface as positions among the candidates, filled up to k; None where it does not fit."""

@@ -51,7 +51,7 @@ def test_the_true_terms_stay(fitted):
 def test_a_fit_is_one_with_rows_repeated(fitted):
     model, X, y = fitted
     found = stability(model, X, y, n_boot=1, random_state=5)
-    rng = np.random.default_rng((5, 0))
+    rng = np.random.default_rng((np.random.RandomState(5).randint(2**31 - 1), 0))
     rows = np.repeat(np.arange(60), rng.multinomial(60, np.full(60, 1 / 60)))
     again = SparseQuadraticSVC(k=2, loss="least_squares", method="pd").fit(X[rows], y[rows])
     assert_allclose(found.coef[0], again.coef_, rtol=1e-7, atol=1e-9)
@@ -92,6 +92,16 @@ def test_a_cross_validated_model_is_refitted_with_its_choice():
     plain = SparseQuadraticSVC(k=3, C=4.0, loss="least_squares", method="pd", include=[4], exclude=[1])
     Z = (X.to_numpy() - model.center_) / model.scale_
     assert_array_equal(found.coef, stability(plain.fit(Z, y), Z, y, n_boot=4).coef)
+
+
+def test_units_stay_as_fitted():
+    X, y = random_samples(2, m=60, n=3)
+    X = pd.DataFrame(100 + 5 * X, columns=["a", "b", "c"])
+    settings = {"k": 3, "loss": "least_squares", "method": "pd"}
+    model = SparseQuadraticSVC(standardize=True, include=["b*c"], **settings).fit(X, y)
+    Z = (X.to_numpy() - model.center_) / model.scale_
+    plain = SparseQuadraticSVC(include=[4], **settings).fit(Z, y)
+    assert_array_equal(stability(model, X, y, n_boot=4).coef, stability(plain, Z, y, n_boot=4).coef)
 
 
 def test_samples_without_a_class_are_drawn_again():

@@ -212,9 +212,9 @@ def test_stability_stands_beside_its_term(case):
 
 
 def _seed(random_state):
-    from quadric.estimators._base import seed_of
+    from quadric.estimators._base import drawn_seed
 
-    return seed_of(random_state)
+    return drawn_seed(random_state)
 
 
 def test_spread_is_that_of_what_the_term_adds(case):

@@ -80,7 +80,7 @@ def export(
 
 
 def _format(named: str | None, output: Path | None) -> str:
-    from quadric.export.dispatch import SUFFIXES
+    from quadric.export import SUFFIXES
 
     if named is not None:
         return named

@@ -7,7 +7,7 @@ Labels are any two; the event is the second in sorted order unless named. Sample
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,10 @@ def auc(y: Any, score: Any, sample_weight: Any = None, *, event: Any = None) -> 
         Repetitions.
     event : label, optional
         The class called event; by default the second in sorted order.
+
+    Returns
+    -------
+    float
     """
     samples = labelled_scores(y, score, sample_weight, event)
     return float(roc_auc_score(samples.is_event, samples.score, sample_weight=samples.weight))
@@ -53,6 +57,10 @@ def gini(y: Any, score: Any, sample_weight: Any = None, *, event: Any = None) ->
     ----------
     y, score, sample_weight, event :
         As in :func:`auc`.
+
+    Returns
+    -------
+    float
     """
     return 2.0 * auc(y, score, sample_weight, event=event) - 1.0
 
@@ -64,15 +72,34 @@ def ks_statistic(y: Any, score: Any, sample_weight: Any = None, *, event: Any = 
     ----------
     y, score, sample_weight, event :
         As in :func:`auc`. The statistic is the same for a score that falls with the risk.
+
+    Returns
+    -------
+    float
     """
     samples = labelled_scores(y, score, sample_weight, event)
     false, true, _ = roc_curve(samples.is_event, samples.score, sample_weight=samples.weight, drop_intermediate=False)
     return float(np.max(np.abs(true - false)))
 
 
+class BinTable:
+    """Arrays with one entry per bin."""
+
+    def rows(self) -> list[dict[str, float]]:
+        """The bins, in the order of the arrays.
+
+        Returns
+        -------
+        list of dict
+            One per bin.
+        """
+        columns = {name: values.tolist() for name, values in vars(self).items()}
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
 @dataclass(frozen=True, eq=False)
-class GainsTable:
-    """Samples in bins of falling score; every attribute is an array with one entry a bin.
+class GainsTable(BinTable):
+    """Samples in bins of falling score; every attribute is an array with one entry per bin.
 
     Attributes
     ----------
@@ -95,10 +122,6 @@ class GainsTable:
     capture: FloatArray
     ks: FloatArray
 
-    def rows(self) -> list[dict[str, float]]:
-        """One mapping a bin, the riskiest first."""
-        return _rows(self)
-
 
 def gains_table(y: Any, score: Any, n_bins: int = 10, sample_weight: Any = None, *, event: Any = None) -> GainsTable:
     """Events caught when samples are taken in order of falling score.
@@ -120,18 +143,18 @@ def gains_table(y: Any, score: Any, n_bins: int = 10, sample_weight: Any = None,
     GainsTable
     """
     check_values({"n_bins": n_bins}, N_BINS)
-    groups = _groups(labelled_scores(y, score, sample_weight, event))
-    total = groups.events + groups.others
+    scores, events, others = _by_score(labelled_scores(y, score, sample_weight, event))
+    total = events + others
     middle = np.cumsum(total) - 0.5 * total
     wanted = np.minimum(np.floor(n_bins * middle / total.sum()), n_bins - 1)
     first = np.flatnonzero(np.diff(wanted, prepend=-1))
     last = np.append(first[1:], len(wanted)) - 1
-    count, events, others = (np.add.reduceat(values, first) for values in (total, groups.events, groups.others))
+    count, events, others = (np.add.reduceat(values, first) for values in (total, events, others))
     overall = events.sum() / count.sum()
     capture = np.cumsum(events) / events.sum()
     return GainsTable(
-        lowest=groups.score[last],
-        highest=groups.score[first],
+        lowest=scores[last],
+        highest=scores[first],
         count=count,
         events=events,
         event_rate=events / count,
@@ -143,8 +166,8 @@ def gains_table(y: Any, score: Any, n_bins: int = 10, sample_weight: Any = None,
 
 
 @dataclass(frozen=True, eq=False)
-class StabilityTable:
-    """Shares of two samples in the same bins; arrays with one entry a bin.
+class StabilityTable(BinTable):
+    """Shares of two samples in the same bins; arrays with one entry per bin, from small values to large.
 
     Attributes
     ----------
@@ -164,10 +187,6 @@ class StabilityTable:
         """The population stability index."""
         return float(self.contribution.sum())
 
-    def rows(self) -> list[dict[str, float]]:
-        """One mapping a bin, from small values to large."""
-        return _rows(self)
-
 
 def stability_table(
     expected: Any, actual: Any, bins: Any = 10, *, expected_weight: Any = None, actual_weight: Any = None
@@ -184,6 +203,10 @@ def stability_table(
         Number of bins, cut at quantiles of ``expected`` (ties may leave fewer), or the inner edges themselves.
     expected_weight, actual_weight : array-likes, optional
         Repetitions.
+
+    Returns
+    -------
+    StabilityTable
     """
     reference, reference_weight = _checked_values(expected, expected_weight, "expected")
     other, other_weight = _checked_values(actual, actual_weight, "actual")
@@ -211,6 +234,10 @@ def population_stability_index(
     ----------
     expected, actual, bins, expected_weight, actual_weight :
         As in :func:`stability_table`.
+
+    Returns
+    -------
+    float
     """
     return stability_table(expected, actual, bins, expected_weight=expected_weight, actual_weight=actual_weight).index
 
@@ -263,16 +290,22 @@ def cutoff_by_cost(
         Cost of declining one non-event (business lost).
     sample_weight, event :
         As in :func:`auc`.
+
+    Returns
+    -------
+    CutoffChoice
     """
     costs = {"cost_false_negative": cost_false_negative, "cost_false_positive": cost_false_positive}
     check_values(costs, COSTS)
     if cost_false_negative == cost_false_positive == 0:
         raise ValueError("cost_false_negative and cost_false_positive are both zero: every cut-off would be the best")
-    groups = _groups(labelled_scores(y, score, sample_weight, event))
-    caught, declined = (np.concatenate([[0.0], np.cumsum(values)]) for values in (groups.events, groups.others))
+    scores, *weights = _by_score(labelled_scores(y, score, sample_weight, event))
+    caught, declined = (np.concatenate([[0.0], np.cumsum(values)]) for values in weights)
     missed = caught[-1] - caught
     curve = cost_false_negative * missed + cost_false_positive * declined
-    cutoffs = np.concatenate([[np.inf], _between(groups.score[1:], groups.score[:-1]), [-np.inf]])
+    low, high = scores[1:], scores[:-1]
+    middle = low + 0.5 * (high - low)  # but in any case below high: only what is above the cut-off counts as above
+    cutoffs = np.concatenate([[np.inf], np.where(middle < high, middle, low), [-np.inf]])
     best = int(np.argmin(curve))
     return CutoffChoice(
         cutoff=float(cutoffs[best]),
@@ -313,28 +346,11 @@ def labelled_scores(y: Any, score: Any, sample_weight: Any, event: Any) -> Label
     return LabelledScores(y[present] == (classes[1] if event is None else event), values[present], weight[present])
 
 
-@dataclass(frozen=True, eq=False)
-class _Groups:
-    """Sample weight by distinct score, the largest score first."""
-
-    score: FloatArray
-    events: FloatArray
-    others: FloatArray
-
-
-def _groups(samples: LabelledScores) -> _Groups:
+def _by_score(samples: LabelledScores) -> FloatArray:
+    """The distinct scores, the largest first, and the weights of events and of the others at each: three rows."""
     negated, codes = np.unique(-samples.score, return_inverse=True)
-    events, others = (
-        np.bincount(codes, np.where(chosen, samples.weight, 0.0), len(negated)).astype(float)
-        for chosen in (samples.is_event, ~samples.is_event)
-    )
-    return _Groups(-negated, events, others)
-
-
-def _between(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Half-way, and in any case below ``high``, so that only what is above the cut-off counts as above."""
-    middle = low + 0.5 * (high - low)
-    return np.where(middle < high, middle, low)
+    weights = [np.where(chosen, samples.weight, 0.0) for chosen in (samples.is_event, ~samples.is_event)]
+    return np.vstack([-negated, *(np.bincount(codes, weight, len(negated)) for weight in weights)])
 
 
 def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatArray, FloatArray]:
@@ -378,8 +394,3 @@ def _shares(edges: FloatArray, values: FloatArray, weight: FloatArray) -> FloatA
     where: IntArray = np.searchsorted(edges, values)
     totals = np.bincount(where, weights=weight, minlength=len(edges) + 1)
     return np.asarray(totals / totals.sum())
-
-
-def _rows(table: Any) -> list[dict[str, float]]:
-    columns = {field.name: getattr(table, field.name).tolist() for field in fields(table)}
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -65,23 +65,68 @@ class ScoreScale:
         return float(self.base_score - self.factor * np.log(self.base_odds))
 
     def points(self, log_odds: Any) -> FloatArray:
-        """Points from the logarithm of the odds of good to bad."""
+        """Points from the logarithm of the odds of good to bad.
+
+        Parameters
+        ----------
+        log_odds : array-like
+
+        Returns
+        -------
+        array
+        """
         return np.asarray(self.offset + self.factor * np.asarray(log_odds, dtype=float))
 
     def points_from_odds(self, odds: Any) -> FloatArray:
-        """Points from the odds of good to bad."""
+        """Points from the odds of good to bad.
+
+        Parameters
+        ----------
+        odds : array-like
+
+        Returns
+        -------
+        array
+        """
         return self.points(np.log(np.asarray(odds, dtype=float)))
 
     def points_from_probability(self, bad: Any) -> FloatArray:
-        """Points from the probability of bad; infinite at 0 and 1."""
+        """Points from the probability of bad; infinite at 0 and 1.
+
+        Parameters
+        ----------
+        bad : array-like
+
+        Returns
+        -------
+        array
+        """
         return self.points(-logit(np.asarray(bad, dtype=float)))
 
     def log_odds(self, points: Any) -> FloatArray:
-        """The logarithm of the odds of good to bad that earn these points."""
+        """The logarithm of the odds of good to bad that earn these points.
+
+        Parameters
+        ----------
+        points : array-like
+
+        Returns
+        -------
+        array
+        """
         return np.asarray((np.asarray(points, dtype=float) - self.offset) / self.factor)
 
     def probability(self, points: Any) -> FloatArray:
-        """The probability of bad at these points."""
+        """The probability of bad at these points.
+
+        Parameters
+        ----------
+        points : array-like
+
+        Returns
+        -------
+        array
+        """
         return np.asarray(expit(-self.log_odds(points)))
 
 
@@ -143,8 +188,7 @@ def _scorecard(model: Any) -> FittedModel:
     view = fitted_model(model)
     if not view.calibrators:
         raise TypeError(f"need a CalibratedModel of a quadric classifier, got {type(model).__name__}")
-    if len(view.classes) != 2:
-        raise ValueError(f"points need two classes, but the model has {len(view.classes)}")
+    _side_of_bad(view.classes, None)  # two classes
     if not isinstance(view.probability, SigmoidCalibration):
         raise ValueError("points are a quadratic in the features only after a calibration with method='sigmoid'")
     return view
@@ -170,7 +214,12 @@ class TermPoints:
     scale: ScoreScale
 
     def rows(self) -> list[tuple[str, float]]:
-        """The constant, then each term with its points."""
+        """The constant, then each term with its points.
+
+        Returns
+        -------
+        list of (str, float)
+        """
         return [("constant", self.constant), *zip(self.terms, self.points.tolist(), strict=True)]
 
 
@@ -181,6 +230,10 @@ def term_points(model: Any, scale: ScoreScale | None = None, *, good: Any = None
     ----------
     model, scale, good, integer :
         As in :func:`scaled_surface`. Terms whose points round to zero stay in the table.
+
+    Returns
+    -------
+    TermPoints
     """
     exact = scaled_surface(model, scale, good=good)
     terms = exact.terms(_scorecard(model).names)
@@ -220,7 +273,12 @@ class RoundingLoss:
     flips: int | None = None
 
     def statement(self) -> str:
-        """The loss in one sentence."""
+        """The loss in one sentence.
+
+        Returns
+        -------
+        str
+        """
         parts = [
             f"integer points differ from exact ones by at most {self.largest:.3g} and by {self.mean:.3g} on average on "
             f"{self.n_samples} samples, never by more than {self.bound:.3g} within their ranges"
@@ -257,6 +315,10 @@ def rounding_loss(
         Points from which an applicant is accepted.
     sample_weight : array-like of shape (m,), optional
         Repetitions, in the mean, AUC and KS.
+
+    Returns
+    -------
+    RoundingLoss
     """
     check_values({"cutoff": cutoff}, {"cutoff": none_or(FINITE)})
     exact = scaled_surface(model, scale, good=good)

@@ -63,6 +63,10 @@ class ValidationTable:
         Parameters
         ----------
         measure, sample : str
+
+        Returns
+        -------
+        float
         """
         for name, known in ((measure, self.measures), (sample, self.samples)):
             if name not in known:
@@ -70,11 +74,21 @@ class ValidationTable:
         return float(self.values[self.measures.index(measure), self.samples.index(sample)])
 
     def rows(self) -> list[tuple[str, list[float]]]:
-        """Each measure with its values."""
+        """Each measure with its values.
+
+        Returns
+        -------
+        list of (str, list of float)
+        """
         return list(zip(self.measures, self.values.tolist(), strict=True))
 
     def to_text(self) -> str:
-        """Aligned columns, with four decimals; blank where there is no value."""
+        """Aligned columns, with four decimals; blank where there is no value.
+
+        Returns
+        -------
+        str
+        """
         cells = self._shown()
         widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
         lines = [
@@ -87,13 +101,23 @@ class ValidationTable:
         return "\n".join(line.rstrip() for line in lines)
 
     def to_markdown(self) -> str:
-        """A table in Markdown, with four decimals."""
+        """A table in Markdown, with four decimals.
+
+        Returns
+        -------
+        str
+        """
         header, *body = [[cell.replace("|", "\\|") for cell in row] for row in self._shown()]
         rule = ["---", *["---:"] * len(self.samples)]
         return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *body))
 
     def to_csv(self) -> str:
-        """Comma-separated values, with all digits."""
+        """Comma-separated values, with all digits.
+
+        Returns
+        -------
+        str
+        """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["measure", *self.samples])
@@ -102,14 +126,12 @@ class ValidationTable:
         return text.getvalue()
 
     def _shown(self) -> list[list[str]]:
-        body = [[measure, *(_shown(measure, value) for value in values)] for measure, values in self.rows()]
+        forms = {"samples": "{:.10g}"}
+        body = [
+            [measure, *("" if np.isnan(value) else forms.get(measure, "{:.4f}").format(value) for value in values)]
+            for measure, values in self.rows()
+        ]
         return [["", *self.samples], *body]
-
-
-def _shown(measure: str, value: float) -> str:
-    if np.isnan(value):
-        return ""
-    return f"{value:.10g}" if measure == "samples" else f"{value:.4f}"
 
 
 def validation_table(
@@ -146,7 +168,7 @@ def validation_table(
     judge = _Judge.of(model, cutoff, event)
     scored = {name: judge.score(name, sample) for name, sample in samples.items()}
     first, *_ = scored.values()
-    columns = [{**judge.measures(sample), "PSI": _stability(first, sample, bins)} for sample in scored.values()]
+    columns = [judge.measures(sample, first, bins) for sample in scored.values()]
     values = np.array([[column.get(measure, np.nan) for column in columns] for measure in MEASURES])
     return ValidationTable(MEASURES, tuple(scored), values, judge.cutoff, judge.classes[judge.position])
 
@@ -192,10 +214,11 @@ class _Judge:
         except ValueError as error:
             raise ValueError(f"sample {name!r}: {error}") from error
 
-    def measures(self, sample: LabelledScores) -> dict[str, float]:
-        """All measures but those that compare samples."""
+    def measures(self, sample: LabelledScores, first: LabelledScores, bins: Any) -> dict[str, float]:
+        """All measures that exist; the first sample is the one that others are compared with."""
         event, score, weight = sample.is_event, sample.score, sample.weight
         area = auc(event, score, weight)
+        weights = {"expected_weight": first.weight, "actual_weight": weight}
         out = {
             "samples": float(weight.sum()),
             "event rate": float(np.average(event, weights=weight)),
@@ -203,6 +226,7 @@ class _Judge:
             "AUC": area,
             "Gini": 2.0 * area - 1.0,
             "KS": ks_statistic(event, score, weight),
+            "PSI": population_stability_index(first.score, score, bins, **weights),
         }
         if self.has_probabilities:
             intercept, slope = _calibration_line(sample)
@@ -214,12 +238,6 @@ class _Judge:
                 "calibration slope": slope,
             }
         return out
-
-
-def _stability(first: LabelledScores, sample: LabelledScores, bins: Any) -> float:
-    return population_stability_index(
-        first.score, sample.score, bins, expected_weight=first.weight, actual_weight=sample.weight
-    )
 
 
 def _calibration_line(sample: LabelledScores) -> tuple[float, float]:

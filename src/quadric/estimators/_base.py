@@ -128,8 +128,11 @@ def predicted(scores: FloatArray, classes: np.ndarray) -> np.ndarray:
 
 def seed_of(random_state: RandomState) -> int:
     """A seed for numpy's generators: an integer is its own seed, None is fresh entropy, as in scikit-learn."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
+    return int(random_state) if isinstance(random_state, Integral) else drawn_seed(random_state)
+
+
+def drawn_seed(random_state: RandomState) -> int:
+    """A seed drawn by scikit-learn's generator, for an integer too: bootstrap samples and reports have always begun there."""
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 

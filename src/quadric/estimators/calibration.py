@@ -44,7 +44,17 @@ class SigmoidCalibration:
             raise ValueError(f"a and b of a sigmoid must be finite, got {self.a} and {self.b}")
 
     def log_odds(self, f: FloatArray) -> FloatArray:
-        """log(p / (1 - p)) = -(a f + b)."""
+        """log(p / (1 - p)) = -(a f + b).
+
+        Parameters
+        ----------
+        f : array
+            Decision values.
+
+        Returns
+        -------
+        array of the same shape
+        """
         return np.asarray(-(self.a * np.asarray(f) + self.b))
 
     def __call__(self, f: FloatArray) -> FloatArray:
@@ -165,6 +175,10 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         estimator : fitted classifier
         calibrators : sequence of SigmoidCalibration or of IsotonicCalibration
             One for two classes, one per class otherwise.
+
+        Returns
+        -------
+        CalibratedModel
         """
         kinds = {type(calibrator) for calibrator in calibrators}
         names = [name for name, kind in METHODS.items() if kinds == {kind}]
@@ -303,7 +317,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         -------
         array of shape (m,)
         """
-        likeliest = self.predict_proba(X).argmax(axis=1)
+        likeliest = self.predict_proba(X).argmax(axis=1)  # refuses an unfitted model, which has no classes_ yet
         return np.asarray(self.classes_[likeliest])
 
     @property
@@ -324,8 +338,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
     @property
     def method_(self) -> str:
         """What the calibrations are: "sigmoid" or "isotonic"."""
-        (name,) = [name for name, kind in METHODS.items() if isinstance(self.calibrators_[0], kind)]
-        return name
+        return next(name for name, kind in METHODS.items() if isinstance(self.calibrators_[0], kind))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibrators_")

@@ -1,9 +1,8 @@
 """Exact explanations of fitted surfaces: contributions, Shapley values, reason codes, recourse, stability of terms."""
 
-from quadric.explain.contributions import TermContributions, contributions
+from quadric.explain.attributions import ShapleyValues, TermContributions, contributions, shapley
 from quadric.explain.reasons import ReasonCodes, reason_codes
 from quadric.explain.recourse import RecourseAnswers, recourse
-from quadric.explain.shapley import ShapleyValues, shapley
 from quadric.explain.stability import TermStability, stability
 
 __all__ = [

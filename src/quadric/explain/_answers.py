@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
-from quadric.explain._actions import Actions
 from quadric.explain._boxed import Goal
-from quadric.explain._branch import TOLERANCE, nearest_in_box
+from quadric.explain._branch import TOLERANCE, Answers, nearest_in_box
 from quadric.explain._nearest import nearest
-from quadric.explain._wanted import ROUNDING
+from quadric.explain._request import ROUNDING, Actions
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import Table
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -28,46 +27,11 @@ class Start:
     V: FloatArray
     U: FloatArray
     scale: FloatArray
-    rows: Table
+    cases: Table | FloatArray
     missing: BoolArray
 
     def take(self, rows: IntArray) -> Start:
-        return Start(self.V[rows], self.U[rows], self.scale, self.rows[rows], self.missing[rows])
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Changes in fitted units, one row per case.
-
-    Attributes
-    ----------
-    change : array of shape (m, n)
-        Zero where no answer was found.
-    reached : array of bool
-    proved : array of bool
-        Whether no smaller change would do; without an answer, whether there is none.
-    bound : array of shape (m,)
-        No answer is nearer than this.
-    multiplier : array of shape (m,)
-        weight * change = multiplier * gradient on the free features; NaN where rules other than freezing took part.
-    """
-
-    change: FloatArray
-    reached: BoolArray
-    proved: BoolArray
-    bound: FloatArray
-    multiplier: FloatArray
-
-    @staticmethod
-    def none(start: Start) -> Answers:
-        """No answers yet."""
-        m = len(start.U)
-        return Answers(np.zeros_like(start.U), np.zeros(m, bool), np.ones(m, bool), np.full(m, np.inf), np.full(m, np.nan))
-
-    def put(self, rows: IntArray, other: Answers) -> None:
-        """Replace some rows in place."""
-        for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
-            mine[rows] = theirs
+        return Start(self.V[rows], self.U[rows], self.scale, self.cases[rows], self.missing[rows])
 
 
 def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, rules: Actions, max_nodes: int) -> Answers:
@@ -88,7 +52,12 @@ def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, 
         r=missing[rows],
         size=((np.abs(part.U) @ np.abs(surface.W) + np.abs(surface.b))[:, moving] / unit).max(axis=1),
     )
-    found = _with_rules(goal, part, rules, moving, max_nodes) if (rules.bounded & moving).any() else _exact(goal)
+    if (rules.bounded & moving).any():
+        found = nearest_in_box(goal, rules.box(part.V, part.scale, moving), max_nodes)
+    else:
+        exact = nearest(goal.A, goal.a, goal.r, goal.size)
+        length = np.where(exact.reached, np.linalg.norm(exact.e, axis=1), np.inf)
+        found = Answers(exact.e, exact.reached, np.ones_like(exact.reached), length, exact.multiplier)
     change = np.zeros_like(part.U)
     change[:, moving] = found.change / unit
     answers.put(rows, replace(found, change=change))
@@ -96,17 +65,6 @@ def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, 
         case = _Case((surface,), start.V[row], start.U[row], start.scale, float(level[row]), rules)
         answers.change[row] = case.shortest([answers.change[row], case.local_optimum(answers.change[row])])
     return answers
-
-
-def _exact(goal: Goal) -> Answers:
-    found = nearest(goal.A, goal.a, goal.r, goal.size)
-    length = np.where(found.reached, np.linalg.norm(found.e, axis=1), np.inf)
-    return Answers(found.e, found.reached, np.ones_like(found.reached), length, found.multiplier)
-
-
-def _with_rules(goal: Goal, start: Start, rules: Actions, moving: BoolArray, max_nodes: int) -> Answers:
-    found = nearest_in_box(goal, rules.box(start.V, start.scale, moving), max_nodes)
-    return Answers(found.e, found.reached, found.proved, found.bound, np.full(len(goal.r), np.nan))
 
 
 def smallest_common_change(

@@ -13,6 +13,7 @@ Candidates: with some coordinates held at their bounds, the rest is the problem 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,15 +64,11 @@ class Goal:
         return np.asarray(self.reach(e) >= self.r - self.rounding(e))
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(NamedTuple):
     """Lower bounds on 1/2 |e|^2 in the box, and the points that minimise the Lagrangian there."""
 
     value: FloatArray
     point: FloatArray
-
-    def take(self, rows: np.ndarray) -> Bounds:
-        return Bounds(self.value[rows], self.point[rows])
 
 
 def lower_bounds(goal: Goal, low: FloatArray, high: FloatArray, enough: FloatArray) -> Bounds:
@@ -85,7 +82,7 @@ def lower_bounds(goal: Goal, low: FloatArray, high: FloatArray, enough: FloatArr
     bulge = _dominating((vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
     bounded = ((bulge == 0.0) | (np.isfinite(low) & np.isfinite(high))).all(axis=1)
     small = np.flatnonzero(bounded & (top > 0.0) & (bounds.value < enough))
-    better = bounds.take(small)
+    better = Bounds(bounds.value[small], bounds.point[small])
     _Dual(goal.take(small), low[small], high[small], np.zeros(len(small)), bulge[small]).maximise(better, enough[small])
     bounds.value[small], bounds.point[small] = better.value, better.point
     farthest = 0.5 * np.sum(np.maximum(low**2, high**2), axis=1)

@@ -71,35 +71,46 @@ class Box:
 
 
 @dataclass(frozen=True)
-class BoxedNearest:
-    """Answers, a row a problem.
+class Answers:
+    """Changes, one row per case.
 
     Attributes
     ----------
-    e : array of shape (m, n)
-        The best point found; zero where there is none.
+    change : array of shape (m, n)
+        Zero where no answer was found.
     reached : array of bool
-        Whether one was found.
     proved : array of bool
-        Whether no other is nearer; without an answer, whether there is none.
+        Whether no smaller change would do; without an answer, whether there is none.
     bound : array of shape (m,)
         No answer is nearer than this.
+    multiplier : array of shape (m,)
+        weight * change = multiplier * gradient on the free features; NaN where rules other than freezing took part.
     """
 
-    e: FloatArray
+    change: FloatArray
     reached: BoolArray
     proved: BoolArray
     bound: FloatArray
+    multiplier: FloatArray
+
+    @staticmethod
+    def none(m: int, n: int) -> Answers:
+        """No answers yet."""
+        return Answers(np.zeros((m, n)), np.zeros(m, bool), np.ones(m, bool), np.full(m, np.inf), np.full(m, np.nan))
+
+    def put(self, rows: IntArray, other: Answers) -> None:
+        """Replace some rows in place."""
+        for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine[rows] = theirs
 
 
-def nearest_in_box(goal: Goal, box: Box, max_nodes: int) -> BoxedNearest:
+def nearest_in_box(goal: Goal, box: Box, max_nodes: int) -> Answers:
     """Solve a batch of problems, each with at most ``max_nodes`` boxes."""
     box = box.on_lattice()
     relaxed = nearest(goal.A, goal.a, goal.r, goal.size)
     search = _Search(goal, box, max_nodes, np.where(relaxed.reached, 0.5 * np.sum(relaxed.e**2, axis=1), np.inf))
     search.offer(np.arange(len(goal.r)), relaxed.e, relaxed.reached & box.holds(relaxed.e))
-    search.run()
-    return search.result()
+    return search.run()
 
 
 @dataclass(frozen=True)
@@ -140,7 +151,7 @@ class _Search:
             if length[i] < self.best[problem[i]]:  # not if the loop has met a better one
                 self.best[problem[i]], self.answer[problem[i]] = length[i], e[i]
 
-    def run(self) -> None:
+    def run(self) -> Answers:
         nodes = self._worthwhile(_Nodes(np.arange(len(self.best)), self.box.low, self.box.high, self.relaxed))
         self._shoot(nodes)
         nodes = self._worthwhile(nodes)
@@ -148,11 +159,17 @@ class _Search:
             nodes = self._within_budget(nodes)
             blocks = np.split(np.arange(len(nodes.problem)), range(AT_ONCE, len(nodes.problem), AT_ONCE))
             nodes = _Nodes.joined([self._children(nodes.take(block)) for block in blocks])
+        bound, proved = np.minimum(self.best, self.left), self.left >= self.best * (1.0 - 2.0 * TOLERANCE)
+        return Answers(self.answer, np.isfinite(self.best), proved, np.sqrt(2.0 * bound), np.full_like(bound, np.nan))
 
     def _children(self, nodes: _Nodes) -> _Nodes:
-        nodes, points = self._bounded(nodes)
+        """What is left to examine of boxes after their bounds; candidates are offered on the way."""
+        enough = self.best[nodes.problem] * (1.0 - 2.0 * TOLERANCE)
+        value, point = lower_bounds(self.goal.take(nodes.problem), nodes.low, nodes.high, enough)
+        nodes = replace(nodes, bound=np.maximum(value, nodes.bound))
+        self._offer_candidates(nodes, point)
         keep = np.flatnonzero(self._open(nodes))
-        return self._worthwhile(self._split(nodes.take(keep), points[keep]))
+        return self._worthwhile(self._split(nodes.take(keep), point[keep]))
 
     def _shoot(self, nodes: _Nodes) -> None:
         """First answers, however long, along a few directions: with one, boxes have ends and bounds can work."""
@@ -163,24 +180,13 @@ class _Search:
             e = box.rounded(first_along(goal, nodes.low, nodes.high, aim), aim)
             self.offer(nodes.problem, e, goal.met(e) & box.holds(e))
 
-    def _bounded(self, nodes: _Nodes) -> tuple[_Nodes, FloatArray]:
-        """Boxes with better bounds, and the relaxed answer in each; candidates are offered on the way."""
-        goal = self.goal.take(nodes.problem)
-        enough = self.best[nodes.problem] * (1.0 - 2.0 * TOLERANCE)
-        bounds = lower_bounds(goal, nodes.low, nodes.high, enough)
-        nodes = replace(nodes, bound=np.maximum(bounds.value, nodes.bound))
-        self._offer_candidates(nodes, bounds.point)
-        return nodes, bounds.point
-
     def _offer_candidates(self, nodes: _Nodes, point: FloatArray) -> None:
         which = np.flatnonzero(self._open(nodes))
         nodes, point = nodes.take(which), point[which]
         goal = self.goal.take(nodes.problem)
         box = self._box_of(nodes)
-        starts = [point]
-        if self.box.integer.any():
-            uphill = point @ goal.A + goal.a
-            starts = [box.rounded(point), box.rounded(point, uphill)]
+        uphill = point @ goal.A + goal.a
+        starts = [box.rounded(point), box.rounded(point, uphill)] if self.box.integer.any() else [point]
         for start in starts:
             fixed = np.broadcast_to(self.box.integer, start.shape)
             e, found = face_candidates(goal, nodes.low, nodes.high, start, fixed)
@@ -222,11 +228,6 @@ class _Search:
         below[rows, side] = above[rows, side] = cut
         splits = np.flatnonzero(width[rows, side] > 0.0)  # a single point that was no candidate holds no answer
         return _Nodes.joined([replace(nodes, high=below).take(splits), replace(nodes, low=above).take(splits)])
-
-    def result(self) -> BoxedNearest:
-        bound = np.minimum(self.best, self.left)
-        proved = self.left >= self.best * (1.0 - 2.0 * TOLERANCE)
-        return BoxedNearest(self.answer, np.isfinite(self.best), proved, np.sqrt(2.0 * bound))
 
 
 def _middle(low: FloatArray, high: FloatArray, far: FloatArray) -> FloatArray:

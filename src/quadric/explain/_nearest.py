@@ -61,17 +61,12 @@ def nearest(A: FloatArray, a: FloatArray, r: FloatArray, size: FloatArray) -> Ne
         Magnitude of the sums that ``a`` was computed from: says which slopes are rounding.
     """
     values, vectors = np.linalg.eigh(A)
-    values = np.broadcast_to(_without_noise(values), a.shape)
+    zero = np.abs(values) <= FLAT * np.abs(values).max(axis=-1, keepdims=True, initial=0.0)  # but for rounding
+    values = np.broadcast_to(np.where(zero, 0.0, values), a.shape)
     slopes = np.einsum("...ji,...j->...i", vectors, a)
     slopes = np.where(np.abs(slopes) <= NOISE * size[:, None], 0.0, slopes)
     found = _in_eigenvectors(values, slopes, r)
     return replace(found, e=np.einsum("...ij,...j->...i", vectors, found.e))
-
-
-def _without_noise(values: FloatArray) -> FloatArray:
-    """Eigenvalues with those that are zero but for rounding made zero."""
-    tolerance = FLAT * np.abs(values).max(axis=-1, keepdims=True, initial=0.0)
-    return np.where(np.abs(values) <= tolerance, 0.0, values)
 
 
 def _in_eigenvectors(values: FloatArray, slopes: FloatArray, r: FloatArray) -> Nearest:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.explain._nearest import nearest
-from quadric.explain._wanted import wanted_decision
-from quadric.explain.shapley import against_point, background_mean
+from quadric.explain._request import wanted_decision
+from quadric.explain.attributions import against_point, background_mean
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables.table import Table, is_missing, number_text
@@ -118,7 +119,8 @@ def reason_codes(
     points = np.full((len(V), n), np.nan)
     for i, picked in enumerate(reasons):
         points[i, : len(picked)] = -values[i, picked]
-    writer = _Writer(view, template, dict(templates or {}), _cells(view, X), _cells(view, reference), V, point)
+    cells, reference_cells = (_cells(view, rows) for rows in (X, reference))
+    writer = _Writer(view, template, dict(templates or {}), cells, reference_cells, V, view.center + view.scale * point)
     return ReasonCodes(
         columns=[[view.input_names[j] for j in picked] for picked in reasons],
         points=points,
@@ -185,9 +187,8 @@ def nearest_boundary(surface: QuadraticSurface, U: FloatArray) -> FloatArray:
 
 
 def _cells(view: FittedModel, rows: Any) -> Table | None:
-    """Rows as they came, unless all features are numbers of the data."""
-    plain = all(feature.kind == "number" and feature.missing is None for feature in view.features)
-    return None if plain or isinstance(rows, str) else view.rows(rows)
+    """Rows as they came, unless the features are the columns themselves."""
+    return None if view.is_plain or isinstance(rows, str) else view.rows(rows)
 
 
 @dataclass(frozen=True)
@@ -200,12 +201,18 @@ class _Writer:
     cells: Table | None
     reference_cells: Table | None
     V: FloatArray
-    point: FloatArray
+    reference: FloatArray
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.templates if name not in self.view.input_names]
         if unknown:
             raise ValueError(f"templates names columns that the model does not have: {unknown}")
+
+    @cached_property
+    def numbers(self) -> dict[int, int]:
+        """The feature of each column that is a number; what else such a column has is whether its value is missing."""
+        features = self.view.features
+        return {features[j].input: j for j in reversed(range(len(features))) if features[j].kind == "number"}
 
     def text(self, case: int, column: int, points: float) -> str:
         name = self.view.input_names[column]
@@ -218,14 +225,11 @@ class _Writer:
 
     def _shown(self, case: int, column: int) -> tuple[str, str]:
         """The column's value and its reference as people write them."""
-        name = self.view.input_names[column]
-        numbers = [j for j in np.flatnonzero(self.view.blocks == column) if self.view.features[j].kind == "number"]
-        if len(numbers) == 0:
+        name, feature = self.view.input_names[column], self.numbers.get(column)
+        if feature is None:
             return _cell(self.cells, name, case), _cell(self.reference_cells, name, case)
-        feature = int(numbers[0])  # what else the column has is whether its value is missing
         value = MISSING if self.cells is not None and is_missing(self.cells[name][case]) else f"{self.V[case, feature]:.6g}"
-        reference = self.view.center[feature] + self.view.scale[feature] * self.point[case, feature]
-        return value, f"{reference:.6g}"
+        return value, f"{self.reference[case, feature]:.6g}"
 
 
 def _cell(table: Table | None, name: str, case: int) -> str:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.explain._actions import Actions, actions
-from quadric.explain._answers import Answers, Start, smallest_change, smallest_common_change
-from quadric.explain._wanted import WantedDecision, wanted_decision
+from quadric.explain._answers import Start, smallest_change, smallest_common_change
+from quadric.explain._branch import Answers
+from quadric.explain._request import Actions, WantedDecision, actions, wanted_decision
 from quadric.fitted import FittedModel, fitted_model
-from quadric.tables.inputs import missing_cells
 from quadric.types import BoolArray, FloatArray
 
 TRIES, GROWTH = 8, 16.0
@@ -136,19 +135,21 @@ def recourse(
     }
     rules = actions(view, metric, frozen, limits)
     goal = wanted_decision(view, target, cutoff, float(margin))
-    U, rows = view.fitted(X), view.rows(X)
-    missing = np.column_stack([missing_cells(column) for column in rows.columns])[:, view.blocks]
-    start = Start(view.reported(rows), U, view.scale, rows, missing)
-    already = goal.reached(rows)
+    U, cases = view.fitted(X), view.cases(X)
+    start = Start(view.reported(cases), U, view.scale, cases, view.missing(cases))
+    already = goal.reached(cases)
     answers, moved = _checked_answers(goal, start.take(np.flatnonzero(~already)), rules, max_nodes)
     return _assembled(view, rules, start.V, already, answers, moved)
 
 
 def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> tuple[Answers, FloatArray]:
     """Answers and changed rows that the model itself puts on the wanted side; what is missing stays missing."""
-    answers, moved = Answers.none(start), start.V.copy()
-    for pattern in np.unique(start.missing & rules.free, axis=0):
-        rows = np.flatnonzero(((start.missing & rules.free) == pattern).all(axis=1))
+    missing = start.missing & rules.free
+    if not missing.any():
+        return _answers_alike(goal, start, rules, max_nodes)
+    answers, moved = Answers.none(*start.V.shape), start.V.copy()
+    for pattern in np.unique(missing, axis=0):
+        rows = np.flatnonzero((missing == pattern).all(axis=1))
         found, moved[rows] = _answers_alike(goal, start.take(rows), replace(rules, free=rules.free & ~pattern), max_nodes)
         answers.put(rows, found)
     return answers, moved
@@ -156,7 +157,7 @@ def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nod
 
 def _answers_alike(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> tuple[Answers, FloatArray]:
     """The same of rows whose missing values are in the same places."""
-    answers, moved = Answers.none(start), start.V.copy()
+    answers, moved = Answers.none(*start.V.shape), start.V.copy()
     slack = 2.0 * goal.rounding(start.U)
     rows = np.arange(len(start.V))
     for _ in range(TRIES):
@@ -170,7 +171,7 @@ def _answers_alike(goal: WantedDecision, start: Start, rules: Actions, max_nodes
             found = smallest_common_change(goal.surfaces, part, level, rules, max_nodes)
         answers.put(rows, found)
         moved[rows] = rules.obeyed(part.V, found.change * start.scale)
-        excess = goal.excess(goal.view.changed(part.rows, part.V, moved[rows]))
+        excess = goal.excess(goal.view.changed(part.cases, part.V, moved[rows]))
         clear = excess >= goal.margin + goal.rounding(goal.view.scaled(moved[rows]))
         rows = rows[found.reached & ~clear]
         slack[rows] *= GROWTH

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from quadric._sklearn import check_sample_weight
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC
-from quadric.estimators._base import seed_of
+from quadric.estimators._base import SparseSurfaceClassifier, drawn_seed
 from quadric.fitted import FittedModel, fitted_model
 from quadric.progress import Report, silent
 from quadric.types import FloatArray
@@ -93,10 +93,9 @@ def stability(
     view = fitted_model(model)
     if view.is_surface:
         raise TypeError("stability refits a model: give a fitted estimator or a Pipeline, not a QuadraticSurface")
-    estimator, Z = _refittable(view, X)
-    y = np.asarray(y)
+    estimator, Z, y = _refittable(view), view.fitted(X), np.asarray(y)
     weight = check_sample_weight(sample_weight, Z, non_negative=False)
-    seed = seed_of(random_state)
+    seed = drawn_seed(random_state)
     fits = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_coefficients)(estimator, Z, y, weight, (seed, replicate)) for replicate in range(n_boot)
     )
@@ -107,23 +106,17 @@ def stability(
     return _summary(np.array(coef), view.term_names)
 
 
-def _refittable(view: FittedModel, X: Any) -> tuple[Any, Any]:
-    """An estimator to clone, and the data as it takes them."""
+def _refittable(view: FittedModel) -> Any:
+    """An estimator to clone, for data in fitted units: those stay as they are."""
     model = view.classifier
-    if not hasattr(model, "best_k_"):
-        return model, view.transformed(X)
-    limits = view.limits(model.best_k_)
-    estimator = SparseQuadraticSVC(
-        model.best_k_,
-        model.best_C_,
-        loss=model.loss,
-        method=model.method,
-        class_weight=model.class_weight,
-        include=limits.include.tolist(),
-        exclude=limits.exclude.tolist(),
-        random_state=model.random_state,
-    )
-    return estimator, view.fitted(X)
+    if not isinstance(model, SparseSurfaceClassifier):
+        return model
+    limits = view.limits(int(view.question("k")))
+    settings = {"standardize": False, "include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
+    if isinstance(model, SparseQuadraticSVC):
+        return clone(model).set_params(**settings)
+    names = ("k", "C", "loss", "method", "class_weight", "random_state")
+    return SparseQuadraticSVC(**{name: view.question(name) for name in names}, **settings)
 
 
 def _coefficients(estimator: Any, Z: Any, y: np.ndarray, weight: FloatArray, seed: tuple[int, int]) -> FloatArray:

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 MAX_BYTES = 32 << 20
@@ -20,14 +19,8 @@ class ModelFileError(ValueError):
     """A model file cannot be used: damaged, not a model file, or from a newer version."""
 
 
-def parse_file(path: Path) -> Any:
-    """The content of a JSON file; nothing but plain values, no NaN, no repeated keys."""
-    with path.open("rb") as file:
-        return parse(file.read(MAX_BYTES + 1), path.name)
-
-
 def parse(content: bytes, name: str) -> Any:
-    """The same for the bytes of a file of this name."""
+    """The content of a JSON file of this name; nothing but plain values, no NaN, no repeated keys."""
     if len(content) > MAX_BYTES:
         raise ModelFileError(f"{name} is larger than {MAX_BYTES >> 20} MB: not a model file")
     try:
@@ -35,8 +28,9 @@ def parse(content: bytes, name: str) -> Any:
     except UnicodeDecodeError as error:
         raise ModelFileError(f"{name} is damaged or no model file: byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise ModelFileError(f"{name} is damaged or no model file: {error.msg} at {where}") from None
+        raise ModelFileError(
+            f"{name} is damaged or no model file: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from None
     except RecursionError:
         raise ModelFileError(f"{name} is damaged or no model file: it is nested too deeply") from None
     except ValueError as error:

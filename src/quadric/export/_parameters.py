@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,8 @@ def written_parameter(name: str, value: Any) -> Any:
         return {"tuple": [written_parameter(name, item) for item in value]}
     if isinstance(value, dict):
         return {"dict": [[written_parameter(name, key), written_parameter(name, item)] for key, item in value.items()]}
-    if isinstance(value, slice):
-        return {"slice": [value.start, value.stop, value.step]}
-    if isinstance(value, range):
-        return {"range": [value.start, value.stop, value.step]}
+    if isinstance(value, slice | range):
+        return {type(value).__name__: [value.start, value.stop, value.step]}
     if isinstance(value, np.ndarray) and ARRAY_TYPES.fullmatch(value.dtype.str):
         return {"array": [value.dtype.str, written_parameter(name, value.tolist())]}
     if isinstance(value, np.dtype) or (isinstance(value, type) and (value in (float, int) or issubclass(value, np.generic))):
@@ -59,16 +58,8 @@ def written_parameter(name: str, value: Any) -> Any:
 def read_parameter(node: Node) -> Any:
     """What :func:`written_parameter` wrote."""
     value = node.value
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return node.integer(-(2**63), 2**64)
-    if isinstance(value, float):
-        return node.number()
-    if isinstance(value, str):
-        return node.text()
-    if isinstance(value, list):
-        return [read_parameter(item) for item in node.items()]
+    if type(value) in _PLAIN:
+        return _PLAIN[type(value)](node)
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in _MARKED:
         raise node.fail("is not a parameter")
     (mark,) = value
@@ -116,7 +107,15 @@ def _read_folds(node: Node) -> Any:
     return splitter(**{key: read_parameter(fields[key]) for key in SPLITTER_KEYS})
 
 
-_MARKED: dict[str, Any] = {
+_PLAIN: dict[type, Callable[[Node], Any]] = {
+    type(None): lambda node: None,
+    bool: Node.boolean,
+    int: lambda node: node.integer(-(2**63), 2**64),
+    float: Node.number,
+    str: Node.text,
+    list: lambda node: [read_parameter(item) for item in node.items()],
+}
+_MARKED: dict[str, Callable[[Node], Any]] = {
     "tuple": lambda node: tuple(read_parameter(item) for item in node.items()),
     "dict": _read_dict,
     "range": _read_range,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
@@ -14,8 +14,16 @@ from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators.calibration import METHODS, CalibratedModel
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._parameters import ARRAY_TYPES, read_parameter
-from quadric.export._saved import DataOrigin, SavedModel
-from quadric.export._schema import ESTIMATORS, FITTED, MAX_CLASSES, MAX_COEFFICIENTS, MAX_FEATURES, SCHEMA
+from quadric.export._schema import (
+    ESTIMATORS,
+    FITTED,
+    MAX_CLASSES,
+    MAX_COEFFICIENTS,
+    MAX_FEATURES,
+    SCHEMA,
+    DataOrigin,
+    SavedModel,
+)
 from quadric.export._steps import read_step
 from quadric.export.scoring import Sample
 from quadric.fitted import FittedModel, fitted_model
@@ -76,20 +84,22 @@ def _check_schema(document: Any) -> None:
 
 def _model(top: dict[str, Node]) -> SavedModel:
     top["quadric_version"].text()
-    task = _task(top["task"])
+    task = top["task"].fields(("target", "classes", "positive", "labels", "dtype"))
+    names, labels = _classes(task)
     steps = _steps(top["steps"])
     n_features = top["features"].fields(("count", "names"))["count"].integer(1, MAX_FEATURES)
-    model = _classifier(top, n_features, task.labels)
+    model = _classifier(top, n_features, labels)
     if steps:
         model = Pipeline([*steps, (top["estimator"].fields(ESTIMATOR_KEYS)["step"].text(), model)])
     if top["calibration"].value is not None:
         model = _calibrated(top["calibration"], model)
     view = _checked_view(top["steps"], model, n_features)
-    samples = _samples(top["samples"], view, task.names)
+    samples = _samples(top["samples"], view, names)
     metadata = top["metadata"].value
     if not isinstance(metadata, dict):
         raise top["metadata"].fail("must be an object")
-    return SavedModel(model, task.names, task.target, metadata, top["data"].optional(_origin), samples)
+    target, data = task["target"].optional(Node.text), top["data"].optional(_origin)
+    return SavedModel(model, names, target, metadata, data, samples)
 
 
 def _checked_view(node: Node, model: Any, n_features: int) -> FittedModel:
@@ -106,15 +116,8 @@ def _checked_view(node: Node, model: Any, n_features: int) -> FittedModel:
     return view
 
 
-@dataclass(frozen=True)
-class _Task:
-    names: tuple[str, ...]
-    labels: np.ndarray
-    target: str | None
-
-
-def _task(node: Node) -> _Task:
-    task = node.fields(("target", "classes", "positive", "labels", "dtype"))
+def _classes(task: dict[str, Node]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names and labels."""
     names = tuple(task["classes"].texts(at_most=MAX_CLASSES))
     if len(names) < 2:
         raise task["classes"].fail("must have two classes or more")
@@ -129,7 +132,7 @@ def _task(node: Node) -> _Task:
     labels = np.array(values, dtype=kind)
     if labels.tolist() != values:
         raise task["labels"].fail("do not fit their type")
-    return _Task(names, labels, task["target"].optional(Node.text))
+    return names, labels
 
 
 def _steps(node: Node) -> list[tuple[str, Any]]:
@@ -141,22 +144,18 @@ def _steps(node: Node) -> list[tuple[str, Any]]:
     return steps
 
 
-def _set_features(step: Any, n_features: int, names: Node) -> None:
-    step.n_features_in_ = n_features
-    if names.value is not None:
-        step.feature_names_in_ = np.array(names.texts(n_features), dtype=object)
-
-
 def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> Any:
     keys = top["estimator"].fields(ESTIMATOR_KEYS)
     kind = ESTIMATORS[keys["class"].choice(ESTIMATORS)]
     n_surfaces = 1 if len(labels) == 2 else len(labels)
     if n_surfaces * n_features**2 > MAX_COEFFICIENTS:
         raise top["surfaces"].fail(f"of {n_features} features are too large: at most {MAX_COEFFICIENTS} coefficients")
-    parameters = top["params"].fields(kind._get_param_names())
+    parameters = top["params"].fields(kind().get_params(deep=False))
     classifier = kind(**{name: read_parameter(node) for name, node in parameters.items()})
-    classifier.classes_ = labels
-    _set_features(classifier, n_features, top["features"].fields(("count", "names"))["names"])
+    classifier.classes_, classifier.n_features_in_ = labels, n_features
+    names = top["features"].fields(("count", "names"))["names"]
+    if names.value is not None:
+        classifier.feature_names_in_ = np.array(names.texts(n_features), dtype=object)
     classifier._set_surfaces([_surface(item, n_features) for item in top["surfaces"].items(n_surfaces)])
     if top["certificates"].value != []:  # baselines have none
         classifier.certificates_ = [_certificate(item) for item in top["certificates"].items(n_surfaces)]
@@ -173,8 +172,7 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
 
 def _set_units(classifier: Any, keys: dict[str, Node], n_features: int) -> None:
     """What classifiers have that standardise by themselves."""
-    classifier.center_ = np.array(keys["center"].numbers(n_features))
-    classifier.scale_ = np.array(keys["scale"].numbers(n_features))
+    classifier.center_, classifier.scale_ = (np.array(keys[name].numbers(n_features)) for name in ("center", "scale"))
     if not (classifier.scale_ > 0.0).all():
         raise keys["scale"].fail("must be positive")
     classifier.raw_surfaces_ = [surface.unscale(classifier.center_, classifier.scale_) for surface in classifier.surfaces_]

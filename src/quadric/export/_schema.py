@@ -1,7 +1,8 @@
-"""What writing and reading of model files have to agree on."""
+"""What a model file holds, and what writing and reading of it have to agree on."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -14,6 +15,7 @@ from quadric.baselines import (
     QuadraticSVC,
 )
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.tables import Table
 
 SCHEMA = 2
 """Raised when files change in a way that older versions cannot read."""
@@ -45,3 +47,43 @@ def quadric_version() -> str:
         return version("quadric")
     except PackageNotFoundError:  # run from a source tree
         return "unknown"
+
+
+@dataclass(frozen=True)
+class DataOrigin:
+    """What a model was fitted to.
+
+    Attributes
+    ----------
+    rows : int
+    sha256 : str or None
+        Of the data file.
+    """
+
+    rows: int
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model with its names and origin.
+
+    Attributes
+    ----------
+    model : fitted estimator
+    class_names : tuple of str
+        In the order of ``model.classes_``; empty: the labels themselves.
+    target : str or None
+        Name of the target column.
+    metadata : dict
+    data : DataOrigin or None
+    samples : Table or None
+        Raw rows.
+    """
+
+    model: Any
+    class_names: tuple[str, ...]
+    target: str | None
+    metadata: dict[str, Any]
+    data: DataOrigin | None
+    samples: Table | None

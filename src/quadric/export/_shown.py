@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 
 from quadric.export._schema import quadric_version
 from quadric.export.scoring import ScoringModel
@@ -24,11 +25,9 @@ def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:
         What needs no quotes.
     """
     escaped = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
-    return escaped if plain.fullmatch(escaped) else _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    """The text as JSON, from which it can be read back: escapes are told from backslashes of its own."""
+    if plain.fullmatch(escaped):
+        return escaped
+    # as JSON, from which it can be read back: escapes are told from backslashes of its own
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in json.dumps(text, ensure_ascii=False))
 
 
@@ -47,13 +46,4 @@ def heading(model: ScoringModel) -> list[str]:
 
 def sample_lines(model: ScoringModel) -> list[str]:
     """Sample rows with their expected scores, one line of JSON each."""
-    rows = [
-        {
-            "values": model.row(sample),
-            "scores": sample.scores,
-            "label": sample.label,
-            "probabilities": sample.probabilities,
-        }
-        for sample in model.samples
-    ]
-    return [f"Sample: {json.dumps(row)}" for row in rows]
+    return [f"Sample: {json.dumps(asdict(sample) | {'values': model.row(sample)})}" for sample in model.samples]

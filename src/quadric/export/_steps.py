@@ -19,6 +19,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from quadric._sklearn import PRIVATE_STATE, input_positions, output_kind, set_parts
 from quadric.export._checks import Node
 from quadric.export._parameters import read_parameter, written_parameter
 from quadric.export._schema import MAX_FEATURES
@@ -33,7 +34,6 @@ class _Kind(NamedTuple):
     attributes: tuple[str, ...] = ()
 
 
-_INFREQUENT = ("_infrequent_enabled", "_infrequent_indices", "_default_to_infrequent_mappings")
 _ENCODER = ("categories", "dtype", "handle_unknown", "min_frequency", "max_categories")
 KINDS = {
     "StandardScaler": _Kind(StandardScaler, ("with_mean", "with_std"), ("mean_", "scale_")),
@@ -45,22 +45,22 @@ KINDS = {
     "SimpleImputer": _Kind(
         SimpleImputer,
         ("missing_values", "strategy", "fill_value", "add_indicator", "keep_empty_features"),
-        ("statistics_", "_fit_dtype", "_fill_dtype"),
+        ("statistics_", *PRIVATE_STATE["SimpleImputer"]),
     ),
     "MissingIndicator": _Kind(
         MissingIndicator,
         ("missing_values", "features", "sparse", "error_on_new"),
-        ("features_", "_n_features", "_precomputed"),
+        ("features_", *PRIVATE_STATE["MissingIndicator"]),
     ),
     "OneHotEncoder": _Kind(
         OneHotEncoder,
         (*_ENCODER, "drop", "sparse_output", "feature_name_combiner"),
-        ("categories_", "drop_idx_", "_drop_idx_after_grouping", "_n_features_outs", *_INFREQUENT),
+        ("categories_", "drop_idx_", *PRIVATE_STATE["OneHotEncoder"]),
     ),
     "OrdinalEncoder": _Kind(
         OrdinalEncoder,
         (*_ENCODER, "unknown_value", "encoded_missing_value"),
-        ("categories_", "_missing_indices", *_INFREQUENT),
+        ("categories_", *PRIVATE_STATE["OrdinalEncoder"]),
     ),
     "FunctionTransformer": _Kind(FunctionTransformer, ("accept_sparse", "check_inverse", "feature_names_out")),
     "TableEncoder": _Kind(TableEncoder, ("coding", "missing", "unseen", "max_levels")),
@@ -95,8 +95,7 @@ def written_step(name: str, step: Any) -> dict[str, Any]:
         "params": {p: written_parameter(p, getattr(step, p)) for p in kind.parameters},
         "fitted": {a: written_parameter(a, getattr(step, a)) for a in present},
         "inner": _inner(step),
-        # the kind of frame that set_output asked the step for
-        "output": getattr(step, "_sklearn_output_config", {}).get("transform"),
+        "output": output_kind(step),
     }
 
 
@@ -110,12 +109,9 @@ def _inner(step: Any) -> list[Any]:
         return [written_step("indicator", step.indicator_)]
     if not isinstance(step, ColumnTransformer):
         return []
-    positions = step._transformer_to_input_indices
+    positions = input_positions(step)
     return [
-        {
-            "step": written_step(name, inner if len(positions[name]) else "drop"),
-            "columns": [int(i) for i in positions[name]],
-        }
+        {"step": written_step(name, inner if positions[name] else "drop"), "columns": positions[name]}
         for name, inner, _ in step.transformers_
     ]
 
@@ -159,12 +155,7 @@ def _set_transformers(step: ColumnTransformer, inner: Node) -> None:
     fitted = [read_step(keys["step"]) for keys in parts]
     last = step.n_features_in_ - 1
     columns = [[i.integer(0, last) for i in keys["columns"].items(at_most=MAX_FEATURES)] for keys in parts]
-    step.transformers_ = [(name, made, where) for (name, made), where in zip(fitted, columns, strict=True)]
-    step._transformer_to_input_indices = {name: where for name, _, where in step.transformers_}
-    named = [part for part in step.transformers_ if part[0] != "remainder"]
-    rest = [part for part in step.transformers_ if part[0] == "remainder"] or [("remainder", "drop", [])]
-    step.transformers, step.remainder, step._remainder = named, rest[0][1], rest[0]
-    step._columns = [where for _, _, where in named]
+    set_parts(step, [(*part, where) for part, where in zip(fitted, columns, strict=True)])
 
 
 def _columns(node: Node) -> list[InputColumn]:

@@ -26,6 +26,10 @@ def expanded(model: ScoringModel) -> ScoringModel:
     Parameters
     ----------
     model : ScoringModel
+
+    Returns
+    -------
+    ScoringModel
     """
     center, scale = (np.array([getattr(v, name) for v in model.variables]) for name in ("center", "scale"))
     variables = tuple(Variable(variable.feature) for variable in model.variables)
@@ -43,6 +47,11 @@ def equation(model: Any, *, form: str = "centred", precision: int | None = None)
         and a last line says so. Categories are [housing = own], which is 1 where it is true and 0 elsewhere.
     precision : int, optional
         Significant digits, 17 for all; by default 4 in centred and 9 in raw units.
+
+    Returns
+    -------
+    str
+        One line per surface.
     """
     scoring, digits = _in_form(model, form, precision)
     lines = [
@@ -59,6 +68,10 @@ def to_latex(model: Any, *, form: str = "centred", precision: int | None = None)
     ----------
     model, form, precision :
         As in :func:`equation`. The text needs the package amsmath.
+
+    Returns
+    -------
+    str
     """
     scoring, digits = _in_form(model, form, precision)
     style = _Latex(digits)
@@ -106,18 +119,24 @@ def _summands(scoring: ScoringModel, surface: QuadraticSurface, style: _Text) ->
 class _Text:
     """How the parts of an equation are written in plain text."""
 
+    FORMS = {"number": "%s", "rank": "rank(%s)", "missing": "[%s is missing]"}
+
     def __init__(self, digits: int) -> None:
         self.digits = digits
+
+    def name(self, text: str) -> str:
+        return shown(text)
+
+    def level(self, text: str) -> str:
+        return shown(text, plain=LEVEL)
 
     def number(self, value: float) -> str:
         return repr(value) if self.digits >= EXACT else f"{value:.{self.digits}g}"
 
     def feature(self, feature: CodedFeature, column: str) -> str:
         if feature.kind == "level":
-            return f"[{shown(column)} {_condition(feature, lambda text: shown(text, plain=LEVEL))}]"
-        if feature.kind == "missing":
-            return f"[{shown(column)} is missing]"
-        return f"rank({shown(column)})" if feature.kind == "rank" else shown(column)
+            return f"[{self.name(column)} {_condition(feature, self.level)}]"
+        return self.FORMS[feature.kind] % self.name(column)
 
     def variable(self, variable: Variable, scoring: ScoringModel) -> str:
         text = self.feature(variable.feature, scoring.inputs[variable.feature.input].name)
@@ -145,17 +164,16 @@ def _condition(feature: CodedFeature, written: Callable[[str], str]) -> str:
 class _Latex(_Text):
     """The same in LaTeX."""
 
+    FORMS = {"number": "%s", "rank": r"\operatorname{rank}(%s)", "missing": r"[%s\text{ is missing}]"}
+
     def number(self, value: float) -> str:
         mantissa, _, exponent = super().number(value).partition("e")
         return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 
-    def feature(self, feature: CodedFeature, column: str) -> str:
-        name = f"\\text{{{escaped_latex(column)}}}"
-        if feature.kind == "level":
-            return f"[{name} {_condition(feature, _latex_text)}]"
-        if feature.kind == "missing":
-            return f"[{name}\\text{{ is missing}}]"
-        return f"\\operatorname{{rank}}({name})" if feature.kind == "rank" else name
+    def name(self, text: str) -> str:
+        return f"\\text{{{escaped_latex(text)}}}"
+
+    level = name
 
     def variable(self, variable: Variable, scoring: ScoringModel) -> str:
         text = self.feature(variable.feature, scoring.inputs[variable.feature.input].name)
@@ -188,10 +206,6 @@ _LATEX_SPECIAL = {
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
 }
-
-
-def _latex_text(text: str) -> str:
-    return f"\\text{{{escaped_latex(text)}}}"
 
 
 def escaped_latex(text: str) -> str:

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
+import numpy as np
+
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._shown import heading
 from quadric.export.equations import equation
@@ -39,7 +41,8 @@ def to_excel(model: Any, path: str | os.PathLike[str], *, spare_rows: int = 100)
     _check_limits(scoring)
     xlsxwriter = require("xlsxwriter", "excel")
     content = BytesIO()
-    workbook = xlsxwriter.Workbook(content, {"in_memory": True})
+    # names and levels come from the data: whatever they look like, they are texts
+    workbook = xlsxwriter.Workbook(content, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     workbook.set_properties({"created": datetime(2000, 1, 1, tzinfo=UTC), "comments": heading(scoring)[0]})
     _Book(scoring, workbook, xlsxwriter.utility).fill(spare_rows)
     workbook.close()
@@ -86,18 +89,9 @@ class _Book:
         for row in range(1, len(samples) + spare_rows + 1):
             sample = samples[row - 1] if row <= len(samples) else None
             if sample is not None:
-                self.sheets["Score"].write_string(row, 0, f"sample {row}")
-                for i, value in enumerate(sample.values, start=1):
-                    self._value(row, i, value)
-                for i, score in enumerate(sample.scores):
-                    self.sheets["Score"].write_number(row, self.first_expected + i, score)
+                self.sheets["Score"].write_row(row, 0, [f"sample {row}", *sample.values])
+                self.sheets["Score"].write_row(row, self.first_expected, sample.scores)
             self._formulas(row, sample)
-
-    def _value(self, row: int, column: int, value: float | str | None) -> None:
-        if isinstance(value, str):
-            self.sheets["Score"].write_string(row, column, value)
-        elif value is not None:
-            self.sheets["Score"].write_number(row, column, value)
 
     def _formulas(self, row: int, sample: Any) -> None:
         empty = f"COUNTA(Score!{self._across(row, 0, self.first_score - 1)})=0"
@@ -202,65 +196,50 @@ class _Book:
     def _coefficient_row(self, s: int) -> int:
         return self.first_coefficient + self.starts[s] + s
 
-    def _head(self, sheet: str, texts: list[str], row: int = 0) -> None:
-        for column, text in enumerate(texts):
-            self.sheets[sheet].write_string(row, column, text, self.bold)
-
     def _heads(self) -> None:
         scoring = self.scoring
         outputs = [*scoring.outputs("score"), "label"]
         outputs += scoring.outputs("probability") if scoring.calibrators else []
         expected = [f"expected {name}" for name in scoring.outputs("score")]
-        self._head("Score", ["row", *(column.name for column in scoring.inputs), *outputs, *expected, "check"])
-        self._head("Variables", self.names)
         curves = scoring.outputs("curve") if scoring.calibrators else []
-        self._head("Terms", [*(name for surface in scoring.surfaces for name, _ in surface.terms(self.names)), *curves])
-        for name in ("Score", "Variables", "Terms"):
+        heads = {
+            "Score": ["row", *(column.name for column in scoring.inputs), *outputs, *expected, "check"],
+            "Variables": self.names,
+            "Terms": [*(name for surface in scoring.surfaces for name, _ in surface.terms(self.names)), *curves],
+        }
+        for name, texts in heads.items():
+            self.sheets[name].write_row(0, 0, texts, self.bold)
             self.sheets[name].freeze_panes(1, 0)
 
     def _model(self) -> None:
         sheet = self.sheets["Model"]
-        self._head("Model", ["variable", "input", "kind", "level", "center", "scale", "", "classes"])
+        heads = ["variable", "input", "kind", "level", "center", "scale", None, "classes"]
+        sheet.write_row(0, 0, heads, self.bold)
         for row, variable in enumerate(self.scoring.variables, start=1):
             feature = variable.feature
-            texts = [
-                feature.name,
-                self.scoring.inputs[feature.input].name,
-                feature.kind,
-                "" if feature.level is None else str(feature.level),
-            ]
-            for column, text in enumerate(texts):
-                sheet.write_string(row, column, text)
-            sheet.write_number(row, 4, variable.center)
-            sheet.write_number(row, 5, variable.scale)
-        for row, name in enumerate(self.scoring.classes, start=1):
-            sheet.write_string(row, 7, name)
-        self._head("Model", ["score", "term", "", "", "coefficient"], self.first_coefficient - 1)
+            name, level = self.scoring.inputs[feature.input].name, None if feature.level is None else str(feature.level)
+            sheet.write_row(row, 0, [feature.name, name, feature.kind, level, variable.center, variable.scale])
+        sheet.write_column(1, 7, self.scoring.classes)
+        sheet.write_row(self.first_coefficient - 1, 0, ["score", "term", None, None, "coefficient"], self.bold)
         for s, (name, surface) in enumerate(zip(self.scoring.outputs("score"), self.scoring.surfaces, strict=True)):
             lines = [("1", surface.c), *surface.terms(self.names)]
             for row, (term, coefficient) in enumerate(lines, start=self._coefficient_row(s)):
-                sheet.write_string(row, 0, name)
-                sheet.write_string(row, 1, term)
-                sheet.write_number(row, 4, coefficient)
+                sheet.write_row(row, 0, [name, term, None, None, coefficient])
 
     def _levels(self) -> None:
         """Two columns per variable: known levels and their values."""
-        self._head("Levels", [text for v in self.scoring.variables for text in (v.feature.name, "value")])
+        sheet = self.sheets["Levels"]
         for i, variable in enumerate(self.scoring.variables):
-            for row, (level, value) in enumerate(variable.feature.codes, start=1):
-                write = self.sheets["Levels"].write_string if isinstance(level, str) else self.sheets["Levels"].write_number
-                write(row, 2 * i, level)
-                self.sheets["Levels"].write_number(row, 2 * i + 1, value)
+            sheet.write_row(0, 2 * i, [variable.feature.name, "value"], self.bold)
+            for row, code in enumerate(variable.feature.codes, start=1):
+                sheet.write_row(row, 2 * i, code)
 
     def _curves(self) -> None:
         sheet = self.sheets["Curves"]
         for s, calibrator in enumerate(self.scoring.calibrators):
-            is_sigmoid = isinstance(calibrator, SigmoidCalibration)
-            for i, head in enumerate(("a", "b") if is_sigmoid else ("x", "y")):
-                values = [getattr(calibrator, head)] if is_sigmoid else getattr(calibrator, head).tolist()
+            for i, (head, values) in enumerate(vars(calibrator).items()):
                 sheet.write_string(0, 2 * s + i, f"{head} {s + 1}", self.bold)
-                for row, value in enumerate(values, start=1):
-                    sheet.write_number(row, 2 * s + i, value)
+                sheet.write_column(1, 2 * s + i, np.atleast_1d(values).tolist())
 
     def _about(self) -> None:
         notes = [
@@ -269,5 +248,4 @@ class _Book:
             "Fill in rows of the sheet Score; the first rows are samples with their expected scores.",
             "The coefficients on the sheet Model are those of the model: change them only on purpose.",
         ]
-        for row, note in enumerate(notes):
-            self.sheets["About"].write_string(row, 0, note[:LONGEST_TEXT])
+        self.sheets["About"].write_column(0, 0, [note[:LONGEST_TEXT] for note in notes])

@@ -19,17 +19,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from quadric.export._checks import MAX_BYTES, ModelFileError, parse, parse_file
+import numpy as np
+
+from quadric.estimators.calibration import CalibratedModel
+from quadric.export._checks import MAX_BYTES, ModelFileError, parse
+from quadric.export._parameters import ARRAY_TYPES, written_parameter
 from quadric.export._reading import read_document
-from quadric.export._samples import made_up_rows
-from quadric.export._saved import DataOrigin, SavedModel
-from quadric.export._writing import document_of
+from quadric.export._schema import ESTIMATORS, FITTED, SCHEMA, DataOrigin, SavedModel, quadric_version
+from quadric.export._steps import written_step
+from quadric.export.scoring import checked_class_names, made_up_rows, scored_samples
 from quadric.files import write_atomically
-from quadric.fitted import fitted_model
+from quadric.fitted import FittedModel, fitted_model
+from quadric.geometry.surface import QuadraticSurface
+from quadric.geometry.terms import LINEAR, term_factors
 from quadric.tables import Table
 
 
@@ -86,7 +92,7 @@ def save_model(
     view = fitted_model(saved.model)
     samples = saved.samples if samples is None else samples
     rows = made_up_rows(view) if samples is None else view.rows(samples)
-    content = _laid_out(document_of(saved, view, rows)).encode("utf-8")
+    content = _laid_out(_document(saved, view, rows)).encode("utf-8")
     _check_readable(content, target_path.name)
     write_atomically(target_path, content)
 
@@ -115,6 +121,87 @@ def _laid_out(document: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(members) + "\n}\n"
 
 
+def _document(saved: SavedModel, view: FittedModel, rows: Table) -> dict[str, Any]:
+    """Everything in plain values, in the order of the schema.
+
+    Parameters
+    ----------
+    saved : SavedModel
+    view : FittedModel
+        Of its model.
+    rows : Table
+        Sample rows.
+    """
+    own = view.classifier
+    kind, feature_names = type(own).__name__, getattr(own, "feature_names_in_", None)
+    if not isinstance(saved.data, DataOrigin | None):
+        raise TypeError(f"data must be a Table or a DataOrigin, not {type(saved.data).__name__}")
+    if ESTIMATORS.get(kind) is not type(own):
+        raise TypeError(f"cannot save a {kind}; a model file holds one of {', '.join(ESTIMATORS)}")
+    names = checked_class_names(view, saved.class_names or None)
+    samples = scored_samples(view, rows, names)
+    return {
+        "schema": SCHEMA,
+        "quadric_version": quadric_version(),
+        "task": _task(own.classes_, names, saved.target),
+        "steps": [written_step(name, step) for name, step in view.steps],
+        "features": {"count": view.n_features, "names": None if feature_names is None else [*map(str, feature_names)]},
+        "surfaces": [_surface(surface) for surface in view.surfaces],
+        "estimator": _estimator(own, saved.model),
+        "params": _parameters(own.get_params(deep=False)),
+        "calibration": _calibration(view),
+        "certificates": [_parameters(asdict(c)) for c in getattr(own, "certificates_", [])],
+        "data": None if saved.data is None else asdict(saved.data),
+        "metadata": saved.metadata,
+        "samples": [asdict(sample) for sample in samples],
+    }
+
+
+def _parameters(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: written_parameter(name, value) for name, value in values.items()}
+
+
+def _task(labels: np.ndarray, names: tuple[str, ...], target: str | None) -> dict[str, Any]:
+    if not ARRAY_TYPES.fullmatch(labels.dtype.str):
+        raise ValueError(f"cannot save class labels of type {labels.dtype}: use texts, integers or booleans")
+    return {
+        "target": target,
+        "classes": list(names),
+        "positive": names[1] if len(names) == 2 else None,
+        "labels": labels.tolist(),
+        "dtype": labels.dtype.str,
+    }
+
+
+def _surface(surface: QuadraticSurface) -> dict[str, Any]:
+    z = surface.coordinates()
+    left, right = term_factors(surface.n_features)
+    live = np.flatnonzero((z != 0.0) | np.signbit(z))  # -0.0 is no term, but it is not the bits of 0.0 either
+    terms = [[int(left[t]), None if right[t] == LINEAR else int(right[t]), float(z[t])] for t in live]
+    return {"terms": terms, "c": surface.c}
+
+
+def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
+    """What the classifier knows of its fit; null where one of its kind does not have it."""
+    fitted = {name: getattr(classifier, f"{name}_", None) for name in FITTED}
+    plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fitted.items()}
+    while isinstance(model, CalibratedModel):
+        model = model.estimator_
+    return {
+        "class": type(classifier).__name__,
+        "step": model.steps[-1][0] if hasattr(model, "steps") else "classifier",
+        **plain,
+    }
+
+
+def _calibration(view: FittedModel) -> dict[str, Any] | None:
+    if not view.calibrators:
+        return None
+    curves = [{name: np.asarray(value).tolist() for name, value in vars(curve).items()} for curve in view.calibrators]
+    settings = {name: getattr(view.model, name, None) for name in ("cv", "n_jobs")}
+    return {"method": view.calibration, "curves": curves, "params": _parameters(settings)}
+
+
 def read_model(path: str | os.PathLike[str]) -> SavedModel:
     """Read a model file with all that it says.
 
@@ -126,7 +213,8 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
     -------
     SavedModel
     """
-    return read_document(parse_file(Path(path)))
+    with Path(path).open("rb") as file:
+        return read_document(parse(file.read(MAX_BYTES + 1), Path(path).name))
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:

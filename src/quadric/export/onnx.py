@@ -11,7 +11,7 @@ import numpy as np
 
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._schema import quadric_version
-from quadric.export.scoring import Sample, ScoringModel, scoring_model
+from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically
 from quadric.fitted import Variable
@@ -61,23 +61,19 @@ class _Graph:
 
     def model(self) -> Any:
         self._wide = self._node("Cast", "numbers", to=self.onnx.TensorProto.DOUBLE) if self.numbers else ""
-        scores = self._scores()
-        chances = self._chances(scores) if self.scoring.calibrators else None
-        self._output("score", scores)
-        if chances is not None:
-            self._output("probability", chances)
-        self._label(scores if chances is None else chances)
-        helper, types = self.helper, self.onnx.TensorProto
-        inputs = []
-        if self.numbers:
-            inputs.append(helper.make_tensor_value_info("numbers", self.outer, ["m", len(self.numbers)]))
-        if self.categories:
-            inputs.append(helper.make_tensor_value_info("categories", types.STRING, ["m", len(self.categories)]))
+        results = {"score": self._scores()}
+        if self.scoring.calibrators:
+            results["probability"] = self._chances(results["score"])
+        for name, values in results.items():
+            flat = self._node("Squeeze", values, self._constant([1], np.int64)) if self.scoring.is_binary else values
+            self._node("Cast", flat, output=name, to=self.outer)
+        self._label(values)
+        helper, text = self.helper, self.onnx.TensorProto.STRING
+        columns = {"numbers": (self.outer, len(self.numbers)), "categories": (text, len(self.categories))}
+        inputs = [helper.make_tensor_value_info(name, kind, ["m", n]) for name, (kind, n) in columns.items() if n]
         shape = ["m"] if self.scoring.is_binary else ["m", len(self.scoring.classes)]
-        outputs = [helper.make_tensor_value_info("score", self.outer, shape)]
-        if chances is not None:
-            outputs.append(helper.make_tensor_value_info("probability", self.outer, shape))
-        outputs.append(helper.make_tensor_value_info("label", types.STRING, ["m"]))
+        outputs = [helper.make_tensor_value_info(name, self.outer, shape) for name in results]
+        outputs.append(helper.make_tensor_value_info("label", text, ["m"]))
         graph = helper.make_graph(self.nodes, "scores", inputs, outputs, self.constants)
         proto = helper.make_model(
             graph,
@@ -95,18 +91,18 @@ class _Graph:
             "numbers": [names[i] for i in self.numbers],
             "categories": [names[i] for i in self.categories],
             "classes": self.scoring.classes,
-            "samples": [self._sample(sample) for sample in self.scoring.samples],
+            "samples": [
+                {
+                    "numbers": [sample.values[i] for i in self.numbers],
+                    "categories": [sample.values[i] for i in self.categories],
+                    "scores": sample.scores,
+                    "label": sample.label,
+                    "probabilities": sample.probabilities,
+                }
+                for sample in self.scoring.samples
+            ],
         }
         return {key: json.dumps(value) for key, value in content.items()}
-
-    def _sample(self, sample: Sample) -> dict[str, Any]:
-        return {
-            "numbers": [sample.values[i] for i in self.numbers],
-            "categories": [sample.values[i] for i in self.categories],
-            "scores": sample.scores,
-            "label": sample.label,
-            "probabilities": sample.probabilities,
-        }
 
     def _node(self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
         """Add a node and return the name of its output."""
@@ -181,10 +177,10 @@ class _Graph:
         )
 
     def _chances(self, scores: str) -> str:
-        columns = []
-        for s, calibrator in enumerate(self.scoring.calibrators):
-            score = self._node("Gather", scores, self._constant([s], np.int64), axis=1)
-            columns.append(self._curve(calibrator, score))
+        columns = [
+            self._curve(calibrator, self._node("Gather", scores, self._constant([s], np.int64), axis=1))
+            for s, calibrator in enumerate(self.scoring.calibrators)
+        ]
         if len(columns) == 1:
             return columns[0]
         curves = self._node("Concat", *columns, axis=1)
@@ -206,11 +202,6 @@ class _Graph:
         slopes = self._constant((np.diff(y) / np.diff(x))[:, None])
         return self._node("Gemm", passed, slopes, self._constant([[y[0]]]))
 
-    def _output(self, name: str, values: str) -> None:
-        if self.scoring.is_binary:
-            values = self._node("Squeeze", values, self._constant([1], np.int64))
-        self._node("Cast", values, output=name, to=self.outer)
-
     def _label(self, judged: str) -> None:
         axis = self._constant([1], np.int64)
         total = self._node("Squeeze", self._node("ReduceSum", judged, axis, keepdims=1), axis)
@@ -223,13 +214,7 @@ class _Graph:
         names = [*self.scoring.classes, ""]
         unknown = self._constant(len(names) - 1, np.int64)
         best = self._node("Where", self._node("IsNaN", total), unknown, best)
-        self._node("Gather", self._texts(names), best, output="label", axis=0)
-
-    def _texts(self, texts: Sequence[str]) -> str:
-        name = f"constant_{len(self.constants)}"
-        encoded = [text.encode("utf-8") for text in texts]
-        self.constants.append(self.helper.make_tensor(name, self.onnx.TensorProto.STRING, [len(texts)], encoded))
-        return name
+        self._node("Gather", self._constant(names, object), best, output="label", axis=0)
 
 
 def _number(value: Any) -> float:

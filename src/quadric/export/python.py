@@ -86,45 +86,35 @@ def to_python(model: Any) -> str:
     Parameters
     ----------
     model : fitted model, or ScoringModel
+
+    Returns
+    -------
+    str
     """
     scoring = scoring_model(model)
+    # whatever comes from the data is written as ASCII (!a): nothing in it can end a string or a line
+    rows = [(scoring.row(s), list(s.scores), s.label, s.probabilities and list(s.probabilities)) for s in scoring.samples]
+    isotonic = any(isinstance(calibrator, IsotonicCalibration) for calibrator in scoring.calibrators)
+    samples = [f"    {row!a},\n" for row in rows]
     notes = [*heading(scoring), *equation(scoring).split("\n"), "Run this file to check it against its sample rows."]
     return "".join(
         [
             *(f"# {note}\n" for note in notes),
-            "\nimport bisect\nimport math\n\n" if _is_isotonic(scoring) else "\nimport math\n\n",
-            f"INPUTS = {_written([column.name for column in scoring.inputs])}\n",
-            f"CLASSES = {_written(list(scoring.classes))}\n",
-            f"SAMPLES = [\n{''.join(_samples(scoring))}]\n",
+            "\nimport bisect\nimport math\n\n" if isotonic else "\nimport math\n\n",
+            f"INPUTS = {[column.name for column in scoring.inputs]!a}\n",
+            f"CLASSES = {list(scoring.classes)!a}\n",
+            f"SAMPLES = [\n{''.join(samples)}]\n",
             HELPERS,
-            (ISOTONIC if _is_isotonic(scoring) else SIGMOID) if scoring.calibrators else "",
+            (ISOTONIC if isotonic else SIGMOID) if scoring.calibrators else "",
             *("\n\n" + "\n    ".join(lines) + "\n" for lines in (_terms(scoring), _predict(scoring))),
             CHECK,
         ]
     )
 
 
-def _written(value: Any) -> str:
-    """A value as source in plain ASCII: nothing in it can end a string or a line."""
-    return ascii(value)
-
-
-def _is_isotonic(scoring: ScoringModel) -> bool:
-    return any(isinstance(calibrator, IsotonicCalibration) for calibrator in scoring.calibrators)
-
-
-def _samples(scoring: ScoringModel) -> list[str]:
-    lines = []
-    for sample in scoring.samples:
-        chances = None if sample.probabilities is None else list(sample.probabilities)
-        lines.append(f"    {_written((scoring.row(sample), list(sample.scores), sample.label, chances))},\n")
-    return lines
-
-
 def _terms(scoring: ScoringModel) -> list[str]:
     lines = ["def terms(row):", '"""What every term adds to each score, the constant first."""']
-    for i, column in enumerate(scoring.inputs):
-        lines.append(f"x{i} = cell(row, {_written(column.name)}, {column.type == 'number'})")
+    lines += [f"x{i} = cell(row, {x.name!a}, {x.type == 'number'})" for i, x in enumerate(scoring.inputs)]
     lines += [f"v{i} = {_variable(scoring, variable)}" for i, variable in enumerate(scoring.variables)]
     lines.append("return [")
     for surface in scoring.surfaces:
@@ -135,11 +125,11 @@ def _terms(scoring: ScoringModel) -> list[str]:
 
 def _variable(scoring: ScoringModel, variable: Variable) -> str:
     feature = variable.feature
-    cell = f"x{feature.input}, {_written(scoring.inputs[feature.input].name)}"
+    cell = f"x{feature.input}, {scoring.inputs[feature.input].name!a}"
     if feature.kind == "number":
         value = f"filled({cell}, {feature.missing!r})"
     else:
-        value = f"coded({cell}, {_written(dict(feature.codes))}, {feature.missing!r}, {feature.unseen!r})"
+        value = f"coded({cell}, {dict(feature.codes)!a}, {feature.missing!r}, {feature.unseen!r})"
     return f"({value} - {variable.center!r}) / {variable.scale!r}"
 
 
@@ -153,8 +143,8 @@ def _predict(scoring: ScoringModel) -> list[str]:
     if scoring.is_binary:
         lines.append("chances = [1.0 - chances[0], chances[0]]")
     else:
-        lines.append("total = sum(chances)")
-        lines.append("chances = [chance / total if total else 1.0 / len(chances) for chance in chances]")
+        shares = "chances = [chance / total if total else 1.0 / len(chances) for chance in chances]"
+        lines += ["total = sum(chances)", shares]
     return [*lines, 'return {"scores": scores, "label": CLASSES[chances.index(max(chances))], "probabilities": chances}']
 
 

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from quadric.estimators.calibration import Calibration
-from quadric.export._samples import made_up_rows
-from quadric.export._saved import SavedModel
+from quadric.export._schema import SavedModel
 from quadric.fitted import FittedModel, Variable, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn, Table
+from quadric.tables.table import is_missing, text_column
+
+OFFSETS = (0.0, 1.0, -1.0, 0.5, -0.5)
+"""Rows lie this many scales from the center, a different one from input to input."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +75,33 @@ class ScoringModel:
 
     @property
     def is_binary(self) -> bool:
+        """Whether there are two classes, and so one surface."""
         return len(self.surfaces) == 1
 
     def outputs(self, name: str) -> list[str]:
-        """Names for one column per surface: "score", or "score_1", "score_2", ... in the order of the classes."""
+        """Names for one column per surface: "score", or "score_1", "score_2", ... in the order of the classes.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        list of str
+        """
         return [name] if self.is_binary else [f"{name}_{i}" for i in range(1, len(self.surfaces) + 1)]
 
     def row(self, sample: Sample) -> dict[str, float | str | None]:
-        """The values of a sample by the names of the inputs."""
+        """The values of a sample by the names of the inputs.
+
+        Parameters
+        ----------
+        sample : Sample
+
+        Returns
+        -------
+        dict
+        """
         return {column.name: value for column, value in zip(self.inputs, sample.values, strict=True)}
 
 
@@ -99,6 +121,10 @@ def scoring_model(
         Name of the target column.
     samples : Table, frame, mapping of columns or array, optional
         Raw rows that the export is to carry with their expected scores; by default a few made-up ones.
+
+    Returns
+    -------
+    ScoringModel
     """
     if isinstance(model, ScoringModel):
         return model
@@ -139,7 +165,7 @@ def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -
     """Sample rows with what the model itself makes of them."""
     decision = view.decision(rows)
     codes, chances = view.decided(decision)
-    columns = [[_plain(value) for value in column.tolist()] for column in rows.columns]
+    columns = [[None if is_missing(value) else value for value in column.tolist()] for column in rows.columns]
     return tuple(
         Sample(
             tuple(values),
@@ -151,5 +177,21 @@ def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -
     )
 
 
-def _plain(value: Any) -> Any:
-    return None if value is None or value != value else value
+def made_up_rows(view: FittedModel) -> Table:
+    """Rows to try a model on where the caller brings none; no record of a person may travel with an export.
+
+    A few rows around the center of the training data, with all sorts of levels; in the last one, values are missing.
+    """
+    columns = []
+    for i, column in enumerate(view.inputs):
+        values: list[Any] = [np.nan] * len(OFFSETS)
+        if column.categories:
+            values = [column.categories[(i + row) % len(column.categories)] for row in range(len(OFFSETS))]
+        elif column.type == "number":
+            j = int(np.flatnonzero(view.blocks == i)[0])
+            offsets = np.roll(OFFSETS, -i)  # in the same order everywhere, products would all be squares
+            values = [float(f"{view.center[j] + offset * view.scale[j]:.4g}") for offset in offsets]
+        values.append(None if i % 2 == 0 and view.accepts_missing else values[0])
+        columns.append(text_column(values) if column.type == "category" else np.array(values, dtype=float))
+    n_rows = len(OFFSETS) + view.accepts_missing
+    return Table(tuple(view.input_names), tuple(column[:n_rows] for column in columns))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._shown import heading, sample_lines
@@ -32,6 +35,10 @@ def to_sql(model: Any, *, table: str | Sequence[str] = "data", prefix: str = "qu
         Name of the table; with its schema, ("schema", "table").
     prefix : str
         Put before the names of the new columns.
+
+    Returns
+    -------
+    str
     """
     scoring = scoring_model(model)
     writer = _Writer(scoring, prefix)
@@ -67,10 +74,10 @@ def _without_nul(text: str) -> str:
     return text
 
 
+@dataclass(frozen=True)
 class _Writer:
-    def __init__(self, model: ScoringModel, prefix: str) -> None:
-        self.model = model
-        self.prefix = prefix
+    model: ScoringModel
+    prefix: str
 
     def names(self, name: str) -> list[str]:
         return [identifier(self.prefix + output) for output in self.model.outputs(name)]
@@ -146,10 +153,8 @@ class _Writer:
             threshold = number(0.5 if self.model.calibrators else 0.0)
             choice = f"CASE WHEN {judged[0]} > {threshold} THEN {names[1]} ELSE {names[0]} END"
         else:
-            cases = []
-            for i, name in enumerate(names[:-1]):
-                best = " AND ".join(f"{judged[i]} >= {other}" for other in judged[i + 1 :])
-                cases.append(f"WHEN {best} THEN {name}")
+            best = [" AND ".join(f"{own} >= {other}" for other in judged[i:]) for i, own in enumerate(judged[:-1], start=1)]
+            cases = [f"WHEN {condition} THEN {name}" for condition, name in zip(best, names, strict=False)]
             choice = f"CASE {' '.join(cases)} ELSE {names[-1]} END"
         return f"CASE WHEN {_finite(judged)} THEN {choice} END"
 
@@ -176,8 +181,10 @@ def _curve(calibrator: Calibration, score: str) -> str:
         z, low, high = f"({number(calibrator.a)} * {score} + {number(calibrator.b)})", number(-STEEPEST), number(STEEPEST)
         return f"(1e0 / (1e0 + exp(CASE WHEN {z} > {high} THEN {high} WHEN {z} < {low} THEN {low} ELSE {z} END)))"
     x, y = calibrator.x.tolist(), calibrator.y.tolist()
-    whens = [f"WHEN {score} <= {number(x[0])} THEN {number(y[0])}"]
-    for i in range(len(x) - 1):
-        slope = (y[i + 1] - y[i]) / (x[i + 1] - x[i])
-        whens.append(f"WHEN {score} <= {number(x[i + 1])} THEN {number(y[i])} + ({score} - {number(x[i])}) * {number(slope)}")
-    return f"(CASE {' '.join(whens)} ELSE {number(y[-1])} END)"
+    slopes = (np.diff(calibrator.y) / np.diff(calibrator.x)).tolist()
+    whens = [
+        f"WHEN {score} <= {number(end)} THEN {number(value)} + ({score} - {number(start)}) * {number(slope)}"
+        for start, end, value, slope in zip(x, x[1:], y, slopes, strict=False)
+    ]
+    first = f"WHEN {score} <= {number(x[0])} THEN {number(y[0])}"
+    return f"(CASE {' '.join([first, *whens])} ELSE {number(y[-1])} END)"

@@ -19,12 +19,12 @@ from quadric.estimators._base import SurfaceClassifier, predicted
 from quadric.estimators._constraints import support_limits
 from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration, SigmoidCalibration, probabilities
 from quadric.extras import require
-from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, read_step, without_name_warnings
+from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, is_nan, read_step, without_name_warnings
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder, as_table
-from quadric.tables.inputs import coded_values, missing_cells, with_unique_names
+from quadric.tables.inputs import Level, coded_values, missing_cells, with_unique_names
 from quadric.tables.table import number_text
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -81,6 +81,7 @@ class FittedModel:
 
     @property
     def is_surface(self) -> bool:
+        """Whether the model is a bare surface."""
         return isinstance(self.classifier, QuadraticSurface)
 
     @property
@@ -94,6 +95,7 @@ class FittedModel:
 
     @property
     def n_features(self) -> int:
+        """Of the surfaces."""
         return len(self.variables)
 
     @property
@@ -101,7 +103,7 @@ class FittedModel:
         """Of all terms, in the order of ``coef_``."""
         return term_names(self.names)
 
-    @property
+    @cached_property
     def input_names(self) -> list[str]:
         return [column.name for column in self.inputs]
 
@@ -116,8 +118,26 @@ class FittedModel:
         """Whether every column that is used may have missing values."""
         return all(feature.missing is not None for feature in self.features)
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the features are the input columns themselves, in order, and none of them is filled in."""
+        kinds = [(feature.kind, feature.input, feature.missing) for feature in self.features]
+        return kinds == [("number", i, None) for i in range(len(self.inputs))]
+
     def by_column(self, values: FloatArray) -> FloatArray:
-        """Sums over the features of each input column, for values of shape (m, n)."""
+        """Sums over the features of each input column.
+
+        Parameters
+        ----------
+        values : array of shape (m, n)
+            One per feature.
+
+        Returns
+        -------
+        array of shape (m, n_inputs)
+        """
+        if self.is_plain:
+            return values
         out = np.zeros((len(self.inputs), len(values)))
         np.add.at(out, self.blocks, values.T)
         return out.T
@@ -125,7 +145,16 @@ class FittedModel:
     # The question that the classifier answers
 
     def question(self, name: str) -> Any:
-        """What the classifier was fitted with (best_C_, best_k_) or is set to: loss, C, k, class_weight, ...; else None."""
+        """What the classifier was fitted with (best_C_, best_k_) or is set to: loss, C, k, class_weight, ...; else None.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        Any
+        """
         return getattr(self.classifier, f"best_{name}_", getattr(self.classifier, name, None))
 
     def limits(self, k: int) -> SupportLimits:
@@ -134,13 +163,26 @@ class FittedModel:
         Parameters
         ----------
         k : int
+
+        Returns
+        -------
+        SupportLimits
         """
         names = getattr(self.classifier, "feature_names_in_", None)
-        names = None if names is None else [str(name) for name in names]
         return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k)
 
     def with_surfaces(self, surfaces: Sequence[QuadraticSurface]) -> Any:
-        """The model, without calibration, as it would be with other surfaces."""
+        """The model, without calibration, as it would be with other surfaces.
+
+        Parameters
+        ----------
+        surfaces : sequence of QuadraticSurface
+            As many as the model has, in fitted units.
+
+        Returns
+        -------
+        fitted estimator
+        """
         classifier = copy.copy(self.classifier)
         classifier._set_surfaces(surfaces)
         return Pipeline([*self.steps, ("classifier", classifier)]) if self.steps else classifier
@@ -153,6 +195,10 @@ class FittedModel:
         Parameters
         ----------
         X : rows as the model takes them, Table, or mapping of columns
+
+        Returns
+        -------
+        Table
         """
         table = as_table(X, self.input_names)
         columns = []
@@ -162,12 +208,47 @@ class FittedModel:
             columns.append(np.full(table.n_rows, np.nan) if column.type == "unused" else table[column.name])
         return Table(tuple(self.input_names), tuple(columns), first_row=table.first_row)
 
+    def cases(self, X: Any) -> Table | FloatArray:
+        """Rows of which :meth:`changed` can change numbers: an array of numbers where that will do, which is quicker.
+
+        Parameters
+        ----------
+        X : rows as the model takes them, Table, or mapping of columns
+
+        Returns
+        -------
+        Table or array
+        """
+        if self.is_plain and isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.shape[1:] == (self.n_features,):
+            return np.ascontiguousarray(X, dtype=np.float64)
+        return self.rows(X)
+
+    def missing(self, cases: Table | FloatArray) -> BoolArray:
+        """Whether the column that a feature depends on has no value.
+
+        Parameters
+        ----------
+        cases : Table or array
+            As :meth:`cases` gives it.
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
+        if not isinstance(cases, Table):
+            return np.isnan(cases)
+        return np.column_stack([missing_cells(column) for column in cases.columns])[:, self.blocks]
+
     def native(self, X: Any) -> Any:
         """A Table in the form that the model itself takes; anything else as it is.
 
         Parameters
         ----------
         X : Table, or rows as the model takes them
+
+        Returns
+        -------
+        Table, frame or array
         """
         first = self.steps[0][1] if self.steps else None
         if not isinstance(X, Table) or isinstance(first, TableEncoder):
@@ -191,8 +272,15 @@ class FittedModel:
         Parameters
         ----------
         X : rows as the model takes them, or Table
+
+        Returns
+        -------
+        array of shape (m, n)
+            NaN where a value is refused.
         """
-        rows = self.rows(X)
+        rows = self.cases(X)
+        if not isinstance(rows, Table):
+            return rows
         out = np.empty((len(rows), self.n_features))
         for i in np.unique(self.blocks):
             own = np.flatnonzero(self.blocks == i)
@@ -200,7 +288,16 @@ class FittedModel:
         return out
 
     def scaled(self, V: FloatArray) -> FloatArray:
-        """Reported units to fitted units, by the formula."""
+        """Reported units to fitted units, by the formula.
+
+        Parameters
+        ----------
+        V : array of shape (m, n)
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
         return (V - self.center) / self.scale
 
     def fitted(self, X: Any) -> FloatArray:
@@ -209,29 +306,22 @@ class FittedModel:
         Parameters
         ----------
         X : rows as the model takes them, or Table
-        """
-        Z = self.transformed(X)
-        if self.is_surface:
-            Z = check_array(Z, dtype=np.float64, order="C")
-            if Z.shape[1] != self.n_features:
-                raise ValueError(f"X has {Z.shape[1]} features, but the surface has {self.n_features}")
-            return Z
-        with without_name_warnings() if isinstance(X, Table) else nullcontext():
-            Z = validate_data(self.classifier, Z, dtype=np.float64, order="C", reset=False)
-        return np.asarray(self.classifier._prepared(Z))
 
-    def transformed(self, X: Any) -> Any:
-        """Rows as the classifier itself takes them.
-
-        Parameters
-        ----------
-        X : rows as the model takes them, or Table
+        Returns
+        -------
+        array of shape (m, n)
         """
         with without_name_warnings() if isinstance(X, Table) else nullcontext():
-            X = self.native(X)
+            Z = self.native(X)
             for _, step in self.steps:
-                X = step.transform(X)
-        return X
+                Z = step.transform(Z)
+            if not self.is_surface:
+                Z = validate_data(self.classifier, Z, dtype=np.float64, order="C", reset=False)
+                return np.asarray(self.classifier._prepared(Z))
+        Z = check_array(Z, dtype=np.float64, order="C")
+        if Z.shape[1] != self.n_features:
+            raise ValueError(f"X has {Z.shape[1]} features, but the surface has {self.n_features}")
+        return Z
 
     def decision(self, X: Any) -> FloatArray:
         """The model's own decision function: (m,) for two classes, (m, n_classes) otherwise.
@@ -239,26 +329,36 @@ class FittedModel:
         Parameters
         ----------
         X : rows as the model takes them, or Table
+
+        Returns
+        -------
+        array
         """
         if self.is_surface:
             return self.classifier(self.fitted(X))
         with without_name_warnings():
             return np.asarray(self.model.decision_function(self.native(X)))
 
-    def changed(self, rows: Table, before: FloatArray, after: FloatArray) -> Table:
+    def changed(self, cases: Table | FloatArray, before: FloatArray, after: FloatArray) -> Table | FloatArray:
         """Rows in which some numbers are others.
 
         Parameters
         ----------
-        rows : Table
-            As ``rows`` gives it.
+        cases : Table or array
+            As :meth:`cases` or :meth:`rows` gives it.
         before, after : arrays of shape (m, n)
             Its features in reported units; values that are equal stay what they are in the table, missing ones too.
+
+        Returns
+        -------
+        Table or array
         """
-        columns = list(rows.columns)
+        if not isinstance(cases, Table):
+            return after
+        columns = list(cases.columns)
         for j in np.flatnonzero(self.numeric):
             columns[self.blocks[j]] = np.where(after[:, j] == before[:, j], columns[self.blocks[j]], after[:, j])
-        return replace(rows, columns=tuple(columns))
+        return replace(cases, columns=tuple(columns))
 
     # Decisions
 
@@ -268,6 +368,11 @@ class FittedModel:
         Parameters
         ----------
         decision : array of shape (m,) for two classes, (m, n_classes) otherwise
+
+        Returns
+        -------
+        tuple of two arrays
+            Of shapes (m,) and (m, n_classes); the second is None without a calibration.
         """
         if not self.calibrators:
             return predicted(decision, np.arange(len(self.classes))), None
@@ -291,26 +396,62 @@ class FittedModel:
         return sigmoids if len(sigmoids) == len(self.calibrators) > 1 else []
 
     def rivals(self) -> list[QuadraticSurface]:
-        """One surface per class, in fitted units; the largest wins: the decision values, or their log-odds."""
+        """One surface per class, in fitted units; the largest wins: the decision values, or their log-odds.
+
+        Returns
+        -------
+        list of QuadraticSurface
+        """
         if not self._log_odds:
             return self.surfaces
         return [surface * -sigmoid.a - sigmoid.b for surface, sigmoid in zip(self.surfaces, self._log_odds, strict=True)]
 
     def compared(self, scores: FloatArray) -> FloatArray:
-        """What the classes are compared by, from decision values of shape (m, n_classes)."""
+        """What the classes are compared by, from decision values of shape (m, n_classes).
+
+        Parameters
+        ----------
+        scores : array of shape (m, n_classes)
+            Decision values.
+
+        Returns
+        -------
+        array of shape (m, n_classes)
+        """
         if not self._log_odds:
             return scores
         return np.column_stack([sigmoid.log_odds(column) for sigmoid, column in zip(self._log_odds, scores.T, strict=True)])
 
     def class_code(self, label: Any, what: str = "target") -> int:
-        """Position of a class."""
+        """Position of a class.
+
+        Parameters
+        ----------
+        label : class label
+        what : str
+            Name of the parameter, for the message.
+
+        Returns
+        -------
+        int
+        """
         found = [code for code, own in enumerate(self.classes.tolist()) if own == label]
         if len(found) != 1:
             raise ValueError(f"{what} must be one of the classes {self.classes.tolist()}, got {label!r}")
         return found[0]
 
     def surface_towards(self, target: Any) -> QuadraticSurface:
-        """The surface that grows towards a class; None is the positive one of two."""
+        """The surface that grows towards a class; None is the positive one of two.
+
+        Parameters
+        ----------
+        target : class label or None
+            Required for more than two classes.
+
+        Returns
+        -------
+        QuadraticSurface
+        """
         if len(self.surfaces) == 1:
             surface = self.surfaces[0]
             return surface if target is None or self.class_code(target) == 1 else -surface
@@ -319,7 +460,17 @@ class FittedModel:
         return self.surfaces[self.class_code(target)]
 
     def cutoff(self, value: float | None) -> float:
-        """The decision value above which the second of two classes is decided: the user's, or the model's own."""
+        """The decision value above which the second of two classes is decided: the user's, or the model's own.
+
+        Parameters
+        ----------
+        value : float or None
+            The user's; None: the model's own.
+
+        Returns
+        -------
+        float
+        """
         if value is None:
             return 0.0 if self.probability is None else _even_odds(self.probability)
         if len(self.surfaces) > 1:
@@ -346,32 +497,34 @@ def fitted_model(model: Any) -> FittedModel:
         return model
     steps, calibrators, classifier = _unwrapped(model)
     first = steps[0][1] if steps else classifier
-    if steps:
+    if not isinstance(first, QuadraticSurface):
         check_fitted(first)
     n_inputs = classifier.n_features if isinstance(first, QuadraticSurface) else first.n_features_in_
     names = [str(name) for name in getattr(first, "feature_names_in_", default_names(n_inputs))]
     notes = ColumnNotes()
-    variables = [Variable(CodedFeature(name, i, "number", missing=np.nan)) for i, name in enumerate(names)]
+    absent = np.nan if steps else None  # which the classifier itself refuses
+    variables = [Variable(CodedFeature(name, i, "number", missing=absent)) for i, name in enumerate(names)]
     for name, step in steps:
         variables = read_step(name, step, variables, notes)
     if getattr(classifier, "scale_", None) is not None:
         units = zip(variables, classifier.center_, classifier.scale_, strict=True)
         variables = [variable.scaled(center, scale) for variable, center, scale in units]
     is_surface = isinstance(classifier, QuadraticSurface)
+    finished, used = _finished(variables), {variable.feature.input for variable in variables}
     return FittedModel(
         model,
         steps,
         classifier,
         calibrators,
-        inputs=tuple(_input(i, name, variables, notes) for i, name in enumerate(names)),
-        variables=_finished(variables),
+        inputs=tuple(_input(name, i in used, notes.levels.get(i)) for i, name in enumerate(names)),
+        variables=finished,
         blank=notes.blank,
         surfaces=[classifier] if is_surface else list(classifier.surfaces_),
         classes=SIDES if is_surface else np.asarray(classifier.classes_),
-        names=[feature.name for feature in with_unique_names(variable.feature for variable in variables)],
-        center=np.array([variable.center for variable in variables]),
-        scale=np.array([variable.scale for variable in variables]),
-        blocks=np.array([variable.feature.input for variable in variables], dtype=np.intp),
+        names=[variable.feature.name for variable in finished],
+        center=np.array([variable.center for variable in finished]),
+        scale=np.array([variable.scale for variable in finished]),
+        blocks=np.array([variable.feature.input for variable in finished], dtype=np.intp),
     )
 
 
@@ -388,32 +541,24 @@ def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[Calibrati
             calibrators, model = calibrators or tuple(model.calibrators_), model.estimator_
     if not isinstance(model, SurfaceClassifier | QuadraticSurface):
         raise TypeError(f"need a fitted quadric model, a Pipeline or a QuadraticSurface, not {type(model).__name__}")
-    if not isinstance(model, QuadraticSurface):
-        check_fitted(model)
     steps = [(name, step) for name, step in steps if step is not None and not isinstance(step, str)]
     names = [name for name, _ in steps]
     unique = tuple((f"{name}-{i}" if name in names[:i] else name, step) for i, (name, step) in enumerate(steps))
     return unique, calibrators, model
 
 
-def _input(position: int, name: str, variables: Sequence[Variable], notes: ColumnNotes) -> InputColumn:
-    own = [variable.feature for variable in variables if variable.feature.input == position]
-    if not own and position not in notes.levels:
-        return InputColumn(name, "unused")
-    levels = notes.levels.get(position, set())
-    kind = "category" if any(isinstance(level, str) for level in levels) else "number"
-    return InputColumn(name, kind, tuple(sorted(levels)))
+def _input(name: str, is_used: bool, levels: set[Level] | None) -> InputColumn:
+    if levels is None:
+        return InputColumn(name, "number" if is_used else "unused")
+    return InputColumn(name, "category" if any(isinstance(level, str) for level in levels) else "number", tuple(sorted(levels)))
 
 
 def _finished(variables: Sequence[Variable]) -> tuple[Variable, ...]:
     """With names that differ, and None for values that are refused because NaN reaches the classifier."""
-    features = with_unique_names(variable.feature for variable in variables)
     out = []
-    for variable, feature in zip(variables, features, strict=True):
-        refused: dict[str, Any] = {
-            name: None for name in ("missing", "unseen") if getattr(feature, name) != getattr(feature, name)
-        }
-        out.append(replace(variable, feature=replace(feature, **refused)))
+    for variable, feature in zip(variables, with_unique_names(variable.feature for variable in variables), strict=True):
+        refused: dict[str, Any] = {name: None for name in ("missing", "unseen") if is_nan(getattr(feature, name))}
+        out.append(Variable(replace(feature, **refused) if refused else feature, variable.center, variable.scale))
     return tuple(out)
 
 

@@ -24,11 +24,9 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from quadric._sklearn import input_positions
 from quadric.tables import CodedFeature, TableEncoder
 from quadric.tables.inputs import Level
-
-UNKNOWN = object()
-"""Stands for a level that an encoder does not know."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,18 @@ class Variable:
     scale: float = 1.0
 
     def scaled(self, center: float, scale: float) -> Variable:
-        """The variable after one more scaler."""
-        return replace(self, center=float(self.center + self.scale * center), scale=float(self.scale * scale))
+        """The variable after one more scaler.
+
+        Parameters
+        ----------
+        center, scale : float
+            The scaler computes (value - center) / scale.
+
+        Returns
+        -------
+        Variable
+        """
+        return Variable(self.feature, float(self.center + self.scale * center), float(self.scale * scale))
 
     @property
     def is_raw(self) -> bool:
@@ -104,7 +112,12 @@ def read_step(name: str, step: Any, variables: list[Variable], notes: ColumnNote
 
 
 def check_fitted(model: Any) -> None:
-    """Refuse what is not fitted yet, in one sentence."""
+    """Refuse what is not fitted yet, in one sentence.
+
+    Parameters
+    ----------
+    model : estimator
+    """
     try:
         check_is_fitted(model)
     except NotFittedError:
@@ -128,11 +141,10 @@ def _pipeline(step: Pipeline, variables: list[Variable], notes: ColumnNotes) -> 
 def _column_transformer(step: ColumnTransformer, variables: list[Variable], notes: ColumnNotes) -> list[Variable]:
     if step.transformer_weights:
         raise NoFormulaError("has transformer_weights")
-    out = []
+    out, positions = [], input_positions(step)
     for name, inner, _ in step.transformers_:
-        positions = step._transformer_to_input_indices[name]
-        if len(positions) and not (isinstance(inner, str) and inner == "drop"):
-            out += read_step(name, inner, [variables[i] for i in positions], notes)
+        if positions[name] and not (isinstance(inner, str) and inner == "drop"):
+            out += read_step(name, inner, [variables[i] for i in positions[name]], notes)
     return out
 
 
@@ -158,14 +170,14 @@ def _scaler(step: Any, variables: list[Variable], notes: ColumnNotes) -> list[Va
 
 def _imputer(step: SimpleImputer, variables: list[Variable], notes: ColumnNotes) -> list[Variable]:
     marker = step.missing_values
-    if not (marker is None or _is_nan(marker)):
+    if not (marker is None or is_nan(marker)):
         raise NoFormulaError(f"takes {marker!r} for a missing value instead of NaN")
     if marker is None:
         notes.blank |= {variable.feature.input: None for variable in variables}
     keeps_all = step.strategy == "constant" or step.keep_empty_features
     out = []
     for variable, statistic in zip(variables, step.statistics_.tolist(), strict=True):
-        if keeps_all or not _is_nan(statistic):  # columns without any values are dropped
+        if keeps_all or not is_nan(statistic):  # columns without any values are dropped
             out.append(_filled(variable, statistic))
     flagged = step.indicator_.features_ if step.add_indicator else []
     return out + [_flag(variables[i].feature) for i in flagged]
@@ -174,7 +186,7 @@ def _imputer(step: SimpleImputer, variables: list[Variable], notes: ColumnNotes)
 def _filled(variable: Variable, statistic: Any) -> Variable:
     fill = statistic if isinstance(statistic, str) else float(variable.center + variable.scale * statistic)
     feature = variable.feature
-    changes: dict[str, Any] = {name: fill for name in ("missing", "unseen") if _is_nan(getattr(feature, name))}
+    changes: dict[str, Any] = {name: fill for name in ("missing", "unseen") if is_nan(getattr(feature, name))}
     return replace(variable, feature=replace(feature, **changes))
 
 
@@ -187,8 +199,8 @@ def _flag(feature: CodedFeature) -> Variable:
             feature.input,
             "missing",
             codes=tuple((level, 0.0) for level, _ in feature.codes),
-            missing=None if feature.missing is None else float(_is_nan(feature.missing)),
-            unseen=0.0 if is_number else None if feature.unseen is None else float(_is_nan(feature.unseen)),
+            missing=None if feature.missing is None else float(is_nan(feature.missing)),
+            unseen=0.0 if is_number else None if feature.unseen is None else float(is_nan(feature.unseen)),
         )
     )
 
@@ -226,7 +238,7 @@ def _ordinal(step: OrdinalEncoder, variables: list[Variable], notes: ColumnNotes
 
 
 def _table_encoder(step: TableEncoder, variables: list[Variable], notes: ColumnNotes) -> list[Variable]:
-    if not all(variable.is_raw and _is_nan(variable.feature.missing) for variable in variables):
+    if not all(variable.is_raw and is_nan(variable.feature.missing) for variable in variables):
         raise NoFormulaError("must come first")
     for variable, column in zip(variables, step.inputs_, strict=True):
         if column.type == "category":
@@ -256,7 +268,7 @@ def _encoded(
     """
 
     def output(value: Any) -> Any:
-        return None if value is None else codes.get(None if _is_nan(value) else value, unknown)
+        return None if value is None else codes.get(None if is_nan(value) else value, unknown)
 
     feature = variable.feature
     before = [(level, level) for level in codes if level is not None] if variable.is_raw else feature.codes
@@ -301,7 +313,7 @@ def _levels(variable: Variable, categories: np.ndarray, notes: ColumnNotes) -> l
 def _level(value: Any) -> Level | None:
     if isinstance(value, str):
         return value
-    return None if value is None or _is_nan(value) else float(value)
+    return None if value is None or is_nan(value) else float(value)
 
 
 def _check_precision(step: Any) -> None:
@@ -309,7 +321,8 @@ def _check_precision(step: Any) -> None:
         raise NoFormulaError(f"computes in {np.dtype(step.dtype).name} instead of float64")
 
 
-def _is_nan(value: Any) -> bool:
+def is_nan(value: Any) -> bool:
+    """Whether a value is the number NaN."""
     return isinstance(value, float) and value != value
 
 

@@ -20,15 +20,6 @@ DENSE_FROM = 4
 """With more terms than this many times the features, two matrix products beat a loop over the terms."""
 
 
-class _LiveTerms(NamedTuple):
-    """Terms with a coefficient: polynomial weights, and factors as positions in ``features``."""
-
-    features: IntArray
-    weights: list[float]
-    left: list[int]
-    right: list[int]
-
-
 class Product(NamedTuple):
     """A term of the polynomial: ``factors`` are the positions of one feature or two."""
 
@@ -85,9 +76,12 @@ class QuadraticSurface:
         z : array of shape (p,)
             [hvec(W); b].
         c : float
+
+        Returns
+        -------
+        QuadraticSurface
         """
-        W, b = to_matrix(z)
-        return QuadraticSurface(W, b, c)
+        return QuadraticSurface(*to_matrix(z), c)
 
     def __repr__(self) -> str:
         listed = self.terms()
@@ -117,6 +111,7 @@ class QuadraticSurface:
 
     @property
     def n_features(self) -> int:
+        """Length of b."""
         return len(self.b)
 
     @property
@@ -130,11 +125,21 @@ class QuadraticSurface:
         return int(np.count_nonzero(self.coordinates()))
 
     def coordinates(self) -> FloatArray:
-        """z = [hvec(W); b]."""
+        """z = [hvec(W); b].
+
+        Returns
+        -------
+        array of shape (p,)
+        """
         return to_vector(self.W, self.b)
 
     def polynomial(self) -> FloatArray:
-        """Coefficients of the products themselves, in the order of z: W_aa / 2 for squares."""
+        """Coefficients of the products themselves, in the order of z: W_aa / 2 for squares.
+
+        Returns
+        -------
+        array of shape (p,)
+        """
         left, right = term_factors(self.n_features)
         return self.coordinates() * np.where(left == right, 0.5, 1.0)
 
@@ -158,13 +163,16 @@ class QuadraticSurface:
     def __call__(self, X: FloatArray) -> FloatArray:
         """f at each row of X."""
         X = self._checked(X)
-        if len(self._live.weights) > DENSE_FROM * self.n_features:
+        if len(self._live[1]) > DENSE_FROM * self.n_features:
             return np.asarray(0.5 * np.sum((X @ self.W) * X, axis=1) + X @ self.b + self.c)
         return self._term_by_term(X)
 
     @cached_property
-    def _live(self) -> _LiveTerms:
-        """Found once: on small batches finding the terms would take longer than adding them up."""
+    def _live(self) -> tuple[IntArray, list[tuple[float, int, int]]]:
+        """Live features; and weight, left and right factor of each live term, the factors as positions among them.
+
+        Found once: on small batches finding the terms would take longer than adding them up.
+        """
         polynomial = self.polynomial()
         terms = np.flatnonzero(polynomial)
         left, right = (factor[terms] for factor in term_factors(self.n_features))
@@ -172,32 +180,59 @@ class QuadraticSurface:
         features, place = np.unique(np.concatenate([left, right[right != LINEAR]]), return_inverse=True)
         seconds = np.full(len(terms), LINEAR)
         seconds[right != LINEAR] = place[len(terms) :]
-        return _LiveTerms(features, weights.tolist(), place[: len(terms)].tolist(), seconds.tolist())
+        return features, list(zip(weights.tolist(), place[: len(terms)].tolist(), seconds.tolist(), strict=True))
 
     def _term_by_term(self, X: FloatArray) -> FloatArray:
         """Cost in proportion to the live terms, and the same bits whatever the number of BLAS threads."""
-        features, *live = self._live
+        features, terms = self._live
         out = np.full(len(X), self.c)
         for rows in row_chunks(len(X), self.n_features):
             columns = np.ascontiguousarray(X[rows][:, features].T)
             total = out[rows]
-            for weight, left, right in zip(*live, strict=True):
+            for weight, left, right in terms:
                 total += weight * (columns[left] if right == LINEAR else columns[left] * columns[right])
         return out
 
     def magnitude(self, X: FloatArray) -> FloatArray:
-        """Sum of the absolute terms of f at each row: rounding errors of f are this times a few units in the last place."""
+        """Sum of the absolute terms of f at each row: rounding errors of f are this times a few units in the last place.
+
+        Parameters
+        ----------
+        X : array of shape (m, n)
+
+        Returns
+        -------
+        array of shape (m,)
+        """
         X = np.abs(self._checked(X))
         return np.asarray(np.sum(X * (0.5 * (X @ np.abs(self.W)) + np.abs(self.b)), axis=1) + abs(self.c))
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Wx + b at each row of X."""
+        """Wx + b at each row of X.
+
+        Parameters
+        ----------
+        X : array of shape (m, n)
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
         return self._checked(X) @ self.W + self.b
 
     def terms(self, feature_names: Sequence[str] | None = None) -> list[tuple[str, float]]:
         """Names and polynomial coefficients of the live terms, largest first.
 
         The coefficient of "a^2" is W_aa / 2, that of "a*b" is W_ab, that of "a" is b_a.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            By default x0, x1, ...
+
+        Returns
+        -------
+        list of (str, float)
         """
         names = term_names(self._names(feature_names))
         weights = self.polynomial()
@@ -212,6 +247,10 @@ class QuadraticSurface:
         feature_names : sequence of str, optional
         precision : int
             Significant digits.
+
+        Returns
+        -------
+        str
         """
         parts = [(value, f"{abs(value):.{precision}g}*{name}") for name, value in self.terms(feature_names)]
         parts.append((self.c, f"{abs(self.c):.{precision}g}"))
@@ -228,6 +267,10 @@ class QuadraticSurface:
         ----------
         mean, scale : arrays of shape (n,)
             As in StandardScaler's ``mean_`` and ``scale_``.
+
+        Returns
+        -------
+        QuadraticSurface
         """
         mean, scale = np.asarray(mean, dtype=float), np.asarray(scale, dtype=float)
         W = self.W / np.outer(scale, scale)
@@ -239,6 +282,10 @@ class QuadraticSurface:
 
         Read from the signs of the eigenvalues of W, from the part of b outside its range and from f at the centre. In one or
         two dimensions the names are those of the general case ("ellipsoid" for an ellipse or a pair of points).
+
+        Returns
+        -------
+        str
         """
         largest = max(float(np.abs(self.W).max(initial=0.0)), float(np.abs(self.b).max(initial=0.0)))
         if largest == 0.0:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
-from quadric.estimators._base import RandomState, seed_of
+from quadric.estimators._base import RandomState, drawn_seed
 from quadric.explain import stability
 from quadric.export._shown import ANYTHING, shown
 from quadric.geometry.terms import term_count
@@ -90,7 +90,7 @@ def summarise(
     if not (isinstance(n_boot, int | np.integer) and n_boot >= 0):
         raise ValueError(f"n_boot must be an integer of at least 0, got {n_boot!r}")
     seconds: dict[str, str] = {}
-    subject, seed = Subject.of(model, X, y, class_names), seed_of(random_state)
+    subject, seed = Subject.of(model, X, y, class_names), drawn_seed(random_state)
     wanted = _chosen_rows(subject, rows) if subject.is_binary else []
     grid = stops(subject, ks) if subject.is_binary else (subject.k,)
     with timed(seconds, "cross-validation"):

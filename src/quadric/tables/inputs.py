@@ -116,7 +116,7 @@ def with_unique_names(features: Iterable[CodedFeature]) -> tuple[CodedFeature, .
             number += 1
             name = f"{feature.name} ({number})"
         taken.add(name)
-        out.append(replace(feature, name=name))
+        out.append(feature if name == feature.name else replace(feature, name=name))
     return tuple(out)
 
 

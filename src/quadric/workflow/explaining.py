@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from quadric.explain import ReasonCodes, reason_codes, recourse
-from quadric.explain._seen import SeenValues
+from quadric.explain._request import SeenValues
 from quadric.fitted import FittedModel
 from quadric.tables import Table
 from quadric.tables.table import is_missing, number_text

@@ -29,7 +29,7 @@ class HingeData(TrainingData):
         self._codes = samples.codes
         self._loss_weight = samples.loss_weight
         self._energy = Energy.of_samples(X, samples.sample_weight)
-        self._n_features = X.shape[1]
+        self._feature_count = X.shape[1]
         statistics = TermStatistics.of(X, self._loss_weight)
         self._terms = limits.candidates(statistics.constant_terms())
         self._rule = limits.rule(self._terms)
@@ -54,7 +54,7 @@ class HingeData(TrainingData):
         return HingeProblem(
             C=C,
             k=min(k, len(self._terms)),
-            n_features=self._n_features,
+            n_features=self._feature_count,
             terms=self._terms,
             G=self._G,
             scatter_trace=self._scatter_trace,

@@ -1,4 +1,4 @@
-"""What recourse may change, how far, and what a change costs."""
+"""What is asked of recourse: the wanted side of a decision, what may change and how far, and what a change costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,55 @@ import numpy as np
 
 from quadric.explain._branch import Box
 from quadric.fitted import FittedModel
+from quadric.geometry.surface import QuadraticSurface
+from quadric.tables.table import Table, holds_whole_numbers
 from quadric.types import BoolArray, FloatArray
+
+ROUNDING = 4 * float(np.finfo(float).eps)
+"""Decisions closer to the cut-off than this fraction of their absolute terms may depend on how they are evaluated."""
+
+
+@dataclass(frozen=True)
+class WantedDecision:
+    """The wanted decision: every surface above ``margin``, judged by the model's own decision function."""
+
+    view: FittedModel
+    code: int
+    surfaces: list[QuadraticSurface]
+    cutoff: float
+    margin: float
+
+    def excess(self, rows: Any) -> FloatArray:
+        """How far the model's decision is on the wanted side; with several classes, ahead of the strongest rival."""
+        scores = self.view.decision(rows)
+        if scores.ndim == 1:
+            return scores - self.cutoff if self.code == 1 else self.cutoff - scores
+        scores = self.view.compared(scores)
+        return np.asarray(scores[:, self.code] - np.delete(scores, self.code, axis=1).max(axis=1))
+
+    def reached(self, rows: Any) -> BoolArray:
+        excess = self.excess(rows)
+        ties_win = self.code == 0  # f = 0 is the first class, and so is a tie
+        return np.asarray(((excess > 0.0) | ((excess == 0.0) & ties_win)) & (excess >= self.margin))
+
+    def rounding(self, U: FloatArray) -> FloatArray:
+        """What an answer must be beyond the cut-off, so that it stays an answer however it is evaluated; never zero."""
+        sizes = [np.maximum(surface.magnitude(U), np.abs(surface.coordinates()).max()) for surface in self.surfaces]
+        return np.maximum(ROUNDING * np.max(sizes, axis=0), np.finfo(float).tiny)
+
+
+def wanted_decision(view: FittedModel, target: Any, cutoff: float | None, margin: float = 0.0) -> WantedDecision:
+    """Read what the user wrote."""
+    if not (np.isfinite(margin) and margin >= 0.0):
+        raise ValueError(f"margin must be a finite number of at least 0, got {margin}")
+    code = view.class_code(target)
+    turn = view.cutoff(cutoff)
+    if len(view.surfaces) == 1:
+        above = view.surfaces[0] - turn
+        return WantedDecision(view, code, [above if code == 1 else -above], turn, margin)
+    others = list(view.rivals())
+    own = others.pop(code)
+    return WantedDecision(view, code, [own - other for other in others], turn, margin)
 
 
 @dataclass(frozen=True)
@@ -132,3 +180,48 @@ def _weights(view: FittedModel, metric: Any) -> FloatArray:
     if not (np.isfinite(weight).all() and (weight > 0.0).all()):
         raise ValueError("metric must hold positive, finite weights")
     return weight
+
+
+@dataclass(frozen=True)
+class SeenValues:
+    """What a population tells of the values that its rows can have.
+
+    Attributes
+    ----------
+    columns : dict
+        Input column of each feature that is a number.
+    whole : frozenset of str
+        Those features that have whole numbers only.
+    lower, upper : arrays of shape (n,)
+        Range of each feature in reported units; NaN where it codes a category.
+    """
+
+    columns: dict[str, str]
+    whole: frozenset[str]
+    lower: FloatArray
+    upper: FloatArray
+
+    @staticmethod
+    def of(view: FittedModel, table: Table, V: FloatArray) -> SeenValues:
+        """From the rows as they came, and in reported units."""
+        columns = {view.names[j]: view.input_names[view.blocks[j]] for j in np.flatnonzero(view.numeric)}
+        whole = frozenset(name for name, column in columns.items() if holds_whole_numbers(table[column]))
+        lower, upper = (np.where(view.numeric, end, np.nan) for end in (V.min(axis=0), V.max(axis=0)))
+        return SeenValues(columns, whole, lower, upper)
+
+    def limits(self, case: Table, before: FloatArray) -> dict[str, Any]:
+        """Parameters of ``recourse`` for one row: no value beyond the range seen, whole numbers stay whole, no gap is filled.
+
+        Parameters
+        ----------
+        case : Table
+            The row as it came.
+        before : array of shape (n,)
+            The row in reported units; it may lie outside the range itself.
+        """
+        return {
+            "frozen": [name for name, column in self.columns.items() if np.isnan(case[column][0])],
+            "lower": np.minimum(self.lower, before),
+            "upper": np.maximum(self.upper, before),
+            "integer": [name for name in self.columns if name in self.whole and holds_whole_numbers(case[self.columns[name]])],
+        }

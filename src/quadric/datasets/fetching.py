@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from quadric.datasets import archives
 from quadric.datasets.conversion import convert
@@ -129,27 +130,21 @@ def _converted(info: DatasetInfo, recipe: Recipe, content: bytes) -> bytes:
     return converted
 
 
-class _Sink:
+class _Sink(io.BytesIO):
     """Where pooch writes and shows progress: memory, so that nothing is left behind on disk."""
 
     def __init__(self, label: str, report: Report) -> None:
+        super().__init__()
         self.total = 0
         self._label = label
         self._report = report
-        self._content = io.BytesIO()
 
-    def write(self, chunk: bytes) -> None:
-        self._content.write(chunk)
-        size = self._content.tell()
+    def write(self, chunk: Any) -> int:
+        size = self.tell() + super().write(chunk)
         if size > archives.LARGEST:
             raise _FetchFailure(f"{self._label} has more than {archives.LARGEST} bytes")
         self._report(f"{self._label}: {size / 1e6:.2f}{f' of {self.total / 1e6:.2f}' if self.total else ''} MB")
-
-    def content(self) -> bytes:
-        return self._content.getvalue()
-
-    def flush(self) -> None:
-        """Nothing to do in memory."""
+        return len(chunk)
 
     def update(self, size: int) -> None:
         """Pooch counts chunks; ``write`` counts bytes."""
@@ -158,7 +153,7 @@ class _Sink:
         """Nothing to do: see ``update``."""
 
     def close(self) -> None:
-        """Nothing to do in memory."""
+        """Nothing to do: the content is still to be read."""
 
 
 def _download(url: str, label: str, report: Report) -> bytes:
@@ -172,7 +167,7 @@ def _download(url: str, label: str, report: Report) -> bytes:
         sink = _Sink(label, report)
         try:
             pooch.HTTPDownloader(progressbar=sink, chunk_size=1 << 16, timeout=TIMEOUT)(url, sink, None)
-            return sink.content()
+            return sink.getvalue()
         except errors.HTTPError as error:
             problem = f"{url} answered {error.response.status_code}"
             if error.response.status_code < 500:  # another attempt would get the same answer

@@ -102,6 +102,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         inputs : sequence of InputColumn
         **parameters : Any
             Of the constructor.
+
+        Returns
+        -------
+        TableEncoder
         """
         encoder = cls(**parameters)
         check_parameters(encoder, cls._rules)
@@ -189,6 +193,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : Table, frame or mapping of columns
+
+        Returns
+        -------
+        list of str
         """
         check_is_fitted(self)
         return [name for name in as_table(X, self.input_names_).names if name not in self.input_names_]

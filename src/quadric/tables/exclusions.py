@@ -22,6 +22,10 @@ def structural_exclusions(encoder: TableEncoder, X: FloatArray) -> list[tuple[in
     encoder : fitted TableEncoder
     X : array of shape (m, n_features_out)
         The encoded data.
+
+    Returns
+    -------
+    list of tuples (i, j)
     """
     check_is_fitted(encoder)
     X = np.asarray(X, dtype=float)

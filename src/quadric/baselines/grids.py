@@ -16,7 +16,6 @@ import numpy as np
 from quadric.baselines.l1_quadratic import L1Path
 from quadric.baselines.least_squares import Spectrum, ThresholdProblems, hard_threshold_admm, moments
 from quadric.baselines.linear_data import LinearData
-from quadric.baselines.linear_program import solve_l1_program
 from quadric.blas import one_blas_thread
 from quadric.estimators._validation import check_values, integer_from, number_above
 from quadric.geometry.lifting import lift
@@ -195,7 +194,7 @@ def l1_linear_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFits:
     for surface, positive in enumerate(samples.positives()):
         y = samples.signs(positive)
         for cell, parameters in enumerate(fits.cells):
-            w = solve_l1_program(data.X, y, parameters["C"] * data.weight)
+            w = data.l1_fit(positive, parameters["C"])
             fits.put(cell, surface, *data.surface(w, hinge_intercept(data.X @ w, y, data.weight)))
     return fits
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linprog
 
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.geometry.terms import term_count
@@ -72,6 +73,29 @@ class LinearData:
             y=self.samples.signs(positive),
             loss_weight=self.weight,
         )
+
+    def l1_fit(self, positive: int, C: float) -> FloatArray:
+        """The w of a vertex of min ||w||_1 + C sum_i o_i max(0, 1 - y_i (w'x_i + b)); entries at zero are exactly zero.
+
+        Solved through its dual, which has only n + 1 rows: maximise sum_i alpha_i over 0 <= alpha_i <= C o_i with y'alpha = 0
+        and X'(y alpha) = s, -1 <= s <= 1. The prices of the last equations are w.
+        """
+        X, y = self.X, self.samples.signs(positive)
+        n_samples, n_features = X.shape
+        cost = np.append(-np.ones(n_samples), np.zeros(n_features))
+        equations = np.block([[(X * y[:, None]).T, -np.eye(n_features)], [y, np.zeros(n_features)]])
+        bounds = [*((0.0, upper) for upper in C * self.weight), *([(-1.0, 1.0)] * n_features)]
+        result = linprog(
+            cost,
+            A_eq=equations,
+            b_eq=np.zeros(n_features + 1),
+            bounds=bounds,
+            method="highs",
+            options={"presolve": False},  # it removes nothing from a dense program with few rows, and takes half of the time
+        )
+        if result.status != 0:
+            raise RuntimeError(f"HiGHS did not solve the linear program: {result.message} Standardise X or lower C.")
+        return np.asarray(-result.eqlin.marginals[:-1])
 
     def mean_label(self, positive: int) -> float:
         """Loss-weighted mean of the labels: the level of every least-squares fit."""

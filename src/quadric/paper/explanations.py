@@ -50,24 +50,23 @@ def _reason(cell: TableCell, figures: tuple[str, ...]) -> str:
         return "see the claim on CTG below, where each error of the paper is reproduced"
     if cell.dataset.name == "abalone" and cell.model == "l1-qsvm":
         return "see the claim on C2 below: the best cell is at the end of the grid"
-    reasons = []
-    if cell.model == "ls-l0-svm":
-        reasons.append("the model is a reconstruction, because its source was not available")
-    if cell.model == "svm-q2":
-        reasons.append("the paper does not state coef0; it is 1 here")
-    if cell.model.endswith(("l0-qsvm", "-best")):
-        reasons.append(
-            "every subproblem is solved exactly, and the support is refitted"
-            if cell.deviations["accuracy"] > 0.0
-            else "the search is the paper's, which finds a local optimum"
-        )
-    if cell.dataset.name == "abalone":
-        reasons.append("the paper codes sex differently (see the claim below)")
-    elif cell.dataset.name not in SAME_FOLDS:
-        reasons.append("the row order or coding of the paper's file is unknown, so the folds differ")
-    else:
-        reasons.append("the folds are the paper's, so the solver or the grid must differ")
-    return "; ".join(reasons)
+    exact = "every subproblem is solved exactly, and the support is refitted"
+    folds = (
+        "the paper codes sex differently (see the claim below)"
+        if cell.dataset.name == "abalone"
+        else "the folds are the paper's, so the solver or the grid must differ"
+        if cell.dataset.name in SAME_FOLDS
+        else "the row order or coding of the paper's file is unknown, so the folds differ"
+    )
+    reasons = {
+        "the model is a reconstruction, because its source was not available": cell.model == "ls-l0-svm",
+        "the paper does not state coef0; it is 1 here": cell.model == "svm-q2",
+        exact if cell.deviations["accuracy"] > 0.0 else "the search is the paper's, which finds a local optimum": (
+            cell.model.endswith(("l0-qsvm", "-best"))
+        ),
+        folds: True,
+    }
+    return "; ".join(reason for reason, applies in reasons.items() if applies)
 
 
 def _reason_of_f1(cell: TableCell) -> str:

@@ -267,10 +267,7 @@ def _html_claim(claim: Claim) -> str:
 
 
 def _html_figure(name: str, caption: str, svg: str) -> str:
-    inline, label = _with_own_ids(svg[svg.index("<svg") :], name), html.escape(caption)
+    # Matplotlib uses the same ids in every figure, but they must be unique on a page
+    inline = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg[svg.index("<svg") :])
+    label = html.escape(caption)
     return f'<figure role="img" aria-label="{label}">{inline}<figcaption>{label}</figcaption></figure>'
-
-
-def _with_own_ids(svg: str, prefix: str) -> str:
-    """Prefix the ids of a figure: Matplotlib uses the same ids in every figure, but they must be unique on a page."""
-    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)

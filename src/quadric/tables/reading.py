@@ -122,9 +122,7 @@ def check_format(delimiter: str | None, encoding: str) -> None:
         check_delimiter(delimiter)
 
 
-def _gathered(
-    file: ParquetFile | CsvFile, typed: Callable[[str, Any, int], Any], report: Report
-) -> dict[str, list[Any]]:
+def _gathered(file: ParquetFile | CsvFile, typed: Callable[[str, Any, int], Any], report: Report) -> dict[str, list[Any]]:
     """The pieces of all columns; ``typed`` makes them of a name, raw values and the number of their first row."""
     parts: dict[str, list[Any]] = {name: [] for name in file.names}
     n_rows = 0

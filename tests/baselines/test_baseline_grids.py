@@ -156,13 +156,6 @@ def test_l0_cells_do_not_feel_each_other_at_all():
         assert alone.n_iter[0, 0] == fits.n_iter[cell, 0]
 
 
-def test_every_cell_is_reported():
-    X, y = random_samples(0, m=30, n=2)
-    lines = []
-    l1_quadratic_grid(labelled(X, y), [1.0, 4.0], [0.5], report=lines.append)
-    assert lines == ["surface 1 of 1, C1=4, C2=0.5", "surface 1 of 1, C1=1, C2=0.5"]
-
-
 def test_bad_grids_are_told():
     X, y = random_samples(0, m=30, n=2)
     with pytest.raises(ValueError, match=r"^C2 must be a finite number above 0, got -1.0$"):

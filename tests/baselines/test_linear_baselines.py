@@ -81,7 +81,7 @@ def test_a_linear_program_that_fails_says_so(monkeypatch):
     class Failure:
         status, message = 4, "numerical difficulties."
 
-    monkeypatch.setattr("quadric.baselines.linear_program.linprog", lambda *args, **options: Failure)
+    monkeypatch.setattr("quadric.baselines.linear_data.linprog", lambda *args, **options: Failure)
     X, y = random_samples(0)
     with pytest.raises(RuntimeError, match="HiGHS did not solve the linear program: numerical difficulties"):
         L1LinearSVC().fit(X, y)
@@ -134,7 +134,7 @@ def test_l0_fixed_points_are_those_that_a_step_leaves_alone():
     for seed, support in product(range(4), product([False, True], repeat=4)):
         X, y = random_samples(seed, m=40, n=4)
         data = LinearData.of(labelled(X, y))
-        q, M, inside = data.labels(1) @ data.X, np.eye(4) + C * data.X.T @ data.X, np.array(support)
+        q, M, inside = data.samples.signs(1) @ data.X, np.eye(4) + C * data.X.T @ data.X, np.array(support)
         problem = ThresholdProblems(q[None], np.array([C]), np.array([gamma]), np.array([lam]))
         found = _fixed_point(Spectrum(data), problem, inside)
         v = np.zeros(4)

@@ -21,9 +21,9 @@ from quadric.paper.claims import (
     better_optimum_generalises,
     claims,
     flat_beyond_some_k,
+    l0_models_win,
     l1_misses_counts,
     l1_turns_linear,
-    winners,
 )
 from quadric.paper.experiments import Plan, pattern_tasks
 from quadric.paper.explanations import outliers
@@ -75,12 +75,12 @@ def test_cells_hold_both_readings_and_the_papers_figures(plan, store):
     assert cell.ours.f1_mean == pytest.approx(12.0)
     assert cell.nested.accuracy_mean == pytest.approx(10 + 2)
     assert cell.chosen == {"C": 0.25}  # the last of LS-SVM's cells: ties go to the larger C, so it stands last
-    assert cell.deviation == pytest.approx((24 - 83.33) / 8.50)
+    assert cell.deviations["accuracy"] == pytest.approx((24 - 83.33) / 8.50)
 
 
 def test_a_missing_row_leaves_its_cell_empty(plan, tmp_path):
     cell = table_cells(plan, Store(tmp_path / "empty", IDENTITY), "table2")[0][0]
-    assert (cell.ours, cell.nested, cell.deviation) == (None, None, None)
+    assert (cell.ours, cell.nested, cell.deviations) == (None, None, {})
     assert result_table(plan, Store(tmp_path / "empty", IDENTITY), "table2").rows[0][2].text == "not computed"
 
 
@@ -161,7 +161,7 @@ def test_trends_follow_one_parameter(store):
 
 
 def test_winners_are_counted_among_the_papers_own_rows(plan, store):
-    claim = winners(plan, store, "table2")
+    claim = l0_models_win(plan, store)
     assert claim.verdict == HOLDS
     assert claim.evidence[0] == "iris: best accuracy 76.00 (l0-QSVM), l0-QSVM 76.00; best F1 38.00 (l0-QSVM), l0-QSVM 38.00"
 
@@ -170,7 +170,7 @@ def test_winners_have_both_the_highest_accuracy_and_the_highest_f1(plan, tmp_pat
     store = Store(tmp_path, IDENTITY)
     for model, accuracy, f1 in (("ls-svm", 80.0, 70.0), ("l0-qsvm", 90.0, 60.0), ("ls-l0-qsvm", 85.0, 65.0)):
         add_constant_cells(store, model, "iris", accuracy, f1)
-    claim = winners(plan, store, "table2")
+    claim = l0_models_win(plan, store)
     assert claim.verdict == PARTLY
     assert "best F1 70.00 (LS-SVM), LS-l0-QSVM 65.00" in claim.evidence[0]
 
@@ -352,5 +352,5 @@ def test_unknown_names_list_the_right_ones(arguments, names):
 
 def test_the_best_terms_stand_after_the_model_they_vary():
     plan = Plan.of(["table2"], ["ls-svm", "ls-l0-qsvm"], ["iris"], method="both")
-    assert plan.rows_of_table("table2") == ["ls-svm", "ls-l0-qsvm", "ls-l0-qsvm-best"]
-    assert Plan.of(models=["ls-l0-qsvm"], method="best").rows_of_table("table2") == ["ls-l0-qsvm-best"]
+    assert plan.rows_of_tables() == ["ls-svm", "ls-l0-qsvm", "ls-l0-qsvm-best"]
+    assert Plan.of(models=["ls-l0-qsvm"], method="best").rows_of_tables() == ["ls-l0-qsvm-best"]

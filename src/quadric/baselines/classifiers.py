@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ RESIDUAL_TOLERANCE = 1e-6
 
 
 class BaselineClassifier(SurfaceClassifier):
-    """Validates, fits a grid of one cell and stores its surfaces; subclasses implement ``_one_cell``."""
+    """Validates, fits a grid of one cell and stores its surfaces."""
 
+    _grid: Callable[..., GridFits]
     _rules = {"C": POSITIVE}
 
     def __init__(self, C: float = 1.0, *, class_weight: ClassWeight = None) -> None:
@@ -43,22 +45,19 @@ class BaselineClassifier(SurfaceClassifier):
         samples = validate_samples(X, y, sample_weight, self.class_weight)
         check_spread(samples.X, getattr(self, "feature_names_in_", None), type(self).__name__)
         fits = self._one_cell(samples)
-        self._warn_unless_solved(fits)
+        if trouble := self._trouble(float(fits.residual.max())):
+            warnings.warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning, stacklevel=4)
         self.classes_ = samples.classes
         self._set_surfaces(fits.surfaces(0))
 
     def _one_cell(self, samples: Samples) -> GridFits:
-        raise NotImplementedError
+        return self._grid(samples, [self.C])
 
-    def _warn_unless_solved(self, fits: GridFits) -> None:
-        residual = float(fits.residual.max())
-        if residual > RESIDUAL_TOLERANCE:
-            self._warn(
-                f"the optimality conditions hold only to {residual:.2g}, above {RESIDUAL_TOLERANCE:g}; standardise X or lower C"
-            )
-
-    def _warn(self, trouble: str) -> None:
-        warnings.warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning, stacklevel=6)
+    def _trouble(self, residual: float) -> str:
+        """What is wrong with a fit, in words; empty if it is solved."""
+        if residual <= RESIDUAL_TOLERANCE:
+            return ""
+        return f"the optimality conditions hold only to {residual:.2g}, above {RESIDUAL_TOLERANCE:g}; standardise X or lower C"
 
 
 class LinearHingeSVC(BaselineClassifier):
@@ -94,8 +93,7 @@ class LinearHingeSVC(BaselineClassifier):
         Names of the features, if X has names.
     """
 
-    def _one_cell(self, samples: Samples) -> GridFits:
-        return linear_hinge_grid(samples, [self.C])
+    _grid = staticmethod(linear_hinge_grid)
 
 
 class QuadraticSVC(BaselineClassifier):
@@ -129,8 +127,7 @@ class QuadraticSVC(BaselineClassifier):
         Names of the features, if X has names.
     """
 
-    def _one_cell(self, samples: Samples) -> GridFits:
-        return quadratic_hinge_grid(samples, [self.C])
+    _grid = staticmethod(quadratic_hinge_grid)
 
 
 class L1QuadraticSVC(BaselineClassifier):
@@ -211,8 +208,7 @@ class LeastSquaresSVC(BaselineClassifier):
         Names of the features, if X has names.
     """
 
-    def _one_cell(self, samples: Samples) -> GridFits:
-        return least_squares_grid(samples, [self.C])
+    _grid = staticmethod(least_squares_grid)
 
 
 class L1LinearSVC(BaselineClassifier):
@@ -248,8 +244,7 @@ class L1LinearSVC(BaselineClassifier):
         Names of the features, if X has names.
     """
 
-    def _one_cell(self, samples: Samples) -> GridFits:
-        return l1_linear_grid(samples, [self.C])
+    _grid = staticmethod(l1_linear_grid)
 
 
 class L0LeastSquaresSVC(BaselineClassifier):
@@ -323,10 +318,10 @@ class L0LeastSquaresSVC(BaselineClassifier):
         self.n_iter_ = fits.n_iter[0]
         return fits
 
-    def _warn_unless_solved(self, fits: GridFits) -> None:
-        residual = float(fits.residual.max())
-        if residual > self.tol:
-            self._warn(
-                f"the iterations did not settle within max_iter={self.max_iter}: last step {residual:.2g}, tol = {self.tol:g}; "
-                "raise max_iter, or gamma where they cycle"
-            )
+    def _trouble(self, residual: float) -> str:
+        if residual <= self.tol:
+            return ""
+        return (
+            f"the iterations did not settle within max_iter={self.max_iter}: last step {residual:.2g}, tol = {self.tol:g}; "
+            "raise max_iter, or gamma where they cycle"
+        )

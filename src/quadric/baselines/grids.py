@@ -16,7 +16,6 @@ import numpy as np
 from quadric.baselines.l1_quadratic import L1Path
 from quadric.baselines.least_squares import Spectrum, ThresholdProblems, hard_threshold_admm, moments
 from quadric.baselines.linear_data import LinearData
-from quadric.baselines.linear_program import solve_l1_program
 from quadric.blas import one_blas_thread
 from quadric.estimators._validation import check_values, integer_from, number_above
 from quadric.geometry.lifting import lift
@@ -27,7 +26,6 @@ from quadric.losses.hinge.data import HingeData
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.step import HingeStep
-from quadric.progress import Report, silent
 from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray, IntArray
 
@@ -60,11 +58,34 @@ class GridFits:
     residual: FloatArray
     n_iter: IntArray
 
+    @staticmethod
+    def empty(samples: LabelledSamples, **values: Sequence[float]) -> GridFits:
+        """A grid to be filled by ``put``."""
+        for name, choices in values.items():
+            if len(choices) == 0:
+                raise ValueError(f"{name} has no values: give at least one")
+            for value in choices:
+                check_values({name: value}, {name: POSITIVE})
+        cells = tuple(dict(zip(values, map(float, combination), strict=True)) for combination in product(*values.values()))
+        shape = (len(cells), len(samples.positives()))
+        coef = np.zeros((*shape, term_count(samples.X.shape[1])))
+        return GridFits(cells, coef, np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.intp))
+
+    def falling(self, name: str, **fixed: float) -> list[int]:
+        """The cells with the ``fixed`` parameters, the largest value of ``name`` first."""
+        chosen = [i for i, cell in enumerate(self.cells) if fixed.items() <= cell.items()]
+        return sorted(chosen, key=lambda i: -self.cells[i][name])
+
+    def put(self, cell: int, surface: int, z: FloatArray, c: float, residual: float = 0.0) -> None:
+        """Fill in one surface of one cell."""
+        self.coef[cell, surface], self.intercept[cell, surface], self.residual[cell, surface] = z, c, residual
+
     def surfaces(self, cell: int) -> list[QuadraticSurface]:
         """The surfaces of one cell: one for two classes, otherwise one per class."""
         rows = zip(self.coef[cell], self.intercept[cell], strict=True)
         return [QuadraticSurface.from_coordinates(z, float(c)) for z, c in rows]
 
+    @one_blas_thread()
     def scores(self, X: FloatArray) -> FloatArray:
         """f of every surface at each row of X.
 
@@ -76,12 +97,12 @@ class GridFits:
         -------
         array of shape (n_cells, n_surfaces, m)
         """
-        with one_blas_thread():
-            flat = self.coef.reshape(-1, self.coef.shape[-1]) @ lift(X).T
+        flat = self.coef.reshape(-1, self.coef.shape[-1]) @ lift(X).T
         return flat.reshape(*self.intercept.shape, len(X)) + self.intercept[:, :, None]
 
 
-def linear_hinge_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: Report = silent) -> GridFits:
+@one_blas_thread()
+def linear_hinge_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFits:
     """Linear support vector machines: min 1/2 w'w + C sum_i o_i max(0, 1 - y_i (w'x_i + b)).
 
     Parameters
@@ -90,18 +111,16 @@ def linear_hinge_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: 
         Two or more classes.
     Cs : sequence of float
         Weights of the loss.
-    report : Report
-        Called for every cell.
     """
-    grid = _Grid(samples, report, C=Cs)
-    with one_blas_thread():
-        data = LinearData.of(samples)
-        for surface, positive in enumerate(_positives(samples)):
-            _hinge_path(grid, surface, data.hinge_problem(positive, 1.0))
-    return grid.fits()
+    fits = GridFits.empty(samples, C=Cs)
+    data = LinearData.of(samples)
+    for surface, positive in enumerate(samples.positives()):
+        _hinge_path(fits, surface, data.hinge_problem(positive, 1.0))
+    return fits
 
 
-def quadratic_hinge_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: Report = silent) -> GridFits:
+@one_blas_thread()
+def quadratic_hinge_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFits:
     """Quadratic surface machines: min sum_i w_i ||W x_i + b||^2 + C sum_i o_i max(0, 1 - y_i f(x_i)).
 
     Parameters
@@ -110,19 +129,15 @@ def quadratic_hinge_grid(samples: LabelledSamples, Cs: Sequence[float], *, repor
         Two or more classes.
     Cs : sequence of float
         Weights of the loss.
-    report : Report
-        Called for every cell.
     """
-    grid = _Grid(samples, report, C=Cs)
-    with one_blas_thread():
-        for surface, problem in enumerate(_quadratic_problems(samples)):
-            _hinge_path(grid, surface, problem)
-    return grid.fits()
+    fits = GridFits.empty(samples, C=Cs)
+    for surface, problem in enumerate(_quadratic_problems(samples)):
+        _hinge_path(fits, surface, problem)
+    return fits
 
 
-def l1_quadratic_grid(
-    samples: LabelledSamples, C1s: Sequence[float], C2s: Sequence[float], *, report: Report = silent
-) -> GridFits:
+@one_blas_thread()
+def l1_quadratic_grid(samples: LabelledSamples, C1s: Sequence[float], C2s: Sequence[float]) -> GridFits:
     """The quadratic surface machine plus C1 sum_(i<=j) |W_ij|, with C2 as the weight of the loss.
 
     Parameters
@@ -131,21 +146,19 @@ def l1_quadratic_grid(
         Two or more classes.
     C1s, C2s : sequences of float
         Weights of the penalty and of the loss.
-    report : Report
-        Called for every cell.
     """
-    grid = _Grid(samples, report, C1=C1s, C2=C2s)
-    with one_blas_thread():
-        for surface, problem in enumerate(_quadratic_problems(samples)):
-            for C2 in sorted(set(grid.values("C2"))):
-                path = L1Path(replace(problem, C=C2))
-                for cell in grid.falling("C1", C2=C2):
-                    fit = path.fit(grid.cells[cell]["C1"])
-                    grid.put(cell, surface, problem.embed(fit.z), fit.c, fit.residual)
-    return grid.fits()
+    fits = GridFits.empty(samples, C1=C1s, C2=C2s)
+    for surface, problem in enumerate(_quadratic_problems(samples)):
+        for C2 in sorted({cell["C2"] for cell in fits.cells}):
+            path = L1Path(replace(problem, C=C2))
+            for cell in fits.falling("C1", C2=C2):
+                fit = path.fit(fits.cells[cell]["C1"])
+                fits.put(cell, surface, problem.embed(fit.z), fit.c, fit.residual)
+    return fits
 
 
-def least_squares_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: Report = silent) -> GridFits:
+@one_blas_thread()
+def least_squares_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFits:
     """Least-squares linear machines: min 1/2 w'w + C/2 sum_i o_i (1 - y_i (w'x_i + b))^2.
 
     Parameters
@@ -154,21 +167,19 @@ def least_squares_grid(samples: LabelledSamples, Cs: Sequence[float], *, report:
         Two or more classes.
     Cs : sequence of float
         Weights of the loss.
-    report : Report
-        Called for every cell.
     """
-    grid = _Grid(samples, report, C=Cs)
-    with one_blas_thread():
-        data = LinearData.of(samples)
-        spectrum = Spectrum(data)
-        for surface, positive in enumerate(_positives(samples)):
-            q = moments(data, positive)
-            for cell, parameters in enumerate(grid.cells):
-                grid.put_linear(cell, surface, data, spectrum.ridge(q, parameters["C"]), data.mean_label(positive))
-    return grid.fits()
+    fits = GridFits.empty(samples, C=Cs)
+    data = LinearData.of(samples)
+    spectrum = Spectrum(data)
+    for surface, positive in enumerate(samples.positives()):
+        q = moments(data, positive)
+        for cell, parameters in enumerate(fits.cells):
+            fits.put(cell, surface, *data.surface(spectrum.ridge(q, parameters["C"]), data.mean_label(positive)))
+    return fits
 
 
-def l1_linear_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: Report = silent) -> GridFits:
+@one_blas_thread()
+def l1_linear_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFits:
     """l1 linear machines: min ||w||_1 + C sum_i o_i max(0, 1 - y_i (w'x_i + b)).
 
     Parameters
@@ -177,20 +188,18 @@ def l1_linear_grid(samples: LabelledSamples, Cs: Sequence[float], *, report: Rep
         Two or more classes.
     Cs : sequence of float
         Weights of the loss.
-    report : Report
-        Called for every cell.
     """
-    grid = _Grid(samples, report, C=Cs)
-    with one_blas_thread():
-        data = LinearData.of(samples)
-        for surface, positive in enumerate(_positives(samples)):
-            y = data.labels(positive)
-            for cell, parameters in enumerate(grid.cells):
-                w = solve_l1_program(data.X, y, parameters["C"] * data.weight)
-                grid.put_linear(cell, surface, data, w, hinge_intercept(data.X @ w, y, data.weight))
-    return grid.fits()
+    fits = GridFits.empty(samples, C=Cs)
+    data = LinearData.of(samples)
+    for surface, positive in enumerate(samples.positives()):
+        y = samples.signs(positive)
+        for cell, parameters in enumerate(fits.cells):
+            w = data.l1_fit(positive, parameters["C"])
+            fits.put(cell, surface, *data.surface(w, hinge_intercept(data.X @ w, y, data.weight)))
+    return fits
 
 
+@one_blas_thread()
 def l0_least_squares_grid(
     samples: LabelledSamples,
     Cs: Sequence[float],
@@ -199,7 +208,6 @@ def l0_least_squares_grid(
     *,
     max_iter: int = MAX_ITER,
     tol: float = TOL,
-    report: Report = silent,
 ) -> GridFits:
     """The least-squares linear machine plus lam ||w||_0, by alternating directions with hard thresholds.
 
@@ -213,76 +221,31 @@ def l0_least_squares_grid(
         Largest number of iterations per cell.
     tol : float
         Step, in units of the threshold sqrt(2 lam / gamma), below which a cell is done.
-    report : Report
-        Called for every cell.
     """
     check_values({"max_iter": max_iter, "tol": tol}, {"max_iter": integer_from(1), "tol": POSITIVE})
-    grid = _Grid(samples, report, C=Cs, gamma=gammas, lam=lams)
-    columns = [np.array(grid.values(name)) for name in ("C", "gamma", "lam")]
-    with one_blas_thread():
-        data = LinearData.of(samples)
-        spectrum = Spectrum(data)
-        for surface, positive in enumerate(_positives(samples)):
-            q = np.tile(moments(data, positive), (len(grid.cells), 1))
-            fits = hard_threshold_admm(spectrum, ThresholdProblems(q, *columns), max_iter=max_iter, tol=tol)
-            grid.n_iter[:, surface] = fits.n_iter
-            for cell in range(len(grid.cells)):
-                grid.put_linear(cell, surface, data, fits.v[cell], data.mean_label(positive), float(fits.residual[cell]))
-    return grid.fits()
-
-
-class _Grid:
-    """The arrays of a GridFits while they are filled."""
-
-    def __init__(self, samples: LabelledSamples, report: Report, **values: Sequence[float]) -> None:
-        for name, choices in values.items():
-            if len(choices) == 0:
-                raise ValueError(f"{name} has no values: give at least one")
-            for value in choices:
-                check_values({name: value}, {name: POSITIVE})
-        self.cells = tuple(dict(zip(values, map(float, combination), strict=True)) for combination in product(*values.values()))
-        self._report = report
-        shape = (len(self.cells), len(_positives(samples)))
-        self._coef = np.zeros((*shape, term_count(samples.X.shape[1])))
-        self._intercept, self._residual = np.zeros(shape), np.zeros(shape)
-        self.n_iter = np.zeros(shape, dtype=np.intp)
-
-    def values(self, name: str) -> list[float]:
-        """One parameter of every cell."""
-        return [cell[name] for cell in self.cells]
-
-    def falling(self, name: str, **fixed: float) -> list[int]:
-        """The cells with the ``fixed`` parameters, the largest value of ``name`` first."""
-        chosen = [i for i, cell in enumerate(self.cells) if fixed.items() <= cell.items()]
-        return sorted(chosen, key=lambda i: -self.cells[i][name])
-
-    def put(self, cell: int, surface: int, z: FloatArray, c: float, residual: float = 0.0) -> None:
-        self._coef[cell, surface], self._intercept[cell, surface], self._residual[cell, surface] = z, c, residual
-        words = ", ".join(f"{name}={value:g}" for name, value in self.cells[cell].items())
-        self._report(f"surface {surface + 1} of {self._intercept.shape[1]}, {words}")
-
-    def put_linear(self, cell: int, surface: int, data: LinearData, w: FloatArray, level: float, residual: float = 0.0) -> None:
-        self.put(cell, surface, data.coordinates(w), level - float(data.mean @ w), residual)
-
-    def fits(self) -> GridFits:
-        return GridFits(self.cells, self._coef, self._intercept, self._residual, self.n_iter)
-
-
-def _positives(samples: LabelledSamples) -> list[int]:
-    """The positive class of each surface: the second of two, or each in turn."""
-    n_classes = len(samples.class_weight)
-    return [1] if n_classes == 2 else list(range(n_classes))
+    fits = GridFits.empty(samples, C=Cs, gamma=gammas, lam=lams)
+    columns = [np.array([cell[name] for cell in fits.cells]) for name in ("C", "gamma", "lam")]
+    data = LinearData.of(samples)
+    spectrum = Spectrum(data)
+    for surface, positive in enumerate(samples.positives()):
+        q = np.tile(moments(data, positive), (len(fits.cells), 1))
+        found = hard_threshold_admm(spectrum, ThresholdProblems(q, *columns), max_iter=max_iter, tol=tol)
+        fits.n_iter[:, surface] = found.n_iter
+        for cell in range(len(fits.cells)):
+            z, c = data.surface(found.v[cell], data.mean_label(positive))
+            fits.put(cell, surface, z, c, found.residual[cell])
+    return fits
 
 
 def _quadratic_problems(samples: LabelledSamples) -> list[HingeProblem]:
     data = HingeData.from_samples(samples, NO_LIMITS)
-    return [data.one_against_rest(positive, 1.0, term_count(samples.X.shape[1])) for positive in _positives(samples)]
+    return [data.one_against_rest(positive, 1.0, term_count(samples.X.shape[1])) for positive in samples.positives()]
 
 
-def _hinge_path(grid: _Grid, surface: int, problem: HingeProblem) -> None:
+def _hinge_path(fits: GridFits, surface: int, problem: HingeProblem) -> None:
     """One surface at every C, largest first, each warm-started from the one before."""
     step = HingeStep(problem)
-    for cell in grid.falling("C"):
-        step = step.at(grid.cells[cell]["C"])
+    for cell in fits.falling("C"):
+        step = step.at(fits.cells[cell]["C"])
         solution = step.refit(np.arange(problem.n_terms))
-        grid.put(cell, surface, problem.embed(solution.z), solution.c, solution.residual)
+        fits.put(cell, surface, problem.embed(solution.z), solution.c, solution.residual)

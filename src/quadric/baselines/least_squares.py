@@ -52,7 +52,7 @@ class Spectrum:
 
 def moments(data: LinearData, positive: int) -> FloatArray:
     """X' diag(o) y of one class against the rest."""
-    return (data.weight * data.labels(positive)) @ data.X
+    return (data.weight * data.samples.signs(positive)) @ data.X
 
 
 @dataclass(frozen=True)

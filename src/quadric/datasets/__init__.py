@@ -1,9 +1,8 @@
 """The paper's twelve data sets: a registry that describes them, and loaders that check every file."""
 
 from quadric.datasets.arrays import Dataset
-from quadric.datasets.fetching import add, fetch
+from quadric.datasets.fetching import add, fetch, load
 from quadric.datasets.info import DatasetInfo, Recipe
-from quadric.datasets.loading import load
 from quadric.datasets.registry import REGISTRY, resolve
 from quadric.datasets.storage import DatasetError, DatasetStatus, cache_folder, status
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from quadric.datasets.info import DatasetInfo
+from quadric.tables.table import is_number_text
 from quadric.types import FloatArray, IntArray
 
 
@@ -60,7 +61,7 @@ def from_csv(info: DatasetInfo, content: bytes) -> Dataset:
     header, *rows = _table(content)
     rows = [row for row in rows if row[-1] not in info.left_out]
     features = {name: [row[j] for row in rows] for j, name in enumerate(header[:-1])}
-    orders = {name: tuple(sorted(set(cells))) for name, cells in features.items() if not _numeric(cells)}
+    orders = {name: tuple(sorted(set(cells))) for name, cells in features.items() if not all(map(is_number_text, cells))}
     orders |= dict(info.category_orders)
     coded = [_codes(cells, orders[name]) if name in orders else cells for name, cells in features.items()]
     y, class_names = _labels(info, [row[-1] for row in rows])
@@ -104,14 +105,6 @@ def _labels(info: DatasetInfo, labels: list[str]) -> tuple[IntArray, tuple[str, 
         return np.array([label in info.positive for label in labels], dtype=np.intp), info.class_names
     class_names = tuple(sorted(set(labels)))
     return _codes(labels, class_names), class_names
-
-
-def _numeric(cells: Sequence[str]) -> bool:
-    try:
-        np.array(cells, dtype=float)
-    except ValueError:
-        return False
-    return True
 
 
 def _codes(cells: Sequence[str], order: tuple[str, ...]) -> IntArray:

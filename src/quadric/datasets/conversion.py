@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from quadric.datasets.info import Layout, Recipe
 from quadric.datasets.spreadsheets import xls_rows, xlsx_rows
+from quadric.tables.table import is_number_text
 
 Rows = list[list[str]]
 
@@ -30,9 +31,14 @@ def convert(original: bytes, recipe: Recipe, columns: tuple[str, ...]) -> bytes:
     rows = [row[recipe.leading :] for row in rows if recipe.missing not in row]
     if not rows or any(len(row) != len(columns) for row in rows):
         raise ValueError(f"not every row has the {len(columns)} columns {', '.join(columns)}")
-    by_column = [_shortest([row[j] for row in rows]) for j in range(len(columns))]
-    by_column = [_replaced(cells, _changes(recipe, column)) for column, cells in zip(columns, by_column, strict=True)]
-    return _csv(columns, _moved(list(zip(*by_column, strict=True)), recipe.last_rows))
+    changes = {(column, old): new for column, old, new in recipe.replaced}
+    by_column = zip(columns, zip(*rows, strict=True), strict=True)
+    rewritten = [[changes.get((column, cell), cell) for cell in _shortest(cells)] for column, cells in by_column]
+    cells = list(zip(*rewritten, strict=True))
+    others = sorted(set(range(len(cells))).difference(recipe.last_rows))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *(cells[i] for i in (*others, *recipe.last_rows))])
+    return text.getvalue().encode()
 
 
 def _separated_by_commas(original: bytes, sheet: str | None) -> Rows:
@@ -59,19 +65,11 @@ def _matched(rows: Rows, columns: tuple[str, ...]) -> Rows:
         if all(column.lower() in position for column in columns):
             places = [position[column.lower()] for column in columns]
             candidates = [[below[j] for j in places] for below in rows[i + 1 :]]
-            return [cells for cells in candidates if all(map(_is_number, cells))]
+            return [cells for cells in candidates if all(map(is_number_text, cells))]
     raise ValueError(f"no row names the columns {', '.join(columns)}")
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _shortest(cells: list[str]) -> list[str]:
+def _shortest(cells: Sequence[str]) -> Sequence[str]:
     """Numbers in their shortest form: 00202 becomes 202, and 7 becomes 7.0 in a column with fractions; texts stay."""
     for number in (int, float):
         try:
@@ -79,22 +77,3 @@ def _shortest(cells: list[str]) -> list[str]:
         except ValueError:
             continue
     return cells
-
-
-def _changes(recipe: Recipe, column: str) -> dict[str, str]:
-    return {old: new for name, old, new in recipe.replaced if name == column}
-
-
-def _replaced(cells: list[str], changes: Mapping[str, str]) -> list[str]:
-    return [changes.get(cell, cell) for cell in cells]
-
-
-def _moved(rows: list[tuple[str, ...]], last: tuple[int, ...]) -> list[tuple[str, ...]]:
-    at_end = set(last)
-    return [row for i, row in enumerate(rows) if i not in at_end] + [rows[i] for i in last]
-
-
-def _csv(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
-    return text.getvalue().encode()

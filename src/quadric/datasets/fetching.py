@@ -1,4 +1,4 @@
-"""Get original files from public sites or from disk, and convert them to the CSV that the loader reads.
+"""Load data sets; get original files from public sites or from disk, and convert them to the CSV that is read.
 
 No test visits the public sites: downloads are tested against a local server with made-up files. Every download is checked by
 the checksum of the converted CSV, so a site that changed its file leads to an error, never to other data. The recipes of
@@ -13,8 +13,13 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_iris
 
 from quadric.datasets import archives
+from quadric.datasets.arrays import Dataset, from_csv
 from quadric.datasets.conversion import convert
 from quadric.datasets.info import DatasetInfo, Recipe
 from quadric.datasets.registry import resolve
@@ -23,6 +28,8 @@ from quadric.datasets.storage import (
     Folder,
     advice,
     by_hand,
+    find,
+    missing,
     problem_with,
     refuse_unwritable,
     store,
@@ -38,6 +45,42 @@ PAUSE = 1.0
 """Seconds before the second attempt; twice as long before the third."""
 TIMEOUT = 30.0
 """Seconds without data after which an attempt has failed."""
+
+
+def load(name: str, *, folder: Folder = None, report: Report = silent) -> Dataset:
+    """Load one of the paper's data sets.
+
+    It looks for the file in ``folder``, in the folder named by the environment variable ``QUADRIC_DATA``, and in the user's
+    cache. A file with a wrong checksum is an error. A missing file is fetched from its public site, if it has one.
+
+    Parameters
+    ----------
+    name : str
+        Such as "german" or "GCD"; :data:`quadric.datasets.REGISTRY` has all names.
+    folder : path, optional
+        Searched first; a fetched file is stored there, instead of in the cache.
+    report : callable
+        Receives lines of progress while fetching.
+
+    Returns
+    -------
+    Dataset
+    """
+    info = resolve(name)
+    if info.obtained == "scikit-learn":
+        return _iris(info)
+    path = find(info, folder)
+    if path is None:
+        if info.obtained != "fetched":
+            raise missing(info, folder)
+        path = fetch(info.name, folder=folder, report=report)
+    return from_csv(info, verified(info, path, folder))
+
+
+def _iris(info: DatasetInfo) -> Dataset:
+    iris = load_iris()
+    X, y = np.array(iris.data, dtype=float), np.array(iris.target, dtype=np.intp)
+    return Dataset(info, X, y, tuple(map(str, iris.target_names)), tuple(iris.feature_names))
 
 
 def fetch(name: str, *, folder: Folder = None, report: Report = silent, base_urls: Sequence[str] | None = None) -> Path:
@@ -98,18 +141,13 @@ def add(name: str, file: str | os.PathLike[str], *, folder: Folder = None) -> Pa
         raise DatasetError(f"{info.name} comes with scikit-learn: there is nothing to add")
     content = Path(file).expanduser().read_bytes()
     try:
-        return store(info, _taken_in(info, content), folder)
+        if problem := problem_with(info, content):
+            if info.recipe is None:
+                raise _FetchFailure(f"it {problem}")
+            content = _converted(info, info.recipe, content)
+        return store(info, content, folder)
     except _FetchFailure as failure:
         raise DatasetError(f"{file} does not give {info.file_name}: {failure}; {by_hand(info, folder)}") from failure
-
-
-def _taken_in(info: DatasetInfo, content: bytes) -> bytes:
-    problem = problem_with(info, content)
-    if problem is None:
-        return content
-    if info.recipe is None:
-        raise _FetchFailure(f"it {problem}")
-    return _converted(info, info.recipe, content)
 
 
 class _FetchFailure(Exception):  # noqa: N818
@@ -129,27 +167,21 @@ def _converted(info: DatasetInfo, recipe: Recipe, content: bytes) -> bytes:
     return converted
 
 
-class _Sink:
+class _Sink(io.BytesIO):
     """Where pooch writes and shows progress: memory, so that nothing is left behind on disk."""
 
     def __init__(self, label: str, report: Report) -> None:
+        super().__init__()
         self.total = 0
         self._label = label
         self._report = report
-        self._content = io.BytesIO()
 
-    def write(self, chunk: bytes) -> None:
-        self._content.write(chunk)
-        size = self._content.tell()
+    def write(self, chunk: Any) -> int:
+        size = self.tell() + super().write(chunk)
         if size > archives.LARGEST:
             raise _FetchFailure(f"{self._label} has more than {archives.LARGEST} bytes")
         self._report(f"{self._label}: {size / 1e6:.2f}{f' of {self.total / 1e6:.2f}' if self.total else ''} MB")
-
-    def content(self) -> bytes:
-        return self._content.getvalue()
-
-    def flush(self) -> None:
-        """Nothing to do in memory."""
+        return len(chunk)
 
     def update(self, size: int) -> None:
         """Pooch counts chunks; ``write`` counts bytes."""
@@ -158,7 +190,7 @@ class _Sink:
         """Nothing to do: see ``update``."""
 
     def close(self) -> None:
-        """Nothing to do in memory."""
+        """Nothing to do: the content is still to be read."""
 
 
 def _download(url: str, label: str, report: Report) -> bytes:
@@ -172,7 +204,7 @@ def _download(url: str, label: str, report: Report) -> bytes:
         sink = _Sink(label, report)
         try:
             pooch.HTTPDownloader(progressbar=sink, chunk_size=1 << 16, timeout=TIMEOUT)(url, sink, None)
-            return sink.content()
+            return sink.getvalue()
         except errors.HTTPError as error:
             problem = f"{url} answered {error.response.status_code}"
             if error.response.status_code < 500:  # another attempt would get the same answer

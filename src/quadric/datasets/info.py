@@ -49,20 +49,17 @@ class Recipe:
     def __str__(self) -> str:
         source = f"{self.original} of {self.archive}" if self.archive else self.original
         layouts = {"commas": "comma-separated", "spaces": "separated by spaces", "xlsx": "a workbook", "xls": "a workbook"}
-        steps = [f"{source} ({layouts[self.layout]}{f', sheet {self.sheet}' if self.sheet else ''})"]
-        if self.header == "first row":
-            steps.append("names of columns replaced")
-        if self.header == "matched by name":
-            steps.append("the last column of each name, rows with a number in all of them")
-        if self.leading:
-            steps.append(f"first {'column' if self.leading == 1 else f'{self.leading} columns'} left out")
-        if self.missing:
-            steps.append(f"rows with {self.missing} left out")
-        steps.append("numbers in their shortest form")
-        steps += [f"{column} {old} written as {new}" for column, old, new in self.replaced]
-        if self.last_rows:
-            steps.append(f"the {len(self.last_rows)} rows in last_rows moved to the end")
-        return "; ".join(steps)
+        steps = [
+            (True, f"{source} ({layouts[self.layout]}{f', sheet {self.sheet}' if self.sheet else ''})"),
+            (self.header == "first row", "names of columns replaced"),
+            (self.header == "matched by name", "the last column of each name, rows with a number in all of them"),
+            (self.leading, f"first {'column' if self.leading == 1 else f'{self.leading} columns'} left out"),
+            (self.missing, f"rows with {self.missing} left out"),
+            (True, "numbers in their shortest form"),
+            *((True, f"{column} {old} written as {new}") for column, old, new in self.replaced),
+            (self.last_rows, f"the {len(self.last_rows)} rows in last_rows moved to the end"),
+        ]
+        return "; ".join(step for applies, step in steps if applies)
 
 
 @dataclass(frozen=True, kw_only=True)

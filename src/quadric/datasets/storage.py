@@ -65,9 +65,8 @@ def status(name: str, *, folder: Folder = None) -> DatasetStatus:
     if info.obtained == "scikit-learn":
         return DatasetStatus(info, "scikit-learn", None, advice(info, folder))
     path = find(info, folder)
-    if path is None:
-        return DatasetStatus(info, None, None, advice(info, folder))
-    return DatasetStatus(info, str(path), problem_with(info, path.read_bytes()), advice(info, folder))
+    problem = problem_with(info, path.read_bytes()) if path else None
+    return DatasetStatus(info, str(path) if path else None, problem, advice(info, folder))
 
 
 def cache_folder() -> Path:

@@ -100,14 +100,6 @@ class Samples(LabelledSamples):
 
     classes: np.ndarray
 
-    def positives(self) -> list[int]:
-        """The class that each surface is positive for: the second of two, or each in turn."""
-        return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
-
-    def signs(self, positive: int) -> FloatArray:
-        """1 for the samples of one class, -1 for the rest."""
-        return np.where(self.codes == positive, 1.0, -1.0)
-
     def judge(self) -> Judge:
         """What certificates of all surfaces need of the samples."""
         return Judge(self.X, self.sample_weight, self.loss_weight)

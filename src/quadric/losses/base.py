@@ -53,6 +53,14 @@ class LabelledSamples:
         """o, the product of both weights."""
         return self.sample_weight * self.class_weight[self.codes]
 
+    def positives(self) -> list[int]:
+        """The class that each surface is positive for: the second of two, or each in turn."""
+        return [1] if len(self.class_weight) == 2 else list(range(len(self.class_weight)))
+
+    def signs(self, positive: int) -> FloatArray:
+        """1 for the samples of one class, -1 for the rest."""
+        return np.where(self.codes == positive, 1.0, -1.0)
+
 
 @dataclass(frozen=True)
 class Move:

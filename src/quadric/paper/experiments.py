@@ -83,16 +83,10 @@ class Plan:
             seed=seed,
         )
 
-    def rows_of_table(self, table: str) -> list[str]:
-        """Models of a result table; the variants with the best terms come after their model."""
-        rows = []
-        for model in self.models:
-            if model not in BEST_OF:
-                rows.append(model)
-                continue
-            rows += [model] if self.method != "best" else []
-            rows += [BEST_OF[model]] if self.method != "pd" else []
-        return list(dict.fromkeys(rows))
+    def rows_of_tables(self) -> list[str]:
+        """Models of the result tables; the variants with the best terms come after their model."""
+        variants = [((model, "pd"), (BEST_OF.get(model, model), "best")) for model in self.models]
+        return list(dict.fromkeys(row for pair in variants for row, method in pair if self.method in (method, "both")))
 
     def columns_of_table(self, table: str) -> list[DatasetInfo]:
         """Data sets of a result table."""
@@ -109,37 +103,27 @@ class Plan:
 
     def _tasks_of(self, part: str) -> list[Task]:
         if part in TABLE_DATASETS:
-            return self._table_tasks(part)
+            sets, splits = self.columns_of_table(part), splits_of(self.reading)
+            return [Task("grid", info.name, row, split) for info in sets for row in self.rows_of_tables() for split in splits]
         if part in PATTERNS:
             extra = [Task("significance", "german", "logit")] if part == "figure4" else []
-            return [*pattern_tasks(part), *extra] if self._has(PATTERNS[part][0][0]) else []
+            return [*pattern_tasks(part), *extra] if PATTERNS[part][0][0] in self.datasets else []
         if part == "figure2":
-            names = [name for name in TREND_DATASETS if self._has(name)]
+            names = [name for name in TREND_DATASETS if name in self.datasets]
             return [Task("grid", name, model, split) for name in names for model in BEST_OF for split in OUTER_SPLITS]
         if part == "figure3":
-            names = [name for name in CURVE_DATASETS if self._has(name)]
+            names = [name for name in CURVE_DATASETS if name in self.datasets]
             return [Task("curve", name, "ls-l0-qsvm", split) for name in names for split in OUTER_SPLITS]
         if part == "claims":
             return self._claim_tasks()
         return []
 
-    def _has(self, dataset: str) -> bool:
-        return dataset in self.datasets
-
-    def _table_tasks(self, table: str) -> list[Task]:
-        return [
-            Task("grid", info.name, model, split)
-            for info in self.columns_of_table(table)
-            for model in self.rows_of_table(table)
-            for split in splits_of(self.reading)
-        ]
-
     def _claim_tasks(self) -> list[Task]:
-        tasks = [Task("l1-counts", "immunotherapy", "l1-qsvm")] if self._has("immunotherapy") else []
-        if self._has("abalone"):
+        tasks = [Task("l1-counts", "immunotherapy", "l1-qsvm")] if "immunotherapy" in self.datasets else []
+        if "abalone" in self.datasets:
             tasks += [Task("coding", "abalone", "ls-svm", split) for split in OUTER_SPLITS]
             tasks += [Task("wider", "abalone", "l1-qsvm", split) for split in OUTER_SPLITS]
-        if self._has(FAULT_DATASET) and "ls-l0-qsvm" in self.models:
+        if FAULT_DATASET in self.datasets and "ls-l0-qsvm" in self.models:
             tasks += [Task("fault", FAULT_DATASET, fault, split) for fault in FAULTS for split in OUTER_SPLITS]
         return tasks
 

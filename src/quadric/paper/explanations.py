@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quadric.paper.experiments import FAULT_DATASET, Plan
+from quadric.paper.experiments import FAULT_DATASET, TABLE_DATASETS, Plan
 from quadric.paper.results import TableCell, is_within, table_cells
 from quadric.paper.store import Store
 
@@ -21,14 +21,12 @@ class Outlier:
 
     Attributes
     ----------
-    table : str
     cell : TableCell
     figures : tuple of str
         What differs: "accuracy", "F1", or both.
     reason : str
     """
 
-    table: str
     cell: TableCell
     figures: tuple[str, ...]
     reason: str
@@ -36,42 +34,39 @@ class Outlier:
 
 def outliers(plan: Plan, store: Store) -> list[Outlier]:
     """All cells of the two result tables that differ by more than one standard deviation of the paper."""
-    cells = [(table, cell) for table in ("table2", "table4") for row in table_cells(plan, store, table) for cell in row]
-    return [Outlier(table, cell, far, _reason(cell, far)) for table, cell in cells if (far := _outside(cell))]
+    cells = [cell for table in TABLE_DATASETS for row in table_cells(plan, store, table) for cell in row]
+    return [Outlier(cell, far, _reason(cell, far)) for cell in cells if (far := _outside(cell))]
 
 
 def _outside(cell: TableCell) -> tuple[str, ...]:
     """Which figures of a cell differ by more than one standard deviation."""
-    deviations = {"accuracy": cell.deviation, "F1": cell.f1_deviation}
-    return tuple(name for name, deviation in deviations.items() if deviation is not None and not is_within(deviation, 1.0))
+    return tuple(name for name, deviation in cell.deviations.items() if not is_within(deviation, 1.0))
 
 
 def _reason(cell: TableCell, figures: tuple[str, ...]) -> str:
-    higher = (cell.deviation or 0.0) > 0.0
     if figures == ("F1",) and (reason := _reason_of_f1(cell)):
         return reason
     if cell.dataset.name == FAULT_DATASET and cell.model.startswith("ls-l0-qsvm"):
         return "see the claim on CTG below, where each error of the paper is reproduced"
     if cell.dataset.name == "abalone" and cell.model == "l1-qsvm":
         return "see the claim on C2 below: the best cell is at the end of the grid"
-    reasons = []
-    if cell.model == "ls-l0-svm":
-        reasons.append("the model is a reconstruction, because its source was not available")
-    if cell.model == "svm-q2":
-        reasons.append("the paper does not state coef0; it is 1 here")
-    if cell.model.endswith("l0-qsvm") or cell.model.endswith("-best"):
-        reasons.append(
-            "every subproblem is solved exactly, and the support is refitted"
-            if higher
-            else "the search is the paper's, which finds a local optimum"
-        )
-    if cell.dataset.name == "abalone":
-        reasons.append("the paper codes sex differently (see the claim below)")
-    elif cell.dataset.name not in SAME_FOLDS:
-        reasons.append("the row order or coding of the paper's file is unknown, so the folds differ")
-    else:
-        reasons.append("the folds are the paper's, so the solver or the grid must differ")
-    return "; ".join(reasons)
+    exact = "every subproblem is solved exactly, and the support is refitted"
+    folds = (
+        "the paper codes sex differently (see the claim below)"
+        if cell.dataset.name == "abalone"
+        else "the folds are the paper's, so the solver or the grid must differ"
+        if cell.dataset.name in SAME_FOLDS
+        else "the row order or coding of the paper's file is unknown, so the folds differ"
+    )
+    reasons = {
+        "the model is a reconstruction, because its source was not available": cell.model == "ls-l0-svm",
+        "the paper does not state coef0; it is 1 here": cell.model == "svm-q2",
+        exact if cell.deviations["accuracy"] > 0.0 else "the search is the paper's, which finds a local optimum": (
+            cell.model.endswith(("l0-qsvm", "-best"))
+        ),
+        folds: True,
+    }
+    return "; ".join(reason for reason, applies in reasons.items() if applies)
 
 
 def _reason_of_f1(cell: TableCell) -> str:

@@ -84,11 +84,10 @@ def faulty_decisions(
     samples: LabelledSamples, X: FloatArray, Cs: Sequence[float], ks: Sequence[int], fault: Fault, seed: int
 ) -> FloatArray:
     """f of every (k, C) at every row of X, for two classes: shape (n_ks, n_Cs, m)."""
-    y = np.where(samples.codes == 1, 1.0, -1.0)
     A, R = (_lifted(part, fault) for part in (samples.X, X))
     G = Energy.of_samples(samples.X, samples.sample_weight).gram()
     rng = np.random.default_rng(seed)
-    decisions = [_Sweeps(A, y, G, C, np.asarray(ks), fault, rng).decisions(R) for C in Cs]
+    decisions = [_Sweeps(A, samples.signs(1), G, C, np.asarray(ks), fault, rng).decisions(R) for C in Cs]
     return np.stack(decisions, axis=1)
 
 
@@ -110,11 +109,9 @@ class _Sweeps:
         self.fault = fault
         self.ks = ks
         coupled = A.T @ (y if fault.wrong_coupling else np.ones(len(y)))
-        self.system = np.empty((p + 1, p + 1))
-        self.system[:p, :p] = G + 2.0 * C * (A.T @ A)
-        self.system[:p, p] = 2.0 * C * coupled
-        self.system[p, :p] = 2.0 * C * A.sum(axis=0)
-        self.system[p, p] = 2.0 * C * len(y)
+        self.system = np.block(
+            [[G + 2.0 * C * (A.T @ A), 2.0 * C * coupled[:, None]], [2.0 * C * A.sum(axis=0), 2.0 * C * len(y)]]
+        )
         self.target = 2.0 * C * np.append(A.T @ y, y.sum())
         self.U = -7.0 * rng.random((p, len(ks))) if fault.sweeping.dense_start else np.zeros((p, len(ks)))
         self.Z = np.zeros_like(self.U)
@@ -164,9 +161,7 @@ class _Sweeps:
 def _largest_of_columns(Z: FloatArray, ks: IntArray) -> FloatArray:
     """Each column with its k largest entries kept, ties to the lower index."""
     order = np.argsort(-np.abs(Z), axis=0, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.arange(len(Z))[:, None], axis=0)
-    return np.where(rank < ks, Z, 0.0)
+    return np.where(np.argsort(order, axis=0) < ks, Z, 0.0)
 
 
 def _change(before: FloatArray, after: FloatArray) -> FloatArray:

@@ -119,24 +119,19 @@ def _draw_pattern(ax: Any, W: FloatArray, b: FloatArray) -> None:
         for j in range(n):
             _square(ax, j, i, BLUE if W[i, j] else "white")
         _square(ax, i, n + 0.6, BLUE if b[i] else "white")
-    ax.set_xlim(-0.6, n - 0.4)
-    ax.set_ylim(n + 1.2, -0.6)
-    ax.set_xticks(range(n), [str(i) for i in range(1, n + 1)], fontsize=8)
-    ax.set_yticks([*range(n), n + 0.6], [*(str(i) for i in range(1, n + 1)), "b"], fontsize=8)
-    ax.set_aspect("equal")
-    _without_frame(ax)
+    names = [str(i) for i in range(1, n + 1)]
+    ax.set_xticks(range(n), names, fontsize=8)
+    ax.set_yticks([*range(n), n + 0.6], [*names, "b"], fontsize=8)
+    _frame(ax, n, n)
 
 
 def _draw_column(ax: Any, marked: Sequence[bool] | np.ndarray) -> None:
     n = len(marked)
     for i, mark in enumerate(marked):
         _square(ax, 0, i, GREEN if mark else "white")
-    ax.set_xlim(-0.6, 0.6)
-    ax.set_ylim(n + 1.2, -0.6)
     ax.set_xticks([])
     ax.set_yticks(range(n), [str(i) for i in range(1, n + 1)], fontsize=8)
-    ax.set_aspect("equal")
-    _without_frame(ax)
+    _frame(ax, n, 1)
 
 
 def _square(ax: Any, x: float, y: float, colour: str) -> None:
@@ -144,10 +139,11 @@ def _square(ax: Any, x: float, y: float, colour: str) -> None:
     ax.add_patch(patches.Rectangle((x - 0.45, y - 0.45), 0.9, 0.9, facecolor=colour, edgecolor=GREY, linewidth=0.5))
 
 
-def _without_frame(ax: Any) -> None:
+def _frame(ax: Any, rows: int, columns: int) -> None:
+    """Limits around squares, without lines."""
+    ax.set(xlim=(-0.6, columns - 0.4), ylim=(rows + 1.2, -0.6), aspect="equal")
     ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
 
 
 def _draw_lines(ax: Any, title: str, name: str, lines: Sequence[Trend | None], colours: Sequence[str]) -> None:
@@ -156,8 +152,7 @@ def _draw_lines(ax: Any, title: str, name: str, lines: Sequence[Trend | None], c
             ax.plot(line.x, line.accuracy, marker="o", markersize=3, color=colour, label=line.label)
     if name == "C":
         ax.set_xscale("log", base=4)
-    ax.set_xlabel(name)
-    ax.set_ylabel("accuracy, %")
+    ax.set(xlabel=name, ylabel="accuracy, %")
     ax.set_title(title, fontsize=10)
     ax.grid(alpha=0.3)
     ax.legend(fontsize=8)

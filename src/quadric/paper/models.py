@@ -104,11 +104,6 @@ def _best_hinge_grid(dataset: str, n_features: int) -> list[Cell]:
     return [cell for cell in _sparse_grid(dataset, n_features) if cell["k"] <= largest]
 
 
-def positives(samples: LabelledSamples) -> Sequence[int]:
-    """The classes with a surface: the second of two, otherwise all."""
-    return [1] if len(samples.class_weight) == 2 else range(len(samples.class_weight))
-
-
 def _sparse_path(loss: str, method: str) -> Decide:
     """All k and C of one training part, with one path per class."""
 
@@ -116,9 +111,9 @@ def _sparse_path(loss: str, method: str) -> Decide:
         ks = sorted({int(cell["k"]) for cell in cells})
         Cs = sorted({cell["C"] for cell in cells})
         data, R = loss_named(loss).data.from_samples(samples, NO_LIMITS), lift(X)
-        decisions = np.empty((len(cells), len(positives(samples)), len(X)))
+        decisions = np.empty((len(cells), len(samples.positives()), len(X)))
         where = [(Cs.index(cell["C"]), ks.index(int(cell["k"]))) for cell in cells]
-        for i, positive in enumerate(positives(samples)):
+        for i, positive in enumerate(samples.positives()):
             path = trace_path(data, positive, Cs, ks, method=method, seed=(0, positive))
             values = path.coef @ R.T + path.intercept[..., None]
             decisions[:, i] = [values[place] for place in where]
@@ -131,9 +126,9 @@ def _kernel_machine(**parameters: object) -> Decide:
     """scikit-learn's SVC, with one fit per cell and class."""
 
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
-        decisions = np.empty((len(cells), len(positives(samples)), len(X)))
+        decisions = np.empty((len(cells), len(samples.positives()), len(X)))
         for c, cell in enumerate(cells):
-            for i, positive in enumerate(positives(samples)):
+            for i, positive in enumerate(samples.positives()):
                 machine = SVC(C=cell["C"], cache_size=500, **parameters)
                 decisions[c, i] = machine.fit(samples.X, samples.codes == positive).decision_function(X)
         return decisions

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from quadric.datasets import resolve
 from quadric.paper.claims import Claim, claims
-from quadric.paper.experiments import Plan
+from quadric.paper.experiments import TABLE_DATASETS, Plan
 from quadric.paper.explanations import Outlier, outliers
 from quadric.paper.figures import FIGURES
 from quadric.paper.models import BEST_OF, LARGEST_BEST_K, MODELS, TIES
@@ -71,8 +71,8 @@ def gather(plan: Plan, store: Store, command: str) -> Findings:
     }
     tables = tuple(table for part, make in makers.items() if part in plan.parts and (table := make()).rows)
     figures = {caption: (name, draw(store)) for name, (caption, draw) in FIGURES.items() if name in plan.parts}
-    deviations = [cell.deviation for t in ("table2", "table4") for row in table_cells(plan, store, t) for cell in row]
-    compared = [deviation for deviation in deviations if deviation is not None]
+    cells = [cell for table in TABLE_DATASETS for row in table_cells(plan, store, table) for cell in row]
+    compared = [cell.deviations["accuracy"] for cell in cells if cell.deviations]
     return Findings(
         plan=plan,
         command=command,
@@ -91,7 +91,7 @@ def write_everything(findings: Findings, store: Store, folder: Path) -> list[Pat
     contents: dict[str, str] = {}
     for table in findings.tables:
         contents |= {f"{table.name}.csv": table.csv(), f"{table.name}.md": table.markdown(), f"{table.name}.tex": table.latex()}
-    if {"table2", "table4"} & set(findings.plan.parts):
+    if TABLE_DATASETS.keys() & set(findings.plan.parts):
         contents["cells.csv"] = long_table(findings.plan, store).csv()
     contents |= {f"{name}.svg": svg for name, svg in findings.figures.values()}
     contents["reproduction.md"] = reproduction(findings)
@@ -143,7 +143,7 @@ def _setting(findings: Findings) -> list[str]:
 def _shorter_grids(plan: Plan) -> list[str]:
     """Grids that are shorter than the paper's."""
     shorter = {name: k for name, k in LARGEST_BEST_K.items() if name in plan.datasets}
-    if "l0-qsvm-best" not in plan.rows_of_table("table2"):
+    if "l0-qsvm-best" not in plan.rows_of_tables():
         return []
     label = MODELS["l0-qsvm-best"].label
     return [f"Grids: {label}, only up to k = {k} on {resolve(name).paper_name}" for name, k in shorter.items()]
@@ -160,16 +160,14 @@ def _summary(findings: Findings) -> str:
 
 
 def _outlier_line(item: Outlier) -> str:
-    cell, ours, paper = item.cell, item.cell.ours, item.cell.paper
-    assert ours is not None
-    assert paper is not None
-    texts = {
-        "accuracy": f"accuracy {ours.accuracy_mean:.2f} against {paper.accuracy_mean:.2f} ± {paper.accuracy_std:.2f} "
-        f"({cell.deviation:+.2f} deviations)",
-        "F1": f"F1 {ours.f1_mean:.2f} against {paper.f1_mean:.2f} ± {paper.f1_std:.2f} ({cell.f1_deviation:+.2f} deviations)",
-    }
-    name = f"{MODELS[cell.model].label} on {cell.dataset.paper_name}"
-    return f"{name}: {', '.join(texts[figure] for figure in item.figures)}: {item.reason}"
+    cell, texts = item.cell, []
+    assert cell.ours is not None
+    assert cell.paper is not None
+    for figure in item.figures:
+        ours, _ = cell.ours.spread(figure)
+        mean, std = cell.paper.spread(figure)
+        texts.append(f"{figure} {ours:.2f} against {mean:.2f} ± {std:.2f} ({cell.deviations[figure]:+.2f} deviations)")
+    return f"{MODELS[cell.model].label} on {cell.dataset.paper_name}: {', '.join(texts)}: {item.reason}"
 
 
 def _time_lines(findings: Findings) -> list[str]:
@@ -269,10 +267,7 @@ def _html_claim(claim: Claim) -> str:
 
 
 def _html_figure(name: str, caption: str, svg: str) -> str:
-    inline, label = _with_own_ids(svg[svg.index("<svg") :], name), html.escape(caption)
+    # Matplotlib uses the same ids in every figure, but they must be unique on a page
+    inline = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg[svg.index("<svg") :])
+    label = html.escape(caption)
     return f'<figure role="img" aria-label="{label}">{inline}<figcaption>{label}</figcaption></figure>'
-
-
-def _with_own_ids(svg: str, prefix: str) -> str:
-    """Prefix the ids of a figure: Matplotlib uses the same ids in every figure, but they must be unique on a page."""
-    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)

@@ -6,7 +6,7 @@ this is optimistic. "nested": five folds inside each training part choose the ce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from sklearn.model_selection import KFold
@@ -59,27 +59,6 @@ def _folds(n_samples: int, seed: int) -> list[tuple[IntArray, IntArray]]:
 
 
 @dataclass(frozen=True)
-class Standardisation:
-    """Means and standard deviations of a training part.
-
-    Attributes
-    ----------
-    center, scale : arrays of shape (n,)
-    """
-
-    center: FloatArray
-    scale: FloatArray
-
-    @staticmethod
-    def of(X: FloatArray) -> Standardisation:
-        scale = X.std(axis=0)
-        return Standardisation(X.mean(axis=0), np.where(scale > 1e-12 * np.abs(X).max(axis=0), scale, 1.0))
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        return (X - self.center) / self.scale
-
-
-@dataclass(frozen=True)
 class GridScores:
     """Accuracy and F1 of every cell of a grid on one split, in per cent.
 
@@ -118,15 +97,25 @@ class Reported:
     Attributes
     ----------
     accuracy_mean, accuracy_std, f1_mean, f1_std : float
+        In per cent.
     cells : tuple of int
-        One for the paper's reading, one per fold for the nested reading.
+        One for the paper's reading, one per fold for the nested reading; none for the paper's own figures.
     """
 
     accuracy_mean: float
     accuracy_std: float
     f1_mean: float
     f1_std: float
-    cells: tuple[int, ...]
+    cells: tuple[int, ...] = ()
+
+    @property
+    def figures(self) -> tuple[float, ...]:
+        """The four numbers."""
+        return astuple(self)[:4]
+
+    def spread(self, figure: str) -> tuple[float, ...]:
+        """Mean and standard deviation of "accuracy" or "F1"."""
+        return self.figures[:2] if figure == "accuracy" else self.figures[2:]
 
 
 def best_cell(scores: list[GridScores]) -> int:

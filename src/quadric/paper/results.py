@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -23,26 +23,16 @@ ROUNDING = 1e-9
 """Tolerance for differences that are a whole number of deviations up to rounding."""
 
 
-@dataclass(frozen=True)
-class Published:
-    """The paper's figures for one cell, in per cent."""
-
-    accuracy_mean: float
-    accuracy_std: float
-    f1_mean: float
-    f1_std: float
-
-
 @cache
 def _tables() -> Mapping[str, Any]:
     return json.loads(files("quadric.paper").joinpath("published.json").read_text())
 
 
-def published(table: str, model: str, dataset: str) -> Published | None:
+def published(table: str, model: str, dataset: str) -> Reported | None:
     """The paper's figures; a variant has those of its model. None: the paper has no such cell."""
     base = next((key for key, variant in BEST_OF.items() if variant == model), model)
     numbers = _tables()[table].get(base, {}).get(dataset)
-    return None if numbers is None else Published(**numbers)
+    return None if numbers is None else Reported(**numbers)
 
 
 @dataclass(frozen=True)
@@ -53,7 +43,7 @@ class TableCell:
     ----------
     model : str
     dataset : DatasetInfo
-    paper : Published or None
+    paper : Reported or None
     ours : Reported or None
         Our figures in the paper's reading; None: not computed.
     nested : Reported or None
@@ -64,24 +54,18 @@ class TableCell:
 
     model: str
     dataset: DatasetInfo
-    paper: Published | None
+    paper: Reported | None
     ours: Reported | None
     nested: Reported | None
     chosen: Cell | None
 
     @property
-    def deviation(self) -> float | None:
-        """Our mean accuracy minus the paper's, in units of the paper's standard deviation."""
+    def deviations(self) -> dict[str, float]:
+        """Our mean accuracy and F1 minus the paper's, in units of the paper's standard deviations; empty if one is missing."""
         if self.paper is None or self.ours is None:
-            return None
-        return (self.ours.accuracy_mean - self.paper.accuracy_mean) / self.paper.accuracy_std
-
-    @property
-    def f1_deviation(self) -> float | None:
-        """The same for the mean F1."""
-        if self.paper is None or self.ours is None:
-            return None
-        return (self.ours.f1_mean - self.paper.f1_mean) / self.paper.f1_std
+            return {}
+        pairs = {figure: (self.ours.spread(figure), self.paper.spread(figure)) for figure in ("accuracy", "F1")}
+        return {figure: (ours[0] - paper[0]) / paper[1] for figure, (ours, paper) in pairs.items()}
 
 
 def is_within(deviation: float, limit: float) -> bool:
@@ -91,11 +75,11 @@ def is_within(deviation: float, limit: float) -> bool:
 
 def table_cells(plan: Plan, store: Store, table: str) -> list[list[TableCell]]:
     """The cells of a result table, one list per model."""
-    return [[_cell(store, table, model, info) for info in plan.columns_of_table(table)] for model in plan.rows_of_table(table)]
+    return [[_cell(store, table, model, info) for info in plan.columns_of_table(table)] for model in plan.rows_of_tables()]
 
 
 def _cell(store: Store, table: str, model: str, info: DatasetInfo) -> TableCell:
-    outer = split_scores(store, info.name, model, list(OUTER_SPLITS))
+    outer = split_scores(store, info.name, model)
     ours = paper_reading(outer) if outer else None
     inner = [split_scores(store, info.name, model, [Split(i, j) for j in range(N_FOLDS)]) for i in range(N_FOLDS)]
     nested = nested_reading(outer, [scores for scores in inner if scores]) if outer and all(inner) else None
@@ -103,7 +87,9 @@ def _cell(store: Store, table: str, model: str, info: DatasetInfo) -> TableCell:
     return TableCell(model, info, published(table, model, info.name), ours, nested, chosen)
 
 
-def split_scores(store: Store, dataset: str, model: str, splits: list[Split], kind: str = "grid") -> list[GridScores] | None:
+def split_scores(
+    store: Store, dataset: str, model: str, splits: Sequence[Split] = OUTER_SPLITS, kind: str = "grid"
+) -> list[GridScores] | None:
     """Scores of a grid on some splits; None if one of them is missing."""
     keys = [Task(kind, dataset, model, split).key for split in splits]
     if any(key not in store for key in keys):
@@ -130,7 +116,7 @@ def trend(
     store: Store, dataset: str, model: str, label: str, *, along: str, kind: str = "grid", **fixed: float
 ) -> Trend | None:
     """Accuracy along one parameter of a grid, with the other fixed."""
-    scores = split_scores(store, dataset, model, list(OUTER_SPLITS), kind)
+    scores = split_scores(store, dataset, model, kind=kind)
     if scores is None:
         return None
     cells = grid_cells(model, dataset) if kind == "grid" else curve_cells(dataset)

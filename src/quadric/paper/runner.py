@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -29,8 +29,8 @@ class Progress:
         Tasks.
     share : float
         Share of the work that is done, by estimated cost.
-    elapsed, remaining : float
-        Seconds of this run; the remaining time is an estimate.
+    elapsed : float
+        Seconds of this run.
     latest : str
         Key of the last finished task.
     """
@@ -39,14 +39,18 @@ class Progress:
     total: int
     share: float
     elapsed: float
-    remaining: float
     latest: str
+
+    @property
+    def remaining(self) -> float:
+        """An estimate, in seconds."""
+        return self.elapsed * (1.0 / self.share - 1.0)
 
 
 def canonical_order(tasks: Sequence[Task]) -> list[Task]:
     """Outer folds before inner ones, and long tasks first, so that none of them runs alone at the end."""
     unique = {task.key: task for task in tasks}
-    return sorted(unique.values(), key=lambda task: (_is_inner(task), -task.cost(), task.key))
+    return sorted(unique.values(), key=lambda task: (task.is_inner, -task.cost(), task.key))
 
 
 def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = None, advance: Advance | None = None) -> None:
@@ -72,29 +76,21 @@ def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = 
 
 
 def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: int, advance: Advance | None) -> None:
-    clock = _Clock(list(missing.values()))
+    began, share = time.monotonic(), 0.0
+    total = sum(map(_cost, missing.values()))
     # Few tasks wait at a time: when an error ends the run, loky may print a KeyError for each waiting task.
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
     results = workers(delayed(_timed)(task, seed) for task in missing.values())
     try:
-        for row, took in results:
+        for done, (row, took) in enumerate(results, start=1):
             store.add(row, took)
+            share = min(share + _cost(missing[row["key"]]) / total, 1.0)
             if advance is not None:
-                advance(clock.after(missing[row["key"]]))
+                advance(Progress(done, len(missing), share, time.monotonic() - began, row["key"]))
     finally:
-        _close(results)
-    store.add_run(Run(len(missing), round(clock.elapsed(), 1), n_jobs))
-
-
-def _close(results: Generator[Any, None, None]) -> None:
-    """Stop the workers without joblib's warning: the run ends with its own error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results.close()
-
-
-def _is_inner(task: Task) -> bool:
-    return task.split is not None and task.split.inner is not None
+        with warnings.catch_warnings(action="ignore"):  # joblib's: the run ends with its own error
+            results.close()
+    store.add_run(Run(len(missing), round(time.monotonic() - began, 1), n_jobs))
 
 
 def _timed(task: Task, seed: int) -> tuple[dict[str, Any], Took]:
@@ -102,23 +98,6 @@ def _timed(task: Task, seed: int) -> tuple[dict[str, Any], Took]:
     with one_blas_thread():
         row = execute(task, seed)
     return row, Took(time.perf_counter() - began, time.process_time() - used)
-
-
-class _Clock:
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self.began = time.monotonic()
-        self.total = len(tasks)
-        self.work = sum(_cost(task) for task in tasks)
-        self.done, self.share = 0, 0.0
-
-    def after(self, task: Task) -> Progress:
-        self.done += 1
-        self.share = min(self.share + _cost(task) / self.work, 1.0)
-        elapsed = self.elapsed()
-        return Progress(self.done, self.total, self.share, elapsed, elapsed * (1.0 / self.share - 1.0), task.key)
-
-    def elapsed(self) -> float:
-        return time.monotonic() - self.began
 
 
 def _cost(task: Task) -> float:

@@ -9,15 +9,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from quadric.datasets import DatasetInfo
-from quadric.paper.experiments import Plan
+from quadric.paper.experiments import TABLE_DATASETS, Plan
 from quadric.paper.models import MODELS, Cell
 from quadric.paper.protocol import N_FOLDS, Reported
-from quadric.paper.results import Published, TableCell, table_cells
+from quadric.paper.results import TableCell, table_cells
 from quadric.paper.store import Store
 
-PRIVATE = "private"
-FIGURES = ("acc", "F1")
+FIGURES = {"accuracy": "acc", "F1": "F1"}
+"""Figures of a cell, and their names in the header."""
 SAME = 1e-9
 """Means closer than this are tied."""
 
@@ -88,11 +87,8 @@ class TextTable:
 
 def models_table(plan: Plan) -> TextTable:
     """Table 1."""
-    rows = []
-    for key in dict.fromkeys([*plan.rows_of_table("table2"), *plan.rows_of_table("table4")]):
-        model = MODELS[key]
-        cells = [model.label, model.solver, model.published_solver or "(ours only)", ", ".join(model.parameters)]
-        rows.append(tuple(Entry(text) for text in cells))
+    models = [MODELS[key] for key in plan.rows_of_tables()]
+    rows = [_plain(m.label, m.solver, m.published_solver or "(ours only)", ", ".join(m.parameters)) for m in models]
     return TextTable("table1", "Table 1. Models", ("Model", "Solver here", "Solver in the paper", "Parameters"), tuple(rows))
 
 
@@ -101,19 +97,20 @@ def credit_table(plan: Plan) -> TextTable:
     rows = []
     for info in plan.columns_of_table("table4"):
         features = "; ".join(f"{i}. {name}" for i, name in enumerate(info.features, 1))
-        cells = [info.paper_name, info.source, info.kind, f"({info.shape[0]}, {info.shape[1]})", features]
-        rows.append(tuple(Entry(text) for text in cells))
+        rows.append(_plain(info.paper_name, info.source, info.kind, str(info.shape), features))
     header = ("Data set", "Source", "Type", "(m, n)", "Features")
     return TextTable("table3", "Table 3. Credit data", header, tuple(rows))
+
+
+def _plain(*texts: str) -> tuple[Entry, ...]:
+    return tuple(map(Entry, texts))
 
 
 def result_table(plan: Plan, store: Store, table: str) -> TextTable:
     """Table 2 or 4: one row per model and data set, with our figures and the paper's."""
     cells = table_cells(plan, store, table)
     readings = ("ours", "nested", "paper") if plan.reading == "nested" else ("ours", "paper")
-    header = ["Data set", "Model"]
-    for figure in FIGURES:
-        header += [*(f"{figure} {reading}" for reading in readings), f"{figure} diff"]
+    figures = [f"{figure} {column}" for figure in FIGURES.values() for column in (*readings, "diff")]
     rows = []
     for j in range(len(plan.columns_of_table(table))):
         column = [row[j] for row in cells]
@@ -124,22 +121,21 @@ def result_table(plan: Plan, store: Store, table: str) -> TextTable:
         f"{title}: mean ± sample standard deviation over {N_FOLDS} folds, in per cent; diff: ours minus the paper's, in units "
         "of the paper's standard deviation; bold: the best accuracy and the best F1 of ours on a data set"
     )
-    return TextTable(table, caption, (*header, "chosen"), tuple(rows))
+    return TextTable(table, caption, ("Data set", "Model", *figures, "chosen"), tuple(rows))
 
 
 def _result_row(cell: TableCell, best: Mapping[str, float], readings: Sequence[str]) -> tuple[Entry, ...]:
-    m, n = cell.dataset.shape
-    row = [Entry(f"{cell.dataset.paper_name} ({m}, {n})")]
-    row += [Entry(MODELS[cell.model].label + (" (ours only)" if cell.paper is None else ""))]
-    for figure, deviation in zip(FIGURES, (cell.deviation, cell.f1_deviation), strict=True):
+    label = MODELS[cell.model].label + (" (ours only)" if cell.paper is None else "")
+    row = [*_plain(f"{cell.dataset.paper_name} {cell.dataset.shape}", label)]
+    for figure in FIGURES:
         texts = {
-            "ours": _plus_minus(cell.ours, figure) or _reason(cell.dataset),
+            "ours": _plus_minus(cell.ours, figure) or ("private" if cell.dataset.obtained == "private" else "not computed"),
             "nested": _plus_minus(cell.nested, figure) or "–",
             "paper": _plus_minus(cell.paper, figure) or "–",
         }
         is_best = cell.ours is not None and _mean(cell.ours, figure) >= best[figure] - SAME
         row += [Entry(texts[reading], bold=is_best and reading == "ours") for reading in readings]
-        row += [Entry("–" if deviation is None else f"{deviation:+.2f}")]
+        row += [Entry(f"{cell.deviations[figure]:+.2f}" if cell.deviations else "–")]
     return (*row, Entry(parameter_text(cell.chosen) or "–"))
 
 
@@ -149,12 +145,12 @@ def long_table(plan: Plan, store: Store) -> TextTable:
     header = ["table", "dataset", "model", *names, *(f"paper_{name}" for name in names), "deviations", "chosen"]
     header += [f"nested_{name}" for name in names]
     rows = []
-    for table in ("table2", "table4"):
+    for table in TABLE_DATASETS:
         for cell in (cell for row in table_cells(plan, store, table) for cell in row):
             numbers = [*_numbers(cell.ours), *_numbers(cell.paper)]
-            deviation = "" if cell.deviation is None else f"{cell.deviation:.3f}"
-            texts = [table, cell.dataset.name, cell.model, *numbers, deviation, parameter_text(cell.chosen)]
-            rows.append(tuple(Entry(text) for text in [*texts, *_numbers(cell.nested)]))
+            deviation = f"{cell.deviations['accuracy']:.3f}" if cell.deviations else ""
+            chosen = [deviation, parameter_text(cell.chosen)]
+            rows.append(_plain(table, cell.dataset.name, cell.model, *numbers, *chosen, *_numbers(cell.nested)))
     return TextTable("cells", "All cells", tuple(header), tuple(rows))
 
 
@@ -163,27 +159,16 @@ def parameter_text(cell: Cell | None) -> str:
     return "" if cell is None else ", ".join(f"{name}={value:g}" for name, value in cell.items())
 
 
-def _numbers(values: Reported | Published | None) -> list[str]:
-    if values is None:
-        return [""] * 4
-    return [f"{value:.4f}" for value in (values.accuracy_mean, values.accuracy_std, values.f1_mean, values.f1_std)]
+def _numbers(values: Reported | None) -> list[str]:
+    return [""] * 4 if values is None else [f"{value:.4f}" for value in values.figures]
 
 
-def _reason(info: DatasetInfo) -> str:
-    """Why a cell is empty."""
-    return PRIVATE if info.obtained == "private" else "not computed"
+def _plus_minus(values: Reported | None, figure: str) -> str:
+    return "" if values is None else "{:.2f} ± {:.2f}".format(*values.spread(figure))
 
 
-def _plus_minus(values: Reported | Published | None, figure: str) -> str:
-    if values is None:
-        return ""
-    return f"{_mean(values, figure):.2f} ± {values.accuracy_std if figure == 'acc' else values.f1_std:.2f}"
-
-
-def _mean(values: Reported | Published | None, figure: str) -> float:
-    if values is None:
-        return -math.inf
-    return values.accuracy_mean if figure == "acc" else values.f1_mean
+def _mean(values: Reported | None, figure: str) -> float:
+    return -math.inf if values is None else values.spread(figure)[0]
 
 
 def _piped(texts: Sequence[str]) -> str:

@@ -11,16 +11,17 @@ import numpy as np
 
 from quadric.baselines.grids import l1_quadratic_grid
 from quadric.datasets import Dataset, load, resolve
+from quadric.estimators._base import Standardisation
 from quadric.extras import require
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
 from quadric.losses.base import LabelledSamples
 from quadric.paper.faults import FAULTS, faulty_decisions
 from quadric.paper.models import C1S, C2S, CS_OF_FOUR, MODELS, Cell, budgets
-from quadric.paper.protocol import GridScores, Split, Standardisation
+from quadric.paper.protocol import GridScores, Split
 from quadric.search.path import trace_path
 from quadric.search.rules import NO_LIMITS
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 
 CURVE_CS = (1.0, 10.0, 100.0)
 """The values of C in the paper's figure on the credit data."""
@@ -53,10 +54,15 @@ class Task:
         parts = [self.kind, self.dataset, self.subject]
         return "/".join(parts if self.split is None else [*parts, str(self.split)])
 
+    @property
+    def is_inner(self) -> bool:
+        """Whether the task is for an inner fold of the nested protocol."""
+        return self.split is not None and self.split.inner is not None
+
     def cost(self) -> float:
         """A rough number of seconds."""
         m, n = resolve(self.dataset).shape
-        return KINDS[self.kind].cost(self, m * (0.8 if self.split is None or self.split.inner is None else 0.64), term_count(n))
+        return KINDS[self.kind].cost(self, m * (0.64 if self.is_inner else 0.8), term_count(n))
 
 
 @dataclass(frozen=True)
@@ -77,27 +83,21 @@ def _data(name: str) -> Dataset:
     return load(name)
 
 
-def _samples(X: FloatArray, y: np.ndarray, n_classes: int) -> LabelledSamples:
-    return LabelledSamples(X, y, np.ones(len(y)), np.ones(n_classes))
+def _standardised(data: Dataset, rows: IntArray | slice = slice(None)) -> tuple[LabelledSamples, Standardisation]:
+    """Some rows of a data set in their own units, and the map to these units."""
+    X, y = data.X[rows], data.y[rows]
+    units = Standardisation.of(X, np.ones(len(X)))
+    return LabelledSamples(units(X), y, np.ones(len(y)), np.ones(len(data.class_names))), units
 
 
-@dataclass(frozen=True)
-class _Parts:
-    train: LabelledSamples
-    X_test: FloatArray
-    y_test: np.ndarray
-
-
-def _parts(data: Dataset, split: Split | None, seed: int) -> _Parts:
-    assert split is not None
-    train, test = split.parts(len(data.y), seed)
-    standardise = Standardisation.of(data.X[train])
-    n_classes = len(data.class_names)
-    return _Parts(_samples(standardise(data.X[train]), data.y[train], n_classes), standardise(data.X[test]), data.y[test])
-
-
-def _scores(decisions: FloatArray, y: np.ndarray) -> dict[str, Any]:
-    scores = GridScores.of(decisions, y)
+def _scored(
+    data: Dataset, task: Task, seed: int, decide: Callable[[LabelledSamples, FloatArray], FloatArray]
+) -> dict[str, Any]:
+    """Accuracy and F1 of each cell of a grid, trained and tested on the split of a task."""
+    assert task.split is not None
+    train, test = task.split.parts(len(data.y), seed)
+    samples, units = _standardised(data, train)
+    scores = GridScores.of(decide(samples, units(data.X[test])), data.y[test])
     return {"accuracy": scores.accuracy.round(10).tolist(), "f1": scores.f1.round(10).tolist()}
 
 
@@ -111,27 +111,30 @@ def curve_cells(dataset: str) -> list[Cell]:
     return [{"k": k, "C": C} for C in CURVE_CS for k in budgets(resolve(dataset).shape[1])]
 
 
+def _grid_of(task: Task) -> Callable[[LabelledSamples, FloatArray], FloatArray]:
+    return lambda samples, X: MODELS[task.subject].decide(samples, X, grid_cells(task.subject, task.dataset))
+
+
 def _run_grid(task: Task, seed: int) -> dict[str, Any]:
     """Scores of a model's whole grid on one split."""
-    parts = _parts(_data(task.dataset), task.split, seed)
-    decisions = MODELS[task.subject].decide(parts.train, parts.X_test, grid_cells(task.subject, task.dataset))
-    return _scores(decisions, parts.y_test)
+    return _scored(_data(task.dataset), task, seed, _grid_of(task))
 
 
 def _run_curve(task: Task, seed: int) -> dict[str, Any]:
     """LS-l0-QSVM at values of C outside its grid."""
-    parts = _parts(_data(task.dataset), task.split, seed)
-    return _scores(MODELS["ls-l0-qsvm"].decide(parts.train, parts.X_test, curve_cells(task.dataset)), parts.y_test)
+    decide, cells = MODELS["ls-l0-qsvm"].decide, curve_cells(task.dataset)
+    return _scored(_data(task.dataset), task, seed, lambda samples, X: decide(samples, X, cells))
 
 
 def _run_fault(task: Task, seed: int) -> dict[str, Any]:
     """LS-l0-QSVM with an error of the paper."""
     data, fault = _data(task.dataset), FAULTS[task.subject]
     keep = [i for i, name in enumerate(data.feature_names) if name not in fault.drops]
-    parts = _parts(replace(data, X=data.X[:, keep]), task.split, seed)
-    ks = budgets(len(keep))
-    decisions = faulty_decisions(parts.train, parts.X_test, CS_OF_FOUR, ks, fault, seed)
-    return _scores(decisions.reshape(len(ks) * len(CS_OF_FOUR), 1, -1), parts.y_test)
+
+    def decide(samples: LabelledSamples, X: FloatArray) -> FloatArray:
+        return faulty_decisions(samples, X, CS_OF_FOUR, budgets(len(keep)), fault, seed).reshape(-1, 1, len(X))
+
+    return _scored(replace(data, X=data.X[:, keep]), task, seed, decide)
 
 
 ALPHABETICAL_SEX = np.array([2.0, 0.0, 1.0])
@@ -144,8 +147,7 @@ def _run_coding(task: Task, seed: int) -> dict[str, Any]:
     X = data.X.copy()
     sex = data.feature_names.index("sex")
     X[:, sex] = ALPHABETICAL_SEX[X[:, sex].astype(int)]
-    parts = _parts(replace(data, X=X), task.split, seed)
-    return _scores(MODELS[task.subject].decide(parts.train, parts.X_test, grid_cells(task.subject, task.dataset)), parts.y_test)
+    return _scored(replace(data, X=X), task, seed, _grid_of(task))
 
 
 WIDER_C2 = 1000.0
@@ -154,8 +156,7 @@ WIDER_C2 = 1000.0
 
 def _run_wider(task: Task, seed: int) -> dict[str, Any]:
     """l1-QSVM one step beyond the grid of C2."""
-    parts = _parts(_data(task.dataset), task.split, seed)
-    return _scores(l1_quadratic_grid(parts.train, C1S, [WIDER_C2]).scores(parts.X_test), parts.y_test)
+    return _scored(_data(task.dataset), task, seed, lambda samples, X: l1_quadratic_grid(samples, C1S, [WIDER_C2]).scores(X))
 
 
 def pattern_subject(model: str, cell: Cell) -> str:
@@ -167,7 +168,7 @@ def _run_pattern(task: Task, seed: int) -> dict[str, Any]:
     """The coefficients of one surface fitted on all samples, standardised."""
     model, _, text = task.subject.partition(":")
     cell = {name: float(value) for name, value in (item.split("=") for item in text.split(","))}
-    samples = _all_samples(task.dataset)
+    samples, _ = _standardised(_data(task.dataset))
     if model == "l1-qsvm":
         fits = l1_quadratic_grid(samples, [cell["C1"]], [cell["C2"]])
         return _sparse(fits.coef[0, 0], float(fits.intercept[0, 0]))
@@ -177,18 +178,13 @@ def _run_pattern(task: Task, seed: int) -> dict[str, Any]:
     return {**_sparse(path.coef[0, 0], float(path.intercept[0, 0])), "objective": float(path.objective[0, 0])}
 
 
-def _all_samples(dataset: str) -> LabelledSamples:
-    data = _data(dataset)
-    return _samples(Standardisation.of(data.X)(data.X), data.y, len(data.class_names))
-
-
 def _sparse(z: FloatArray, c: float) -> dict[str, Any]:
     return {"terms": [[int(t), float(z[t])] for t in np.flatnonzero(z)], "c": c}
 
 
 def _run_l1_counts(task: Task, seed: int) -> dict[str, Any]:
     """Numbers of coefficients that l1-QSVM keeps in W and in b, for each C2 and C1."""
-    samples = _all_samples(task.dataset)
+    samples, _ = _standardised(_data(task.dataset))
     n = samples.X.shape[1]
     fits = l1_quadratic_grid(samples, L1_CS, C2S)
     live = (fits.coef[:, 0] != 0.0).reshape(len(L1_CS), len(C2S), -1).swapaxes(0, 1)
@@ -203,7 +199,7 @@ def _run_l1_counts(task: Task, seed: int) -> dict[str, Any]:
 def _run_significance(task: Task, seed: int) -> dict[str, Any]:
     """p-values of a logistic regression on standardised features."""
     statsmodels = require("statsmodels.api", "paper")
-    samples = _all_samples(task.dataset)
+    samples, _ = _standardised(_data(task.dataset))
     fit = statsmodels.Logit(samples.codes, statsmodels.add_constant(samples.X)).fit(disp=0)
     return {"p_values": [float(value) for value in fit.pvalues[1:]], "coefficients": [float(v) for v in fit.params[1:]]}
 

@@ -1,7 +1,6 @@
 """Read tables of raw data, and encode their columns as numbers for a classifier."""
 
-from quadric.tables.encoder import TableEncoder
-from quadric.tables.exclusions import structural_exclusions
+from quadric.tables.encoder import TableEncoder, structural_exclusions
 from quadric.tables.inputs import CodedFeature, InputColumn
 from quadric.tables.reading import read_chunks, read_table
 from quadric.tables.table import Table, UnusableColumn, as_table

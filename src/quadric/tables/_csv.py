@@ -90,8 +90,7 @@ class CsvFile:
         return reader
 
     def _refuse_ragged(self, rows: list[list[str]], n_before: int) -> None:
-        present = [row for row in rows if row]
-        for number, row in enumerate(present, start=n_before + 1):
+        for number, row in enumerate(filter(None, rows), start=n_before + 1):
             if len(row) != len(self.names):
                 line = self.line_of_row(number)
                 raise ValueError(f"line {line} has {len(row)} values, the header has {len(self.names)} columns")
@@ -99,7 +98,7 @@ class CsvFile:
 
 @dataclass
 class ColumnParser:
-    """Converts the texts of one column to numbers or to cleaned texts.
+    """Converts the texts of columns to numbers or to cleaned texts.
 
     Attributes
     ----------

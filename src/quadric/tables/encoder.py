@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
@@ -102,6 +103,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         inputs : sequence of InputColumn
         **parameters : Any
             Of the constructor.
+
+        Returns
+        -------
+        TableEncoder
         """
         encoder = cls(**parameters)
         check_parameters(encoder, cls._rules)
@@ -189,6 +194,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : Table, frame or mapping of columns
+
+        Returns
+        -------
+        list of str
         """
         check_is_fitted(self)
         return [name for name in as_table(X, self.input_names_).names if name not in self.input_names_]
@@ -219,6 +228,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = tags.input_tags.string = True
         tags.input_tags.allow_nan = self.missing != "refuse"
         return tags
+
+
+def structural_exclusions(encoder: TableEncoder, X: FloatArray) -> list[tuple[int, int]]:
+    """Pairs of features whose product is redundant with their linear terms, for ``exclude``.
+
+    These are the squares of features with at most two values, and the products of two features of one column (two levels are
+    never both 1, and an imputed value does not vary).
+
+    Parameters
+    ----------
+    encoder : fitted TableEncoder
+    X : array of shape (m, n_features_out)
+        The encoded data.
+
+    Returns
+    -------
+    list of tuples (i, j)
+    """
+    check_is_fitted(encoder)
+    X = np.asarray(X, dtype=float)
+    low, high = X.min(axis=0), X.max(axis=0)
+    squares = [(j, j) for j in range(X.shape[1]) if ((X[:, j] == low[j]) | (X[:, j] == high[j])).all()]
+    blocks = encoder.blocks_.tolist()
+    return squares + [(i, j) for i, j in combinations(range(len(blocks)), 2) if blocks[i] == blocks[j]]
 
 
 def _as_numbers(column: InputColumn, raw: np.ndarray, absent: BoolArray, table: Table) -> FloatArray:

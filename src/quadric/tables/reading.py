@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,9 +56,11 @@ def read_table(
     """
     path = Path(path)
     if is_parquet(path):
-        names, columns = _whole_parquet(ParquetFile(path), text, report)
+        parts = _gathered(ParquetFile(path), partial(_typed, path, text), report)
     else:
-        names, columns = _whole_csv(CsvFile.open(path, delimiter, encoding), missing, text, report)
+        parts = _whole_csv(CsvFile.open(path, delimiter, encoding), missing, text, report)
+    names = tuple(parts)
+    columns = tuple(_joined(parts.pop(name)) for name in names)  # frees the pieces, one column at a time
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return Table(names, columns, digest)
@@ -95,19 +97,14 @@ def read_chunks(
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
     first_row = 1
-    if is_parquet(path):
-        parquet = ParquetFile(path)
-        for block in parquet.blocks(rows):
-            columns = tuple(_typed(path, name, part, name in text) for name, part in zip(parquet.names, block, strict=True))
-            yield Table(parquet.names, columns, first_row=first_row)
-            first_row += len(columns[0])
-        return
-    file = CsvFile.open(path, delimiter, encoding)
-    for texts in file.blocks(rows):
-        columns = tuple(
-            _parsed(file, name, ColumnParser(missing), part, name in text, first_row)
-            for name, part in zip(file.names, texts, strict=True)
-        )
+    file = ParquetFile(path) if is_parquet(path) else CsvFile.open(path, delimiter, encoding)
+    for block in file.blocks(rows):
+        pairs = zip(file.names, block, strict=True)
+        if isinstance(file, ParquetFile):
+            columns = tuple(_typed(path, text, name, values, first_row) for name, values in pairs)
+        else:
+            parser = ColumnParser(missing)
+            columns = tuple(_column(file, parser, name in text, name, values, first_row) for name, values in pairs)
         yield Table(file.names, columns, first_row=first_row)
         first_row += len(columns[0])
 
@@ -125,21 +122,23 @@ def check_format(delimiter: str | None, encoding: str) -> None:
         check_delimiter(delimiter)
 
 
-def _whole_parquet(file: ParquetFile, text: Collection[str], report: Report) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    parts: list[list[Any]] = [[] for _ in file.names]
+def _gathered(file: ParquetFile | CsvFile, typed: Callable[[str, Any, int], Any], report: Report) -> dict[str, list[Any]]:
+    """The pieces of all columns; ``typed`` makes them of a name, raw values and the number of their first row."""
+    parts: dict[str, list[Any]] = {name: [] for name in file.names}
     n_rows = 0
     for block in file.blocks(BLOCK_ROWS):
-        for name, column, part in zip(file.names, parts, block, strict=True):
-            column.append(_typed(file.path, name, part, name in text))
+        for name, values in zip(file.names, block, strict=True):
+            parts[name].append(typed(name, values, n_rows + 1))
         n_rows += len(block[0])
         report(f"{file.path.name}: {n_rows} rows read")
-    return file.names, tuple(map(_joined, parts))
+    return parts
 
 
-def _typed(path: Path, name: str, values: Any, is_text: bool) -> Any:
+def _typed(path: Path, text: Collection[str], name: str, values: Any, first_row: int) -> Any:
+    """A column of a Parquet file."""
     if isinstance(values, UnusableColumn) or values.dtype == object:
         return values
-    if is_text:
+    if name in text:
         return text_column([None if np.isnan(value) else number_text(value) for value in values.tolist()])
     if np.isinf(values).any():
         return UnusableColumn(len(values), f"{path.name}: column {name!r} holds infinite values: replace or remove them")
@@ -151,66 +150,35 @@ def _joined(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts) if unusable is None else UnusableColumn(sum(map(len, parts)), unusable.reason)
 
 
-def _whole_csv(
-    file: CsvFile, missing: Collection[str], text: Collection[str], report: Report
-) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+def _whole_csv(file: CsvFile, missing: Collection[str], text: Collection[str], report: Report) -> dict[str, list[Any]]:
     """Read the file; read it again if a column that began with numbers turned out to be text."""
     texts = set(text).intersection(file.names)
     while True:
-        reading = _Reading(file, missing, texts)
-        reading.run(report)
-        if not reading.turned:
-            return file.names, reading.columns()
-        texts |= reading.turned
+        began = set(texts)
+        parts = _gathered(file, partial(_take, file, ColumnParser(missing), texts), report)
+        turned = [name for name in texts - began if not all(map(_is_text, parts[name]))]
+        if not turned:
+            return parts
+        del parts  # before the same columns are read again
 
 
-class _Reading:
-    """One pass over a CSV file."""
-
-    def __init__(self, file: CsvFile, missing: Collection[str], texts: Collection[str]) -> None:
-        self.file = file
-        self.parsers = {name: ColumnParser(missing) for name in file.names}
-        self.texts = set(texts)
-        self.parts: dict[str, list[np.ndarray]] = {name: [] for name in file.names}
-        self.turned: set[str] = set()
-
-    def run(self, report: Report) -> None:
-        n_rows = 0
-        for block in self.file.blocks(BLOCK_ROWS):
-            for name, values in zip(self.file.names, block, strict=True):
-                self._take(name, values)
-            n_rows += len(block[0])
-            report(f"{self.file.path.name}: {n_rows} rows read")
-
-    def _take(self, name: str, values: tuple[str, ...]) -> None:
-        if name in self.turned:
-            return
-        parser, parts = self.parsers[name], self.parts[name]
-        numbers = None if name in self.texts else parser.numbers(values)
-        if numbers is None and name not in self.texts and parts:
-            self.turned.add(name)
-            parts.clear()
-        elif numbers is None:
-            self.texts.add(name)
-            parts.append(parser.texts(values))
-        else:
-            parts.append(numbers)
-
-    def columns(self) -> tuple[Any, ...]:
-        columns = []
-        for name in self.file.names:
-            column = np.concatenate(self.parts.pop(name))  # frees the pieces, one column at a time
-            columns.append(column if column.dtype == object else _finite(self.file, name, column, 1))
-        return tuple(columns)
+def _take(file: CsvFile, parser: ColumnParser, texts: set[str], name: str, values: Any, first_row: int) -> Any:
+    """A piece of a column, whose name is added to ``texts`` if it holds texts: then the pieces that follow are texts too."""
+    column = _column(file, parser, name in texts, name, values, first_row)
+    if _is_text(column):
+        texts.add(name)
+    return column
 
 
-def _parsed(file: CsvFile, name: str, parser: ColumnParser, values: tuple[str, ...], is_text: bool, first_row: int) -> Any:
+def _is_text(column: Any) -> bool:
+    return not isinstance(column, UnusableColumn) and column.dtype == object
+
+
+def _column(file: CsvFile, parser: ColumnParser, is_text: bool, name: str, values: tuple[str, ...], first_row: int) -> Any:
+    """A column of a CSV file."""
     numbers = None if is_text else parser.numbers(values)
-    return parser.texts(values) if numbers is None else _finite(file, name, numbers, first_row)
-
-
-def _finite(file: CsvFile, name: str, numbers: np.ndarray, first_row: int) -> Any:
-    """The numbers, unless one of them is infinite."""
+    if numbers is None:
+        return parser.texts(values)
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite) == 0:
         return numbers

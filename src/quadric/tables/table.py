@@ -40,9 +40,11 @@ class UnusableColumn:
 
     @property
     def dtype(self) -> NoReturn:
+        """Raises the error."""
         raise self._error()
 
-    def tolist(self) -> NoReturn:
+    def tolist(self) -> None:
+        """Raises the error."""
         raise self._error()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
@@ -83,10 +85,12 @@ class Table:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return len(self.columns[0]) if self.columns else 0
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of columns."""
         return self.n_rows, len(self.names)
 
     def __len__(self) -> int:
@@ -110,6 +114,10 @@ class Table:
         ----------
         names : collection of str
             Names that the table does not have are ignored.
+
+        Returns
+        -------
+        Table
         """
         places = [i for i, name in enumerate(self.names) if name not in names]
         return Table(tuple(self.names[i] for i in places), tuple(self.columns[i] for i in places), self.sha256, self.first_row)

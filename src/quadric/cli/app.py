@@ -11,8 +11,7 @@ from importlib import import_module
 import typer
 
 import quadric
-from quadric.cli.console import UsageError, printable, say
-from quadric.cli.flags import with_flags
+from quadric.cli.console import UsageError, printable, say, with_flags
 from quadric.workflow.options import OptionError
 
 HELP = """Sparse quadratic-surface classifiers: a small non-linear equation you can defend.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from quadric.workflow.explaining import Explanation
 
 
-@shared.expanded(table_format=shared.TABLE_FORMAT)
+@shared.expanded(table_format=shared.TableFormat)
 def explain(
     model: shared.ModelFile,
     data: shared.DataFile,
@@ -63,9 +63,9 @@ def explain(
     with as_usage():
         check_names(loaded, wanted)
     with working("explain") as report:
-        table = inputs.read_data(data, how, text=loaded.text_names, report=report)
+        table = inputs.read_data(data, how, loaded, report=report)
         picked = inputs.rows(rows, len(table))
-        population = table if background is None else inputs.read_data(background, how, text=loaded.text_names, report=report)
+        population = table if background is None else inputs.read_data(background, how, loaded, report=report)
         answers = explain_rows(loaded, table, picked, population, wanted)
     if as_json:
         say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})

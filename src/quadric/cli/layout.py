@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import quadric
 
 WIDTH = 80
+QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
 
 
 def paragraph(label: str, text: str) -> str:
@@ -29,45 +32,35 @@ def indented(text: str, start: str) -> str:
 
 def wrapped_equation(line: str) -> str:
     """An equation with its summands kept whole where they fit, as many per line as fit."""
-    name, equals, right = line.partition(" = ")
-    if not equals:
+    name, *right = _split(line, " = ")
+    if not right:
         return textwrap.fill(line, WIDTH)
-    indent = " " * min(len(name) + len(equals), 8)
+    indent = " " * min(len(name) + 3, 8)
     lines = [f"{name} ="]
-    for summand in _split(right, (" + ", " - "), 1):
-        if _fits(lines[-1], f" {summand}"):
+    for summand in _split(right[0], r" (?=[+-] )"):
+        if len(lines[-1]) + len(summand) < WIDTH:
             lines[-1] += f" {summand}"
             continue
-        lines.append(indent[:-1])
-        for number, factor in enumerate(_split(summand, ("*",), 0)):
-            if number and not _fits(lines[-1], factor):
+        first, *factors = _split(summand, r"(?=\*)")
+        lines.append(indent + first)
+        for factor in factors:
+            if len(lines[-1]) + len(factor) > WIDTH:
                 lines.append(f"{indent}    ")
-            lines[-1] += factor if number else f" {factor}"
+            lines[-1] += factor
     return "\n".join(lines)
 
 
-def _fits(line: str, more: str) -> bool:
-    return len(line) + len(more) <= WIDTH
+def _split(text: str, separator: str) -> list[str]:
+    """Parts between separators that are neither in brackets nor in quoted names."""
+    plain = QUOTED.sub(_masked, text)
+    while INNERMOST.search(plain):
+        plain = INNERMOST.sub(_masked, plain)
+    cuts = [0, *(end for match in re.finditer(separator, plain) for end in match.span()), len(text)]
+    return [text[start:end] for start, end in zip(cuts[::2], cuts[1::2], strict=True)]
 
 
-def _split(text: str, separators: tuple[str, ...], skipped: int) -> Iterator[str]:
-    """Parts before separators that are neither in brackets nor in quoted names; the first ``skipped`` characters of one go."""
-    start, depth, quoted, escaped = 0, 0, False, False
-    for i, character in enumerate(text):
-        if escaped:
-            escaped = False
-        elif quoted:
-            quoted, escaped = character != '"', character == "\\"
-        elif character == '"':
-            quoted = True
-        elif depth == 0 and i > start and text.startswith(separators, i):
-            yield text[start:i]
-            start = i + skipped
-        elif character in "([":
-            depth += 1
-        elif character in ")]":
-            depth -= 1
-    yield text[start:]
+def _masked(match: re.Match[str]) -> str:
+    return "_" * len(match[0])
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[str]:
@@ -82,11 +75,6 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequ
         lines.append("  ".join([*cells, last[0]]).rstrip())
         lines += [" " * offset + more for more in last[1:]]
     return lines
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def percent(share: float) -> str:

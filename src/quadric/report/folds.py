@@ -72,7 +72,8 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
         times[test] += 1.0
         report(f"cross-validation: fold {len(scores)} of {len(folds)}")
     rows = np.flatnonzero(times)
-    return OutOfFold(_curve(ks, np.array(scores)), rows, subject.tabular.decided((total[rows].T / times[rows]).T))
+    decision = (total[rows].T / times[rows]).T
+    return OutOfFold(_curve(ks, np.array(scores)), rows, Scores(decision, *subject.fitted.decided(decision)))
 
 
 def _decisions(subject: Subject, ks: Sequence[int], train: IntArray, test: IntArray) -> FloatArray:

@@ -35,10 +35,10 @@ class UsageError(Exception):
 
 @contextmanager
 def as_usage() -> Iterator[None]:
-    """A value that the library refuses here is wrong usage."""
+    """What the library refuses here is wrong usage."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise UsageError(str(error)) from error
 
 
@@ -76,10 +76,8 @@ def say_json(value: Mapping[str, Any]) -> None:
 
 def check_free(path: Path, force: bool) -> None:
     """Refuse to overwrite a file, or to write where there is no folder, before any work is done."""
-    try:
+    with as_usage():
         folder = replaceable(path).parent
-    except OSError as error:
-        raise UsageError(str(error)) from None
     if path.exists() and not force:
         raise UsageError(f"{path} exists; give --force to overwrite it, or another --output")
     if not folder.is_dir():

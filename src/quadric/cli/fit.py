@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,9 +54,7 @@ def fit(
         table = read_data(data, how, report=report)
         report(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
         trained = quadric.workflow.train(table, target, options, verbose=1)
-    saved = trained.saved()
-    metadata = {**saved.metadata, "file": data.name, "missing_texts": list(how["missing"])}
-    quadric.save_model(replace(saved, metadata=metadata), output, force=force)
+    quadric.save_model(trained.saved(file=data.name, missing_texts=list(how["missing"])), output, force=force)
     if max(trained.labelled) == len(trained.data.y):
         advice = f"raise --C above {trained.classifier.C:g}, let --cv choose it, or set --class-weight"
         note(f"quadric: the model gives all rows the same label: {advice}")
@@ -70,9 +68,8 @@ def fit(
 
 def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
     data, certificates = trained.data, trained.classifier.certificates_
-    for line in quadric.export.equation(trained.saved()).splitlines():
-        say(wrapped_equation(line))
-    say("")
+    equations = quadric.export.equation(trained.saved()).splitlines()
+    say("\n".join([*map(wrapped_equation, equations), ""]))
     subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
     facts = {
         "classes": _classes(trained),

@@ -84,17 +84,13 @@ def percent(share: float) -> str:
 
 def certificate_words(certificate: quadric.Certificate) -> str:
     """What a certificate says."""
-    parts = [f"objective {certificate.objective:.6g}"]
-    if certificate.local_minimum:
-        parts.append("no better surface nearby")
-    elif certificate.basic_feasible:
-        parts.append("no free term would help nearby")
-    else:
-        parts.append(f"optimality conditions hold to {certificate.stationarity:.1g}")
+    nearby = "no better surface nearby" if certificate.local_minimum else "no free term would help nearby"
+    if not (certificate.local_minimum or certificate.basic_feasible):
+        nearby = f"optimality conditions hold to {certificate.stationarity:.1g}"
+    parts = [f"objective {certificate.objective:.6g}", nearby]
     if certificate.status == "optimal":
         return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
-    if certificate.swap_optimal:
-        parts.append("no exchange of one term helps")
+    parts += ["no exchange of one term helps"] if certificate.swap_optimal else []
     if certificate.gap is None:
         return "; ".join([*parts, "no bound yet: run quadric certify"])
     return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])

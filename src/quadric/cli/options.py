@@ -72,9 +72,8 @@ class TableFormat:
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
         with as_usage():
             check_format(delimiter, self.encoding)
-        missing = (model and model.missing_texts) or MISSING
-        if self.na is not None:
-            missing = [text.strip() for text in self.na.split(",")]
+        recorded = (model and model.missing_texts) or MISSING
+        missing = recorded if self.na is None else [text.strip() for text in self.na.split(",")]
         return {"delimiter": delimiter, "encoding": self.encoding, "missing": missing}
 
 

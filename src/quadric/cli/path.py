@@ -140,12 +140,16 @@ def _tell(facts: Mapping[str, Any], data: quadric.workflow.PreparedData, loss: s
 
 def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("k", "objective", "accuracy", "standard_error", "best", "1se", "gained", "lost"))
-    for row in rows:
-        k, objective, accuracy, error, gained, lost, marks = row.values()
-        flags = (int("best" in marks), int("1se" in marks))
-        writer.writerow((k, repr(objective), repr(accuracy), repr(error), *flags, "; ".join(gained), "; ".join(lost)))
+    lines = [
+        (
+            *(row[name] for name in ("k", "objective", "accuracy", "error")),
+            *(int(rule in row["marks"]) for rule in ("best", "1se")),
+            *("; ".join(row[name]) for name in ("gained", "lost")),
+        )
+        for row in rows
+    ]
+    head = ("k", "objective", "accuracy", "standard_error", "best", "1se", "gained", "lost")
+    csv.writer(text, lineterminator="\n").writerows([head, *lines])
     return text.getvalue()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import get_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -235,21 +235,13 @@ def _choice(search: SparseQuadraticSVCCV, rule: str) -> tuple[int, float]:
 
 
 def _result(competitor: Competitor, data: PreparedData, options: TrainingOptions, report: Report) -> Result:
-    rows = []
+    area, rows = get_scorer("roc_auc") if len(data.class_names) == 2 else lambda *_: np.nan, []
     for number, (part, X, y) in enumerate(_folds(data, options)):
         report(f"{competitor.name}, fold {number + 1} of {options.folds}")
         with threadpool_limits(1):
             began = time.perf_counter()
             model = competitor.fit(part, options, number)
             seconds = time.perf_counter() - began
-            rows.append((np.mean(model.predict(X) == y), _auc(model, X, y), competitor.size(model), seconds))
+            rows.append((np.mean(model.predict(X) == y), area(model, X, y), competitor.size(model), seconds))
     accuracy, auc, sizes, times = np.array(rows, dtype=float).T
     return Result(competitor.name, competitor.unit, accuracy, auc, sizes, times, [])
-
-
-def _auc(model: Any, X: FloatArray, y: np.ndarray) -> float:
-    if len(model.classes_) != 2:
-        return float("nan")
-    if hasattr(model, "decision_function"):
-        return float(roc_auc_score(y == model.classes_[1], model.decision_function(X)))
-    return float(roc_auc_score(y == model.classes_[1], model.predict_proba(X)[:, 1]))

@@ -162,7 +162,7 @@ def explain_rows(
         if len(gaps):
             raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
         population = population[complete_rows(population)]
-    explainer = _Explainer(model, picked, population, options)
+    explainer = _Explainer(model, model.view, picked, population, options)
     return [explainer.explanation(i, row) for i, row in enumerate(rows)]
 
 
@@ -212,13 +212,10 @@ class _Explainer:
     """Some rows, and the population that they are compared with."""
 
     model: TableModel
+    fitted: FittedModel
     rows: Table
     population: Table
     options: ExplainingOptions
-
-    @property
-    def fitted(self) -> FittedModel:
-        return self.model.view
 
     @cached_property
     def scores(self) -> Scores:

@@ -152,11 +152,9 @@ def _warn_of_scales(data: PreparedData) -> None:
 
 
 def _labels(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
-    codes, names = target_labels(column)
-    if positive is None:
-        return codes, names
+    found = target_labels(column)
     try:
-        return target_labels(column, positive)
+        return found if positive is None else target_labels(column, positive)
     except ValueError as error:
         raise OptionError(str(error)) from None
 

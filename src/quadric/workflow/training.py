@@ -67,8 +67,13 @@ class Trained:
         accuracy, error = scores.mean(axis=0)[cell], standard_error(scores)[cell]
         return {"accuracy": float(accuracy), "standard_error": float(error), "folds": len(scores)}
 
-    def saved(self) -> SavedModel:
+    def saved(self, **metadata: Any) -> SavedModel:
         """The model with its names, origin and history, for ``save_model``.
+
+        Parameters
+        ----------
+        **metadata : Any
+            What else the file is to say of it.
 
         Returns
         -------
@@ -83,7 +88,7 @@ class Trained:
             "cross_validation": self.cross_validation,
         }
         origin = DataOrigin(len(self.data.y), self.data.table.sha256)
-        return SavedModel(self.model, self.data.class_names, self.target, {"training": history}, origin, None)
+        return SavedModel(self.model, self.data.class_names, self.target, {"training": history, **metadata}, origin, None)
 
 
 def standard_error(scores: FloatArray) -> FloatArray:

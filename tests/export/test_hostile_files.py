@@ -106,6 +106,7 @@ TAMPERED = {
     "newer schema": (setting(3, "schema"), r"newer quadric \(schema 3\); this one reads up to 2: upgrade"),
     "absurd schema": (setting(10**300, "schema"), "newer quadric"),
     "schema zero": (setting(0, "schema"), "schema must be an integer from 1 to 2"),
+    "early schema": (setting(1, "schema"), r"early version of quadric \(schema 1\): fit the model again"),
     "schema true": (setting(True, "schema"), "schema must be an integer"),
     "schema text": (setting("1", "schema"), "schema must be an integer"),
     "no surfaces": (removing("surfaces"), "file: it lacks the key 'surfaces'"),

@@ -70,7 +70,8 @@ def _check_schema(document: Any) -> None:
     if isinstance(schema, int) and not isinstance(schema, bool) and schema > SCHEMA:
         shown = schema if schema < 10**9 else "far ahead"
         raise ModelFileError(f"made by a newer quadric (schema {shown}); this one reads up to {SCHEMA}: upgrade")
-    Node(schema, "schema").integer(SCHEMA, SCHEMA)
+    if Node(schema, "schema").integer(1, SCHEMA) < SCHEMA:
+        raise ModelFileError(f"made by an early version of quadric (schema {schema}): fit the model again and save it anew")
 
 
 def _model(top: dict[str, Node]) -> SavedModel:

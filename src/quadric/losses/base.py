@@ -15,11 +15,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from quadric.geometry.energy import Energy
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
@@ -246,11 +245,6 @@ class TrainingData(ABC):
     def one_against_rest(self, positive: int, C: float, k: int) -> SparseProblem:
         """The problem whose positive class is ``positive``."""
 
-    @property
-    @abstractmethod
-    def energy(self) -> Energy:
-        """The regulariser, which all classes share."""
-
 
 @dataclass(frozen=True)
 class StepSolution:
@@ -273,10 +267,6 @@ class StepSolution:
 
 class Step(ABC):
     """Exact solver of the convex subproblems of one problem; warm starts are its own affair, k is none of its business."""
-
-    @abstractmethod
-    def __init__(self, problem: SparseProblem) -> None:
-        """Set the solver up for a problem."""
 
     @abstractmethod
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
@@ -330,11 +320,9 @@ class Exchanges:
 class Explorer(ABC):
     """Moves among the admissible supports of one problem; remembers how many refits it took (``n_refits``)."""
 
+    rule: Rule
+    n_terms: int
     n_refits: int
-
-    @abstractmethod
-    def __init__(self, problem: SparseProblem, step: Step) -> None:
-        """Explore the supports of a problem, with a solver at hand."""
 
     @abstractmethod
     def resized(self, support: IntArray, k: int) -> IntArray:
@@ -352,9 +340,16 @@ class Explorer(ABC):
     def refined(self, found: Found, rng: np.random.Generator, kicks: int, going: Callable[[], bool]) -> Found:
         """The best of ``kicks`` perturbations of a found support, each followed by a descent, while ``going()``."""
 
-    @abstractmethod
     def restarted(self, k: int, rng: np.random.Generator, n_starts: int, going: Callable[[], bool]) -> Found:
         """The best end of descents from forward selection and from random halves of a support, completed greedily."""
+        best = self.descend(self.resized(self.rule.required, k))
+        for _ in range(n_starts):
+            if not going():
+                break
+            half = rng.choice(self.n_terms, max(1, k // 2), replace=False)
+            start = self.rule.repaired(np.union1d(half, self.rule.required)[:k])
+            best = self.descend(self.resized(start, k)).better_of(best)
+        return best
 
     @abstractmethod
     def exchanges(self, found: Found, ceiling: float) -> Exchanges:
@@ -384,10 +379,6 @@ class Bounds(ABC):
     """Error that cancellation may leave in a bound."""
 
     @abstractmethod
-    def __init__(self, problem: SparseProblem, step: Step) -> None:
-        """Bound the supports of a problem, with a solver at hand."""
-
-    @abstractmethod
     def root(self) -> Relaxation:
         """The relaxation on all terms."""
 
@@ -406,8 +397,6 @@ class Bounds(ABC):
 
 class LossJudge(Protocol):
     """A loss's part of the certificate of one surface; lives in judge.py, which imports geometry only."""
-
-    def __init__(self, residuals: Residuals, scores: FloatArray, y: FloatArray, loss_weight: FloatArray, C: float) -> None: ...
 
     def loss_value(self) -> float:
         """C sum_i o_i H(1 - y_i f(x_i))."""
@@ -434,7 +423,9 @@ class Loss:
         whether a support is swap-optimal.
     kicks, restarts : int
         Perturbations and fresh starts of method "best".
-    data, step, explorer, bounds, judge : classes
+    data : class of training data
+    step, explorer, bounds : functions of a problem, the last two also of its solver
+    judge : function of residuals, scores, y, loss weights and C
     """
 
     name: str
@@ -444,10 +435,10 @@ class Loss:
     kicks: int
     restarts: int
     data: type[TrainingData]
-    step: type[Step]
-    explorer: type[Explorer]
-    bounds: type[Bounds]
-    judge: type[LossJudge]
+    step: Callable[[Any], Step]
+    explorer: Callable[[Any, Any], Explorer]
+    bounds: Callable[[Any, Any], Bounds]
+    judge: Callable[[Residuals, FloatArray, FloatArray, FloatArray, float], LossJudge]
 
     def bytes_needed(self, n_rows: int, n_terms: int) -> int:
         """Memory of a fit: the lifted rows and a copy in work, or a few matrices of their products."""

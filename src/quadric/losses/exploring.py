@@ -56,8 +56,7 @@ class RankedExplorer(Explorer):
     """Moves that are solved before a support counts as the end of a descent."""
 
     def __init__(self, problem: SparseProblem, step: Step) -> None:
-        self.rule = problem.rule
-        self.n_terms = problem.n_terms
+        self.rule, self.n_terms = problem.rule, problem.n_terms
         self.step: Step = step
         self.n_refits = 0
         self._values: dict[bytes, float] = {}
@@ -104,16 +103,6 @@ class RankedExplorer(Explorer):
             kept = self.rule.repaired(np.setdiff1d(found.support, rng.choice(droppable, n_out, replace=False)))
             found = self.descend(self.resized(kept, len(found.support))).better_of(found)
         return found
-
-    def restarted(self, k: int, rng: np.random.Generator, n_starts: int, going: Callable[[], bool]) -> Found:
-        required = self.rule.required
-        best = self.descend(self.resized(required, k))
-        for _ in range(n_starts):
-            if not going():
-                break
-            half = rng.choice(self.n_terms, max(1, k // 2), replace=False)
-            best = self.descend(self.resized(self.rule.repaired(np.union1d(half, required)[:k]), k)).better_of(best)
-        return best
 
     def exchanges(self, found: Found, ceiling: float) -> Exchanges:
         """Those that the bound does not rule out, the most promising solved."""

@@ -11,9 +11,9 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Explorer, Found, SparseProblem, Step
 from quadric.progress import Report, silent
-from quadric.search.decomposition import Decomposition, Schedule, Status, TraceRow, decompose
+from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
 from quadric.search.exact import prove
-from quadric.types import FloatArray, IntArray
+from quadric.types import IntArray
 
 START_KICKS = 30
 """Perturbations of the support of a cheaper loss that a search starts from."""
@@ -42,37 +42,17 @@ class SearchOptions:
 
 
 @dataclass(frozen=True)
-class SearchResult:
-    """A surface and how it was found; vectors run over the candidate terms of the problem.
+class SearchResult(Decomposition):
+    """A surface, fitted exactly on its support, and how it was found.
 
     Attributes
     ----------
-    z, c : array of shape (p,), float
-        The surface, fitted exactly on its support.
-    support : array
-    objective : float
-        F(z, c).
-    n_iter : int
-        z-steps of the decomposition.
-    status : Status
-    distance : float
-        Largest |z_j - u_j| at the end of the decomposition.
-    trace : tuple of TraceRow
-        The decomposition, one row per penalty.
     swap_optimal : bool or None
         Whether no exchange of one term helps; None: not examined.
     lower_bound : float or None
         On the objective of any k terms; None: not computed.
     """
 
-    z: FloatArray
-    c: float
-    support: IntArray
-    objective: float
-    n_iter: int
-    status: Status
-    distance: float
-    trace: tuple[TraceRow, ...]
     swap_optimal: bool | None = None
     lower_bound: float | None = None
 
@@ -92,9 +72,8 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     found = Found(result.support, result.objective)
     rng = np.random.default_rng(options.seed)
     if going():
-        found = explorer.descend_from([result.support, promising_support(problem, explorer, rng), *options.starts]).better_of(
-            found
-        )
+        starts = (result.support, promising_support(problem, explorer, rng), *options.starts)
+        found = explorer.descend_from(starts).better_of(found)
     options.report(f"local search: objective {found.value:.6g}, decomposition alone {result.objective:.6g}")
     found = explorer.refined(found, rng, problem.loss.kicks, going)
     if (restarts := problem.loss.restarts) > 0:  # another basin, where that costs little
@@ -153,22 +132,10 @@ def is_swap_optimal(problem: SparseProblem, found: Found) -> bool | None:
 
 def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Found) -> SearchResult:
     """The found support, refitted, unless the decomposition's is as good."""
-    z, c, support, objective = result.z, result.c, result.support, result.objective
-    if found.value < result.objective:
-        refit = step.refit(found.support)
-        if refit.value < result.objective:
-            z, c, support, objective = refit.z, refit.c, found.support, refit.value
-    return SearchResult(
-        z=z,
-        c=c,
-        support=support,
-        objective=objective,
-        n_iter=result.n_iter,
-        status=result.status,
-        distance=result.distance,
-        trace=result.trace,
-        swap_optimal=is_swap_optimal(problem, Found(support, objective)),
-    )
+    if found.value < result.objective and (refit := step.refit(found.support)).value < result.objective:
+        result = replace(result, z=refit.z, c=refit.c, support=found.support, objective=refit.value)
+    optimal = is_swap_optimal(problem, Found(result.support, result.objective))
+    return SearchResult(**vars(result), swap_optimal=optimal)
 
 
 def _clock(limit: float | None) -> Callable[[], bool]:

@@ -46,10 +46,6 @@ class HingeData(TrainingData):
         with one_blas_thread():
             return cls(samples, limits)
 
-    @property
-    def energy(self) -> Energy:
-        return self._energy
-
     @cached_property
     def _G(self) -> FloatArray:
         return self._energy.gram()[np.ix_(self._terms, self._terms)]

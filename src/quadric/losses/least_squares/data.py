@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.geometry.energy import Energy
 from quadric.geometry.moments import Moments, moments_by_class
 from quadric.losses.base import LabelledSamples, Limits, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
@@ -43,10 +42,6 @@ class LeastSquaresData(TrainingData):
         with one_blas_thread():
             moments = moments_by_class(samples.X, samples.codes, samples.sample_weight, len(samples.class_weight))
             return cls(moments, samples.class_weight, limits)
-
-    @property
-    def energy(self) -> Energy:
-        return self._energy
 
     @cached_property
     def _G(self) -> FloatArray:

@@ -17,7 +17,7 @@ class LeastSquaresExplorer(Explorer):
     """Exact moves on the p x p quadratic."""
 
     def __init__(self, problem: LeastSquaresProblem, step: Step | None = None) -> None:
-        self.rule = problem.rule
+        self.rule, self.n_terms = problem.rule, problem.n_terms
         self.tableau = Tableau(problem.M, problem.q, problem.constant, problem.rule.required)
         self.n_refits = 0
 
@@ -49,17 +49,6 @@ class LeastSquaresExplorer(Explorer):
             if other.beats(found):
                 found, home = other, self.tableau.saved()
         return found
-
-    def restarted(self, k: int, rng: np.random.Generator, n_starts: int, going: Callable[[], bool]) -> Found:
-        required = self.rule.required
-        n_terms, best = len(self.tableau.inside), self.descend(self.resized(required, k))
-        for _ in range(n_starts):
-            if not going():
-                break
-            half = rng.choice(n_terms, max(1, k // 2), replace=False)
-            start = self.rule.repaired(np.union1d(half, required)[:k])
-            best = self.descend(self.resized(start, k)).better_of(best)
-        return best
 
     def exchanges(self, found: Found, ceiling: float) -> Exchanges:
         self.tableau.go_to(found.support)

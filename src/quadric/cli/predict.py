@@ -99,9 +99,8 @@ def _score(
                 listed = ", ".join([*table.names[:8], *["..."] * (len(table.names) > 8)])
                 raise UsageError(f"--keep: the table has no column {absent[0]!r}; it has {listed}")
             extra = [name for name in table if name not in (*model.input_names, model.saved.target, *kept)]
-            write([_head(model, kept)])
         lines = list(_lines(model, table, kept))
-        write(lines)
+        write(lines if counts else [_head(model, kept), *lines])
         counts.update(line[len(kept) + 1] for line in lines)
         report(f"{counts.total()} rows scored")
     return counts, extra

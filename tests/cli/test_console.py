@@ -9,6 +9,7 @@ import pytest
 from quadric.cli import console
 from quadric.cli.inputs import integers, numbers, rows
 from quadric.cli.layout import text_table, wrapped_equation
+from quadric.files import replacing
 from quadric.progress import LineWriter
 
 
@@ -65,6 +66,13 @@ def test_summands_stay_whole_and_nothing_is_lost():
     assert all(part.strip()[0] in "f-" for part in wrapped.splitlines())
 
 
+def test_names_of_classes_may_look_like_equations():
+    line = 'f["a = b"] = ' + " + ".join(["0.5*age"] * 12)
+    first, second = wrapped_equation(line).splitlines()
+    assert first.startswith('f["a = b"] = 0.5*age + ')
+    assert second.startswith("        + 0.5*age")
+
+
 def test_summands_that_are_too_long_break_between_factors():
     line = "f = " + "*".join([f"(a rather long name number {i} - 12.5)/3.25" for i in range(4)])
     wrapped = wrapped_equation(line).splitlines()
@@ -94,10 +102,10 @@ def test_lists_of_numbers():
 
 
 def test_a_streamed_file_appears_when_it_is_whole(tmp_path):
-    with console.streamed_output(tmp_path / "out", force=False) as file:
+    with replacing(tmp_path / "out") as file:
         file.write("half")
         assert not (tmp_path / "out").exists()
     assert (tmp_path / "out").read_text() == "half"
-    with pytest.raises(RuntimeError), console.streamed_output(tmp_path / "other", force=False) as file:
+    with pytest.raises(RuntimeError), replacing(tmp_path / "other"):
         raise RuntimeError
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -103,6 +103,13 @@ def test_a_failure_in_a_later_piece_leaves_nothing(made, refused, csv_file, tmp_
     assert "'castle'" in line
 
 
+def test_after_a_failure_at_once_nothing_is_printed(made, run, csv_file):
+    columns = credit_columns()
+    columns["home"][0] = "castle"
+    result = run("predict", made.model, csv_file(columns))
+    assert (result.code, result.out) == (1, "")
+
+
 def test_an_old_output_survives_a_failure(made, refused, csv_file, tmp_path):
     (tmp_path / "s.csv").write_text("old")
     columns = credit_columns()

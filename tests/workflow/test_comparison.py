@@ -66,7 +66,6 @@ def test_sizes_count_what_decisions_depend_on(compared):
 
 def test_given_parameters_are_used(compared):
     assert compared.results[0].chosen == [(3, 4.0)] * 3
-    assert not compared.nested
     assert compared.absent == ["EBM (pip install interpret)"]
 
 
@@ -82,7 +81,6 @@ def test_parameters_that_are_not_given_are_chosen_inside_each_fold(monkeypatch):
     asked = TrainingOptions(loss="least_squares", folds=4, ks=(1, 3), Cs=(1.0, 16.0))
     chosen = compare(credit_table(), "risk", asked)
     assert seen == [(90, 3)] * 4  # training rows only, three inner folds
-    assert chosen.nested
     fewest, best = chosen.results[:2]
     assert [fewest.name, best.name] == ["sparse quadratic, 1se", "sparse quadratic, best"]
     assert {k for k, _ in fewest.chosen + best.chosen} <= {1, 3}
@@ -120,14 +118,15 @@ def test_each_rule_gets_the_surface_that_it_chose():
 def test_missing_values_are_filled_in_from_the_training_rows():
     table = credit_table(gaps=20)
     seen = []
-    original = comparison._measured
+    original = comparison._folds
 
-    def spy(name, unit, folds, *rest):
-        seen.extend((part, X) for part, X, _ in folds)
-        return original(name, unit, folds, *rest)
+    def spy(data, options):
+        for part, X, y in original(data, options):
+            seen.append((part, X))
+            yield part, X, y
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "_measured", spy)
+        patch.setattr(comparison, "_folds", spy)
         compare(table, "risk", TrainingOptions(k=2, C=1.0, missing="impute", **SMALL))
     inputs = table.drop(["risk"])
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(inputs["age"], table["risk"].astype(str)))
@@ -141,14 +140,14 @@ def test_missing_values_are_filled_in_from_the_training_rows():
 @pytest.mark.usefixtures("_one_rival")
 def test_rows_with_missing_values_can_be_left_out():
     result = compare(credit_table(gaps=5), "risk", TrainingOptions(k=2, C=1.0, missing="drop", **SMALL))
-    assert result.n_rows == 110
+    assert len(result.data.y) == 110
 
 
 @pytest.mark.usefixtures("_one_rival")
 def test_three_classes_have_no_auc():
     result = compare(credit_table(classes=("a", "b", "c")), "risk", TrainingOptions(k=2, C=1.0, **SMALL))
     assert all(np.isnan(each.auc).all() for each in result.results)
-    assert result.class_names == ("a", "b", "c")
+    assert result.data.class_names == ("a", "b", "c")
 
 
 def test_an_installed_boosting_machine_takes_part(monkeypatch):

@@ -48,13 +48,12 @@ def test_three_classes_have_three_scores():
     assert_array_equal(np.array(model.class_names)[scores.codes], model.saved.model.predict(table))
 
 
-def test_columns_are_found_by_name_and_others_are_named():
+def test_columns_are_found_by_name():
     table = credit_table()
     model = model_of(table)
     order = ["more", "risk", "phone", "home", "income", "age"]
     shuffled = Table(tuple(order), tuple(np.zeros(120) if name == "more" else table[name] for name in order))
     assert_array_equal(model.scores(shuffled).decision, model.scores(table).decision)
-    assert model.extra_columns(shuffled) == ["more"]
     with pytest.raises(ValueError, match=r"no column 'age' \(and 1 more\)"):
         model.scores(table.drop(["age", "home"]))
 
@@ -69,7 +68,7 @@ def test_a_model_without_coding_takes_the_columns_that_it_was_fitted_to():
     model = TableModel(SavedModel(fitted, (), "risk", {}, None, None))
     assert model.input_names == ("age", "income")
     assert_array_equal(model.scores(credit_table()).decision, fitted.decision_function(frame))
-    assert model.rows(credit_table()).shape == (120, 2)
+    assert model.view.native(credit_table()).shape == (120, 2)
 
 
 def test_labels_come_from_the_target_column():

@@ -167,7 +167,7 @@ def test_a_class_that_only_has_incomplete_rows_is_missed():
 def test_choices_are_those_of_the_cross_validated_estimator(given):
     table = credit_table()
     trained = train(table, "risk", options(ks=(1, 2, 3, 5), Cs=(1.0, 16.0), folds=4, seed=3, **given))
-    data, choice = trained.data, trained.choice
+    data = trained.data
     direct = SparseQuadraticSVCCV(
         ks=(1, 2, 3, 5) if given["k"] is None else (3,),
         Cs=(1.0, 16.0) if "C" not in given else (4.0,),
@@ -178,12 +178,13 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
         exclude=data.limits.exclude,
         random_state=3,
     ).fit(data.X, data.y)
-    assert (trained.k, trained.C) == (direct.best_k_, direct.best_C_)
-    assert_array_equal(choice.mean, direct.cv_scores_.mean(axis=0))
-    assert choice.accuracy == choice.mean[choice.chosen]
-    assert choice.standard_error == pytest.approx(direct.cv_scores_[(slice(None), *choice.chosen)].std(ddof=1) / 2)
-    assert choice.mean[choice.best] == choice.mean.max()
-    assert (trained.classifier.k, trained.classifier.C) == (trained.k, trained.C)
+    assert_array_equal(trained.search.cv_scores_, direct.cv_scores_)
+    assert (trained.classifier.k, trained.classifier.C) == (direct.best_k_, direct.best_C_)
+    cell = direct.Cs_.tolist().index(direct.best_C_), direct.ks_.tolist().index(direct.best_k_)
+    told = trained.cross_validation
+    assert told["accuracy"] == direct.cv_scores_.mean(axis=0)[cell]
+    assert told["standard_error"] == pytest.approx(direct.cv_scores_[(slice(None), *cell)].std(ddof=1) / 2)
+    assert told["folds"] == 4
 
 
 @pytest.mark.parametrize("given", [{}, {"calibrate": "sigmoid"}, {"method": "exact", "k": 2, "cross_validate": True}])
@@ -197,17 +198,16 @@ def test_what_cross_validation_fitted_is_the_model(given, monkeypatch):
     trained = train(table, "risk", options(**{"k": None, "ks": (1, 3), "Cs": (1.0, 16.0), "folds": 3, **given}))
     (search,) = searched
     assert trained.classifier is search.best_estimator_
-    assert trained.certificates == search.certificates_
-    assert trained.certificates[0].status == ("optimal" if given.get("method") == "exact" else "local")
+    assert trained.classifier.certificates_[0].status == ("optimal" if given.get("method") == "exact" else "local")
     assert_array_equal(trained.model.decision_function(table), search.decision_function(trained.data.X))
 
 
 def test_the_grid_of_k_is_cut_to_what_there_is_and_to_what_must_be_used():
     table = credit_table().drop(["home", "phone"])
     trained = train(table, "risk", TrainingOptions(loss="least_squares", Cs=(1.0,), folds=2, include=("age", "income")))
-    assert trained.choice.ks.tolist() == [2, 3, 4, 5]
+    assert trained.search.ks_.tolist() == [2, 3, 4, 5]
     few = train(table, "risk", TrainingOptions(loss="least_squares", ks=(50,), Cs=(1.0,), folds=2))
-    assert few.k == term_count(2)
+    assert few.classifier.k == term_count(2)
 
 
 def test_class_weights_go_by_names():

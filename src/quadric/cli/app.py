@@ -11,8 +11,7 @@ from importlib import import_module
 import typer
 
 import quadric
-from quadric.cli.console import UsageError, printable, say
-from quadric.cli.flags import with_flags
+from quadric.cli.console import UsageError, printable, say, with_flags
 from quadric.workflow.options import OptionError
 
 HELP = """Sparse quadratic-surface classifiers: a small non-linear equation you can defend.
@@ -23,8 +22,6 @@ shows the traceback of an error."""
 
 COMMANDS = ("fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data")
 """Each is a function in a module of its name here."""
-INTERRUPTED = 130
-"""What typer makes of an interrupt."""
 
 
 def run(arguments: Sequence[str]) -> tuple[int, str]:
@@ -37,7 +34,7 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
         named = words[:1] if words[0] in COMMANDS else []
         app = _app(named or COMMANDS)  # all commands together take typer 0.1 s longer
         code = app(args=words[len(named) :], prog_name=" ".join(["quadric", *named]), standalone_mode=False)
-        if code == INTERRUPTED:
+        if code == 130:  # what typer makes of an interrupt
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0, ""
     except BrokenPipeError:
@@ -46,7 +43,9 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
     except Exception as error:
         if "--debug" in arguments:
             traceback.print_exc()
-        return 2 if _is_usage(error) else 1, printable(f"quadric: {_one_line(error)}")
+        # ours, that of an option that does not suit the data, or the parser's, which knows its exit code
+        is_usage = isinstance(error, UsageError | OptionError) or getattr(error, "exit_code", 1) == 2
+        return 2 if is_usage else 1, printable(f"quadric: {_one_line(error)}")
 
 
 def _app(names: Sequence[str]) -> typer.Typer:
@@ -56,11 +55,6 @@ def _app(names: Sequence[str]) -> typer.Typer:
         # A docstring with a backslash is written raw; \b before its examples is to be the character that keeps their lines
         app.command(help=(inspect.getdoc(command) or "").replace(r"\b", "\b"))(command)
     return app
-
-
-def _is_usage(error: Exception) -> bool:
-    """Wrong usage: ours, that of an option that does not suit the data, or the parser's, which knows its exit code."""
-    return isinstance(error, UsageError | OptionError) or getattr(error, "exit_code", 1) == 2
 
 
 def _one_line(error: Exception) -> str:

@@ -14,7 +14,7 @@ from quadric.cli.inputs import read_data, read_table_model
 from quadric.cli.layout import certificate_words, paragraph
 
 
-@shared.expanded(table_format=shared.TABLE_FORMAT)
+@shared.expanded(table_format=shared.TableFormat)
 def certify(
     model: shared.ModelFile,
     data: shared.DataFile,
@@ -37,11 +37,12 @@ def certify(
     """
     loaded = read_table_model(model)
     with working("certify") as report:
-        table = read_data(data, table_format.how(loaded), text=loaded.text_names, report=report)
+        table = read_data(data, table_format.how(loaded), loaded, report=report)
         rows, y = loaded.labelled(table)
-        certificates = quadric.certify(loaded.estimator, loaded.rows(rows), y, time_limit=time_limit, verbose=1)
-    names = loaded.class_names
-    subjects = list(names) if len(certificates) > 1 else [names[1]]
+        certificates = quadric.certify(
+            loaded.saved.model, loaded.view.native(loaded.inputs(rows)), y, time_limit=time_limit, verbose=1
+        )
+    subjects = loaded.class_names if len(certificates) > 1 else loaded.class_names[1:]
     same = None if loaded.saved.data is None else table.sha256 == loaded.saved.data.sha256
     if as_json:
         facts = [{"class": name, **asdict(c)} for name, c in zip(subjects, certificates, strict=True)]

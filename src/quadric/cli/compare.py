@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import quadric
@@ -10,10 +11,9 @@ from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
 from quadric.cli.inputs import read_data
 from quadric.cli.layout import paragraphs, text_table
-from quadric.cli.training import training
 from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, TrainingOptions
 
-OPTIONS = training(
+OPTIONS = shared.training(
     without=("method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
     defaults={"ks": INNER_KS, "Cs": INNER_CS, "n_jobs": 1},
     words={
@@ -24,7 +24,7 @@ OPTIONS = training(
 )
 
 
-@shared.expanded(options=OPTIONS, table_format=shared.TABLE_FORMAT)
+@shared.expanded(options=OPTIONS, table_format=shared.TableFormat)
 def compare(
     data: shared.DataFile,
     target: shared.Target,
@@ -43,74 +43,24 @@ def compare(
       quadric compare data.csv --target risk --k 10 --C 4
       quadric compare data.csv --target risk --loss least_squares --json
     """
-    how = table_format.how()
     with working("compare") as report:
-        table = read_data(data, how, report=report)
+        table = read_data(data, table_format.how(), report=report)
         comparison = quadric.workflow.compare(table, target, options, report=report)
+    facts = _facts(comparison)
     if as_json:
-        say_json(_facts(comparison))
+        say_json(facts)
     else:
-        _tell(comparison, options, target)
-
-
-def _tell(comparison: quadric.workflow.Comparison, options: TrainingOptions, target: str) -> None:
-    binary = len(comparison.class_names) == 2
-    measures = ["accuracy, %", *["AUC"] * binary]
-    rows = [
-        (
-            result.name,
-            _with_error(100 * result.accuracy, 1),
-            *[_with_error(result.auc, 3)] * binary,
-            f"{result.seconds.mean():.2f} s",
-            f"{result.size.mean():.0f} {result.unit}",
-        )
-        for result in comparison.results
-    ]
-    say("\n".join([*text_table(("", *measures, "time to fit", "size"), rows), ""]))
-    classes = ", ".join(comparison.class_names)
-    facts = {
-        target: f"{classes}; {comparison.n_rows} rows, {comparison.n_features} features after coding",
-        "figures": f"out-of-fold, mean ± standard error over {comparison.folds} folds",
-        "sparse quadratic": _choice_words(comparison, options),
-        "the others": "default parameters of scikit-learn" + " and interpret" * (not comparison.absent),
-        "not installed": ", ".join(comparison.absent) or None,
-    }
-    say(paragraphs(facts))
-
-
-def _choice_words(comparison: quadric.workflow.Comparison, options: TrainingOptions) -> str:
-    ours = [result for result in comparison.results if result.chosen]
-    if not comparison.nested:
-        k, C = ours[0].chosen[0]
-        return f"loss {options.loss}, k = {k} and C = {C:g} as given"
-    what = " and ".join(name for name in ("k", "C") if getattr(options, name) is None)
-    inner = min(INNER_FOLDS, options.folds)
-    text = f"loss {options.loss}, {what} chosen inside each fold by {inner} inner folds, included in its time; "
-    if len(ours) == 1:
-        return f"{text}k/C = {_pairs(ours[0])}"
-    by_rule = ("with the best mean (best)", "with the fewest terms within one standard error of it (1se)")
-    return text + "; ".join(f"k/C {how}: {_pairs(result)}" for how, result in zip(by_rule, reversed(ours), strict=True))
-
-
-def _pairs(result: quadric.workflow.Result) -> str:
-    return ", ".join(f"{k}/{C:g}" for k, C in result.chosen)
-
-
-def _with_error(values: Any, digits: int) -> str:
-    return f"{values.mean():.{digits}f} ± {_standard_error(values):.{digits}f}"
-
-
-def _standard_error(values: Any) -> float:
-    return float(values.std(ddof=1) / math.sqrt(len(values)))
+        _tell(facts, options, target)
 
 
 def _facts(comparison: quadric.workflow.Comparison) -> dict[str, Any]:
+    data, options = comparison.data, comparison.options
     return {
-        "classes": list(comparison.class_names),
-        "rows": comparison.n_rows,
-        "features": comparison.n_features,
-        "folds": comparison.folds,
-        "chosen_inside_folds": comparison.nested,
+        "classes": list(data.class_names),
+        "rows": len(data.y),
+        "features": data.X.shape[1],
+        "folds": options.folds,
+        "chosen_inside_folds": options.k is None or options.C is None,
         "not_installed": comparison.absent,
         "models": [_result_facts(result) for result in comparison.results],
     }
@@ -128,4 +78,46 @@ def _result_facts(result: quadric.workflow.Result) -> dict[str, Any]:
 
 
 def _measured(values: Any) -> dict[str, Any]:
-    return {"mean": float(values.mean()), "standard_error": _standard_error(values), "folds": values.tolist()}
+    from quadric.workflow.training import standard_error
+
+    return {"mean": float(values.mean()), "standard_error": float(standard_error(values)), "folds": values.tolist()}
+
+
+def _tell(facts: Mapping[str, Any], options: TrainingOptions, target: str) -> None:
+    measures = {"accuracy": "accuracy, %", "auc": "AUC"} if len(facts["classes"]) == 2 else {"accuracy": "accuracy, %"}
+    rows = [
+        (
+            model["name"],
+            *(_with_error(model[measure], in_percent="%" in head) for measure, head in measures.items()),
+            f"{model['seconds']:.2f} s",
+            f"{model['size']['mean']:.0f} {model['size']['of']}",
+        )
+        for model in facts["models"]
+    ]
+    say("\n".join([*text_table(("", *measures.values(), "time to fit", "size"), rows), ""]))
+    remarks = {
+        target: f"{', '.join(facts['classes'])}; {facts['rows']} rows, {facts['features']} features after coding",
+        "figures": f"out-of-fold, mean ± standard error over {facts['folds']} folds",
+        "sparse quadratic": _choice_words([model["chosen"] for model in facts["models"] if model["chosen"]], options),
+        "the others": "default parameters of scikit-learn" + " and interpret" * (not facts["not_installed"]),
+        "not installed": ", ".join(facts["not_installed"]) or None,
+    }
+    say(paragraphs(remarks))
+
+
+def _with_error(measure: Mapping[str, float], *, in_percent: bool) -> str:
+    scale, digits = (100, 1) if in_percent else (1, 3)
+    return f"{scale * measure['mean']:.{digits}f} ± {scale * measure['standard_error']:.{digits}f}"
+
+
+def _choice_words(choices: Sequence[Sequence[Mapping[str, float]]], options: TrainingOptions) -> str:
+    what = " and ".join(name for name in ("k", "C") if getattr(options, name) is None)
+    if not what:
+        return f"loss {options.loss}, k = {options.k} and C = {options.C:g} as given"
+    inner = min(INNER_FOLDS, options.folds)
+    text = f"loss {options.loss}, {what} chosen inside each fold by {inner} inner folds, included in its time; "
+    pairs = [", ".join(f"{cell['k']}/{cell['C']:g}" for cell in cells) for cells in reversed(choices)]
+    if len(pairs) == 1:
+        return f"{text}k/C = {pairs[0]}"
+    by_rule = ("with the best mean (best)", "with the fewest terms within one standard error of it (1se)")
+    return text + "; ".join(f"k/C {how}: {listed}" for how, listed in zip(by_rule, pairs, strict=True))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from quadric.cli.flags import with_flags
-from quadric.files import replaceable, replacing, write_atomically
+from quadric.files import replaceable, write_atomically
 from quadric.progress import LineWriter, Report
 
 FIRST_LINE_AFTER = 2.0
@@ -25,6 +25,9 @@ SECONDS_BETWEEN_LINES = 10.0
 SILENCE = 2.0
 """Seconds without a word after which the time so far is shown."""
 
+OTHER_NAMES = {"cross_validate": "--cv", "n_jobs": "--jobs", "folder": "--output"}
+"""Flags that are not named like the parameter of the library that they set."""
+
 
 class UsageError(Exception):
     """The user asked for something that does not exist; exit code 2."""
@@ -32,11 +35,23 @@ class UsageError(Exception):
 
 @contextmanager
 def as_usage() -> Iterator[None]:
-    """A value that the library refuses here is wrong usage."""
+    """What the library refuses here is wrong usage."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise UsageError(str(error)) from error
+
+
+def flag(parameter: str) -> str:
+    """The flag that sets a parameter."""
+    return OTHER_NAMES.get(parameter) or f"--{parameter.replace('_', '-')}"
+
+
+def with_flags(problem: BaseException) -> str:
+    """What an error or a warning says, followed by the flags that would help."""
+    remedies = getattr(problem, "remedies", {})
+    flags = ", ".join(f"{flag(name)} {shlex.quote(value)}" if value else flag(name) for name, value in remedies.items())
+    return f"{problem} ({flags})" if flags else str(problem)
 
 
 def say(text: str) -> None:
@@ -61,10 +76,8 @@ def say_json(value: Mapping[str, Any]) -> None:
 
 def check_free(path: Path, force: bool) -> None:
     """Refuse to overwrite a file, or to write where there is no folder, before any work is done."""
-    try:
+    with as_usage():
         folder = replaceable(path).parent
-    except OSError as error:
-        raise UsageError(str(error)) from None
     if path.exists() and not force:
         raise UsageError(f"{path} exists; give --force to overwrite it, or another --output")
     if not folder.is_dir():
@@ -77,12 +90,6 @@ def write_output(path: Path, content: str | bytes, force: bool) -> None:
     """Write a result in one step."""
     check_free(path, force)
     write_atomically(path, content)
-
-
-def streamed_output(path: Path, force: bool) -> AbstractContextManager[TextIO]:
-    """A result that is written in pieces, and appears when it is complete."""
-    check_free(path, force)
-    return replacing(path)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -98,12 +97,13 @@ def _list() -> None:
         for name, info in quadric.datasets.REGISTRY.items()
     ]
     lines = text_table(("name", "paper", "rows x features", "licence", "where"), rows, left=range(4))
-    lines += [paragraph(f"in {folder}", ", ".join(names)) for folder, names in _by_folder(found.values()).items()]
+    folders = {name: str(Path(str(state.place)).parent) for name, state in found.items() if _state(state) == "there"}
+    for folder in dict.fromkeys(folders.values()):
+        lines.append(paragraph(f"in {folder}", ", ".join(name for name, own in folders.items() if own == folder)))
     wrong = [state for state in found.values() if state.problem is not None]
     lines += [f"{state.info.name}: not the expected file, remove it\n  {state.place}" for state in wrong]
     lines += _advice([info for name, info in quadric.datasets.REGISTRY.items() if not found[name].available])
-    for line in lines:
-        say(line)
+    say("\n".join(lines))
 
 
 def _state(found: quadric.datasets.DatasetStatus) -> str:
@@ -113,15 +113,6 @@ def _state(found: quadric.datasets.DatasetStatus) -> str:
     if found.place is None:
         return {"fetched": "missing"}.get(found.info.obtained, found.info.obtained)
     return found.info.obtained if found.info.obtained == "scikit-learn" else "there"
-
-
-def _by_folder(found: Iterable[quadric.datasets.DatasetStatus]) -> dict[Path, list[str]]:
-    """The data sets that are files, by the folder they are in."""
-    folders: dict[Path, list[str]] = {}
-    for state in found:
-        if _state(state) == "there":
-            folders.setdefault(Path(str(state.place)).parent, []).append(state.info.name)
-    return folders
 
 
 def _advice(missing: list[quadric.datasets.DatasetInfo]) -> list[str]:

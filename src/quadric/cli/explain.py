@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from quadric.workflow.explaining import Explanation
 
 
-@shared.expanded(table_format=shared.TABLE_FORMAT)
+@shared.expanded(table_format=shared.TableFormat)
 def explain(
     model: shared.ModelFile,
     data: shared.DataFile,
@@ -63,29 +63,23 @@ def explain(
     with as_usage():
         check_names(loaded, wanted)
     with working("explain") as report:
-        table = inputs.read_data(data, how, text=loaded.text_names, report=report)
+        table = inputs.read_data(data, how, loaded, report=report)
         picked = inputs.rows(rows, len(table))
-        population = table if background is None else inputs.read_data(background, how, text=loaded.text_names, report=report)
+        population = table if background is None else inputs.read_data(background, how, loaded, report=report)
         answers = explain_rows(loaded, table, picked, population, wanted)
     if as_json:
         say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})
         return
-    for number, answer in enumerate(answers):
-        if number:
-            say("")
-        _tell(answer, f"the {REFERENCES[reference]}")
+    say("\n\n".join(_words(answer, f"the {REFERENCES[reference]}") for answer in answers))
 
 
-def _tell(answer: Explanation, against: str) -> None:
+def _words(answer: Explanation, against: str) -> str:
     chance = "" if answer.probability is None else f", probability {answer.probability:.3g}"
-    say(f"row {answer.row}: score {answer.score:.4g}{chance}, label {answer.label}")
-    if answer.reasons:
-        say(f"  reasons against {answer.target}, compared with {against}:")
-        for number, reason in enumerate(answer.reasons, start=1):
-            say(indented(reason.text, f"    {number}. "))
-    else:
-        say(f"  no reason against {answer.target}, compared with {against}")
-    say(indented(_recourse_words(answer), "  "))
+    lines = [f"row {answer.row}: score {answer.score:.4g}{chance}, label {answer.label}"]
+    head, end = ("reasons", ":") if answer.reasons else ("no reason", "")
+    lines.append(f"  {head} against {answer.target}, compared with {against}{end}")
+    lines += [indented(reason.text, f"    {number}. ") for number, reason in enumerate(answer.reasons, start=1)]
+    return "\n".join([*lines, indented(_recourse_words(answer), "  ")])
 
 
 def _recourse_words(answer: Explanation) -> str:

@@ -73,8 +73,7 @@ def export(
     elif output is not None:
         say(f"written to: {output}")
     elif kind == "equation":
-        for line in (content or "").splitlines():
-            say(wrapped_equation(line))
+        say("\n".join(map(wrapped_equation, (content or "").splitlines())))
     else:
         sys.stdout.write(content or "")  # as it is: programs read it
 
@@ -86,11 +85,10 @@ def _format(named: str | None, output: Path | None) -> str:
         return named
     if output is None:
         raise UsageError("give --format or --output")
-    if output.suffix.lower() == ".txt":
-        return "equation"
-    if output.suffix.lower() not in SUFFIXES:
+    kind = {**SUFFIXES, ".txt": "equation"}.get(output.suffix.lower())
+    if kind is None:
         raise UsageError(f"--output {output.name}: its ending names no format; give --format")
-    return SUFFIXES[output.suffix.lower()]
+    return kind
 
 
 def _options(kind: str, settings: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,14 +13,13 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
 from quadric.cli.inputs import check_output, read_data
-from quadric.cli.layout import certificate_words, counted, paragraphs, percent, wrapped_equation
-from quadric.cli.training import training
+from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
 from quadric.workflow.options import TrainingOptions
 
 MANY_ROWS = 100_000
 
 
-@shared.expanded(options=training(), table_format=shared.TABLE_FORMAT)
+@shared.expanded(options=shared.training(), table_format=shared.TableFormat)
 def fit(
     data: shared.DataFile,
     target: shared.Target,
@@ -55,11 +54,9 @@ def fit(
         table = read_data(data, how, report=report)
         report(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
         trained = quadric.workflow.train(table, target, options, verbose=1)
-    saved = trained.saved()
-    metadata = {**saved.metadata, "file": data.name, "missing_texts": list(how["missing"])}
-    quadric.save_model(replace(saved, metadata=metadata), output, force=force)
+    quadric.save_model(trained.saved(file=data.name, missing_texts=list(how["missing"])), output, force=force)
     if max(trained.labelled) == len(trained.data.y):
-        advice = f"raise --C above {trained.C:g}, let --cv choose it, or set --class-weight"
+        advice = f"raise --C above {trained.classifier.C:g}, let --cv choose it, or set --class-weight"
         note(f"quadric: the model gives all rows the same label: {advice}")
     if len(table) >= MANY_ROWS and (lighter := lighter_loss(options.loss)):
         note(f"quadric: the loss {options.loss} keeps all {len(table)} rows in memory; --loss {lighter} does not")
@@ -70,10 +67,9 @@ def fit(
 
 
 def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
-    data, certificates = trained.data, trained.certificates
-    for line in quadric.export.equation(trained.saved()).splitlines():
-        say(wrapped_equation(line))
-    say("")
+    data, certificates = trained.data, trained.classifier.certificates_
+    equations = quadric.export.equation(trained.saved()).splitlines()
+    say("\n".join([*map(wrapped_equation, equations), ""]))
     subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
     facts = {
         "classes": _classes(trained),
@@ -99,40 +95,31 @@ def _classes(trained: quadric.workflow.Trained) -> str:
 
 
 def _terms(trained: quadric.workflow.Trained) -> str:
-    data, options = trained.data, trained.options
-    counts = [certificate.n_terms for certificate in trained.certificates]
-    used = str(counts[0]) if len(counts) == 1 else f"{', '.join(map(str, counts))} (one surface per class)"
+    data, options, model = trained.data, trained.options, trained.classifier
+    counts = [str(certificate.n_terms) for certificate in model.certificates_]
+    used = ", ".join(counts) + " (one surface per class)" * (len(counts) > 1)
     origin = f"{len(data.encoder.inputs_)} columns, {data.X.shape[1]} features"
-    return (
-        f"{used} of {data.n_candidates} ({origin}, {len(data.y)} rows); "
-        f"k = {trained.k}, C = {trained.C:g}, loss {options.loss}, method {options.method}{_chosen(trained)}"
-    )
-
-
-def _chosen(trained: quadric.workflow.Trained) -> str:
-    options = trained.options
+    text = f"{used} of {data.n_candidates} ({origin}, {len(data.y)} rows); k = {model.k}, C = {model.C:g}"
+    text += f", loss {options.loss}, method {options.method}"
     chosen = [name for name in ("k", "C") if getattr(options, name) is None]
-    if trained.choice is None or not chosen:
-        return ""
-    rule = f", rule {options.rule}" if "k" in chosen else ""
-    return f"; {' and '.join(chosen)} chosen by cross-validation{rule}"
+    if trained.search is None or not chosen:
+        return text
+    return f"{text}; {' and '.join(chosen)} chosen by cross-validation" + f", rule {options.rule}" * ("k" in chosen)
 
 
 def _accuracy(trained: quadric.workflow.Trained) -> str:
-    text, choice = f"{percent(trained.accuracy)} on the training rows", trained.choice
-    if choice is None:
+    text, found = f"{percent(trained.accuracy)} on the training rows", trained.cross_validation
+    if found is None:
         return text
-    mean = f"{100 * choice.accuracy:.1f} ± {100 * choice.standard_error:.1f} %"
-    return f"{text}; {mean} in cross-validation ({choice.folds} folds, mean ± standard error)"
+    mean = f"{100 * found['accuracy']:.1f} ± {100 * found['standard_error']:.1f} %"
+    return f"{text}; {mean} in cross-validation ({found['folds']} folds, mean ± standard error)"
 
 
 def _excluded(trained: quadric.workflow.Trained) -> str:
-    limits, parts = trained.data.limits, []
-    if limits.n_squares:
-        parts.append(f"{counted(limits.n_squares, 'square')} of two-valued features")
-    if limits.n_products:
-        parts.append(f"{counted(limits.n_products, 'product')} within one column")
-    text = f"{' and '.join(parts)}: redundant with linear terms" if parts else "no term"
+    limits = trained.data.limits
+    counts = {"square{} of two-valued features": limits.n_squares, "product{} within one column": limits.n_products}
+    redundant = [f"{count} {what.format('s' * (count > 1))}" for what, count in counts.items() if count]
+    text = f"{' and '.join(redundant)}: redundant with linear terms" if redundant else "no term"
     requested = len(limits.exclude) - limits.n_squares - limits.n_products
     return f"{text}; {requested} more as requested" if requested > 0 else text
 
@@ -151,7 +138,8 @@ def _missing(trained: quadric.workflow.Trained) -> str:
 
 
 def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> dict[str, Any]:
-    data, choice, names = trained.data, trained.choice, trained.data.class_names
+    data, search, model, names = trained.data, trained.search, trained.classifier, trained.data.class_names
+    grid = search and {"ks": search.ks_.tolist(), "Cs": search.Cs_.tolist(), "mean": search.cv_scores_.mean(axis=0).tolist()}
     return {
         "model": str(output),
         "target": trained.target,
@@ -160,27 +148,16 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
         "rows": len(data.y),
         "rows_dropped": data.n_dropped,
         "features": data.feature_names,
-        "k": trained.k,
-        "C": trained.C,
-        "n_terms": [certificate.n_terms for certificate in trained.certificates],
+        "k": model.k,
+        "C": model.C,
+        "n_terms": [certificate.n_terms for certificate in model.certificates_],
         "n_candidates": data.n_candidates,
         "equation": quadric.export.equation(trained.saved()).splitlines(),
-        "surfaces": [
-            {"terms": surface.terms(data.feature_names), "constant": surface.c} for surface in trained.classifier.surfaces_
-        ],
+        "surfaces": [{"terms": surface.terms(data.feature_names), "constant": surface.c} for surface in model.surfaces_],
         "accuracy": trained.accuracy,
         "labelled": dict(zip(names, trained.labelled, strict=True)),
-        "cross_validation": None
-        if choice is None
-        else {
-            "accuracy": choice.accuracy,
-            "standard_error": choice.standard_error,
-            "folds": choice.folds,
-            "ks": choice.ks.tolist(),
-            "Cs": choice.Cs.tolist(),
-            "mean": choice.mean.tolist(),
-        },
-        "certificates": [asdict(certificate) for certificate in trained.certificates],
+        "cross_validation": grid and {**(trained.cross_validation or {}), **grid},
+        "certificates": [asdict(certificate) for certificate in model.certificates_],
         "excluded": {"squares": data.limits.n_squares, "products": data.limits.n_products, "terms": len(data.limits.exclude)},
         "missing": data.missing,
         "options": trained.options.recorded(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ from quadric.progress import Report, silent
 
 
 def read_data(
-    path: Path, how: Mapping[str, Any], *, text: Collection[str] = (), report: Report = silent
+    path: Path, how: Mapping[str, Any], model: quadric.workflow.TableModel | None = None, *, report: Report = silent
 ) -> quadric.tables.Table:
     """The table of a file."""
     check_there(path)
-    return quadric.tables.read_table(path, text=text, report=report, **how)
+    return quadric.tables.read_table(path, text=model.text_names if model else (), report=report, **how)
 
 
 def read_table_model(path: Path) -> quadric.workflow.TableModel:
@@ -46,13 +46,6 @@ def check_output(path: Path, force: bool, *sources: Path) -> None:
         raise UsageError(f"{path} is read by this command: give another --output")
 
 
-def check_column(table: quadric.tables.Table, name: str, option: str) -> None:
-    """Refuse an option that names a column that the table does not have."""
-    if name not in table.names:
-        listed = ", ".join(table.names[:8]) + (", ..." if len(table.names) > 8 else "")
-        raise UsageError(f"{option}: the table has no column {name!r}; it has {listed}")
-
-
 def integers(text: str, option: str) -> tuple[int, ...]:
     """Read "1,2,5", "1:20" with its end included, or both: "1:5,8,12"."""
     out: list[int] = []
@@ -75,10 +68,12 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
 
 def rows(text: str, n_rows: int) -> list[int]:
     """Positions of rows, from 0: "7", "0,5,9", or "0:10" and "0:100:10" as in Python."""
+    picked: list[int] = []
     try:
-        parts = [[int(end) if end.strip() else None for end in part.split(":")] for part in text.split(",")]
-        picked = [row for part in parts for row in _range(part, n_rows)]
-    except ValueError:
+        for part in text.split(","):
+            ends = [int(end) if end.strip() else None for end in part.split(":")]
+            picked += range(n_rows)[slice(*ends)] if len(ends) > 1 else [int(part)]
+    except (TypeError, ValueError):  # no numbers, or more than a slice has
         raise UsageError(f"--rows: cannot read {text!r}; write 0:10 or 0,5,9") from None
     outside = [row for row in picked if not 0 <= row < n_rows]
     if outside or not picked:
@@ -87,25 +82,15 @@ def rows(text: str, n_rows: int) -> list[int]:
     return picked
 
 
-def _range(ends: Sequence[Any], n_rows: int) -> Sequence[int]:
-    if len(ends) == 1 and ends[0] is not None:
-        return [int(ends[0])]
-    if len(ends) not in (2, 3):
-        raise ValueError
-    return range(*slice(*ends).indices(n_rows))
-
-
 def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:
     """Read "balanced", or weights by the names of the classes."""
     if not items or list(items) == ["balanced"]:
         return "balanced" if items else None
     out = {}
     for item in items:
-        name, equals, weight = item.rpartition("=")
         try:
+            name, weight = item.rsplit("=", 1)
             out[name] = float(weight)
         except ValueError:
-            equals = ""
-        if not equals:
-            raise UsageError(f"--class-weight: cannot read {item!r}; write balanced, or CLASS=WEIGHT")
+            raise UsageError(f"--class-weight: cannot read {item!r}; write balanced, or CLASS=WEIGHT") from None
     return out

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import quadric
 
 WIDTH = 80
+QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
 
 
 def paragraph(label: str, text: str) -> str:
@@ -29,45 +32,35 @@ def indented(text: str, start: str) -> str:
 
 def wrapped_equation(line: str) -> str:
     """An equation with its summands kept whole where they fit, as many per line as fit."""
-    name, equals, right = line.partition(" = ")
-    if not equals:
+    name, *right = _split(line, " = ")
+    if not right:
         return textwrap.fill(line, WIDTH)
-    indent = " " * min(len(name) + len(equals), 8)
+    indent = " " * min(len(name) + 3, 8)
     lines = [f"{name} ="]
-    for summand in _split(right, (" + ", " - "), 1):
-        if _fits(lines[-1], f" {summand}"):
+    for summand in _split(right[0], r" (?=[+-] )"):
+        if len(lines[-1]) + len(summand) < WIDTH:
             lines[-1] += f" {summand}"
             continue
-        lines.append(indent[:-1])
-        for number, factor in enumerate(_split(summand, ("*",), 0)):
-            if number and not _fits(lines[-1], factor):
+        first, *factors = _split(summand, r"(?=\*)")
+        lines.append(indent + first)
+        for factor in factors:
+            if len(lines[-1]) + len(factor) > WIDTH:
                 lines.append(f"{indent}    ")
-            lines[-1] += factor if number else f" {factor}"
+            lines[-1] += factor
     return "\n".join(lines)
 
 
-def _fits(line: str, more: str) -> bool:
-    return len(line) + len(more) <= WIDTH
+def _split(text: str, separator: str) -> list[str]:
+    """Parts between separators that are neither in brackets nor in quoted names."""
+    plain = QUOTED.sub(_masked, text)
+    while INNERMOST.search(plain):
+        plain = INNERMOST.sub(_masked, plain)
+    cuts = [0, *(end for match in re.finditer(separator, plain) for end in match.span()), len(text)]
+    return [text[start:end] for start, end in zip(cuts[::2], cuts[1::2], strict=True)]
 
 
-def _split(text: str, separators: tuple[str, ...], skipped: int) -> Iterator[str]:
-    """Parts before separators that are neither in brackets nor in quoted names; the first ``skipped`` characters of one go."""
-    start, depth, quoted, escaped = 0, 0, False, False
-    for i, character in enumerate(text):
-        if escaped:
-            escaped = False
-        elif quoted:
-            quoted, escaped = character != '"', character == "\\"
-        elif character == '"':
-            quoted = True
-        elif depth == 0 and i > start and text.startswith(separators, i):
-            yield text[start:i]
-            start = i + skipped
-        elif character in "([":
-            depth += 1
-        elif character in ")]":
-            depth -= 1
-    yield text[start:]
+def _masked(match: re.Match[str]) -> str:
+    return "_" * len(match[0])
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[str]:
@@ -84,11 +77,6 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequ
     return lines
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def percent(share: float) -> str:
     """A share as people say it."""
     return f"{100 * share:.1f} %"
@@ -96,17 +84,13 @@ def percent(share: float) -> str:
 
 def certificate_words(certificate: quadric.Certificate) -> str:
     """What a certificate says."""
-    parts = [f"objective {certificate.objective:.6g}"]
-    if certificate.local_minimum:
-        parts.append("no better surface nearby")
-    elif certificate.basic_feasible:
-        parts.append("no free term would help nearby")
-    else:
-        parts.append(f"optimality conditions hold to {certificate.stationarity:.1g}")
+    nearby = "no better surface nearby" if certificate.local_minimum else "no free term would help nearby"
+    if not (certificate.local_minimum or certificate.basic_feasible):
+        nearby = f"optimality conditions hold to {certificate.stationarity:.1g}"
+    parts = [f"objective {certificate.objective:.6g}", nearby]
     if certificate.status == "optimal":
         return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
-    if certificate.swap_optimal:
-        parts.append("no exchange of one term helps")
+    parts += ["no exchange of one term helps"] if certificate.swap_optimal else []
     if certificate.gap is None:
         return "; ".join([*parts, "no bound yet: run quadric certify"])
     return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])

@@ -1,17 +1,21 @@
-"""Options that several commands share, each declared once."""
+"""Options that several commands share, each declared once; names, defaults and choices of training are TrainingOptions'."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
 
 import quadric
-from quadric.cli.console import as_usage
+from quadric.cli.console import as_usage, flag
+from quadric.cli.inputs import class_weights, integers, numbers
+from quadric.losses import LOSS_NAMES
+from quadric.workflow.options import TrainingOptions
 
 DataFile: TypeAlias = Annotated[
     Path, typer.Argument(metavar="DATA", help="Table: CSV with column names in the first line, or Parquet.")
@@ -28,33 +32,18 @@ Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the o
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@dataclass(frozen=True)
-class Group:
-    """Options that a command receives as one value.
-
-    Attributes
-    ----------
-    parameters : sequence of inspect.Parameter
-        As typer reads them.
-    make : callable
-        Makes the value; receives what was given by name.
-    """
-
-    parameters: Sequence[inspect.Parameter]
-    make: Callable[..., Any]
-
-
-def expanded(**groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace parameters of a command, named here, by the options of a group each."""
+def expanded(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace parameters of a command, named here, by those of a function each, which makes one value of them."""
+    options = {name: inspect.signature(make, eval_str=True).parameters for name, make in groups.items()}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def run(**values: Any) -> None:
-            for name, group in groups.items():
-                values[name] = group.make(**{option.name: values.pop(option.name) for option in group.parameters})
+            for name, make in groups.items():
+                values[name] = make(**{option: values.pop(option) for option in options[name]})
             command(**values)
 
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        listed = [option for each in own for option in (groups[each.name].parameters if each.name in groups else [each])]
+        own = inspect.signature(command, eval_str=True).parameters
+        listed = [option for name, each in own.items() for option in options.get(name, {name: each}).values()]
         keywords = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in listed]
         vars(run).update(__signature__=inspect.Signature(keywords))
         run.__name__, run.__doc__ = command.__name__, command.__doc__
@@ -83,10 +72,110 @@ class TableFormat:
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
         with as_usage():
             check_format(delimiter, self.encoding)
-        missing = (model and model.missing_texts) or MISSING
-        if self.na is not None:
-            missing = [text.strip() for text in self.na.split(",")]
+        recorded = (model and model.missing_texts) or MISSING
+        missing = recorded if self.na is None else [text.strip() for text in self.na.split(",")]
         return {"delimiter": delimiter, "encoding": self.encoding, "missing": missing}
 
 
-TABLE_FORMAT = Group(list(inspect.signature(TableFormat, eval_str=True).parameters.values()), TableFormat)
+EXACT_TIME_LIMIT = 60.0
+"""Seconds per surface that a proof may take by default."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """What the command line adds to a training option.
+
+    Attributes
+    ----------
+    help : str
+    metavar : str or None
+    kind : type or None
+        What the user types, where it is not a value of the option itself.
+    read : function
+        Turns that into the value.
+    """
+
+    help: str
+    metavar: str | None = None
+    kind: Any = None
+    read: Callable[[Any], Any] = lambda value: value
+
+
+def _several(help: str, metavar: str) -> Flag:  # noqa: A002
+    return Flag(help, metavar, list[str] | None, lambda values: tuple(values or ()))
+
+
+FLAGS = {
+    "k": Flag("Largest number of terms. Without it, cross-validation chooses."),
+    "C": Flag("Weight of the loss. Without it, cross-validation chooses, or it is 1 if there is none."),
+    "loss": Flag("Loss to minimise."),
+    "method": Flag("Search for the terms: local search, the paper's algorithm, or branch and bound with a proof."),
+    "cross_validate": Flag("Choose k, C or both by cross-validation; on unless --k is given."),
+    "folds": Flag("Folds of the cross-validation."),
+    "rule": Flag("Choose the fewest terms within one standard error of the best accuracy, or the best accuracy."),
+    "ks": Flag("Numbers of terms to try, such as 1:10,15.", "NUMBERS", str, partial(integers, option="--ks")),
+    "Cs": Flag("Values of C to try.", "NUMBERS", str, partial(numbers, option="--Cs")),
+    "positive": Flag("Class with positive scores.  [default: the last in sorted order]", "CLASS"),
+    "standardize": Flag("Centre and scale the features."),
+    "coding": Flag("Text columns: one-hot, dropping the most frequent level; or alphabetical ranks."),
+    "missing": Flag(
+        "Missing values: refuse them; drop their rows; impute the mean or the most frequent level; "
+        "or impute, and add a missing-value flag."
+    ),
+    "unseen": Flag("Levels that only new data have: refuse them, or treat them as the dropped level."),
+    "max_levels": Flag("Refuse text columns with more levels."),
+    "ignore": _several("Column to leave out, such as an identifier. Repeatable.", "COLUMN"),
+    "class_weight": Flag(
+        "Weight of the errors of a class, repeatable; or: balanced.", "CLASS=WEIGHT", list[str] | None, class_weights
+    ),
+    "calibrate": Flag("Add probabilities, fitted on out-of-fold scores."),
+    "include": _several("Term that must be used: age, age^2, 'age*income'. Repeatable.", "TERM"),
+    "exclude": _several("Term that must not be used; 'age*' is every product of age. Repeatable.", "TERM"),
+    "seed": Flag("Seed of folds and search: same seed, same result."),
+    "n_jobs": Flag("Processes; the result does not depend on their number.  [default: one per core where that pays]"),
+    "time_limit": Flag("Seconds per surface.  [default: 60 with --method exact, else none]"),
+}
+
+
+def training(
+    without: Collection[str] = (), defaults: Mapping[str, Any] = {}, words: Mapping[str, str] = {}
+) -> Callable[..., TrainingOptions]:
+    """The training options of one command: a function with a parameter for each.
+
+    Parameters
+    ----------
+    without : collection of str
+        Options that it does not have.
+    defaults, words : mappings
+        Defaults and help texts that differ from those of the others.
+    """
+    hints, parameters = get_type_hints(TrainingOptions) | {"loss": Literal[LOSS_NAMES]}, []
+    for option in fields(TrainingOptions):
+        name, own = option.name, FLAGS[option.name]
+        if name not in without:
+            kind = own.kind or hints[name]
+            typed = typer.Option(_names(name, kind), metavar=own.metavar, help=words.get(name, own.help))
+            default = _typed(defaults.get(name, option.default))
+            parameters.append(_parameter(name, annotation=Annotated[kind, typed], default=default))
+    make = partial(_options)
+    vars(make).update(__signature__=inspect.Signature(parameters))
+    return make
+
+
+_parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
+
+
+def _names(name: str, kind: Any) -> str:
+    return f"{flag(name)}/--no-{flag(name)[2:]}" if bool in (kind, *get_args(kind)) else flag(name)
+
+
+def _typed(default: Any) -> Any:
+    """A default as the user would type it."""
+    return (",".join(f"{value:g}" for value in default) or None) if isinstance(default, tuple) else default
+
+
+def _options(**values: Any) -> TrainingOptions:
+    options = {name: FLAGS[name].read(value) for name, value in values.items()}
+    if options.get("method") == "exact" and options["time_limit"] is None:
+        options["time_limit"] = EXACT_TIME_LIMIT
+    return TrainingOptions(**options)

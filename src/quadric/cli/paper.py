@@ -50,11 +50,14 @@ def paper(
       quadric paper table2 --models ls-svm --datasets ecoli,iris --output some
       quadric paper --protocol nested --method both --output all
     """
+    from quadric.paper.experiments import QUICK_DATASETS, Plan
     from quadric.paper.page import gather, reproduction, write_everything
     from quadric.paper.runner import run
     from quadric.paper.store import Store, write_whole
 
-    plan = _plan(parts or [], _listed(models), _listed(datasets), protocol, method, seed, quick)
+    names = _listed(datasets) or (list(QUICK_DATASETS) if quick else [])
+    with as_usage():
+        plan = Plan.of(parts or [], _listed(models), names, reading=protocol, method=method, seed=seed)
     if docs is not None:
         check_free(docs, force=True)
     _tell_missing(plan, wanted=bool(_listed(datasets)), quiet=as_json)
@@ -71,14 +74,6 @@ def paper(
     if docs is not None:
         write_whole(docs, reproduction(findings))
     _summarise(output, len(tasks), done_before, time.monotonic() - began, findings.counts, as_json, len(paths))
-
-
-def _plan(parts: list[str], models: list[str], datasets: list[str], protocol: str, method: str, seed: int, quick: bool) -> Plan:
-    from quadric.paper.experiments import QUICK_DATASETS, Plan
-
-    with as_usage():
-        names = datasets or (list(QUICK_DATASETS) if quick else [])
-        return Plan.of(parts, models, names, reading=protocol, method=method, seed=seed)
 
 
 def _tell_missing(plan: Plan, *, wanted: bool, quiet: bool) -> None:
@@ -101,14 +96,12 @@ def _described(progress: Progress) -> str:
 def _command(plan: Plan, quick: bool) -> str:
     from quadric.paper.experiments import PARTS, Plan
 
-    words = ["quadric paper", *(plan.parts if plan.parts != PARTS else ())]
-    everything = Plan()
-    words += ["--quick"] if quick else []
-    words += [f"--models {','.join(plan.models)}"] if plan.models != everything.models else []
-    words += [f"--datasets {','.join(plan.datasets)}"] if plan.datasets != everything.datasets and not quick else []
-    words += [f"--protocol {plan.reading}"] if plan.reading != everything.reading else []
-    words += [f"--method {plan.method}"] if plan.method != everything.method else []
-    words += [f"--seed {plan.seed}"] if plan.seed else []
+    words = ["quadric paper", *(plan.parts if plan.parts != PARTS else ()), *["--quick"] * quick]
+    options = {"models": "models", "datasets": "datasets", "reading": "protocol", "method": "method", "seed": "seed"}
+    for name, option in options.items():
+        value = getattr(plan, name)
+        if value != getattr(Plan(), name) and not (quick and name == "datasets"):
+            words.append(f"--{option} {','.join(value) if isinstance(value, tuple) else value}")
     return " ".join(words)
 
 

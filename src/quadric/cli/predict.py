@@ -14,15 +14,16 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, note, say, say_json, streamed_output, working
-from quadric.cli.inputs import check_column, check_output, check_there, read_table_model
+from quadric.cli.console import UsageError, note, say, say_json, working
+from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
+from quadric.files import replacing
 from quadric.progress import Report
 
 CHUNK_ROWS = 50_000
 
 
-@shared.expanded(table_format=shared.TABLE_FORMAT)
+@shared.expanded(table_format=shared.TableFormat)
 def predict(
     model: shared.ModelFile,
     data: shared.DataFile,
@@ -54,7 +55,7 @@ def predict(
     _check_kept(kept, _head(loaded, ()))
     how = table_format.how(loaded)
     rows: list[Sequence[Any]] = []
-    destination = nullcontext(sys.stdout) if output is None else streamed_output(output, force)
+    destination = nullcontext(sys.stdout) if output is None else replacing(output)
     with working("predict") as report, destination as file:
         write = rows.extend if as_json and output is None else csv.writer(file, lineterminator="\n").writerows
         counts, extra = _score(loaded, data, how, kept, write, report)
@@ -93,9 +94,11 @@ def _score(
     extra: list[str] = []
     for table in quadric.tables.read_chunks(data, CHUNK_ROWS, text=text, **how):
         if not counts:
-            for name in kept:
-                check_column(table, name, "--keep")
-            extra = [name for name in model.extra_columns(table) if name not in kept]
+            absent = [name for name in kept if name not in table.names]
+            if absent:
+                listed = ", ".join([*table.names[:8], *["..."] * (len(table.names) > 8)])
+                raise UsageError(f"--keep: the table has no column {absent[0]!r}; it has {listed}")
+            extra = [name for name in table if name not in (*model.input_names, model.saved.target, *kept)]
         lines = list(_lines(model, table, kept))
         write(lines if counts else [_head(model, kept), *lines])
         counts.update(line[len(kept) + 1] for line in lines)
@@ -111,28 +114,13 @@ def _head(model: quadric.workflow.TableModel, kept: tuple[str, ...]) -> list[str
 
 def _lines(model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     """What is written of each row."""
+    from quadric.tables.inputs import cells_like
+
     scores = model.scores(table)
-    columns: list[list[Any]] = [_texts(table, name) for name in kept]
-    labels = [model.class_names[code] for code in scores.codes.tolist()]
-    columns += [_of_label(scores), labels]
+    of_label, is_binary = (range(len(table)), scores.codes), scores.decision.ndim == 1
+    columns = [cells_like(table[name], [""]) for name in kept]
+    columns.append((scores.decision if is_binary else scores.decision[of_label]).tolist())
+    columns.append([model.class_names[code] for code in scores.codes.tolist()])
     if scores.probabilities is not None:
-        rows = range(len(labels))
-        of = 1 if scores.decision.ndim == 1 else scores.codes
-        columns.append(scores.probabilities[rows, of].tolist())
-    if scores.decision.ndim == 2:
-        columns += [column.tolist() for column in scores.decision.T]
-    return zip(*columns, strict=True)
-
-
-def _of_label(scores: quadric.workflow.Scores) -> list[float]:
-    decision = scores.decision
-    return (decision if decision.ndim == 1 else decision[range(len(decision)), scores.codes]).tolist()
-
-
-def _texts(table: quadric.tables.Table, name: str) -> list[str | None]:
-    from quadric.tables.table import number_text
-
-    column = table[name]
-    if column.dtype == object:
-        return column.tolist()
-    return [None if value != value else number_text(value) for value in column.tolist()]
+        columns.append(scores.probabilities[:, 1].tolist() if is_binary else scores.probabilities[of_label].tolist())
+    return zip(*columns, *([] if is_binary else scores.decision.T.tolist()), strict=True)

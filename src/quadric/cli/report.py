@@ -13,7 +13,7 @@ from quadric.cli.console import UsageError, say, say_json, working, write_output
 from quadric.extras import require
 
 
-@shared.expanded(table_format=shared.TABLE_FORMAT)
+@shared.expanded(table_format=shared.TableFormat)
 def report(
     model: shared.ModelFile,
     data: shared.DataFile,
@@ -57,9 +57,9 @@ def report(
     if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
         raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {ks}")
     with working("report") as progress:
-        table = inputs.read_data(data, table_format.how(loaded), text=loaded.text_names, report=progress)
+        table = inputs.read_data(data, table_format.how(loaded), loaded, report=progress)
         used, y = loaded.labelled(table)
-        check_folds(y, loaded.labels, loaded.class_names, folds)
+        check_folds(y, loaded.view.classes, loaded.class_names, folds)
         summary = summarise(
             loaded.saved.model,
             loaded.inputs(used),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -21,6 +21,7 @@ from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators._base import predicted
 from quadric.estimators.crossvalidation import chosen_cell
 from quadric.fitted import FittedModel
+from quadric.fitted.steps import without_name_warnings
 from quadric.geometry.lifting import lift
 from quadric.progress import Report
 from quadric.report.numbers import short
@@ -95,14 +96,18 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
         times[test] += 1.0
         report(f"cross-validation: fold {len(scores)} of {len(folds)}")
     rows = np.flatnonzero(times)
-    return OutOfFold(_curve(ks, np.array(scores)), rows, subject.tabular.decided((total[rows].T / times[rows]).T))
+    decision = (total[rows].T / times[rows]).T
+    return OutOfFold(_curve(ks, np.array(scores)), rows, Scores(decision, *subject.fitted.decided(decision)))
 
 
 def _before_scalers(fitted: FittedModel, X: Any) -> tuple[FloatArray, list[Any]]:
     """Rows as they reach the scalers that come last before the classifier, and these scalers, not fitted."""
     steps = [step for _, step in fitted.steps]
     scalers = list(takewhile(lambda step: hasattr(step, "scale_"), reversed(steps)))[::-1]
-    coded = replace(fitted, steps=fitted.steps[: len(steps) - len(scalers)]).transformed(X)
+    coded = fitted.native(X)
+    with without_name_warnings():
+        for step in steps[: len(steps) - len(scalers)]:
+            coded = step.transform(coded)
     if getattr(fitted.classifier, "standardize", False):
         scalers.append(StandardScaler())
     return np.asarray(coded, dtype=np.float64), [clone(scaler).set_output(transform="default") for scaler in scalers]

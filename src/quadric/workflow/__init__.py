@@ -8,10 +8,9 @@ if TYPE_CHECKING:
     from quadric.workflow.options import OptionError, TrainingOptions
     from quadric.workflow.preparation import PreparedData, prepare
     from quadric.workflow.scoring import Scores, TableModel
-    from quadric.workflow.training import Choice, Trained, choose, train
+    from quadric.workflow.training import Trained, choose, train
 
 __all__ = [
-    "Choice",
     "Comparison",
     "OptionError",
     "PreparedData",
@@ -31,6 +30,6 @@ _HOMES = {
     "options": "OptionError TrainingOptions",
     "preparation": "PreparedData prepare",
     "scoring": "Scores TableModel",
-    "training": "Choice Trained choose train",
+    "training": "Trained choose train",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

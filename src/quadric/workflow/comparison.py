@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,20 +13,21 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import get_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from quadric._sklearn import count_leaves
-from quadric.estimators import SparseQuadraticSVC
+from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.estimators.crossvalidation import chosen_cell
 from quadric.progress import Report, silent
 from quadric.tables import Table, TableEncoder
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, OptionError, TrainingOptions
-from quadric.workflow.preparation import PreparedData, complete_rows, prepare
-from quadric.workflow.training import Choice, choose, fitted_classifier, folds_of
+from quadric.workflow.preparation import PreparedData, prepare
+from quadric.workflow.training import choose, fitted_classifier, folds_of
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,16 @@ class Competitor:
     Attributes
     ----------
     name : str
-    make : function of a seed
-        An estimator for standardised, coded data.
-    size : function of the fitted estimator
+    fit : function of the training rows, the options and the number of the fold
+        Returns a fitted classifier for coded rows.
+    size : function of the fitted classifier
         Number of numbers or parts that its decisions depend on.
     unit : str
         What those are.
     """
 
     name: str
-    make: Callable[[int], Any]
+    fit: Callable[[PreparedData, TrainingOptions, int], Any]
     size: Callable[[Any], int]
     unit: str
 
@@ -80,20 +81,16 @@ class Comparison:
     ----------
     results : list of Result
         The sparse surface first; twice where k was chosen: with the rule "1se", and with "best".
-    class_names : tuple of str
-    n_rows, n_features, folds : int
-    nested : bool
-        Whether k or C of the sparse surface were chosen inside each fold.
+    data : PreparedData
+    options : TrainingOptions
+        k and C of the sparse surface were chosen inside each fold where they are None here.
     absent : list of str
         Classifiers that are not installed.
     """
 
     results: list[Result]
-    class_names: tuple[str, ...]
-    n_rows: int
-    n_features: int
-    folds: int
-    nested: bool
+    data: PreparedData
+    options: TrainingOptions
     absent: list[str]
 
 
@@ -119,13 +116,12 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None, *
     """
     options = TrainingOptions(ks=INNER_KS, Cs=INNER_CS, n_jobs=1) if options is None else options
     data = prepare(table, target, options)
-    folds = _Folds(table, target, data, options)
-    if _is_nested(options):
-        _check_inner_folds(folds)
+    if options.k is None or options.C is None:
+        _check_inner_folds(data, options)
     competitors, absent = available_competitors()
-    results = _surface_results(folds, report)
-    results += [_result(competitor, folds, report) for competitor in competitors]
-    return Comparison(results, data.class_names, len(data.y), data.X.shape[1], options.folds, _is_nested(options), absent)
+    results = _surface_results(data, options, report)
+    results += [_result(competitor, data, options, report) for competitor in competitors]
+    return Comparison(results, data, options, absent)
 
 
 def available_competitors() -> tuple[list[Competitor], list[str]]:
@@ -137,55 +133,54 @@ def available_competitors() -> tuple[list[Competitor], list[str]]:
     """
     if find_spec("interpret") is None:
         return list(COMPETITORS), ["EBM (pip install interpret)"]
-    return [*COMPETITORS, Competitor("EBM", _boosting_machine, lambda model: len(model.term_names_), "terms")], []
+    return [*COMPETITORS, _usual("EBM", _boosting_machine, lambda model: len(model.term_names_), "terms")], []
 
 
 def _boosting_machine(seed: int) -> Any:
     return import_module("interpret.glassbox").ExplainableBoostingClassifier(random_state=seed, n_jobs=1)
 
 
+def _usual(name: str, make: Callable[[int], Any], size: Callable[[Any], int], unit: str) -> Competitor:
+    """One for standardised rows, made with a seed and else with default parameters."""
+
+    def fit(part: PreparedData, options: TrainingOptions, fold: int) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # default parameters are what is compared, whatever they lead to
+            return make_pipeline(StandardScaler(), make(options.seed)).fit(part.X, part.y)
+
+    return Competitor(name, fit, lambda model: size(model[-1]), unit)
+
+
 COMPETITORS = (
-    Competitor("logistic regression", lambda seed: LogisticRegression(max_iter=1000), lambda m: m.coef_.size, "coefficients"),
-    Competitor("SVC, rbf kernel", lambda seed: SVC(random_state=seed), lambda m: int(m.n_support_.sum()), "support vectors"),
-    Competitor("gradient boosting", lambda seed: HistGradientBoostingClassifier(random_state=seed), count_leaves, "leaves"),
+    _usual("logistic regression", lambda seed: LogisticRegression(max_iter=1000), lambda m: m.coef_.size, "coefficients"),
+    _usual("SVC, rbf kernel", lambda seed: SVC(random_state=seed), lambda m: int(m.n_support_.sum()), "support vectors"),
+    _usual("gradient boosting", lambda seed: HistGradientBoostingClassifier(random_state=seed), count_leaves, "leaves"),
 )
 
 
-class _Folds:
-    """Coded training and test rows of each fold; the same for every classifier."""
-
-    def __init__(self, table: Table, target: str, data: PreparedData, options: TrainingOptions) -> None:
-        self.data = data
-        self.options = options
-        self.splits: Sequence[tuple[IntArray, IntArray]] = list(folds_of(data, options).split(data.X, data.y))
-        inputs = table.drop([target, *options.ignore])
-        self._inputs = inputs[complete_rows(inputs)] if options.missing == "drop" else inputs
-
-    def __iter__(self) -> Any:
-        for train, test in self.splits:
-            X = self._coded(train)
-            yield replace(self.data, X=X[train], y=self.data.y[train]), X[test], self.data.y[test]
-
-    def _coded(self, train: IntArray) -> FloatArray:
-        """All rows, with missing values imputed from the training rows."""
-        if not self.data.missing or self.options.missing == "drop":
-            return self.data.X
-        encoder = self.data.encoder
-        part = TableEncoder(**encoder.get_params()).fit(self._inputs[train])
-        columns = [replace(own, fill=other.fill) for own, other in zip(encoder.inputs_, part.inputs_, strict=True)]
-        return np.asarray(TableEncoder.from_inputs(columns, **encoder.get_params()).transform(self._inputs))
+def _folds(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[PreparedData, FloatArray, np.ndarray]]:
+    """Coded training rows, test rows and labels of these, for each fold; the same for every classifier."""
+    for train, test in folds_of(data, options).split(data.X, data.y):
+        X = _coded(data, train)
+        yield replace(data, X=X[train], y=data.y[train]), X[test], data.y[test]
 
 
-def _is_nested(options: TrainingOptions) -> bool:
-    return options.k is None or options.C is None
+def _coded(data: PreparedData, train: IntArray) -> FloatArray:
+    """All rows, with missing values imputed from the training rows."""
+    encoder = data.encoder
+    if not data.missing or data.n_dropped:
+        return data.X
+    part = TableEncoder(**encoder.get_params()).fit(data.table[train])
+    columns = [replace(own, fill=other.fill) for own, other in zip(encoder.inputs_, part.inputs_, strict=True)]
+    return np.asarray(TableEncoder.from_inputs(columns, **encoder.get_params()).transform(data.table))
 
 
-def _check_inner_folds(folds: _Folds) -> None:
+def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
     """Refuse folds whose training rows have too few of a class to be split again."""
-    data, options = folds.data, folds.options
     inner = min(INNER_FOLDS, options.folds)
+    splits = list(folds_of(data, options).split(data.X, data.y))
     for name, label in zip(data.class_names, np.unique(data.y), strict=True):
-        if min(int(np.sum(data.y[train] == label)) for train, _ in folds.splits) < inner:
+        if min(int(np.sum(data.y[train] == label)) for train, _ in splits) < inner:
             rows = int(np.sum(data.y == label))
             raise OptionError(
                 f"class {name!r} has {rows} rows, too few for {options.folds} folds with {inner} inside each: "
@@ -196,74 +191,57 @@ def _check_inner_folds(folds: _Folds) -> None:
             )
 
 
-def _surface_results(folds: _Folds, report: Report) -> list[Result]:
+def _surface_results(data: PreparedData, options: TrainingOptions, report: Report) -> list[Result]:
     """One result where k is set; where it is chosen, one for each rule, both from the same inner cross-validation."""
-    options = folds.options
     if options.k is not None and options.C is not None:
-        fixed = _measured("sparse quadratic", "terms", folds, lambda part, _: fitted_classifier(part, options), _size, report)
-        return [replace(fixed, chosen=[(options.k, options.C)] * len(folds.splits))]
-    choices, seconds = _choices(folds, report)
-    cells = {"1se": [choice.chosen for choice in choices], "best": [choice.best for choice in choices]}
-    names = {"1se": "sparse quadratic"} if options.k is not None else {rule: f"sparse quadratic, {rule}" for rule in cells}
+        surface = Competitor("sparse quadratic", lambda part, own, _: fitted_classifier(part, own), _n_terms, "terms")
+        return [replace(_result(surface, data, options, report), chosen=[(options.k, options.C)] * options.folds)]
+    searches, seconds = _searches(data, options, report)
+    suffixes = {"1se": ""} if options.k is not None else {"1se": ", 1se", "best": ", best"}
     results = []
-    for rule, name in names.items():
-        chosen = [(int(choice.ks[k]), float(choice.Cs[C])) for choice, (C, k) in zip(choices, cells[rule], strict=True)]
+    for rule, suffix in suffixes.items():
+        chosen = [_choice(search, rule) for search in searches]
 
-        def fit(part: PreparedData, fold: int, chosen: Sequence[tuple[int, float]] = chosen) -> Any:
-            choice = choices[fold]
-            return (
-                choice.classifier if chosen[fold] == (choice.k, choice.C) else fitted_classifier(part, options, *chosen[fold])
-            )
+        def fit(part: PreparedData, own: TrainingOptions, fold: int, chosen: Any = chosen) -> SparseQuadraticSVC:
+            shipped = searches[fold].best_estimator_
+            return shipped if chosen[fold] == (shipped.k, shipped.C) else fitted_classifier(part, own, *chosen[fold])
 
-        result = _measured(name, "terms", folds, fit, _size, report)
+        result = _result(Competitor(f"sparse quadratic{suffix}", fit, _n_terms, "terms"), data, options, report)
         results.append(replace(result, seconds=result.seconds + seconds, chosen=chosen))
     return results
 
 
-def _size(model: SparseQuadraticSVC) -> int:
+def _n_terms(model: SparseQuadraticSVC) -> int:
     return sum(surface.n_terms for surface in model.surfaces_)
 
 
-def _choices(folds: _Folds, report: Report) -> tuple[list[Choice], FloatArray]:
-    """What cross-validation inside each fold saw and fitted, and the time it took."""
-    options = replace(folds.options, folds=min(INNER_FOLDS, folds.options.folds), rule="1se")
-    choices, seconds = [], []
-    for number, (part, _, _) in enumerate(folds, start=1):
-        report(f"sparse quadratic, choice inside fold {number} of {len(folds.splits)}")
+def _searches(data: PreparedData, options: TrainingOptions, report: Report) -> tuple[list[SparseQuadraticSVCCV], FloatArray]:
+    """The cross-validation inside each fold, and the time it took."""
+    inner = replace(options, folds=min(INNER_FOLDS, options.folds), rule="1se")
+    searches, seconds = [], []
+    for number, (part, _, _) in enumerate(_folds(data, options), start=1):
+        report(f"sparse quadratic, choice inside fold {number} of {options.folds}")
         with threadpool_limits(1):
             began = time.perf_counter()
-            choices.append(choose(part, options))
+            searches.append(choose(part, inner))
             seconds.append(time.perf_counter() - began)
-    return choices, np.array(seconds)
+    return searches, np.array(seconds)
 
 
-def _result(competitor: Competitor, folds: _Folds, report: Report) -> Result:
-    def fit(part: PreparedData, number: int) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # default parameters are what is compared, whatever they lead to
-            return make_pipeline(StandardScaler(), competitor.make(folds.options.seed)).fit(part.X, part.y)
-
-    return _measured(competitor.name, competitor.unit, folds, fit, lambda model: competitor.size(model[-1]), report)
+def _choice(search: SparseQuadraticSVCCV, rule: str) -> tuple[int, float]:
+    """The k and C that a rule chooses."""
+    C_index, k_index = chosen_cell(search.cv_scores_, rule)
+    return int(search.ks_[k_index]), float(search.Cs_[C_index])
 
 
-def _measured(
-    name: str, unit: str, folds: _Folds, fit: Callable[[PreparedData, int], Any], size: Callable[[Any], int], report: Report
-) -> Result:
-    rows = []
-    for number, (part, X, y) in enumerate(folds):
-        report(f"{name}, fold {number + 1} of {len(folds.splits)}")
+def _result(competitor: Competitor, data: PreparedData, options: TrainingOptions, report: Report) -> Result:
+    area, rows = get_scorer("roc_auc") if len(data.class_names) == 2 else lambda *_: np.nan, []
+    for number, (part, X, y) in enumerate(_folds(data, options)):
+        report(f"{competitor.name}, fold {number + 1} of {options.folds}")
         with threadpool_limits(1):
             began = time.perf_counter()
-            model = fit(part, number)
+            model = competitor.fit(part, options, number)
             seconds = time.perf_counter() - began
-            rows.append((np.mean(model.predict(X) == y), _auc(model, X, y), size(model), seconds))
+            rows.append((np.mean(model.predict(X) == y), area(model, X, y), competitor.size(model), seconds))
     accuracy, auc, sizes, times = np.array(rows, dtype=float).T
-    return Result(name, unit, accuracy, auc, sizes, times, [])
-
-
-def _auc(model: Any, X: FloatArray, y: np.ndarray) -> float:
-    if len(model.classes_) != 2:
-        return float("nan")
-    if hasattr(model, "decision_function"):
-        return float(roc_auc_score(y == model.classes_[1], model.decision_function(X)))
-    return float(roc_auc_score(y == model.classes_[1], model.predict_proba(X)[:, 1]))
+    return Result(competitor.name, competitor.unit, accuracy, auc, sizes, times, [])

@@ -5,7 +5,6 @@ The command line and the report both print what ``explain_rows`` returns.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,6 @@ from quadric.explain._request import SeenValues
 from quadric.fitted import FittedModel
 from quadric.tables import Table
 from quadric.tables.table import is_missing, number_text
-from quadric.types import BoolArray, FloatArray
 from quadric.workflow.preparation import complete_rows
 from quadric.workflow.scoring import Scores, TableModel
 
@@ -158,15 +156,14 @@ def explain_rows(
         One per row, in the order of ``rows``.
     """
     check_names(model, options)
-    picked = table[list(rows)]
-    gaps = np.flatnonzero(~_are_accepted(model, picked))
-    if len(gaps):
-        raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
-    explainer = _Explainer(model, picked, background[_are_accepted(model, background)], options)
-    with warnings.catch_warnings():
-        # Tables reach a model without an encoder as arrays, their columns in order
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return [explainer.explanation(i, row) for i, row in enumerate(rows)]
+    picked, population = model.inputs(table)[list(rows)], model.inputs(background)
+    if not model.view.accepts_missing:
+        gaps = np.flatnonzero(~complete_rows(picked))
+        if len(gaps):
+            raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
+        population = population[complete_rows(population)]
+    explainer = _Explainer(model, model.view, picked, population, options)
+    return [explainer.explanation(i, row) for i, row in enumerate(rows)]
 
 
 def check_names(model: TableModel, options: ExplainingOptions) -> None:
@@ -215,13 +212,10 @@ class _Explainer:
     """Some rows, and the population that they are compared with."""
 
     model: TableModel
+    fitted: FittedModel
     rows: Table
     population: Table
     options: ExplainingOptions
-
-    @property
-    def fitted(self) -> FittedModel:
-        return self.model.view
 
     @cached_property
     def scores(self) -> Scores:
@@ -245,11 +239,11 @@ class _Explainer:
         return {
             target: reason_codes(
                 self.model.saved.model,
-                self.model.rows(self.rows),
+                self.rows,
                 n=self.options.reasons,
                 reference=self.options.reference,
-                background=self.model.rows(self.population),
-                favourable=self.model.labels.tolist()[target],
+                background=self.population,
+                favourable=self.fitted.classes.tolist()[target],
                 template=NUMBER.format(REFERENCES[self.options.reference]),
                 templates=dict.fromkeys(categories, CATEGORY),
             )
@@ -258,7 +252,7 @@ class _Explainer:
 
     @cached_property
     def seen(self) -> SeenValues:
-        return SeenValues.of(self.fitted, self.population, self.fitted.reported(self.model.rows(self.population)))
+        return SeenValues.of(self.fitted, self.population, self.fitted.reported(self.population))
 
     def explanation(self, i: int, row: int) -> Explanation:
         scores, target, names = self.scores, self.targets[i], self.model.class_names
@@ -287,21 +281,21 @@ class _Explainer:
         nothing = {"changes": (), "distance": None, "reached": False, "proved": False}
         if cutoff_of(self.fitted) is None:
             return {**nothing, "proved": True, "message": NEVER}
-        X, options = self.model.rows(row), self.options
-        before = self.fitted.reported(X)
+        before, options = self.fitted.reported(row), self.options
         limits = self.seen.limits(row, before[0])
         limits["frozen"] += options.frozen
         found = recourse(
             self.model.saved.model,
-            X,
-            target=self.model.labels.tolist()[target],
+            row,
+            target=self.fitted.classes.tolist()[target],
             increase_only=list(options.increase_only),
             decrease_only=list(options.decrease_only),
             **limits,
         )
         if not found.reached[0]:
             return {**nothing, "proved": bool(found.proved[0]), "message": found.message[0]}
-        if self.model.decided(self._decision(row, before, found.x)).codes[0] != target:
+        after = self.fitted.decision(self.fitted.changed(self.fitted.rows(row), before, found.x))
+        if self.fitted.decided(after)[0][0] != target:
             return {**nothing, "message": UNLIKELY}
         moved = np.flatnonzero(found.x[0] != before[0])
         return {
@@ -311,12 +305,3 @@ class _Explainer:
             "proved": bool(found.proved[0]),
             "message": found.message[0],
         }
-
-    def _decision(self, row: Table, before: FloatArray, after: FloatArray) -> FloatArray:
-        """The model's own decision on a row with other numbers."""
-        return self.fitted.decision(self.fitted.changed(self.fitted.rows(row), before, after))
-
-
-def _are_accepted(model: TableModel, table: Table) -> BoolArray:
-    """Which rows the model does not refuse for their missing values."""
-    return np.ones(len(table), dtype=bool) if model.view.accepts_missing else complete_rows(model.inputs(table))

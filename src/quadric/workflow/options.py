@@ -91,9 +91,16 @@ class TrainingOptions:
         from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
 
         positive = rule.number_above(0.0)
-        rules = {name: rule.one_of(*values) for name, values in choices().items()}
-        rules |= {"k": rule.integer_from(1), "C": positive, "folds": rule.integer_from(2), "max_levels": rule.integer_from(2)}
-        rules |= {"seed": rule.integer_from(0), "n_jobs": rule.N_JOBS, "time_limit": rule.number_from(0.0)}
+        rules = {
+            **{name: rule.one_of(*values) for name, values in choices().items()},
+            "k": rule.integer_from(1),
+            "C": positive,
+            "folds": rule.integer_from(2),
+            "max_levels": rule.integer_from(2),
+            "seed": rule.integer_from(0),
+            "n_jobs": rule.N_JOBS,
+            "time_limit": rule.number_from(0.0),
+        }
         for name, wanted in rules.items():
             value = getattr(self, name)
             optional = getattr(type(self), name) is None

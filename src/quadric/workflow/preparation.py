@@ -16,6 +16,7 @@ from quadric.estimators._validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
+from quadric.tables.inputs import missing_cells
 from quadric.types import BoolArray, FloatArray
 from quadric.workflow.options import OptionError, TrainingOptions
 
@@ -44,6 +45,8 @@ class PreparedData:
 
     Attributes
     ----------
+    table : Table
+        The columns to be coded, with all rows.
     encoder : fitted TableEncoder
     X : array of shape (m, n)
         What it made of the table; not standardised.
@@ -56,10 +59,9 @@ class PreparedData:
         Number of missing values by column, where there are any.
     n_dropped : int
         Rows that were left out because of them.
-    sha256 : str or None
-        Of the file that the table was read from.
     """
 
+    table: Table
     encoder: TableEncoder
     X: FloatArray
     y: np.ndarray
@@ -67,10 +69,10 @@ class PreparedData:
     limits: TermLimits
     missing: dict[str, int]
     n_dropped: int
-    sha256: str | None
 
     @property
     def feature_names(self) -> list[str]:
+        """Of the columns of X."""
         return [str(name) for name in self.encoder.get_feature_names_out()]
 
     @property
@@ -118,24 +120,21 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     _check_columns(table, target, options.ignore)
     codes, names = _labels(table[target], options.positive)
     inputs = table.drop([target, *options.ignore])
-    missing = _missing_counts(inputs)
-    kept = np.ones(len(table), dtype=bool)
+    missing = {name: count for name in inputs if (count := int(missing_cells(inputs[name]).sum()))}
     if missing and options.missing == "refuse":
         raise _refused(missing)
-    if missing and options.missing == "drop":
-        kept = complete_rows(inputs)
-        inputs, codes = inputs[kept], codes[kept]
-        _check_classes_left(codes, names)
+    kept = complete_rows(inputs) if missing and options.missing == "drop" else slice(None)
+    _check_classes_left(codes[kept], names)
     encoder = TableEncoder(
         coding=options.coding,
         missing="refuse" if options.missing == "drop" else options.missing,
         unseen=options.unseen,
         max_levels=options.max_levels,
     )
-    X = np.asarray(encoder.fit_transform(inputs))
-    y = labels_for(codes, names)
-    limits = _limits(encoder, X, options)
-    data = PreparedData(encoder, X, y, names, limits, missing, int((~kept).sum()), table.sha256)
+    X = np.asarray(encoder.fit_transform(inputs[kept]))
+    # labels sort like the classes: their names where these do, else positions
+    y = (np.array(names)[codes] if list(names) == sorted(names) else codes)[kept]
+    data = PreparedData(inputs, encoder, X, y, names, _limits(encoder, X, options), missing, len(table) - len(X))
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     check_memory(len(X), data.n_candidates, options.loss)
     if not options.standardize:
@@ -153,28 +152,11 @@ def _warn_of_scales(data: PreparedData) -> None:
 
 
 def _labels(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
-    codes, names = target_labels(column)
-    if positive is None:
-        return codes, names
+    found = target_labels(column)
     try:
-        return target_labels(column, positive)
+        return found if positive is None else target_labels(column, positive)
     except ValueError as error:
         raise OptionError(str(error)) from None
-
-
-def labels_for(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Labels that sort like the names of the classes: the names themselves where they do, else positions.
-
-    Parameters
-    ----------
-    codes : array of shape (m,)
-    names : sequence of str
-
-    Returns
-    -------
-    array of shape (m,)
-    """
-    return np.array(names)[codes] if list(names) == sorted(names) else codes
 
 
 def complete_rows(table: Table) -> BoolArray:
@@ -188,7 +170,7 @@ def complete_rows(table: Table) -> BoolArray:
     -------
     boolean array of shape (m,)
     """
-    return ~np.logical_or.reduce([_absent(column) for column in table.columns])
+    return ~np.logical_or.reduce([missing_cells(column) for column in table.columns])
 
 
 def check_memory(n_rows: int, n_terms: int, loss: str) -> None:
@@ -251,17 +233,6 @@ def _check_columns(table: Table, target: str, ignore: Iterable[str]) -> None:
         raise OptionError(f"the column {target!r} is the target: it cannot be ignored")
     if not set(table.names).difference((target, *ignore)):
         raise OptionError(f"the table has no column besides the target {target!r} and the ignored ones")
-
-
-def _absent(column: np.ndarray) -> BoolArray:
-    if column.dtype == object:
-        return np.array([value is None for value in column.tolist()], dtype=bool)
-    return np.isnan(column)
-
-
-def _missing_counts(table: Table) -> dict[str, int]:
-    counts = {name: int(_absent(column).sum()) for name, column in zip(table.names, table.columns, strict=True)}
-    return {name: count for name, count in counts.items() if count}
 
 
 def _refused(missing: dict[str, int]) -> ParameterError:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from quadric.estimators.calibration import CalibratedModel
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.tables import Table
@@ -48,19 +47,17 @@ class TableModel:
 
     @cached_property
     def view(self) -> FittedModel:
+        """The model taken apart."""
         return fitted_model(self.saved.model)
 
     @property
     def class_names(self) -> tuple[str, ...]:
+        """In the order of the classifier's labels."""
         return self.saved.class_names or self.view.class_texts
-
-    @property
-    def labels(self) -> np.ndarray:
-        """What the classifier calls the classes."""
-        return self.view.classes
 
     @cached_property
     def input_names(self) -> tuple[str, ...]:
+        """Columns that the model uses."""
         return tuple(column.name for column in self.view.inputs if column.type != "unused")
 
     @property
@@ -73,12 +70,6 @@ class TableModel:
         """Texts that meant a missing value in the file that the model was fitted to."""
         recorded = self.saved.metadata.get("missing_texts")
         return recorded if isinstance(recorded, list) and all(isinstance(text, str) for text in recorded) else None
-
-    @property
-    def estimator(self) -> Any:
-        """The model without its calibration."""
-        model = self.saved.model
-        return model.estimator_ if isinstance(model, CalibratedModel) else model
 
     def inputs(self, table: Table) -> Table:
         """The columns that the model takes.
@@ -98,32 +89,6 @@ class TableModel:
             raise ValueError(f"the table has no column {absent[0]!r}{more}, which the model needs")
         return Table(self.input_names, tuple(table[name] for name in self.input_names), first_row=table.first_row)
 
-    def rows(self, table: Table) -> Any:
-        """Rows in the form that the model itself takes.
-
-        Parameters
-        ----------
-        table : Table
-
-        Returns
-        -------
-        Table, or array of shape (m, n) for a model without coding
-        """
-        return self.view.native(self.inputs(table))
-
-    def extra_columns(self, table: Table) -> list[str]:
-        """Columns that the model does not use, the target apart.
-
-        Parameters
-        ----------
-        table : Table
-
-        Returns
-        -------
-        list of str
-        """
-        return [name for name in table.names if name not in self.input_names and name != self.saved.target]
-
     def scores(self, table: Table) -> Scores:
         """Decision values, classes and probabilities.
 
@@ -138,20 +103,10 @@ class TableModel:
         """
         with np.errstate(over="ignore", invalid="ignore"):
             decision = self.view.decision(self.inputs(table))
-        _check_finite(decision, table)
-        return self.decided(decision)
-
-    def decided(self, decision: FloatArray) -> Scores:
-        """Classes and probabilities that go with decision values.
-
-        Parameters
-        ----------
-        decision : array of shape (m,) for two classes, (m, n_classes) otherwise
-
-        Returns
-        -------
-        Scores
-        """
+        # overflow comes from inputs far beyond those of the fit; a label made of it would be arbitrary
+        rows = np.flatnonzero(~np.isfinite(decision.reshape(len(decision), -1)).all(axis=1))
+        if len(rows):
+            raise ValueError(f"row {table.first_row + rows[0]} has no finite score: its values are too large for the model")
         return Scores(decision, *self.view.decided(decision))
 
     def code_of(self, name: str) -> int:
@@ -186,7 +141,7 @@ class TableModel:
             raise ValueError("the model file does not say which column is the target")
         if target not in table.names:
             raise ValueError(f"the table has no column {target!r}, which is the target of the model")
-        y = self.labels[[self._target_code(value, row) for row, value in enumerate(table[target].tolist(), start=1)]]
+        y = self.view.classes[[self._target_code(value, row) for row, value in enumerate(table[target].tolist(), start=1)]]
         if not self._drops_incomplete_rows():
             return table, y
         kept = complete_rows(self.inputs(table))
@@ -201,10 +156,3 @@ class TableModel:
         history = self.saved.metadata.get("training")
         options = history.get("options") if isinstance(history, dict) else None
         return isinstance(options, dict) and options.get("missing") == "drop"
-
-
-def _check_finite(scores: FloatArray, table: Table) -> None:
-    """Overflow comes from inputs far beyond those of the fit; a label made of it would be arbitrary."""
-    rows = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
-    if len(rows):
-        raise ValueError(f"row {table.first_row + rows[0]} has no finite score: its values are too large for the model")

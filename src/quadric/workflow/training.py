@@ -13,12 +13,11 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from quadric.certificate import Certificate
 from quadric.credit import CalibratedModel
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.crossvalidation import chosen_cell
 from quadric.export import DataOrigin, SavedModel
-from quadric.search.path import QuadraticPath
+from quadric.fitted import fitted_model
 from quadric.tables import Table
 from quadric.types import FloatArray
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -26,53 +25,6 @@ from quadric.workflow.preparation import PreparedData, prepare
 
 PARALLEL_FROM = 300_000
 """Rows times terms from which processes of their own pay for the folds."""
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """What cross-validation saw and chose.
-
-    Attributes
-    ----------
-    ks, Cs : arrays
-        The grid.
-    mean, error : arrays of shape (n_Cs, n_ks)
-        Mean accuracy over the folds, and its standard error.
-    best, chosen : pairs of positions in Cs and ks
-        The largest mean, and what the rule chose.
-    folds : int
-    paths : list of QuadraticPath
-        On all rows; one for two classes, otherwise one per class.
-    classifier : SparseQuadraticSVC
-        What was chosen, fitted to all rows.
-    """
-
-    ks: np.ndarray
-    Cs: FloatArray
-    mean: FloatArray
-    error: FloatArray
-    best: tuple[int, int]
-    chosen: tuple[int, int]
-    folds: int
-    paths: list[QuadraticPath]
-    classifier: SparseQuadraticSVC
-
-    @property
-    def k(self) -> int:
-        return int(self.ks[self.chosen[1]])
-
-    @property
-    def C(self) -> float:
-        return float(self.Cs[self.chosen[0]])
-
-    @property
-    def accuracy(self) -> float:
-        """Mean over the folds, of what was chosen."""
-        return float(self.mean[self.chosen])
-
-    @property
-    def standard_error(self) -> float:
-        return float(self.error[self.chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +37,8 @@ class Trained:
     data : PreparedData
     target : str
     options : TrainingOptions
-    choice : Choice or None
-        None without cross-validation.
+    search : SparseQuadraticSVCCV or None
+        The cross-validation that chose k or C; its ``best_estimator_`` is the classifier of the model.
     accuracy : float
         On the rows that it was fitted to.
     labelled : tuple of int
@@ -97,47 +49,60 @@ class Trained:
     data: PreparedData
     target: str
     options: TrainingOptions
-    choice: Choice | None
+    search: SparseQuadraticSVCCV | None
     accuracy: float
     labelled: tuple[int, ...]
 
     @property
     def classifier(self) -> SparseQuadraticSVC:
-        pipeline = self.model.estimator_ if isinstance(self.model, CalibratedModel) else self.model
-        return pipeline[-1]
+        """What takes the coded rows."""
+        return fitted_model(self.model).classifier
 
     @property
-    def k(self) -> int:
-        return int(self.classifier.k)
+    def cross_validation(self) -> dict[str, Any] | None:
+        """Accuracy of the chosen k and C, its standard error and the number of folds; None without cross-validation."""
+        if self.search is None:
+            return None
+        scores, cell = self.search.cv_scores_, chosen_cell(self.search.cv_scores_, self.search.rule)
+        accuracy, error = scores.mean(axis=0)[cell], standard_error(scores)[cell]
+        return {"accuracy": float(accuracy), "standard_error": float(error), "folds": len(scores)}
 
-    @property
-    def C(self) -> float:
-        return float(self.classifier.C)
-
-    @property
-    def certificates(self) -> list[Certificate]:
-        return list(self.classifier.certificates_)
-
-    def saved(self) -> SavedModel:
+    def saved(self, **metadata: Any) -> SavedModel:
         """The model with its names, origin and history, for ``save_model``.
+
+        Parameters
+        ----------
+        **metadata : Any
+            What else the file is to say of it.
 
         Returns
         -------
         SavedModel
         """
-        choice = self.choice
         history = {
             "options": self.options.recorded(),
             "excluded": {"squares": self.data.limits.n_squares, "products": self.data.limits.n_products},
             "missing": self.data.missing,
             "rows_dropped": self.data.n_dropped,
             "accuracy": self.accuracy,
-            "cross_validation": None
-            if choice is None
-            else {"accuracy": choice.accuracy, "standard_error": choice.standard_error, "folds": choice.folds},
+            "cross_validation": self.cross_validation,
         }
-        origin = DataOrigin(len(self.data.y), self.data.sha256)
-        return SavedModel(self.model, self.data.class_names, self.target, {"training": history}, origin, None)
+        origin = DataOrigin(len(self.data.y), self.data.table.sha256)
+        return SavedModel(self.model, self.data.class_names, self.target, {"training": history, **metadata}, origin, None)
+
+
+def standard_error(scores: FloatArray) -> FloatArray:
+    """Standard error of the mean over folds.
+
+    Parameters
+    ----------
+    scores : array of shape (n_folds, ...)
+
+    Returns
+    -------
+    array of shape (...)
+    """
+    return np.asarray(scores.std(axis=0, ddof=1) / np.sqrt(len(scores)))
 
 
 def train(table: Table, target: str, options: TrainingOptions | None = None, *, verbose: int = 0) -> Trained:
@@ -163,8 +128,8 @@ def train(table: Table, target: str, options: TrainingOptions | None = None, *, 
     data = prepare(table, target, options)
     if options.calibrate is not None:
         folds_of(data, options)  # refused now rather than after the fit
-    choice = choose(data, options, verbose=verbose) if options.crosses else None
-    classifier = fitted_classifier(data, options, verbose=verbose) if choice is None else choice.classifier
+    search = choose(data, options, verbose=verbose) if options.crosses else None
+    classifier = fitted_classifier(data, options, verbose=verbose) if search is None else search.best_estimator_
     classifier.set_params(verbose=0)
     model = classifier if options.calibrate is None else _calibrated(classifier, data, options, options.calibrate)
     labels = model.predict(data.X)
@@ -173,13 +138,22 @@ def train(table: Table, target: str, options: TrainingOptions | None = None, *, 
         data=data,
         target=target,
         options=options,
-        choice=choice,
+        search=search,
         accuracy=float(np.mean(labels == data.y)),
         labelled=tuple(int(np.sum(labels == label)) for label in model.classes_),
     )
 
 
-def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) -> Choice:
+@contextmanager
+def scales_as_prepared() -> Iterator[None]:
+    """Fit without remarks on the scales of features: who does not standardise has been told, with the names of the table."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScaleWarning)
+        yield
+
+
+@scales_as_prepared()
+def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) -> SparseQuadraticSVCCV:
     """Cross-validate over the grid of k and C that the options ask for.
 
     Parameters
@@ -191,10 +165,11 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
 
     Returns
     -------
-    Choice
+    SparseQuadraticSVCCV
+        Fitted to the coded data.
     """
     n_jobs = _n_jobs(data, options)
-    search = SparseQuadraticSVCCV(
+    return SparseQuadraticSVCCV(
         ks=_ks(data, options) if options.k is None else (options.k,),
         Cs=options.Cs if options.C is None else (options.C,),
         cv=folds_of(data, options),
@@ -202,23 +177,10 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
         n_jobs=n_jobs,
         verbose=verbose if n_jobs is None else 0,  # other processes would write past whoever listens here
         **_shared_parameters(data, options),
-    )
-    with scales_as_prepared():
-        search.fit(data.X, data.y)
-    scores = search.cv_scores_
-    return Choice(
-        ks=search.ks_,
-        Cs=search.Cs_,
-        mean=scores.mean(axis=0),
-        error=scores.std(axis=0, ddof=1) / np.sqrt(len(scores)),
-        best=chosen_cell(scores, "best"),
-        chosen=chosen_cell(scores, options.rule),
-        folds=len(scores),
-        paths=search.paths_,
-        classifier=search.best_estimator_,
-    )
+    ).fit(data.X, data.y)
 
 
+@scales_as_prepared()
 def fitted_classifier(
     data: PreparedData, options: TrainingOptions, k: int | None = None, C: float | None = None, *, verbose: int = 0
 ) -> SparseQuadraticSVC:
@@ -239,8 +201,7 @@ def fitted_classifier(
     """
     k, C = k or options.k, C or options.C or 1.0
     assert k is not None
-    with scales_as_prepared():
-        return SparseQuadraticSVC(k, C, verbose=verbose, **_shared_parameters(data, options)).fit(data.X, data.y)
+    return SparseQuadraticSVC(k, C, verbose=verbose, **_shared_parameters(data, options)).fit(data.X, data.y)
 
 
 def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold:
@@ -279,14 +240,6 @@ def check_folds(y: np.ndarray, labels: np.ndarray, names: Sequence[str], folds: 
     raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer", folds=None)
 
 
-@contextmanager
-def scales_as_prepared() -> Iterator[None]:
-    """Fit without remarks on the scales of features: who does not standardise has been told, with the names of the table."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ScaleWarning)
-        yield
-
-
 def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:
     """Of both estimators."""
     return {
@@ -314,11 +267,11 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
     return None if n_jobs == 1 else n_jobs
 
 
+@scales_as_prepared()
 def _calibrated(classifier: SparseQuadraticSVC, data: PreparedData, options: TrainingOptions, method: str) -> CalibratedModel:
     """The fitted classifier as it is, with probabilities fitted on out-of-fold scores."""
     folds, n_jobs = folds_of(data, options), _n_jobs(data, options)
-    with scales_as_prepared():
-        return CalibratedModel.around(classifier, data.X, data.y, method=method, cv=folds, n_jobs=n_jobs)
+    return CalibratedModel.around(classifier, data.X, data.y, method=method, cv=folds, n_jobs=n_jobs)
 
 
 def _with_coding(model: Any, data: PreparedData) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -92,6 +92,11 @@ class FittedModel:
     @cached_property
     def features(self) -> tuple[CodedFeature, ...]:
         return tuple(variable.feature for variable in self.variables)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the model was fitted to named columns."""
+        return hasattr(self.steps[0][1] if self.steps else self.classifier, "feature_names_in_")
 
     @property
     def n_features(self) -> int:
@@ -201,6 +206,8 @@ class FittedModel:
         Table
         """
         table = as_table(X, self.input_names)
+        if not isinstance(X, Table | Mapping) and not self.has_names and len(table.names) == len(self.inputs):
+            table = replace(table, names=tuple(self.input_names))  # a frame for a model that knows no names: by position
         columns = []
         for column in self.inputs:
             if column.name not in table.names and column.type != "unused":
@@ -255,7 +262,9 @@ class FittedModel:
             return X
         columns = [self._cells(i, column) for i, column in enumerate(self.rows(X).columns)]
         if isinstance(first, ColumnTransformer) and hasattr(first, "feature_names_in_"):  # finds columns by name, in frames
-            return require("pandas", "dev").DataFrame(dict(zip(self.input_names, columns, strict=True)))
+            pandas = require("pandas", "dev")  # with types of their own: texts would turn None into NaN
+            series = (pandas.Series(cells, dtype=cells.dtype) for cells in columns)
+            return pandas.DataFrame(dict(zip(self.input_names, series, strict=True)))
         return np.column_stack(columns)
 
     def _cells(self, position: int, column: np.ndarray) -> np.ndarray:
@@ -541,10 +550,20 @@ def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[Calibrati
             calibrators, model = calibrators or tuple(model.calibrators_), model.estimator_
     if not isinstance(model, SurfaceClassifier | QuadraticSurface):
         raise TypeError(f"need a fitted quadric model, a Pipeline or a QuadraticSurface, not {type(model).__name__}")
-    steps = [(name, step) for name, step in steps if step is not None and not isinstance(step, str)]
+    steps = list(_flat(steps))
     names = [name for name, _ in steps]
     unique = tuple((f"{name}-{i}" if name in names[:i] else name, step) for i, (name, step) in enumerate(steps))
     return unique, calibrators, model
+
+
+def _flat(steps: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The steps without those that do nothing; those of a Pipeline one by one."""
+    for name, step in steps:
+        if isinstance(step, Pipeline):
+            check_fitted(step)
+            yield from _flat(step.steps)
+        elif step is not None and step != "passthrough":
+            yield name, step
 
 
 def _input(name: str, is_used: bool, levels: set[Level] | None) -> InputColumn:

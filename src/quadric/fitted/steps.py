@@ -174,10 +174,9 @@ def _imputer(step: SimpleImputer, variables: list[Variable], notes: ColumnNotes)
         raise NoFormulaError(f"takes {marker!r} for a missing value instead of NaN")
     if marker is None:
         notes.blank |= {variable.feature.input: None for variable in variables}
-    keeps_all = step.strategy == "constant" or step.keep_empty_features
     out = []
     for variable, statistic in zip(variables, step.statistics_.tolist(), strict=True):
-        if keeps_all or not is_nan(statistic):  # columns without any values are dropped
+        if step.keep_empty_features or not is_nan(statistic):  # columns without any values are dropped
             out.append(_filled(variable, statistic))
     flagged = step.indicator_.features_ if step.add_indicator else []
     return out + [_flag(variables[i].feature) for i in flagged]
@@ -302,6 +301,8 @@ def _levels(variable: Variable, categories: np.ndarray, notes: ColumnNotes) -> l
     levels = [_level(value) for value in values]
     if "" in levels or levels.count(None) > 1:
         raise NoFormulaError("has a category for empty texts, or two for missing values")
+    if None in values and variable.feature.input not in notes.blank and not is_nan(variable.feature.missing):
+        raise NoFormulaError("has the category None, which an imputer of NaN has left alone (give it missing_values=None)")
     if variable.is_raw:
         own = notes.levels.setdefault(variable.feature.input, set())
         own |= {level for level in levels if level is not None}
@@ -313,6 +314,8 @@ def _levels(variable: Variable, categories: np.ndarray, notes: ColumnNotes) -> l
 def _level(value: Any) -> Level | None:
     if isinstance(value, str):
         return value
+    if isinstance(value, int) and int(float(value)) != value:
+        raise NoFormulaError(f"has the category {value}, which is no exact number in floating point: make it a text")
     return None if value is None or is_nan(value) else float(value)
 
 

@@ -163,7 +163,7 @@ def _answers_alike(goal: WantedDecision, start: Start, rules: Actions, max_nodes
     for _ in range(TRIES):
         if len(rows) == 0:
             return answers, moved
-        part = start.take(rows)
+        part = start if len(rows) == len(start.V) else start.take(rows)
         level = goal.margin + slack[rows]
         if len(goal.surfaces) == 1:
             found = smallest_change(goal.surfaces[0], part, level, rules, max_nodes)

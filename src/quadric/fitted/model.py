@@ -515,7 +515,7 @@ def fitted_model(model: Any) -> FittedModel:
     variables = [Variable(CodedFeature(name, i, "number", missing=absent)) for i, name in enumerate(names)]
     for name, step in steps:
         variables = read_step(name, step, variables, notes)
-    if getattr(classifier, "scale_", None) is not None:
+    if getattr(classifier, "standardize", False):
         units = zip(variables, classifier.center_, classifier.scale_, strict=True)
         variables = [variable.scaled(center, scale) for variable, center, scale in units]
     is_surface = isinstance(classifier, QuadraticSurface)
@@ -577,7 +577,9 @@ def _finished(variables: Sequence[Variable]) -> tuple[Variable, ...]:
     out = []
     for variable, feature in zip(variables, with_unique_names(variable.feature for variable in variables), strict=True):
         refused: dict[str, Any] = {name: None for name in ("missing", "unseen") if is_nan(getattr(feature, name))}
-        out.append(Variable(replace(feature, **refused) if refused else feature, variable.center, variable.scale))
+        if refused or feature is not variable.feature:
+            variable = replace(variable, feature=replace(feature, **refused))
+        out.append(variable)
     return tuple(out)
 
 

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -256,6 +256,8 @@ def test_standardize_is_a_scaler_in_front():
     assert_allclose(inside.raw_surfaces_[0](X), inside.decision_function(X), rtol=1e-6, atol=1e-9)
     assert_allclose(inside.center_, X.mean(axis=0))
     assert inside.surfaces_[0].n_terms <= 3
+    before = inside.decision_function(X)
+    assert_array_equal(inside.set_params(standardize=False).decision_function(X), before)  # a parameter is for the next fit
     weight = np.arange(1, 61)
     weighted = SparseQuadraticSVC(k=3, standardize=True).fit(X, y, sample_weight=weight)
     assert_allclose(weighted.center_, np.average(X, axis=0, weights=weight))

@@ -213,4 +213,6 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
 
     def _prepared(self, X: FloatArray) -> FloatArray:
-        return Standardisation(self.center_, self.scale_)(X) if self.standardize else X
+        # by what the fit learned: the parameter may have been set anew since
+        center, scale = getattr(self, "center_", np.zeros(1)), getattr(self, "scale_", np.ones(1))
+        return Standardisation(center, scale)(X) if center.any() or (scale != 1.0).any() else X

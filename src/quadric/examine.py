@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
 from quadric.certificate import Certificate, Judge, Question
+from quadric.estimators._base import ClassWeight
 from quadric.estimators._validation import (
     Rule,
     check_values,
@@ -20,7 +21,7 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
-from quadric.fitted import fitted_model
+from quadric.fitted import Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
@@ -34,7 +35,7 @@ RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": number_above(0.0), "
 
 
 def certify(
-    model: Any,
+    model: Model,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -42,7 +43,7 @@ def certify(
     C: float | None = None,
     k: int | None = None,
     sample_weight: ArrayLike | None = None,
-    class_weight: Any = None,
+    class_weight: ClassWeight = None,
     time_limit: float = 0.0,
     verbose: int = 0,
 ) -> list[Certificate]:
@@ -78,7 +79,7 @@ def certify(
 
 
 def certified_surfaces(
-    model: Any, X: ArrayLike, y: ArrayLike, surfaces: Sequence[QuadraticSurface], ks: Sequence[int]
+    model: Model, X: ArrayLike, y: ArrayLike, surfaces: Sequence[QuadraticSurface], ks: Sequence[int]
 ) -> Iterator[Certificate]:
     """Judge other surfaces in the place of a two-class model's own; the data are digested once, and bounds are the first ones.
 
@@ -206,7 +207,7 @@ class NearTies(Sequence[SurfaceTies]):
 
 
 def alternatives(
-    model: Any, X: ArrayLike, y: ArrayLike, *, within: float = 0.01, sample_weight: ArrayLike | None = None
+    model: Model, X: ArrayLike, y: ArrayLike, *, within: float = 0.01, sample_weight: ArrayLike | None = None
 ) -> NearTies:
     """Near ties of a fitted model: other terms that cost little.
 

@@ -6,11 +6,12 @@ Labels are any two; the event is the second in sorted order unless named. Sample
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
@@ -28,7 +29,7 @@ N_BINS: Mapping[str, Rule] = {"n_bins": integer_from(2)}
 COSTS: Mapping[str, Rule] = {"cost_false_negative": number_from(0.0), "cost_false_positive": number_from(0.0)}
 
 
-def auc(y: Any, score: Any, sample_weight: Any = None, *, event: Any = None) -> float:
+def auc(y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, event: Hashable | None = None) -> float:
     """Area under the ROC curve: the chance that an event scores above a non-event, ties counting half.
 
     Parameters
@@ -50,7 +51,7 @@ def auc(y: Any, score: Any, sample_weight: Any = None, *, event: Any = None) -> 
     return float(roc_auc_score(samples.is_event, samples.score, sample_weight=samples.weight))
 
 
-def gini(y: Any, score: Any, sample_weight: Any = None, *, event: Any = None) -> float:
+def gini(y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, event: Hashable | None = None) -> float:
     """Gini coefficient (accuracy ratio): 2 AUC - 1.
 
     Parameters
@@ -65,7 +66,9 @@ def gini(y: Any, score: Any, sample_weight: Any = None, *, event: Any = None) ->
     return 2.0 * auc(y, score, sample_weight, event=event) - 1.0
 
 
-def ks_statistic(y: Any, score: Any, sample_weight: Any = None, *, event: Any = None) -> float:
+def ks_statistic(
+    y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, event: Hashable | None = None
+) -> float:
     """Kolmogorov-Smirnov statistic: the largest distance between the score's distributions of events and non-events.
 
     Parameters
@@ -123,7 +126,9 @@ class GainsTable(BinTable):
     ks: FloatArray
 
 
-def gains_table(y: Any, score: Any, n_bins: int = 10, sample_weight: Any = None, *, event: Any = None) -> GainsTable:
+def gains_table(
+    y: ArrayLike, score: ArrayLike, n_bins: int = 10, sample_weight: ArrayLike | None = None, *, event: Hashable | None = None
+) -> GainsTable:
     """Events caught when samples are taken in order of falling score.
 
     Bins hold equal shares of the samples, but equal scores are never split: all of them go where the middle one belongs, and
@@ -189,7 +194,12 @@ class StabilityTable(BinTable):
 
 
 def stability_table(
-    expected: Any, actual: Any, bins: Any = 10, *, expected_weight: Any = None, actual_weight: Any = None
+    expected: ArrayLike,
+    actual: ArrayLike,
+    bins: int | ArrayLike = 10,
+    *,
+    expected_weight: ArrayLike | None = None,
+    actual_weight: ArrayLike | None = None,
 ) -> StabilityTable:
     """Where a sample lies differently from another: the bins behind the population stability index.
 
@@ -223,7 +233,12 @@ def stability_table(
 
 
 def population_stability_index(
-    expected: Any, actual: Any, bins: Any = 10, *, expected_weight: Any = None, actual_weight: Any = None
+    expected: ArrayLike,
+    actual: ArrayLike,
+    bins: int | ArrayLike = 10,
+    *,
+    expected_weight: ArrayLike | None = None,
+    actual_weight: ArrayLike | None = None,
 ) -> float:
     """PSI: the sum over bins of (actual - expected) log(actual / expected), in shares of the two samples.
 
@@ -270,13 +285,13 @@ class CutoffChoice:
 
 
 def cutoff_by_cost(
-    y: Any,
-    score: Any,
+    y: ArrayLike,
+    score: ArrayLike,
     cost_false_negative: float,
     cost_false_positive: float,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     *,
-    event: Any = None,
+    event: Hashable | None = None,
 ) -> CutoffChoice:
     """The cut-off with the smallest total cost on a sample; among equal ones the largest, which declines fewest.
 

@@ -6,11 +6,14 @@ After a sigmoid calibration the log-odds are linear in f, so the points are them
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from quadric._sklearn import check_sample_weight
@@ -20,6 +23,7 @@ from quadric.estimators.calibration import CalibratedModel, SigmoidCalibration
 from quadric.fitted import FittedModel, check_fitted, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_factors
+from quadric.tables.table import Rows
 from quadric.types import FloatArray
 
 FINITE = Rule(number_above(-np.inf).holds, "a finite number")
@@ -64,7 +68,7 @@ class ScoreScale:
         """Points at even odds."""
         return float(self.base_score - self.factor * np.log(self.base_odds))
 
-    def points(self, log_odds: Any) -> FloatArray:
+    def points(self, log_odds: ArrayLike) -> FloatArray:
         """Points from the logarithm of the odds of good to bad.
 
         Parameters
@@ -77,7 +81,7 @@ class ScoreScale:
         """
         return np.asarray(self.offset + self.factor * np.asarray(log_odds, dtype=float))
 
-    def points_from_odds(self, odds: Any) -> FloatArray:
+    def points_from_odds(self, odds: ArrayLike) -> FloatArray:
         """Points from the odds of good to bad.
 
         Parameters
@@ -90,7 +94,7 @@ class ScoreScale:
         """
         return self.points(np.log(np.asarray(odds, dtype=float)))
 
-    def points_from_probability(self, bad: Any) -> FloatArray:
+    def points_from_probability(self, bad: ArrayLike) -> FloatArray:
         """Points from the probability of bad; infinite at 0 and 1.
 
         Parameters
@@ -103,7 +107,7 @@ class ScoreScale:
         """
         return self.points(-logit(np.asarray(bad, dtype=float)))
 
-    def log_odds(self, points: Any) -> FloatArray:
+    def log_odds(self, points: ArrayLike) -> FloatArray:
         """The logarithm of the odds of good to bad that earn these points.
 
         Parameters
@@ -116,7 +120,7 @@ class ScoreScale:
         """
         return np.asarray((np.asarray(points, dtype=float) - self.offset) / self.factor)
 
-    def probability(self, points: Any) -> FloatArray:
+    def probability(self, points: ArrayLike) -> FloatArray:
         """The probability of bad at these points.
 
         Parameters
@@ -130,7 +134,9 @@ class ScoreScale:
         return np.asarray(expit(-self.log_odds(points)))
 
 
-def score_points(model: Any, X: Any, scale: ScoreScale | None = None, *, good: Any = None, integer: bool = False) -> FloatArray:
+def score_points(
+    model: BaseEstimator, X: Rows, scale: ScoreScale | None = None, *, good: Hashable | None = None, integer: bool = False
+) -> FloatArray:
     """Points of samples; more points mean less risk.
 
     Parameters
@@ -157,7 +163,9 @@ def score_points(model: Any, X: Any, scale: ScoreScale | None = None, *, good: A
     return (scale or ScoreScale()).points(-_side_of_bad(model.classes_, good) * _log_odds(model, X))
 
 
-def scaled_surface(model: Any, scale: ScoreScale | None = None, *, good: Any = None, integer: bool = False) -> QuadraticSurface:
+def scaled_surface(
+    model: BaseEstimator, scale: ScoreScale | None = None, *, good: Hashable | None = None, integer: bool = False
+) -> QuadraticSurface:
     """The surface whose values are points.
 
     Parameters
@@ -183,7 +191,7 @@ def scaled_surface(model: Any, scale: ScoreScale | None = None, *, good: Any = N
     return _rounded(points) if integer else points
 
 
-def _scorecard(model: Any) -> FittedModel:
+def _scorecard(model: BaseEstimator) -> FittedModel:
     """A model whose log-odds are a quadratic surface: two classes, calibrated by a sigmoid."""
     view = fitted_model(model)
     if not view.calibrators:
@@ -223,7 +231,9 @@ class TermPoints:
         return [("constant", self.constant), *zip(self.terms, self.points.tolist(), strict=True)]
 
 
-def term_points(model: Any, scale: ScoreScale | None = None, *, good: Any = None, integer: bool = False) -> TermPoints:
+def term_points(
+    model: BaseEstimator, scale: ScoreScale | None = None, *, good: Hashable | None = None, integer: bool = False
+) -> TermPoints:
     """The scorecard: points of each term.
 
     Parameters
@@ -291,14 +301,14 @@ class RoundingLoss:
 
 
 def rounding_loss(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: BaseEstimator,
+    X: Rows,
+    y: ArrayLike | None = None,
     *,
     scale: ScoreScale | None = None,
-    good: Any = None,
+    good: Hashable | None = None,
     cutoff: float | None = None,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
 ) -> RoundingLoss:
     """What rounding the points of all terms to integers costs on given samples.
 
@@ -354,7 +364,7 @@ def _side_of_bad(labels: Any, good: Any) -> float:
     return -1.0 if good is not None and good == classes[1] else 1.0
 
 
-def _log_odds(model: Any, X: Any) -> FloatArray:
+def _log_odds(model: BaseEstimator, X: Rows) -> FloatArray:
     """Of the second class: straight from the sigmoid where there is one, as probabilities near 1 have few digits left."""
     inner = model
     while isinstance(inner, Pipeline):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.credit.metrics import LabelledScores, auc, ks_statistic, labelled_scores, population_stability_index
+from quadric.fitted import Model
 from quadric.types import FloatArray
 
 MEASURES = (
@@ -135,7 +137,12 @@ class ValidationTable:
 
 
 def validation_table(
-    model: Any, samples: Mapping[str, Sequence[Any]], *, cutoff: float | None = None, event: Any = None, bins: Any = 10
+    model: Model,
+    samples: Mapping[str, Sequence[Any]],
+    *,
+    cutoff: float | None = None,
+    event: Hashable | None = None,
+    bins: int | ArrayLike = 10,
 ) -> ValidationTable:
     """Measure a fitted two-class model on several samples.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -193,7 +194,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         model.estimator_, model.calibrators_ = estimator, list(calibrators)
         return model
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier and its calibration.
 
         Parameters
@@ -290,7 +291,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Calibrated probabilities.
 
         Parameters

@@ -14,15 +14,17 @@ such as the coded levels of a category, is the sum of their values.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from quadric.fitted import FittedModel, fitted_model
+from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
+from quadric.tables.table import Rows
 from quadric.types import FloatArray
 
 
@@ -47,7 +49,7 @@ class TermContributions:
     decision: FloatArray
 
 
-def contributions(model: Any, X: Any, *, target: Any = None) -> TermContributions:
+def contributions(model: Model, X: Rows, *, target: Hashable | None = None) -> TermContributions:
     """Split each decision into its terms.
 
     Parameters
@@ -95,7 +97,7 @@ class ShapleyValues:
     decision: FloatArray
 
 
-def shapley(model: Any, X: Any, *, background: Any, target: Any = None) -> ShapleyValues:
+def shapley(model: Model, X: Rows, *, background: Rows, target: Hashable | None = None) -> ShapleyValues:
     """Exact interventional Shapley values, at the cost of a few predictions.
 
     Parameters

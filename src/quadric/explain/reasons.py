@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
 from quadric.explain._nearest import nearest
 from quadric.explain._request import wanted_decision
 from quadric.explain.attributions import against_point, background_mean
-from quadric.fitted import FittedModel, fitted_model
+from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.tables.table import Table, is_missing, number_text
+from quadric.tables.table import Rows, Table, is_missing, number_text
 from quadric.types import FloatArray
 
 TEMPLATE = "{feature} is {value}, against {reference} in the reference: {points} points lost"
@@ -59,13 +60,13 @@ class ReasonCodes:
 
 
 def reason_codes(
-    model: Any,
-    X: Any,
+    model: Model,
+    X: Rows,
     *,
     n: int = 4,
-    reference: Any = "mean",
-    background: Any = None,
-    favourable: Any = None,
+    reference: Literal["mean", "approved", "cutoff"] | ArrayLike = "mean",
+    background: Rows | None = None,
+    favourable: Hashable | None = None,
     cutoff: float | None = None,
     template: str = TEMPLATE,
     templates: Mapping[str, str] | None = None,

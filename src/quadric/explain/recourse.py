@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
 from quadric.explain._answers import Start, smallest_change, smallest_common_change
 from quadric.explain._branch import Answers
 from quadric.explain._request import Actions, WantedDecision, actions, wanted_decision
-from quadric.fitted import FittedModel, fitted_model
+from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.tables.table import Rows
 from quadric.types import BoolArray, FloatArray
 
 TRIES, GROWTH = 8, 16.0
@@ -62,17 +64,17 @@ class RecourseAnswers:
 
 @one_blas_thread()
 def recourse(
-    model: Any,
-    X: Any,
+    model: Model,
+    X: Rows,
     *,
-    target: Any,
-    metric: Any = None,
-    frozen: Any = (),
-    lower: Any = None,
-    upper: Any = None,
-    increase_only: Any = (),
-    decrease_only: Any = (),
-    integer: Any = (),
+    target: Hashable,
+    metric: ArrayLike | Mapping[str, float] | None = None,
+    frozen: Sequence[str | int] = (),
+    lower: ArrayLike | Mapping[str, float] | None = None,
+    upper: ArrayLike | Mapping[str, float] | None = None,
+    increase_only: Sequence[str | int] = (),
+    decrease_only: Sequence[str | int] = (),
+    integer: Sequence[str | int] = (),
     cutoff: float | None = None,
     margin: float = 0.0,
     max_nodes: int = 1000,

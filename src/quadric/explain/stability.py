@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from quadric._sklearn import check_sample_weight
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC
-from quadric.estimators._base import SparseSurfaceClassifier, drawn_seed
-from quadric.fitted import FittedModel, fitted_model
+from quadric.estimators._base import RandomState, SparseSurfaceClassifier, drawn_seed
+from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.progress import Report, silent
+from quadric.tables.table import Rows
 from quadric.types import FloatArray
 
 DECILES = np.arange(1, 10) / 10
@@ -51,13 +53,13 @@ class TermStability:
 
 
 def stability(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Model,
+    X: Rows,
+    y: ArrayLike,
     *,
     n_boot: int = 100,
-    sample_weight: Any = None,
-    random_state: Any = 0,
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = 0,
     n_jobs: int | None = None,
     report: Report = silent,
 ) -> TermStability:

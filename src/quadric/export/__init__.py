@@ -17,6 +17,7 @@ from quadric.export.python import to_python
 from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.export.sql import to_sql
 from quadric.files import write_atomically
+from quadric.fitted import Model
 
 __all__ = [
     "DataOrigin",
@@ -40,7 +41,7 @@ __all__ = [
 SUFFIXES = {".json": "json", ".sql": "sql", ".py": "python", ".tex": "latex", ".xlsx": "excel", ".onnx": "onnx"}
 
 
-def export(model: Any, format: str | None, path: str | os.PathLike[str], **options: Any) -> None:  # noqa: A002
+def export(model: Model, format: str | None, path: str | os.PathLike[str], **options: Any) -> None:  # noqa: A002
     """Write a model to a file that another program uses.
 
     Parameters

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from quadric.export._shown import ANYTHING, LEVEL, heading, sample_lines, shown
 from quadric.export.scoring import ScoringModel, scoring_model
-from quadric.fitted import Variable
+from quadric.fitted import Model, Variable
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import CodedFeature
 from quadric.tables.table import number_text
@@ -36,7 +35,7 @@ def expanded(model: ScoringModel) -> ScoringModel:
     return replace(model, variables=variables, surfaces=tuple(surface.unscale(center, scale) for surface in model.surfaces))
 
 
-def equation(model: Any, *, form: str = "centred", precision: int | None = None) -> str:
+def equation(model: Model, *, form: str = "centred", precision: int | None = None) -> str:
     """The scores of a model as lines of text.
 
     Parameters
@@ -61,7 +60,7 @@ def equation(model: Any, *, form: str = "centred", precision: int | None = None)
     return "\n".join(lines + _form_note(model, scoring, form))
 
 
-def to_latex(model: Any, *, form: str = "centred", precision: int | None = None) -> str:
+def to_latex(model: Model, *, form: str = "centred", precision: int | None = None) -> str:
     """The scores of a model as LaTeX, with a table of sample rows.
 
     Parameters
@@ -86,7 +85,7 @@ def to_latex(model: Any, *, form: str = "centred", precision: int | None = None)
     return "\n".join(lines)
 
 
-def _in_form(model: Any, form: str, precision: int | None) -> tuple[ScoringModel, int]:
+def _in_form(model: Model, form: str, precision: int | None) -> tuple[ScoringModel, int]:
     if form not in DIGITS:
         raise ValueError(f"form must be 'centred' or 'expanded', got {form!r}")
     digits = DIGITS[form] if precision is None else precision
@@ -96,7 +95,7 @@ def _in_form(model: Any, form: str, precision: int | None) -> tuple[ScoringModel
     return (expanded(scoring) if form == "expanded" else scoring), digits
 
 
-def _form_note(model: Any, scoring: ScoringModel, form: str) -> list[str]:
+def _form_note(model: Model, scoring: ScoringModel, form: str) -> list[str]:
     if form == "centred":
         return []
     before = sum(len(surface.products) for surface in scoring_model(model).surfaces)

@@ -15,6 +15,7 @@ from quadric.export.equations import equation
 from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically
+from quadric.fitted import Model
 
 MOST_COLUMNS, LONGEST_TEXT = 16_000, 32_000
 """Of a sheet, and of a cell; Excel's own limits are a little higher."""
@@ -22,7 +23,7 @@ STEEPEST = 700
 """EXP() fails beyond 709."""
 
 
-def to_excel(model: Any, path: str | os.PathLike[str], *, spare_rows: int = 100) -> None:
+def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 100) -> None:
     """Write a workbook that scores rows by formulas.
 
     The sheet "Score" takes one row per case: inputs on the left, then score, label and, where the model is calibrated,

@@ -33,21 +33,22 @@ from quadric.export._schema import ESTIMATORS, FITTED, SCHEMA, DataOrigin, Saved
 from quadric.export._steps import written_step
 from quadric.export.scoring import checked_class_names, made_up_rows, scored_samples
 from quadric.files import write_atomically
-from quadric.fitted import FittedModel, fitted_model
+from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_factors
 from quadric.tables import Table
+from quadric.tables.table import Rows
 
 
 def save_model(
-    model: Any,
+    model: Model,
     path: str | os.PathLike[str],
     *,
     class_names: Sequence[str] | None = None,
     target: str | None = None,
     metadata: Mapping[str, Any] | None = None,
     data: Table | DataOrigin | None = None,
-    samples: Any = None,
+    samples: Rows | None = None,
     force: bool = True,
 ) -> None:
     """Write a fitted model to a JSON file, from which ``load_model`` makes the same model again, bit for bit.

@@ -14,12 +14,12 @@ from quadric.export._schema import quadric_version
 from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically
-from quadric.fitted import Variable
+from quadric.fitted import Model, Variable
 
 OPSET, ML_OPSET, IR_VERSION = 13, 2, 8
 
 
-def to_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
+def to_onnx(model: Model, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
     """Write an ONNX model.
 
     Inputs: ``numbers`` of shape (m, number of numeric columns), NaN where missing, and ``categories`` of shape (m, number of

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from quadric.estimators.calibration import Calibration, IsotonicCalibration, SigmoidCalibration
 from quadric.export._shown import heading
 from quadric.export.equations import equation
 from quadric.export.scoring import ScoringModel, scoring_model
-from quadric.fitted import Variable
+from quadric.fitted import Model, Variable
 
 HELPERS = """
 
@@ -76,7 +74,7 @@ if __name__ == "__main__":
 '''
 
 
-def to_python(model: Any) -> str:
+def to_python(model: Model) -> str:
     """Source of a module with a function ``predict(row)``, which needs nothing but Python.
 
     ``row`` is a mapping with a value for each input; ``predict`` returns a dict of scores, label and, where the model is

@@ -14,10 +14,10 @@ import numpy as np
 
 from quadric.estimators.calibration import Calibration
 from quadric.export._schema import SavedModel
-from quadric.fitted import FittedModel, Variable, fitted_model
+from quadric.fitted import FittedModel, Model, Variable, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn, Table
-from quadric.tables.table import is_missing, text_column
+from quadric.tables.table import Rows, is_missing, text_column
 
 OFFSETS = (0.0, 1.0, -1.0, 0.5, -0.5)
 """Rows lie this many scales from the center, a different one from input to input."""
@@ -106,7 +106,7 @@ class ScoringModel:
 
 
 def scoring_model(
-    model: Any, *, class_names: Sequence[str] | None = None, target: str | None = None, samples: Any = None
+    model: Model, *, class_names: Sequence[str] | None = None, target: str | None = None, samples: Rows | None = None
 ) -> ScoringModel:
     """The formulas of a fitted model.
 
@@ -136,7 +136,7 @@ def scoring_model(
     view = fitted_model(model)
     rows = made_up_rows(view) if samples is None else view.rows(samples)
     names = checked_class_names(view, class_names)
-    samples = scored_samples(view, rows, names)
+    scored = scored_samples(view, rows, names)
     used = np.flatnonzero(np.any([surface.live_features for surface in view.surfaces], axis=0))
     kept = np.unique(view.blocks[used]).tolist() or [0]
     variables = [view.variables[j] for j in used]
@@ -146,7 +146,7 @@ def scoring_model(
         surfaces=tuple(QuadraticSurface(s.W[np.ix_(used, used)], s.b[used], s.c) for s in view.surfaces),
         classes=names,
         calibrators=view.calibrators,
-        samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in samples),
+        samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in scored),
         target=target,
     )
 

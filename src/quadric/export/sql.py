@@ -12,7 +12,7 @@ from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._shown import heading, sample_lines
 from quadric.export.equations import equation
 from quadric.export.scoring import ScoringModel, scoring_model
-from quadric.fitted import Variable
+from quadric.fitted import Model, Variable
 from quadric.geometry.surface import QuadraticSurface
 
 GROUP = 50
@@ -21,7 +21,7 @@ STEEPEST = 700.0
 """PostgreSQL raises an error where exp() overflows or underflows."""
 
 
-def to_sql(model: Any, *, table: str | Sequence[str] = "data", prefix: str = "quadric_") -> str:
+def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "quadric_") -> str:
     """A SELECT of all columns of a table followed by score, probability (where the model is calibrated) and label.
 
     With more than two classes there is one score (and probability) per class, numbered in their order. A row with an unknown

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
@@ -28,6 +29,8 @@ from quadric.tables.inputs import Level, coded_values, missing_cells, with_uniqu
 from quadric.tables.table import number_text
 from quadric.types import BoolArray, FloatArray, IntArray
 
+Model: TypeAlias = BaseEstimator | QuadraticSurface
+"""What every door accepts; see :func:`fitted_model`."""
 SIDES = np.array([-1, 1])
 """Classes of a bare surface: its negative and its positive side."""
 FAR = 1e100
@@ -489,7 +492,7 @@ class FittedModel:
         return float(value)
 
 
-def fitted_model(model: Any) -> FittedModel:
+def fitted_model(model: Model | FittedModel) -> FittedModel:
     """Take a model apart.
 
     Parameters

@@ -13,6 +13,7 @@ from quadric.blas import one_blas_thread
 from quadric.estimators._base import RandomState, drawn_seed
 from quadric.explain import stability
 from quadric.export._shown import ANYTHING, shown
+from quadric.fitted import Model
 from quadric.geometry.terms import term_count
 from quadric.progress import Report, silent
 from quadric.report.origin import making_of, timed
@@ -29,7 +30,7 @@ QUANTILES = (0.9, 0.5, 0.1)
 
 @one_blas_thread()
 def summarise(
-    model: Any,
+    model: Model,
     X: Any,
     y: ArrayLike,
     *,

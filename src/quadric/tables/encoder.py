@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from quadric.errors import ParameterError
 from quadric.estimators._validation import check_parameters, integer_from, one_of
 from quadric.tables.inputs import InputColumn, Level, cells_like, coded_features, coded_values, missing_cells
-from quadric.tables.table import Table, as_table, is_number_text
+from quadric.tables.table import Rows, Table, as_table, is_number_text
 from quadric.types import BoolArray, FloatArray, IntArray
 
 
@@ -71,7 +71,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.unseen = unseen
         self.max_levels = max_levels
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Rows, y: None = None) -> Self:
         """Learn the levels of text columns and the values that stand for missing ones.
 
         Parameters
@@ -145,7 +145,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             indicator,
         )
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Rows) -> FloatArray:
         """The features of each row.
 
         Parameters
@@ -188,7 +188,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
         return raw
 
-    def extra_columns(self, X: Any) -> list[str]:
+    def extra_columns(self, X: Rows) -> list[str]:
         """Names of the columns of a table that the encoder ignores.
 
         Parameters
@@ -208,7 +208,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return tuple(column.name for column in self.inputs_ if column.type == "category")
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: None = None) -> np.ndarray:
         """Names of the features: "age", "housing=rent", "age is missing".
 
         Parameters

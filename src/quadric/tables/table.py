@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from quadric.geometry.terms import default_names
 from quadric.types import FloatArray
@@ -16,6 +17,10 @@ from quadric.types import FloatArray
 EXACT_INTEGERS = 2.0**53
 """Floats below this limit represent integers exactly."""
 TURN_OR_IGNORE = "convert it to numbers or texts, or leave it out"
+
+
+Rows: TypeAlias = "Table | Mapping[str, ArrayLike] | ArrayLike"
+"""Rows of raw data: a Table, a frame of pandas or polars, a mapping of columns, or an array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +142,7 @@ def check_names(names: Sequence[str]) -> None:
         raise ValueError(f"column name {twice[0]!r} appears {len(places)} times (columns {', '.join(map(str, places))})")
 
 
-def as_table(data: Any, names: Sequence[str] | None = None) -> Table:
+def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
     """Convert any form of columns to a Table.
 
     Parameters

@@ -31,7 +31,10 @@ class Start:
     missing: BoolArray
 
     def take(self, rows: IntArray) -> Start:
-        return Start(self.V[rows], self.U[rows], self.scale, self.cases[rows], self.missing[rows])
+        if len(rows) == len(self.V):  # rows come in increasing order: all of them
+            return self
+        V = self.V[rows]
+        return Start(V, self.U[rows], self.scale, V if self.cases is self.V else self.cases[rows], self.missing[rows])
 
 
 def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, rules: Actions, max_nodes: int) -> Answers:

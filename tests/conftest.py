@@ -9,3 +9,7 @@ from quadric.blas import one_blas_thread
 def _one_blas_thread():
     with one_blas_thread():
         yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="Run tests/robustness at full size.")

@@ -102,8 +102,8 @@ class Certificate:
         wrong = lower_bound > self.objective * (1.0 + TOLERANCE)
         if wrong:
             warnings.warn(
-                f"a lower bound of {lower_bound:.10g} was computed for an objective that is {self.objective:.10g}: one of them is wrong, "
-                "so the bound was dropped; please report this with the data or how to make them",
+                f"a lower bound of {lower_bound:.10g} came out for a surface that reaches {self.objective:.10g}: one of them is "
+                "wrong, so the bound was dropped; please report this, with the data or with how to make them",
                 BoundWarning,
                 stacklevel=3,
             )

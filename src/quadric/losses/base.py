@@ -29,7 +29,7 @@ IMPROVEMENT = 1e-10
 """Relative decrease of the objective that counts as one."""
 
 
-class NoBound(LinAlgError):
+class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault
     """Rounding leaves no lower bound that could be relied on."""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Bounds, Found, NoBound, Relaxation, SparseProblem
 from quadric.progress import Report, silent

@@ -8,11 +8,13 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.energy import Energy
+from quadric.geometry.exact_sums import leading_half
 from quadric.geometry.lifting import lift, row_chunks
 from quadric.geometry.moments import TermStatistics
+from quadric.geometry.terms import term_factors
 from quadric.losses.base import LabelledSamples, Limits, TrainingData
 from quadric.losses.hinge.problem import HingeProblem, SampleSpread
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 
 
 class HingeData(TrainingData):
@@ -34,10 +36,11 @@ class HingeData(TrainingData):
         self._terms = limits.candidates(statistics.constant_terms())
         self._rule = limits.rule(self._terms)
         self._scatter_trace = float(statistics.scatter[self._terms].sum())
-        self._center = statistics.mean[self._terms]
+        middle = leading_half(np.median(X, axis=0))  # no outlying row can move it, and its products are exact
+        self._center = lift(middle[None], self._terms)[0]
         self._A = np.empty((len(X), len(self._terms) + 1))
         for rows in row_chunks(len(X), self._A.shape[1]):
-            self._A[rows, :-1] = lift(X[rows], self._terms) - self._center
+            self._A[rows, :-1] = lift_about(X[rows], middle, self._terms)
         self._A[:, -1] = 1.0
         self._spread = SampleSpread(self._A, self._loss_weight)
 
@@ -65,3 +68,15 @@ class HingeData(TrainingData):
             loss_weight=self._loss_weight,
             spread=self._spread,
         )
+
+
+def lift_about(X: FloatArray, middle: FloatArray, terms: IntArray) -> FloatArray:
+    """r(x) - r(middle) on some terms, from x - middle: nothing cancels where the features are far from zero."""
+    left, right = (factors[terms] for factors in term_factors(X.shape[1]))
+    halved = np.where(left == right, 0.5, 1.0)
+    # LINEAR is -1 and picks the last column: ones for x, zeros for the difference
+    difference = np.column_stack([X - middle, np.zeros(len(X))])
+    R = difference[:, left] * np.column_stack([X, np.ones(len(X))])[:, right]
+    R += middle[left] * difference[:, right]
+    R *= halved
+    return R

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quadric.geometry.residuals import Residuals
+from quadric.geometry.stacked import StackedRows
 
 
 class LeastSquaresJudge:
@@ -12,6 +13,7 @@ class LeastSquaresJudge:
 
     def __init__(self, residuals: Residuals, scores: np.ndarray, y: np.ndarray, loss_weight: np.ndarray, C: float) -> None:
         self._residuals = residuals
+        self._y, self._weight = y, C * loss_weight
         misfit = y - scores
         self._v = 2.0 * C * loss_weight * misfit
         self._value = float(C * loss_weight @ misfit**2)
@@ -27,4 +29,6 @@ class LeastSquaresJudge:
         return self._residuals.largest(self._gradient[terms], self._v)
 
     def decrease(self, terms: np.ndarray) -> float:
-        return 0.0 if self.residual(terms) <= 1e-8 else np.inf
+        at = self._residuals
+        rows = StackedRows(at.X, at.energy, self._weight, self._y, terms)
+        return rows.decrease(rows.at(np.append(at.z[terms], at.c)))

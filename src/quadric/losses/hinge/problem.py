@@ -13,6 +13,7 @@ from quadric.geometry.lifting import row_chunks
 from quadric.geometry.moments import gram
 from quadric.losses.base import SparseProblem
 from quadric.losses.hinge.intercept import hinge_intercept
+from quadric.losses.hinge.lifted import LiftedSamples
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
 from quadric.types import FloatArray
 
@@ -72,6 +73,8 @@ class HingeProblem(SparseProblem):
         Labels in {-1, 1}.
     loss_weight : array of shape (m,)
         o.
+    samples : LiftedSamples or None
+        What A was made of: bounds ask it for their rounding errors.
     spread : SampleSpread or None
         What all C and all classes share of the squared loss; made where it is missing.
     """
@@ -81,6 +84,7 @@ class HingeProblem(SparseProblem):
     center: FloatArray
     y: FloatArray
     loss_weight: FloatArray
+    samples: LiftedSamples | None = None
     spread: SampleSpread | None = None
 
     def objective(self, z: FloatArray, c: float) -> float:

@@ -16,6 +16,7 @@ from scipy.linalg.lapack import dtrtrs
 
 from quadric.losses.base import Step, StepSolution
 from quadric.losses.hinge.active_set import solve_active_set
+from quadric.losses.hinge.dual import feasible, safe_dual
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.problem import HingeProblem
@@ -106,6 +107,10 @@ class HingeStep(Step):
         self._remember(w, solution.alpha)
         self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
         return self._solution(w, problem.objective_at_level(w[:-1], w[-1]), solution.violation)
+
+    def bracket(self, support: IntArray) -> tuple[float, float]:
+        value = self.refit(support).value
+        return value, safe_dual(self.problem, feasible(self.problem, self.multipliers), support)
 
     def _penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
         problem = self.problem

@@ -53,6 +53,11 @@ class EnergyNorm:
         error = rounding_of_sum(n_rows) * k * condition
         return EnergyNorm(lengths, inverse, error) if error <= TRUSTED else None
 
+    @staticmethod
+    def of_nothing() -> EnergyNorm:
+        """The norm on no terms."""
+        return EnergyNorm(np.zeros(0), np.zeros((0, 0)), 0.0)
+
     def coordinates(self, h: FloatArray) -> FloatArray:
         """x with 1/2 h'G^-1 h = 1/4 ||x||^2; also for the rows of a matrix."""
         return (h / self.lengths) @ self.inverse

@@ -141,7 +141,7 @@ def test_a_sample_gives_way_where_balance_needs_it():
     place = np.where(qp.y > 0, AT_ZERO, AT_UPPER).astype(np.int8)
     place[60:] = FREE
     alpha = np.where(place == AT_UPPER, qp.upper, np.where(place == FREE, 0.5 * qp.upper, 0.0))
-    moved = _move(qp, place, _Candidate(w, alpha, qp.upper, qp.margins(w)))
+    moved = _move(qp, place, _Candidate(w, alpha, 1.0, qp.margins(w)))
     (freed,) = np.flatnonzero(moved != place)
     assert moved[freed] == FREE
     assert freed == np.argmin(np.abs(1.0 - qp.margins(w)[:60]))

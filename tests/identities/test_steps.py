@@ -79,7 +79,7 @@ def test_a_spoilt_answer_is_not_passed_on():
     lopsided = exact.alpha * 0.9 ** (qp.y > 0)
 
     def checked(w, alpha):
-        return _checked(qp, free, _Candidate(w, alpha, qp.upper, qp.margins(w)), 1)
+        return _checked(qp, free, _Candidate(w, alpha, 1.0, qp.margins(w)), 1)
 
     assert checked(exact.w, exact.alpha) is not None
     assert checked(exact.w * (1 + 1e-6), exact.alpha) is None

@@ -8,6 +8,7 @@ until none does.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,6 +24,10 @@ TOLERANCE = 1e-9
 """Allowed violation: of a margin in its own unit, of a multiplier in units of its upper bound."""
 ACCEPTED = 1e-8
 """Largest measured violation of an answer."""
+REFINE_ABOVE = 1e-11
+"""Largest error of a free margin that is left as it is."""
+CANCELLED = 1e-4
+"""A sum that shrinks to less than this by small changes is made anew: rounding is all that it would keep."""
 PROXIMAL = 1e-12
 """Relative shift of K, whose effect the proximal refinement takes out again: free rows may be linearly dependent."""
 REFINEMENTS = 3
@@ -41,9 +46,7 @@ def solve_active_set(qp: HingeQP, alpha: FloatArray, *, dependent_rows: bool = F
     a whole class on it. The undetermined part of the multipliers then stays where ``alpha`` has it.
     """
     max_free = max(qp.n_terms + 1, MAX_DEPENDENT if dependent_rows else 0)
-    place = np.full(len(alpha), FREE, dtype=np.int8)
-    place[alpha <= TOLERANCE * qp.upper] = AT_ZERO
-    place[alpha >= qp.upper * (1.0 - TOLERANCE)] = AT_UPPER
+    place = _places(qp, alpha)
     rows = _FreeRows(qp)
     seen: set[bytes] = set()
     fewest_moves = len(alpha)
@@ -66,34 +69,47 @@ def solve_active_set(qp: HingeQP, alpha: FloatArray, *, dependent_rows: bool = F
     return None
 
 
+def _places(qp: HingeQP, alpha: FloatArray) -> Places:
+    """Where multipliers are, those that are at a bound but for rounding on it."""
+    place = np.where(alpha > 0.0, FREE, AT_ZERO).astype(np.int8)
+    place[alpha >= qp.upper * (1.0 - TOLERANCE)] = AT_UPPER
+    inside = np.flatnonzero(place == FREE)
+    place[inside[alpha[inside] <= _slack(qp.upper[inside], qp.least_reach(inside))]] = AT_ZERO
+    return place
+
+
+def _slack(upper: FloatArray, reach: FloatArray | float) -> FloatArray:
+    """What rounding may do to multipliers: little of their boxes, and little to their own margins where the boxes are wide."""
+    return TOLERANCE * upper / np.maximum(1.0, upper * reach)
+
+
 class _Candidate(NamedTuple):
-    """Solution for one partition; ``reach`` is how far a sample's whole multiplier could move its own margin."""
+    """Solution for one partition; ``curvature`` is how far a typical multiplier of one moves its own margin."""
 
     w: FloatArray
     alpha: FloatArray
-    reach: FloatArray
+    curvature: float
     margins: FloatArray
 
     @staticmethod
-    def of(qp: HingeQP, z: FloatArray, c: float, alpha: FloatArray, reach: FloatArray) -> _Candidate:
+    def of(qp: HingeQP, z: FloatArray, c: float, alpha: FloatArray, curvature: float) -> _Candidate:
         w = np.append(z, c)
-        return _Candidate(w, alpha, reach, qp.margins(w))
+        return _Candidate(w, alpha, curvature, qp.margins(w))
 
 
 def _move(qp: HingeQP, place: Places, candidate: _Candidate) -> Places:
     """The partition that the candidate asks for."""
-    alpha, reach = candidate.alpha, candidate.reach
+    alpha = candidate.alpha
     shortfall = qp.target - candidate.margins
-    slack = TOLERANCE * qp.upper
+    slack = _slack(qp.upper, candidate.curvature)
     moved = place.copy()
     moved[(place == FREE) & (alpha < -slack)] = AT_ZERO
     moved[(place == FREE) & (alpha > qp.upper + slack)] = AT_UPPER
+    leaving = np.flatnonzero(((place == AT_ZERO) & (shortfall > TOLERANCE)) | ((place == AT_UPPER) & (shortfall < -TOLERANCE)))
     # A sample that must leave its bound goes straight to the other one when its whole multiplier could not mend its margin
     # alone; otherwise the free set would swell.
-    rises = (place == AT_ZERO) & (shortfall > TOLERANCE)
-    falls = (place == AT_UPPER) & (shortfall < -TOLERANCE)
-    moved[rises] = np.where(shortfall[rises] > reach[rises], AT_UPPER, FREE)
-    moved[falls] = np.where(-shortfall[falls] > reach[falls], AT_ZERO, FREE)
+    far = np.abs(shortfall[leaving]) > qp.upper[leaving] * np.maximum(candidate.curvature, qp.least_reach(leaving))
+    moved[leaving] = np.where(far, AT_ZERO + AT_UPPER - place[leaving], FREE)
     if np.array_equal(moved, place) and not (place == FREE)[qp.sees_level].any() and qp.imbalance(alpha) > TOLERANCE:
         # The equation of c needs somebody to give way: the sample at the kink
         moved[np.argmin(np.where(qp.sees_level, np.abs(shortfall), np.inf))] = FREE
@@ -105,9 +121,58 @@ def _checked(qp: HingeQP, free: IntArray, candidate: _Candidate, n_iter: int) ->
     alpha = np.clip(candidate.alpha, 0.0, qp.upper)
     shortfall = qp.target - candidate.margins
     at_bound = np.where(alpha > 0.0, np.maximum(-shortfall, 0.0), np.maximum(shortfall, 0.0))
-    at_bound[free] = np.abs(shortfall[free])
+    at_bound[free] = np.abs(shortfall[free]) - qp.margin_rounding(candidate.w, free)
     violation = max(float(at_bound.max()), qp.imbalance(alpha), qp.relative_gap(candidate.w, alpha, candidate.margins))
     return HingeSolution(candidate.w, alpha, n_iter, violation) if violation <= ACCEPTED else None
+
+
+@dataclass(frozen=True)
+class _FreeSystem:
+    """K s + c e = rhs, e's = total, for the free rows.
+
+    With k + 1 free rows K alone is singular and only the balance determines s (e: the rows' entries of c, all 1 for samples).
+    Adding curvature * e e' to K, and its value under the balance to the right-hand side, changes nothing but the conditioning.
+    In ``unit`` the diagonal is one, which keeps a huge row from drowning the others.
+    """
+
+    factor: FloatArray
+    e: FloatArray
+    unit: FloatArray
+    curvature: float
+    along_c: FloatArray
+    balance: float
+
+    @staticmethod
+    def of(K: FloatArray, e: FloatArray) -> _FreeSystem | None:
+        """Overwrites K; None where it is singular."""
+        curvature = _typical(np.diag(K))
+        if curvature == 0.0:
+            return None
+        K += curvature * np.outer(e, e)
+        unit = np.sqrt(np.diag(K))
+        K /= np.outer(unit, unit)
+        K[np.diag_indices(len(e))] += PROXIMAL
+        factor, failed = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
+        if failed:
+            return None
+        e = e / unit
+        along_c = dpotrs(factor, e, lower=1)[0]
+        return _FreeSystem(factor, e, unit, curvature, along_c, float((e * along_c).sum()))
+
+    def solve(self, rhs: FloatArray, total: float, signed: FloatArray) -> tuple[FloatArray, float]:
+        """s and c; what the equations leave undetermined of s stays where ``signed`` has it."""
+        rhs, signed, c = rhs / self.unit + self.curvature * total * self.e, signed * self.unit, 0.0
+        for _ in range(REFINEMENTS):
+            partial = dpotrs(self.factor, rhs + PROXIMAL * signed, lower=1)[0]
+            c = (float((self.e * partial).sum()) - total) / self.balance if self.balance else 0.0
+            signed = partial - c * self.along_c
+        return signed / self.unit, c
+
+
+def _typical(reaches: FloatArray) -> float:
+    """The median, which no huge row can move; the mean where most rows are zero."""
+    middle = float(np.partition(reaches, len(reaches) // 2)[len(reaches) // 2])
+    return middle or float(reaches.mean())
 
 
 class _FreeRows:
@@ -127,44 +192,38 @@ class _FreeRows:
         h = self._pull_of(np.where(place == AT_UPPER, qp.upper, 0.0))
         z = qp.solve_P(h[:-1])
         if len(free) == 0:
-            return _Candidate.of(qp, z, qp.best_level(z), self.at_bound, np.full(len(qp.y), np.inf))
+            return _Candidate.of(qp, z, qp.best_level(z), self.at_bound, np.inf)
         mine = self._positions_of(free)
-        K = self.products[np.ix_(mine, mine)]
-        curvature = float(np.trace(K)) / len(free)
-        shift = PROXIMAL * curvature
-        # With k + 1 free rows K alone is singular and only the balance e's = -h_c determines s (e: the rows' entries of c, all
-        # 1 for samples). Adding curvature * e e' to K, and its value under the balance to the right-hand side, changes nothing
-        # but the conditioning.
-        e = qp.A[free, -1]
-        K += curvature * np.outer(e, e)
-        K[np.diag_indices(len(free))] += shift
-        factor, failed = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
-        if failed:
+        A, y = qp.A[free], qp.y[free]
+        system = _FreeSystem.of(self.products[np.ix_(mine, mine)], A[:, -1])
+        if system is None:
             return None
         # With signed multipliers s = y alpha of the free rows:  K s + c e = y target - R z,  e's = -h_c
-        y = qp.y[free]
-        rhs = y * qp.target[free] - qp.A[free, :-1] @ z - curvature * h[-1] * e
-        along_c = dpotrs(factor, e, lower=1)[0]
-        balance = float((e * along_c).sum())
-        signed = y * np.clip(alpha[free], 0.0, qp.upper[free])
-        for _ in range(REFINEMENTS):
-            partial = dpotrs(factor, rhs + shift * signed, lower=1)[0]
-            c = (float((e * partial).sum()) + h[-1]) / balance if balance else 0.0
-            signed = partial - c * along_c
-        weights = np.zeros(self.count)
-        weights[mine] = signed
-        z = z + dtrtrs(qp.factor, self.columns[:, : self.count] @ weights, lower=1, trans=1)[0]
+        wanted = y * qp.target[free]
+        signed, c = system.solve(wanted - A[:, :-1] @ z, -h[-1], y * np.clip(alpha[free], 0.0, qp.upper[free]))
+        z = z + self._surface_of(mine, signed)
+        off = wanted - A[:, :-1] @ z - c * A[:, -1]
+        if np.abs(off).max() > REFINE_ABOVE:  # cancellation among large terms: once more, for what is left of the margins
+            more, shift = system.solve(off, -h[-1] - float(A[:, -1] @ signed), np.zeros(len(free)))
+            signed, c, z = signed + more, c + shift, z + self._surface_of(mine, more)
         multipliers = self.at_bound.copy()
         multipliers[free] = y * signed
-        return _Candidate.of(qp, z, c if balance else qp.best_level(z), multipliers, qp.upper * curvature)
+        return _Candidate.of(qp, z, c if system.balance else qp.best_level(z), multipliers, system.curvature)
+
+    def _surface_of(self, mine: IntArray, signed: FloatArray) -> FloatArray:
+        """P^-1 R_E's, from the columns L^-1 r_i."""
+        weights = np.zeros(self.count)
+        weights[mine] = signed
+        return dtrtrs(self.qp.factor, self.columns[:, : self.count] @ weights, lower=1, trans=1)[0]
 
     def _pull_of(self, at_bound: FloatArray) -> FloatArray:
         """h = g + A'(y alpha) with the free multipliers left out; from the one before where few samples changed place."""
         changed = np.flatnonzero(at_bound != self.at_bound)
         change = self.qp.y * (at_bound - self.at_bound)
+        h = self.h
         if len(changed) * FEW < len(change):
-            self.h = self.h + change[changed] @ self.qp.A[changed]
-        else:
+            self.h = h + change[changed] @ self.qp.A[changed]
+        if len(changed) * FEW >= len(change) or (np.abs(self.h) < CANCELLED * np.abs(h)).any():
             self.h = self.qp.g + (self.qp.y * at_bound) @ self.qp.A
         self.at_bound = at_bound
         return self.h

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from quadric.losses.base import Relaxation
+from quadric.geometry.energy_norm import rounding_of_sum
+from quadric.losses.base import NoBound, Relaxation
+from quadric.losses.hinge.dual import feasible
 from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.step import HingeStep
 from quadric.losses.relaxation import QuadraticBounds, left_out
@@ -12,14 +16,22 @@ from quadric.types import FloatArray, IntArray
 
 
 class HingeBounds(QuadraticBounds):
-    """The quadratic is the dual at the multipliers of the best fit on the allowed terms; its matrix is G."""
+    """The quadratic is the dual at the multipliers of the best fit on the allowed terms; its matrix is G.
+
+    ``rounding`` covers the errors of G and its inverses; those of the dual's linear part are different at each node, whose f
+    is lower by them.
+    """
 
     tolerance = 1e-7
 
     def __init__(self, problem: HingeProblem, step: HingeStep) -> None:
-        super().__init__(problem, problem.G, np.finfo(float).eps * (8.0 + np.sqrt(len(problem.y))))
+        if problem.samples is None:
+            raise NoBound("there are no samples to be asked")
+        self._unit = rounding_of_sum(len(problem.y))
+        super().__init__(problem, problem.G, self._unit)
         self.problem = problem
         self.step = step
+        self._sizes = problem.samples.sizes(np.arange(problem.n_terms))
 
     def root(self) -> Relaxation:
         return self._solved(np.arange(self.problem.n_terms), self.inverse)
@@ -28,27 +40,14 @@ class HingeBounds(QuadraticBounds):
         return self._solved(*left_out(parent, position))
 
     def minimum(self, support: IntArray) -> tuple[float, float]:
-        value = self.step.refit(support).value
-        alpha = self._balanced(self.step.multipliers)
-        q = ((self.problem.y * alpha) @ self.problem.A[:, :-1])[support]
-        dual = float(alpha.sum() - 0.5 * q @ np.linalg.solve(self.problem.G[np.ix_(support, support)], q))
-        return value, min(value, dual)
+        return self.step.bracket(support)
 
     def _solved(self, terms: IntArray, B: FloatArray) -> Relaxation:
         self.step.refit(terms)
-        alpha = self._balanced(self.step.multipliers)
+        alpha = feasible(self.problem, self.step.multipliers)
         q = ((self.problem.y * alpha) @ self.problem.A[:, :-1])[terms]
+        doubt = self._unit * (alpha @ self._sizes)[terms]
         z = B @ q
-        return Relaxation(terms, float(alpha.sum() - 0.5 * q @ z), z, B)
-
-    def _balanced(self, alpha: FloatArray) -> FloatArray:
-        """Multipliers that meet sum y alpha = 0 to the last digit: the bound holds for no others."""
-        positive = self.problem.y > 0
-        above, below = float(alpha[positive].sum()), float(alpha[~positive].sum())
-        if min(above, below) <= 0.0:
-            return np.zeros_like(alpha)
-        # Shrinking the heavier side keeps every multiplier in its box, so (3.2) holds exactly afterwards
-        shrunk = alpha.copy()
-        shrunk[positive] *= min(1.0, below / above)
-        shrunk[~positive] *= min(1.0, above / below)
-        return shrunk
+        value, blurred = 0.5 * float(q @ z), 0.5 * float(doubt @ np.abs(B) @ doubt)
+        # 1/2 (q + d)'B(q + d) <= (sqrt(value) + sqrt(blurred))^2 for every error d of q, and for every smaller support
+        return Relaxation(terms, math.fsum(alpha.tolist()) - (value**0.5 + blurred**0.5) ** 2, z, B)

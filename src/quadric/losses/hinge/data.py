@@ -7,10 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.geometry.energy import Energy
-from quadric.geometry.lifting import lift, row_chunks
 from quadric.geometry.moments import TermStatistics
 from quadric.losses.base import LabelledSamples, Limits, TrainingData
+from quadric.losses.hinge.lifted import LiftedSamples
 from quadric.losses.hinge.problem import HingeProblem, SampleSpread
 from quadric.types import FloatArray
 
@@ -28,17 +27,13 @@ class HingeData(TrainingData):
         X = samples.X
         self._codes = samples.codes
         self._loss_weight = samples.loss_weight
-        self._energy = Energy.of_samples(X, samples.sample_weight)
         self._feature_count = X.shape[1]
         statistics = TermStatistics.of(X, self._loss_weight)
         self._terms = limits.candidates(statistics.constant_terms())
         self._rule = limits.rule(self._terms)
         self._scatter_trace = float(statistics.scatter[self._terms].sum())
-        self._center = statistics.mean[self._terms]
-        self._A = np.empty((len(X), len(self._terms) + 1))
-        for rows in row_chunks(len(X), self._A.shape[1]):
-            self._A[rows, :-1] = lift(X[rows], self._terms) - self._center
-        self._A[:, -1] = 1.0
+        self._samples = LiftedSamples.of(X, self._terms, samples.energy)
+        self._A = self._samples.rows()
         self._spread = SampleSpread(self._A, self._loss_weight)
 
     @classmethod
@@ -48,7 +43,7 @@ class HingeData(TrainingData):
 
     @cached_property
     def _G(self) -> FloatArray:
-        return self._energy.gram()[np.ix_(self._terms, self._terms)]
+        return self._samples.energy.gram()[np.ix_(self._terms, self._terms)]
 
     def one_against_rest(self, positive: int, C: float, k: int) -> HingeProblem:
         return HingeProblem(
@@ -60,8 +55,9 @@ class HingeData(TrainingData):
             scatter_trace=self._scatter_trace,
             rule=self._rule,
             A=self._A,
-            center=self._center,
+            center=self._samples.center(),
             y=np.where(self._codes == positive, 1.0, -1.0),
             loss_weight=self._loss_weight,
             spread=self._spread,
+            samples=self._samples,
         )

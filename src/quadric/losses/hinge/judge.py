@@ -2,73 +2,175 @@
 
 v_i = lambda_i y_i with 0 <= lambda_i <= C o_i, at the upper bound below the margin and at zero above it (docs/mathematics.md,
 eq. 5.3). On the margin lambda is free, and bounded least squares choose it.
+
+Any lambda in its box with sum_i y_i lambda_i = 0 exactly bounds F on the terms from below. With e = R'(y lambda) - Gz and the
+shortfall t_i = 1 - y_i f(x_i) of the surface, F is above that bound by a sum of terms that are all at least zero (eq. 5.8):
+
+    sum_i [(C o_i - lambda_i) max(t_i, 0) + lambda_i max(-t_i, 0)] + 1/2 e'G^-1 e.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from quadric.geometry.energy_norm import EPS, EnergyNorm, rounding_of_sum
+from quadric.geometry.exact_sums import balanced, two_product
 from quadric.geometry.lifting import lift
 from quadric.geometry.residuals import Residuals
+from quadric.geometry.terms import LINEAR, term_factors
 
 MARGIN_BANDS = (1e-9, 1e-6)
 """|1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts."""
+SETTLED = 1e-8
+"""Share of F: no better multipliers are looked for where the gap is below."""
+NOISE = 16.0
+"""A margin is met where it is met but for so many times its rounding error."""
 
 
 class HingeJudge:
-    """Any admissible multipliers are a proof, so the best that two bands find count."""
+    """Any admissible multipliers are a proof, so the best that a few bands find count."""
 
     def __init__(self, residuals: Residuals, scores: np.ndarray, y: np.ndarray, loss_weight: np.ndarray, C: float) -> None:
         self._residuals = residuals
         self._y = y
         self._shortfall = 1.0 - y * scores
         self._upper = C * loss_weight
+        self._in_band = lru_cache(len(MARGIN_BANDS))(self._multipliers_in_band)
 
     def loss_value(self) -> float:
         return float(self._upper @ np.maximum(self._shortfall, 0.0))
 
     def gradient(self, terms: np.ndarray) -> np.ndarray:
-        return self._residuals.gradient(self._multipliers(terms, MARGIN_BANDS[-1]) * self._y)
+        return self._residuals.gradient(self._in_band(tuple(terms), MARGIN_BANDS[-1]) * self._y)
 
     def residual(self, terms: np.ndarray) -> float:
         return min(self._residual_in_band(terms, band) for band in MARGIN_BANDS)
 
     def decrease(self, terms: np.ndarray) -> float:
-        return 0.0 if self.residual(terms) <= 1e-8 else np.inf
+        """The duality gap (5.8) at the best multipliers that a few attempts find."""
+        at = self._residuals
+        gap = _Gap.of(at, terms, self._y, self._upper)
+        if gap is None:
+            return np.inf
+        settled = SETTLED * (at.energy.value(at.z) + self.loss_value())
+        best = np.inf
+        for multipliers in self._attempts(terms, gap):
+            best = min(best, gap.at(balanced(multipliers, self._y)))
+            if best <= settled:
+                break
+        return best
+
+    def _attempts(self, terms: np.ndarray, gap: _Gap) -> Iterator[np.ndarray]:
+        """Multipliers by the scaled equations, then by those in the norm of the gap, with a band for what rounding hides."""
+        for band in MARGIN_BANDS:
+            yield self._in_band(tuple(terms), band)
+        for band in (0.0, *MARGIN_BANDS):
+            near = np.flatnonzero(np.abs(gap.shortfall) <= np.maximum(band, NOISE * gap.doubt))
+            yield self._multipliers(terms, near, gap.shortfall, gap.weighed)
 
     def _residual_in_band(self, terms: np.ndarray, band: float) -> float:
-        multipliers = self._multipliers(terms, band)
+        multipliers = self._in_band(tuple(terms), band)
         v = multipliers * self._y
         between = (multipliers > 0.0) & (multipliers < self._upper)
         off_margin = float(np.max(np.abs(self._shortfall[between]), initial=0.0))
         return max(self._residuals.largest(self._residuals.gradient(v)[terms], v), off_margin)
 
-    def _multipliers(self, terms: np.ndarray, band: float) -> np.ndarray:
-        """lambda: at its bound where the margin decides, by bounded least squares on the equations of ``terms`` elsewhere."""
-        multipliers = np.where(self._shortfall > 0.0, self._upper, 0.0)
+    def _multipliers_in_band(self, terms: tuple[int, ...], band: float) -> np.ndarray:
+        chosen, at = np.array(terms, dtype=np.intp), self._residuals
         near = np.flatnonzero(np.abs(self._shortfall) <= band)
+        scale = np.append(at.scale[chosen], at.total_scale)
+        return self._multipliers(chosen, near, self._shortfall, lambda equations: equations / scale)
+
+    def _multipliers(
+        self, terms: np.ndarray, near: np.ndarray, shortfall: np.ndarray, weighed: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """lambda: at its bound where the margin decides, by bounded least squares on the weighed equations of ``terms`` and c
+        elsewhere."""
+        multipliers = np.where(shortfall > 0.0, self._upper, 0.0)
         if len(near) == 0:
             return multipliers
-        residuals, y = self._residuals, self._y
+        at, y = self._residuals, self._y
         multipliers[near] = 0.0
         v = multipliers * y
         # Unknowns lambda / upper in [0, 1]; equal samples make equal columns and are taken together
-        rows, group = np.unique(np.column_stack([residuals.X[near], y[near]]), axis=0, return_inverse=True)
+        rows, group = np.unique(np.column_stack([at.X[near], y[near]]), axis=0, return_inverse=True)
         group = group.ravel()
         weight = np.bincount(group, weights=self._upper[near])
-        equations = np.empty((len(terms) + 1, len(rows)))
-        equations[:-1] = lift(rows[:, :-1], terms).T / residuals.scale[terms, None]
-        equations[-1] = 1.0 / residuals.total_scale
-        equations *= rows[:, -1] * weight
-        target = np.append(residuals.gradient(v)[terms], -v.sum() / residuals.total_scale)
-        multipliers[near] = _bounded_least_squares(equations, target)[group] * self._upper[near]
+        equations = np.column_stack([lift(rows[:, :-1], terms), np.ones(len(rows))])
+        missing = np.append(at.energy_gradient[terms] - v @ lift(at.X, terms), -v.sum())
+        solution = _bounded_least_squares(weighed(equations) * rows[:, -1:], weighed(missing[None])[0], weight)
+        multipliers[near] = np.minimum((solution / weight)[group], 1.0) * self._upper[near]
         return multipliers
 
 
-def _bounded_least_squares(A: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """argmin ||A s - target|| over 0 <= s <= 1, where bounds that are met are met exactly; A is scaled in place."""
-    scale = np.abs(A).max(initial=0.0) or 1.0
-    A /= scale
-    result = lsq_linear(A, target / scale, bounds=(0.0, 1.0), method="bvls", tol=1e-15, max_iter=10 * A.shape[1] + 100)
-    return np.clip(result.x, 0.0, 1.0)
+class _Gap:
+    """F at the surface minus a dual bound on some terms, as a sum without cancellation.
+
+    Parameters
+    ----------
+    residuals : Residuals
+    terms : array
+    y, upper : arrays of shape (m,)
+        Labels and C o.
+    norm : EnergyNorm
+    """
+
+    def __init__(self, residuals: Residuals, terms: np.ndarray, y: np.ndarray, upper: np.ndarray, norm: EnergyNorm) -> None:
+        z = residuals.z[terms]
+        self._R, self._y, self._upper, self._norm = lift(residuals.X, terms), y, upper, norm
+        self._sizes = np.abs(self._R)
+        self._pull = residuals.energy_gradient[terms]
+        # Gz comes from sums over all samples; in units of the columns of H each error is a share of all of |H z|
+        self._pull_doubt = 2.0 * rounding_of_sum(len(y)) * norm.lengths * float(norm.lengths @ np.abs(z))
+        swollen = self._sizes @ np.abs(z) + abs(residuals.c) + 1.0
+        self.shortfall = 1.0 - y * (self._R @ z + residuals.c)
+        self.doubt = EPS * (len(terms) + 4.0) * swollen
+        close = np.flatnonzero(np.abs(self.shortfall) <= NOISE * self.doubt + MARGIN_BANDS[-1])
+        left, right = term_factors(residuals.X.shape[1])
+        exact = _exact_scores(residuals.X[close], left[terms], right[terms], z, residuals.c)
+        self.shortfall[close] = 1.0 - y[close] * exact
+        self.doubt[close] = EPS * (2.0 + np.abs(exact) + (4.0 + len(terms)) * EPS * swollen[close])
+
+    @staticmethod
+    def of(residuals: Residuals, terms: np.ndarray, y: np.ndarray, upper: np.ndarray) -> _Gap | None:
+        """None where rounding leaves nothing of the norm on these terms."""
+        norm = EnergyNorm.of(residuals.energy, terms, len(y)) if len(terms) else EnergyNorm.of_nothing()
+        return norm and _Gap(residuals, terms, y, upper, norm)
+
+    def weighed(self, equations: np.ndarray) -> np.ndarray:
+        """Equations of the terms, in the norm of the gap, and of c, in rows."""
+        return np.column_stack([self._norm.coordinates(equations[:, :-1]), equations[:, -1]])
+
+    def at(self, multipliers: np.ndarray) -> float:
+        """The gap at multipliers that balance, rounded up."""
+        below, above = np.maximum(self.shortfall + self.doubt, 0.0), np.maximum(self.doubt - self.shortfall, 0.0)
+        slack = float((self._upper - multipliers) @ below + multipliers @ above)
+        e = (self._y * multipliers) @ self._R - self._pull
+        doubt = rounding_of_sum(len(self._y)) * (multipliers @ self._sizes) + self._pull_doubt
+        return (slack + self._norm.halved_square(e, doubt)) * (1.0 + rounding_of_sum(len(self._y)))
+
+
+def _exact_scores(X: np.ndarray, left: np.ndarray, right: np.ndarray, z: np.ndarray, c: float) -> np.ndarray:
+    """f of some samples as if with twice the digits: where a sample is on its margin, large terms may cancel."""
+    halved = np.where(left == right, 0.5, 1.0) * z
+    factors = np.where(right == LINEAR, 1.0, X[:, right])
+    r, rest = two_product(X[:, left], factors)
+    product, error = two_product(r, np.broadcast_to(halved, r.shape))
+    parts = np.column_stack([product, error, rest * halved, np.full(len(X), c)])
+    return np.array([math.fsum(row) for row in parts.tolist()])
+
+
+def _bounded_least_squares(rows: np.ndarray, target: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """argmin ||s @ rows - target|| over 0 <= s <= upper, where bounds that are met are met exactly."""
+    size = np.linalg.norm(rows, axis=1)
+    size[size == 0.0] = 1.0
+    bound = size * upper
+    unit = float(bound.max())
+    A = (rows / size[:, None]).T
+    result = lsq_linear(A, target / unit, bounds=(0.0, bound / unit), method="bvls", tol=1e-15, max_iter=10 * A.shape[1] + 100)
+    return np.clip(result.x * unit / size, 0.0, upper)

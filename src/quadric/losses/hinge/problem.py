@@ -8,10 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from quadric.geometry.exact_sums import exact_dot
 from quadric.geometry.lifting import row_chunks
 from quadric.geometry.moments import gram
 from quadric.losses.base import SparseProblem
 from quadric.losses.hinge.intercept import hinge_intercept
+from quadric.losses.hinge.lifted import LiftedSamples
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
 from quadric.types import FloatArray
 
@@ -32,7 +34,7 @@ class SampleSpread:
 
     @cached_property
     def mean(self) -> FloatArray:
-        """Weighted mean, which is zero but for rounding where A was centred with the same weights."""
+        """Weighted mean."""
         return (self._weight @ self._A[:, :-1]) / float(self._weight.sum())
 
     @cached_property
@@ -66,11 +68,13 @@ class HingeProblem(SparseProblem):
     A : array of shape (m, p + 1)
         [R - center, 1] on the candidate terms.
     center : array of shape (p,)
-        Loss-weighted mean of r.
+        r at the middle of the samples.
     y : array of shape (m,)
         Labels in {-1, 1}.
     loss_weight : array of shape (m,)
         o.
+    samples : LiftedSamples or None
+        What A was made of: bounds ask it for their rounding errors.
     spread : SampleSpread or None
         What all C and all classes share of the squared loss; made where it is missing.
     """
@@ -80,10 +84,11 @@ class HingeProblem(SparseProblem):
     center: FloatArray
     y: FloatArray
     loss_weight: FloatArray
+    samples: LiftedSamples | None = None
     spread: SampleSpread | None = None
 
     def objective(self, z: FloatArray, c: float) -> float:
-        return self.objective_at_level(z, c + float(self.center @ z))
+        return self.objective_at_level(z, exact_dot(self.center, z, c))
 
     def objective_at_level(self, z: FloatArray, level: float) -> float:
         """F for given z and c + center'z."""
@@ -91,7 +96,11 @@ class HingeProblem(SparseProblem):
         return float(0.5 * z @ (self.G @ z) + self.C * (self.loss_weight @ shortfall))
 
     def intercept(self, z: FloatArray) -> float:
-        return self.level(z) - float(self.center @ z)
+        return self.intercept_at_level(z, self.level(z))
+
+    def intercept_at_level(self, z: FloatArray, level: float) -> float:
+        """c for a given c + center'z, rounded once: margins have no more digits than it has."""
+        return exact_dot(self.center, -z, level)
 
     def level(self, z: FloatArray) -> float:
         """The c + center'z that minimises F for given z."""

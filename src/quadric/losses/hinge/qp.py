@@ -22,6 +22,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.types import BoolArray, FloatArray, IntArray
 
+ROUNDING = 8 * np.finfo(float).eps
+"""Rounding error of a margin in units of the terms that add up to it."""
+
 
 @dataclass(frozen=True)
 class HingeQP:
@@ -69,6 +72,15 @@ class HingeQP:
     def margins(self, w: FloatArray) -> FloatArray:
         return self.y * (self.A @ w)
 
+    def margin_rounding(self, w: FloatArray, rows: IntArray) -> FloatArray:
+        """What rounding can do to the margins of some rows: much where a row is huge and its terms cancel."""
+        return ROUNDING * (np.abs(self.A[rows]) @ np.abs(w))
+
+    def least_reach(self, rows: IntArray) -> FloatArray:
+        """A lower bound of r'P^-1 r for some rows: how far a multiplier of one moves the row's own margin."""
+        R = self.A[rows, :-1]
+        return (R * R) @ (1.0 / np.diag(self.P)) / self.n_terms
+
     def relative_gap(self, w: FloatArray, alpha: FloatArray, margins: FloatArray) -> float:
         """Distance between q at w (with its margins) and the dual at alpha (whose z it takes from alpha), relative to q."""
         h = self.g + (self.y * alpha) @ self.A  # (3.2): P z = h_z for the z that belongs to alpha
@@ -83,9 +95,10 @@ class HingeQP:
 
     def best_level(self, z: FloatArray) -> float:
         """The c that minimises q for given z (and g_c = 0)."""
-        rows = self.sees_level
-        missing = self.y * (1.0 - self.target)  # a row of target t has its kink where one of target 1 and this score has it
-        return hinge_intercept((self.A[:, :-1] @ z + missing)[rows], self.y[rows], self.upper[rows])
+        rows, e = self.sees_level, self.A[:, -1]
+        missing = self.y * (e - self.target)  # a row of target t has its kink where one of target e and this score has it
+        scores = (self.A[:, :-1] @ z + missing)[rows] / e[rows]
+        return hinge_intercept(scores, self.y[rows], (self.upper * e)[rows])
 
     def restricted(self, rows: IntArray, at_bound: FloatArray) -> HingeQP:
         """The problem of the samples ``rows``, all others held at the bounds ``at_bound`` (entries of rows are zero)."""

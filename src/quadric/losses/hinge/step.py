@@ -12,9 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg.lapack import dtrtrs
 
 from quadric.losses.base import Step, StepSolution
 from quadric.losses.hinge.active_set import solve_active_set
+from quadric.losses.hinge.dual import feasible, safe_dual
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.problem import HingeProblem
@@ -106,6 +108,10 @@ class HingeStep(Step):
         self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
         return self._solution(w, problem.objective_at_level(w[:-1], w[-1]), solution.violation)
 
+    def bracket(self, support: IntArray) -> tuple[float, float]:
+        value = self.refit(support).value
+        return value, safe_dual(self.problem, feasible(self.problem, self.multipliers), support)
+
     def _penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
         problem = self.problem
         P = problem.G.copy()
@@ -122,7 +128,7 @@ class HingeStep(Step):
     def _solution(self, w: FloatArray, value: float, violation: float) -> StepSolution:
         """From the level, with which the solvers work, to the intercept."""
         z = w[:-1]
-        return StepSolution(z, float(w[-1] - self.problem.center @ z), value, violation)
+        return StepSolution(z, self.problem.intercept_at_level(z, float(w[-1])), value, violation)
 
     def _without_terms(self) -> StepSolution:
         """z = 0: only c is fitted, and the samples at its kink share what balances the multipliers."""
@@ -165,10 +171,10 @@ def solve_hinge(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: Fl
         if solution is not None:
             return solution
     solution = _from_scratch(qp, w)
-    if solution.violation > EXACT:
-        merged = _with_equal_rows_merged(qp, w)
-        if merged is not None and merged.violation < solution.violation:
-            return merged
+    for another in (_with_equal_rows_merged, _equilibrated):
+        if solution.violation > EXACT:
+            other = another(qp, w)
+            solution = other if other is not None and other.violation < solution.violation else solution
     return solution
 
 
@@ -193,6 +199,26 @@ def _with_equal_rows_merged(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
     small = HingeQP(A, y, upper, qp.P, qp.g, qp.offset, target)
     solution = _from_scratch(small, w)
     return replace(solution, alpha=(solution.alpha / upper)[group] * qp.upper)
+
+
+def _equilibrated(qp: HingeQP, w: FloatArray) -> HingeSolution:
+    """The same problem in other units: no row is longer than one, and a surface of length one has margins of about one.
+
+    With P = L L' and l the typical length of L^-1 r_i, v = l L'z takes the place of z, longer rows are shortened with their
+    targets, and the objective is multiplied by l^2.
+    """
+    R = dtrtrs(qp.factor, qp.A[:, :-1].T, lower=1)[0].T
+    lengths = np.linalg.norm(R, axis=1)
+    typical = float(np.median(lengths)) or 1.0
+    unit = np.maximum(lengths / typical, 1.0)
+    stretch = typical**2 * unit
+    A = np.column_stack([R / typical, qp.A[:, -1]]) / unit[:, None]
+    g = np.append(dtrtrs(qp.factor, qp.g[:-1], lower=1)[0] * typical, qp.g[-1] * typical**2)
+    scaled = HingeQP(A, qp.y, qp.upper * stretch, np.eye(qp.n_terms), g, qp.offset * typical**2, qp.target / unit)
+    solution = _from_scratch(scaled, np.append(typical * (np.tril(qp.factor).T @ w[:-1]), w[-1]))
+    alpha = solution.alpha / stretch
+    z = dtrtrs(qp.factor, solution.w[:-1] / typical, lower=1, trans=1)[0]
+    return solve_active_set(qp, alpha, dependent_rows=True) or replace(solution, w=np.append(z, solution.w[-1]), alpha=alpha)
 
 
 def _on_working_set(qp: HingeQP, w: FloatArray) -> HingeSolution | None:

@@ -90,9 +90,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_table(X)
         if not table.names or table.n_rows == 0:
             raise ValueError("the table has no columns" if not table.names else "the table has no rows")
-        return self._set_inputs(
-            [self._learned(name, column, table) for name, column in zip(table.names, table.columns, strict=True)]
-        )
+        return self._set_inputs([self._learned(name, table[name], table) for name in table])
 
     @classmethod
     def from_inputs(cls, inputs: Sequence[InputColumn], **parameters: Any) -> Self:
@@ -122,6 +120,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def _learned(self, name: str, column: np.ndarray, table: Table) -> InputColumn:
+        _refuse_dates(name, column)
         absent = missing_cells(column)
         if absent.all():
             raise ValueError(f"column {name!r} has no values: drop it")
@@ -173,6 +172,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _checked(self, column: InputColumn, table: Table) -> np.ndarray:
         """The values of a column, none of which is refused."""
         raw: np.ndarray = table[column.name]
+        _refuse_dates(column.name, raw)
         absent = missing_cells(raw)
         if column.fill is None and absent.any():
             raise _refused_missing(column.name, absent, table)
@@ -267,6 +267,11 @@ def _first_no_number(texts: np.ndarray, absent: BoolArray) -> int:
     """Row of the first text that is no number; where all are, as in a frame of texts, of the first."""
     present = np.flatnonzero(~absent).tolist()
     return next((row for row in present if not is_number_text(texts[row])), present[0])
+
+
+def _refuse_dates(name: str, column: np.ndarray) -> None:
+    if column.dtype.kind == "M":
+        raise ValueError(f"column {name!r} is of type {column.dtype}: convert it to numbers or texts, or leave it out")
 
 
 def _refuse_infinite(name: str, numbers: FloatArray, table: Table) -> None:

@@ -17,3 +17,7 @@ class ParameterError(ValueError):
     def __init__(self, message: str, **remedies: str | None) -> None:
         super().__init__(message)
         self.remedies = remedies
+
+
+class MemoryLimitError(ParameterError, MemoryError):
+    """A fit was refused before it began: it would need more memory than there is."""

@@ -18,7 +18,6 @@ from quadric.search.methods import METHODS as SEARCH_METHODS
 from quadric.tables import Table, TableEncoder, structural_exclusions
 from quadric.tables.table import text_column
 from quadric.workflow import OptionError, TrainingOptions, prepare, train
-from quadric.workflow import preparation as preparing
 from quadric.workflow.options import choices
 
 FAST = {"loss": "least_squares", "k": 3}
@@ -237,24 +236,18 @@ def test_calibration_and_weights_by_name_go_together():
     assert trained.model.classes_.tolist() == ["bad", "good"]
 
 
-def test_what_does_not_fit_into_memory_is_refused_with_the_way_out(monkeypatch):
-    monkeypatch.setattr(preparing, "_physical_memory", lambda: 2**30)
-    preparing.check_memory(10**5, 100, "hinge")
-    with pytest.raises(
-        ValueError, match=r"1000000 rows and 100 terms need about 1\.5 GB .* least_squares, which needs 0\.0 GB"
-    ):
-        preparing.check_memory(10**6, 100, "hinge")
-    with pytest.raises(ValueError, match=r"take fewer rows or columns$"):
-        preparing.check_memory(10**6, 10**4, "hinge")
-    preparing.check_memory(10**9, 100, "least_squares")
-    monkeypatch.setattr(preparing, "_physical_memory", lambda: None)
-    preparing.check_memory(10**9, 10**4, "hinge")
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"k": 0}, "k must be an integer of at least 1, got 0"),
+        ({"k": 0}, "k must be an integer from 1 to 1,000,000,000, got 0"),
+        ({"k": 10**20}, "k must be an integer from 1 to 1,000,000,000, got 100000000000000000000"),
+        ({"folds": 10**20}, "folds must be an integer from 2 to 1,000,000,000"),
+        ({"max_levels": 2001}, "max_levels must be an integer from 2 to 2,000"),
+        ({"seed": 2**32}, "seed must be an integer from 0 to 4,294,967,295"),
+        ({"n_jobs": 100_000}, "n_jobs must be None or an integer from -1,000 to 1,000, not 0"),
+        ({"time_limit": float("nan")}, "time_limit must be a finite number"),
+        ({"C": float("inf")}, "C must be a finite number above 0"),
+        ({"Cs": tuple([1.0] * 10_001)}, "Cs has 10,001 values, more than 10,000"),
         ({"C": 0.0}, "C must be"),
         ({"loss": "log"}, "loss must be"),
         ({"k": None, "cross_validate": False}, "set k"),

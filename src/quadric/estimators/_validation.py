@@ -14,9 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from quadric._sklearn import check_sample_weight
 from quadric.certificate import Judge
+from quadric.defaults import LARGEST_COUNT, MOST_PROCESSES
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
 from quadric.losses.base import LabelledSamples
+from quadric.losses.footprint import Extent
+from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 
 SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
@@ -45,8 +48,10 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
 
 
-def integer_from(low: int) -> Rule:
-    return Rule(lambda value: _is_integer(value) and value >= low, f"an integer of at least {low}")
+def integer_from(low: int, high: int | None = None) -> Rule:
+    if high is None:
+        return Rule(lambda value: _is_integer(value) and value >= low, f"an integer of at least {low}")
+    return Rule(lambda value: _is_integer(value) and low <= value <= high, f"an integer from {low} to {high:,}")
 
 
 def number_above(low: float) -> Rule:
@@ -66,7 +71,13 @@ def none_or(rule: Rule) -> Rule:
     return Rule(lambda value: value is None or rule.holds(value), f"None or {rule.words}")
 
 
-N_JOBS = none_or(Rule(lambda n: _is_integer(n) and n != 0, "an integer other than 0"))
+N_JOBS = none_or(
+    Rule(
+        lambda n: _is_integer(n) and 0 < abs(n) <= MOST_PROCESSES,
+        f"an integer from -{MOST_PROCESSES:,} to {MOST_PROCESSES:,}, not 0",
+    )
+)
+N_TERMS = integer_from(1, LARGEST_COUNT)
 TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
 NONE = Rule(lambda value: value is None, "None")
 VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an integer of at least 0")
@@ -99,6 +110,10 @@ class Samples(LabelledSamples):
     """
 
     classes: np.ndarray
+
+    def extent(self, limits: SupportLimits, **details: Any) -> Extent:
+        """The size of a fit to these samples, with what else the caller knows of it."""
+        return Extent(self.X.shape, len(self.classes), len(limits.exclude), **details)
 
     def judge(self) -> Judge:
         """What certificates of all surfaces need of the samples."""

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_X_y
 from quadric.certificate import Certificate, Judge, Question
 from quadric.estimators._base import ClassWeight
 from quadric.estimators._validation import (
+    LOSS_WEIGHT,
     N_TERMS,
     Rule,
     check_values,
-    number_above,
     number_from,
     one_of,
     validate_samples,
@@ -32,7 +32,7 @@ from quadric.search.methods import is_swap_optimal, promising_support
 from quadric.search.ties import near_ties
 from quadric.types import IntArray
 
-RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": number_above(0.0), "k": N_TERMS}
+RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": LOSS_WEIGHT, "k": N_TERMS}
 
 
 def certify(

@@ -94,7 +94,7 @@ def test_weights_and_seeds():
         ({"ks": range(1, 10**30)}, "ks has more than 10,000 values: give fewer"),
         ({"ks": [1, 10**20]}, "ks must hold integers from 1 to 1,000,000,000, got 100000000000000000000"),
         ({"Cs": np.ones(10_001)}, "Cs has more than 10,000 values"),
-        ({"Cs": 10**9}, "Cs must be an integer from 1 to 500, got 1000000000"),
+        ({"Cs": 10**9}, "Cs must be an integer from 1 to 100, got 1000000000"),
         ({"Cs": []}, "Cs is empty"),
         ({"Cs": [1.0, -1.0]}, "Cs must hold finite numbers above 0"),
         ({"method": "exact"}, "method must be 'pd' or 'best'"),

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LONGEST_GRID
-from quadric.estimators._validation import N_TERMS, check_values, integer_from, number_above
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LARGEST_WEIGHT, LONGEST_GRID
+from quadric.estimators._validation import LOSS_WEIGHT, N_TERMS, check_values, integer_from
 from quadric.types import FloatArray, IntArray
 
-MOST_POWERS = 500
-"""Further powers of 4 leave the range of floating point."""
+MOST_POWERS = 100
+"""Further powers of 4 are larger than any C may be."""
 
 
 def k_grid(ks: Any, n_terms: int, n_required: int = 0) -> IntArray:
@@ -51,10 +51,9 @@ def C_grid(Cs: Any) -> FloatArray:
         check_values({"Cs": Cs}, {"Cs": integer_from(1, MOST_POWERS)})
         return np.array([4.0**power for power in range(-1, int(Cs) - 1)])
     values = _listed("Cs", Cs)
-    rule = number_above(0.0)
     for value in values:
-        if not rule.holds(value):
-            raise ValueError(f"Cs must hold finite numbers above 0, got {value!r}")
+        if not LOSS_WEIGHT.holds(value):
+            raise ValueError(f"Cs must hold finite numbers above 0 and at most {LARGEST_WEIGHT:g}, got {value!r}")
     return np.array([float(value) for value in values])
 
 

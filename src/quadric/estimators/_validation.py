@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from quadric._sklearn import check_sample_weight
 from quadric.certificate import Judge
-from quadric.defaults import LARGEST_COUNT, MOST_PROCESSES
+from quadric.defaults import LARGEST_COUNT, LARGEST_WEIGHT, MOST_PROCESSES
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
 from quadric.losses.base import LabelledSamples
@@ -54,8 +54,9 @@ def integer_from(low: int, high: int | None = None) -> Rule:
     return Rule(lambda value: _is_integer(value) and low <= value <= high, f"an integer from {low} to {high:,}")
 
 
-def number_above(low: float) -> Rule:
-    return Rule(lambda value: _is_finite(value) and value > low, f"a finite number above {low:g}")
+def number_above(low: float, high: float | None = None) -> Rule:
+    words = f"a finite number above {low:g}" + (f" and at most {high:g}" if high is not None else "")
+    return Rule(lambda value: _is_finite(value) and low < value and (high is None or value <= high), words)
 
 
 def number_from(low: float) -> Rule:
@@ -78,6 +79,8 @@ N_JOBS = none_or(
     )
 )
 N_TERMS = integer_from(1, LARGEST_COUNT)
+LOSS_WEIGHT = number_above(0.0, LARGEST_WEIGHT)
+"""C."""
 TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
 NONE = Rule(lambda value: value is None, "None")
 VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an integer of at least 0")

@@ -14,6 +14,7 @@ from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClas
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._validation import (
+    LOSS_WEIGHT,
     N_JOBS,
     N_TERMS,
     NONE,
@@ -134,7 +135,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
 
     _rules = {
         "k": N_TERMS,
-        "C": number_above(0.0),
+        "C": LOSS_WEIGHT,
         "loss": one_of(*LOSS_NAMES),
         "method": one_of(*METHODS),
         "standardize": TRUE_OR_FALSE,

@@ -99,6 +99,42 @@ def test_labels_are_the_names_where_these_sort_as_wanted_and_positions_elsewhere
     assert numbers.classifier.classes_.tolist() == [0, 1]
 
 
+def test_long_names_of_classes_are_not_repeated_in_every_row(tmp_path):
+    columns = credit_columns()
+    long = "n" * 900
+    columns["risk"] = text_column([long if label == "good" else label for label in columns["risk"].tolist()])
+    trained = train(Table(tuple(columns), tuple(columns.values())), "risk", options())
+    assert trained.data.y.itemsize <= 8
+    assert trained.data.class_names == ("bad", long)
+    save_model(trained.saved(), tmp_path / "m.json")
+    assert read_model(tmp_path / "m.json").class_names == ("bad", long)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says", "remedies"),
+    [
+        (
+            {f"x{i}": np.arange(4.0) for i in range(2_001)},
+            "2,001 columns to learn from, and a model has at most 2,000",
+            {"ignore"},
+        ),
+        (
+            {f"x{i}": text_column([f"{i}{j}" for j in range(4)]) for i in range(700)},
+            "700 columns become 2,100 features, and a model of 2 classes has at most 2,000",
+            {"ignore", "coding"},
+        ),
+        ({"n" * 1001: np.arange(4.0)}, "the table has a column whose name has 1,001 characters", set()),
+        ({"a": text_column(["n" * 1001, "b", "c", "d"])}, "column 'a' has a level whose name has 1,001 characters", {"ignore"}),
+    ],
+    ids=["columns", "features", "column name", "level name"],
+)
+def test_what_no_model_file_can_hold_is_refused_before_the_fit(columns, says, remedies):
+    columns = {**columns, "risk": text_column(["a", "b", "a", "b"])}
+    with pytest.raises(ValueError, match=says) as refused:
+        prepare(Table(tuple(columns), tuple(columns.values())), "risk", options())
+    assert set(refused.value.remedies) == remedies
+
+
 def test_terms_that_say_nothing_new_are_excluded_and_counted():
     data = prepare(credit_table(), "risk", options())
     names = term_names(data.feature_names)

@@ -14,6 +14,7 @@ ROOMS = [
     "defaults",
     "types",
     "blas",
+    "resources",
     "progress",
     "extras",
     "files",

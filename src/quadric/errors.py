@@ -21,3 +21,7 @@ class ParameterError(ValueError):
 
 class BoundWarning(UserWarning):
     """A lower bound came out above an objective that was reached: one of the two is wrong, and the bound was dropped."""
+
+
+class MemoryLimitError(ParameterError, MemoryError):
+    """A fit was refused before it began: it would need more memory than there is."""

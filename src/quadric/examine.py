@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_X_y
 from quadric.certificate import Certificate, Judge, Question
 from quadric.estimators._base import ClassWeight
 from quadric.estimators._validation import (
+    LOSS_WEIGHT,
+    N_TERMS,
     Rule,
     check_values,
-    integer_from,
-    number_above,
     number_from,
     one_of,
     validate_samples,
@@ -25,13 +25,14 @@ from quadric.fitted import Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
+from quadric.losses.footprint import check_memory
 from quadric.progress import writer_for
 from quadric.search.exact import prove
 from quadric.search.methods import is_swap_optimal, promising_support
 from quadric.search.ties import near_ties
 from quadric.types import IntArray
 
-RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": number_above(0.0), "k": integer_from(1)}
+RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": LOSS_WEIGHT, "k": N_TERMS}
 
 
 def certify(
@@ -285,7 +286,9 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
     samples = validate_samples(Z, y, sample_weight, own["class_weight"], classes)
     if len(view.surfaces) != len(samples.positives()):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
-    data, judge = loss_named(loss).data.from_samples(samples, view.limits(k)), samples.judge()
+    limits = view.limits(k)
+    check_memory(loss, samples.extent(limits, proves=True))
+    data, judge = loss_named(loss).data.from_samples(samples, limits), samples.judge()
     problems = {positive: data.one_against_rest(positive, C, k) for positive in samples.positives()}
     return [
         _Case(surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names)

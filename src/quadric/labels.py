@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from quadric.defaults import LARGEST_WEIGHT
+from quadric.errors import ParameterError
 from quadric.types import FloatArray, IntArray
 
 
@@ -38,6 +40,8 @@ def class_weights(
     unknown = [label for label in class_weight if label not in classes.tolist()]
     if unknown:
         raise ValueError(f"class_weight names classes that are not in y: {unknown}")
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise ValueError("class_weight must hold positive, finite numbers")
+    if not ((weights > 0) & (weights <= LARGEST_WEIGHT)).all():
+        raise ParameterError(
+            f"class_weight must hold positive, finite numbers of at most {LARGEST_WEIGHT:g}", class_weight=None
+        )
     return weights

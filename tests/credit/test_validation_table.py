@@ -190,7 +190,7 @@ def test_cells_that_are_not_there_are_named(case):
         (lambda X, y: {"test": (X, y[:-1])}, {}, "sample 'test': .* inconsistent numbers of samples"),
         (lambda X, y: {"test": (X, y)}, {"event": 1}, r"event must be one of \['a good one', 'bad'\], got 1"),
         (lambda X, y: {"test": (X, y)}, {"cutoff": np.nan}, "cutoff must be a finite number, got nan"),
-        (lambda X, y: {"test": (X, y)}, {"bins": 1}, "bins must be an integer of at least 2"),
+        (lambda X, y: {"test": (X, y)}, {"bins": 1}, "bins must be an integer from 2 to 10,000"),
     ],
 )
 def test_mistakes_are_named_in_one_line(case, change, options, message):

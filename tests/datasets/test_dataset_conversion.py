@@ -159,6 +159,6 @@ def test_a_file_that_swells_when_unpacked_is_refused(monkeypatch):
     monkeypatch.setattr(archives, "LARGEST", 1000)
     archive = zip_of({"german.data": b"0" * 1001})
     assert len(archive) < 1000
-    with pytest.raises(ValueError, match="more than 1000 bytes"):
+    with pytest.raises(ValueError, match="more than 1,000 bytes"):
         archives.original_in(archive, "german.data")
     assert archives.original_in(zip_of({"german.data": b"0" * 1000}), "german.data") == b"0" * 1000

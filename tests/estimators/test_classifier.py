@@ -340,7 +340,8 @@ def good_arguments():
 
 
 BAD_PARAMETERS = [
-    ({"k": 0}, "k must be an integer of at least 1, got 0"),
+    ({"k": 0}, "k must be an integer from 1 to 1,000,000,000, got 0"),
+    ({"k": 10**20}, "k must be an integer from 1 to 1,000,000,000, got 100000000000000000000"),
     ({"k": -3}, "k must be an integer"),
     ({"k": 2.5}, "k must be an integer"),
     ({"k": True}, "k must be an integer"),
@@ -365,9 +366,9 @@ BAD_PARAMETERS = [
     ({"growth": 1.0}, "growth must be a finite number above 1"),
     ({"inner_tol": 0}, "inner_tol"),
     ({"outer_tol": -1e-4}, "outer_tol"),
-    ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
+    ({"max_iter": 0}, "max_iter must be an integer from 1 to"),
     ({"time_limit": -1}, "time_limit must be None or a finite number of at least 0"),
-    ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
+    ({"n_jobs": 0}, "n_jobs must be None or an integer from -1,000 to 1,000, not 0"),
     ({"verbose": -1}, "verbose"),
     ({"class_weight": "equal"}, "class_weight must be a dict, 'balanced' or None"),
     ({"class_weight": {"good": -1.0}}, "positive, finite"),

@@ -135,7 +135,7 @@ def test_several_classes_and_progress():
 
 def test_wrong_requests_are_refused(fitted):
     model, X, y = fitted
-    with pytest.raises(ValueError, match="n_boot must be an integer of at least 1"):
+    with pytest.raises(ValueError, match="n_boot must be an integer from 1 to 10,000"):
         stability(model, X, y, n_boot=0)
     with pytest.raises(TypeError, match="stability refits a model"):
         stability(random_surface(np.random.default_rng(0), 3), X, y)

@@ -22,6 +22,7 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.losses.base import LabelledSamples
+from quadric.losses.footprint import Extent, check_memory
 from quadric.losses.hinge.data import HingeData
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.problem import HingeProblem
@@ -238,6 +239,7 @@ def l0_least_squares_grid(
 
 
 def _quadratic_problems(samples: LabelledSamples) -> list[HingeProblem]:
+    check_memory("hinge", Extent(samples.X.shape, len(samples.class_weight), proves=True))
     data = HingeData.from_samples(samples, NO_LIMITS)
     return [data.one_against_rest(positive, 1.0, term_count(samples.X.shape[1])) for positive in samples.positives()]
 

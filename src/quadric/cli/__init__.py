@@ -1,5 +1,6 @@
 """The command ``quadric``; see ``quadric --help``. Without the extra "cli" it prints the line that installs it."""
 
+import os
 import sys
 
 from quadric.cli.signals import SIGINT, Signals
@@ -39,6 +40,8 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         import typer  # noqa: F401
     except ModuleNotFoundError as error:
         return 1, f"quadric: the command line needs {error.name}; install it with: pip install 'quadric[cli]'"
+    # Our kernels use one thread of OpenBLAS; each further one would reserve 80 MB of addresses, which may be limited
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from quadric.cli.app import run
 
     return run(arguments)

@@ -61,4 +61,6 @@ def _one_line(error: Exception) -> str:
     describe = getattr(error, "format_message", None)
     expected = isinstance(error, UsageError | ValueError | OSError | ImportError | RuntimeError) or callable(describe)
     line = " ".join((describe() if callable(describe) else with_flags(error)).split())
+    if isinstance(error, MemoryError) and not expected:
+        return f"out of memory{f' ({line})' if line else ''}: take fewer rows or columns, or lift the limit"
     return line if expected and line else f"unexpected {type(error).__name__}: {line or 'no message'} (--debug shows where)"

@@ -12,6 +12,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
 from quadric.cli.inputs import read_data, read_table_model
 from quadric.cli.layout import certificate_words, paragraph
+from quadric.defaults import LARGEST_COUNT
 
 
 @shared.expanded(table_format=shared.TableFormat)
@@ -20,7 +21,7 @@ def certify(
     data: shared.DataFile,
     *,
     time_limit: Annotated[
-        float, typer.Option(min=0.0, help="Seconds per surface for the proof; with 0, only a first bound.")
+        float, typer.Option(min=0.0, max=LARGEST_COUNT, help="Seconds per surface for the proof; with 0, only a first bound.")
     ] = 10.0,
     table_format: shared.TableFormat,
     as_json: shared.AsJson = False,

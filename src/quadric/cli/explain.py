@@ -12,6 +12,7 @@ from quadric.cli import inputs
 from quadric.cli import options as shared
 from quadric.cli.console import as_usage, say, say_json, working
 from quadric.cli.layout import indented
+from quadric.defaults import LARGEST_COUNT
 
 if TYPE_CHECKING:
     from quadric.workflow.explaining import Explanation
@@ -23,7 +24,7 @@ def explain(
     data: shared.DataFile,
     *,
     rows: Annotated[str, typer.Option(help="Rows to explain, counted from 0: 0:10, 3 or 1,5,9.")] = "0:10",
-    reasons: Annotated[int, typer.Option(min=1, help="Largest number of reasons per row.")] = 4,
+    reasons: Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Largest number of reasons per row.")] = 4,
     reference: Annotated[
         Literal["mean", "approved", "cutoff"],
         typer.Option(help="Compare rows with the mean of the background, the mean of its best tenth, or the decision border."),

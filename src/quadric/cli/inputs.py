@@ -8,6 +8,7 @@ from typing import Any
 
 import quadric
 from quadric.cli.console import UsageError, check_free
+from quadric.defaults import LONGEST_GRID
 from quadric.progress import Report, silent
 
 
@@ -52,9 +53,12 @@ def integers(text: str, option: str) -> tuple[int, ...]:
     for part in text.split(","):
         low, colon, high = part.partition(":")
         try:
-            out += range(int(low), int(high) + 1) if colon else [int(low)]
+            values = range(int(low), int(high if colon else low) + 1)
         except ValueError:
-            raise UsageError(f"{option}: cannot read {text!r}; write 1,2,5 or 1:20") from None
+            raise UsageError(f"{option}: cannot read {start_of(text)!r}; write 1,2,5 or 1:20") from None
+        out += values[: LONGEST_GRID + 1]
+        if len(out) > LONGEST_GRID:
+            raise UsageError(f"{option}: {start_of(text)} has more than {LONGEST_GRID:,} numbers: give fewer")
     return tuple(out)
 
 
@@ -63,7 +67,7 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"{option}: cannot read {text!r}; write numbers separated by commas") from None
+        raise UsageError(f"{option}: cannot read {start_of(text)!r}; write numbers separated by commas") from None
 
 
 def rows(text: str, n_rows: int) -> list[int]:
@@ -74,12 +78,17 @@ def rows(text: str, n_rows: int) -> list[int]:
             ends = [int(end) if end.strip() else None for end in part.split(":")]
             picked += range(n_rows)[slice(*ends)] if len(ends) > 1 else [int(part)]
     except (TypeError, ValueError):  # no numbers, or more than a slice has
-        raise UsageError(f"--rows: cannot read {text!r}; write 0:10 or 0,5,9") from None
+        raise UsageError(f"--rows: cannot read {start_of(text)!r}; write 0:10 or 0,5,9") from None
     outside = [row for row in picked if not 0 <= row < n_rows]
     if outside or not picked:
-        what = f"there is no row {outside[0]}" if outside else f"{text!r} selects no row"
+        what = f"there is no row {outside[0]}" if outside else f"{start_of(text)!r} selects no row"
         raise UsageError(f"--rows: {what}; the table has rows 0 to {n_rows - 1}")
     return picked
+
+
+def start_of(text: str) -> str:
+    """What the user typed, cut short."""
+    return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:

@@ -12,6 +12,7 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import as_usage, check_free, duration, note, progress_bar, say, say_json
 from quadric.cli.data import how_to_get
+from quadric.defaults import LARGEST_SEED, MOST_PROCESSES
 
 if TYPE_CHECKING:
     from quadric.paper.experiments import Plan
@@ -29,12 +30,12 @@ def paper(
         str, typer.Option(help='"paper": best mean over the grid; "nested": also chosen inside each fold.')
     ] = "paper",
     method: Annotated[str, typer.Option(help='Search of the l0 models: "pd" (the paper\'s), "best" or "both".')] = "pd",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds; 0 is the paper's.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the folds; 0 is the paper's.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Only the small data sets, with full grids; under a minute.")] = False,
     only_write: Annotated[
         bool, typer.Option("--only-write", help="Compute nothing; write what the stored rows allow.")
     ] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes.  [default: one per core]")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, max=MOST_PROCESSES, help="Processes.  [default: one per core]")] = None,
     docs: Annotated[Path | None, typer.Option(help="Also write the page as Markdown to this file.")] = None,
     as_json: shared.AsJson = False,
 ) -> None:

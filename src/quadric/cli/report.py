@@ -10,6 +10,7 @@ import typer
 from quadric.cli import inputs
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
+from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.extras import require
 
 
@@ -28,7 +29,9 @@ def report(
         str | None,
         typer.Option(metavar="NUMBERS", help="Numbers of terms to show, such as 1:12.  [default: up to twice the model's]"),
     ] = None,
-    bootstrap: Annotated[int, typer.Option(min=0, help="Bootstrap fits for the stability of the terms; 0 for none.")] = 50,
+    bootstrap: Annotated[
+        int, typer.Option(min=0, max=MOST_BOOTSTRAPS, help="Bootstrap fits for the stability of the terms; 0 for none.")
+    ] = 50,
     folds: shared.Folds = 5,
     seed: shared.Seed = 0,
     jobs: shared.Jobs = None,
@@ -55,7 +58,7 @@ def report(
     loaded = inputs.read_table_model(model)
     grid = None if ks is None else inputs.integers(ks, "--ks")
     if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
-        raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {ks}")
+        raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {inputs.start_of(str(ks))}")
     with working("report") as progress:
         table = inputs.read_data(data, table_format.how(loaded), loaded.text_names, report=progress)
         used, y = loaded.labelled(table)

@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from quadric._sklearn import check_sample_weight
+from quadric.defaults import MOST_BINS
 from quadric.estimators._validation import Rule, check_values, integer_from, number_from
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -25,7 +26,7 @@ SMALLEST_SHARE = 1e-4
 """Shares of a bin below this count as this much in the stability index, which would be infinite for an empty bin."""
 ROUNDING = 1e-12
 """Relative error allowed to sums of weights where they decide on which side of an edge a value lies."""
-N_BINS: Mapping[str, Rule] = {"n_bins": integer_from(2)}
+N_BINS: Mapping[str, Rule] = {"n_bins": integer_from(2, MOST_BINS)}
 COSTS: Mapping[str, Rule] = {"cost_false_negative": number_from(0.0), "cost_false_positive": number_from(0.0)}
 
 
@@ -390,7 +391,7 @@ def _edges(bins: Any, values: FloatArray, weight: FloatArray) -> FloatArray:
         if len(edges) == 0 or not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
             raise ValueError("bins must be a number of bins or an increasing sequence of finite inner edges")
         return edges
-    check_values({"bins": bins}, {"bins": integer_from(2)})
+    check_values({"bins": bins}, {"bins": integer_from(2, MOST_BINS)})
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])
     targets = np.arange(1, bins) * reached[-1] / bins

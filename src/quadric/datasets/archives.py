@@ -1,13 +1,35 @@
-"""Read single files of untrusted zip archives: in memory, never unpacked to disk, up to a size limit."""
+"""Read files of unknown origin, also out of zip archives: in memory, never unpacked to disk, up to a size limit."""
 
 from __future__ import annotations
 
 import io
 import zipfile
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import IO
 
 LARGEST = 20_000_000
 """Bytes of a download, and of any one file in it; the paper's files are below two million."""
+
+
+def read_file(path: Path) -> bytes:
+    """A file as a whole.
+
+    Parameters
+    ----------
+    path : Path
+        A regular file: a device or a pipe may never end.
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is not a regular file")
+    with path.open("rb") as file:
+        return _bounded(file, str(path))
+
+
+def _bounded(file: IO[bytes], name: str) -> bytes:
+    content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError(f"{name} has more than {LARGEST:,} bytes, and no data set here is that large")
+    return content
 
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -20,10 +42,7 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
         Its full name in the archive.
     """
     with archive.open(name) as member:
-        content = member.read(LARGEST + 1)  # the size that the archive states may be wrong
-    if len(content) > LARGEST:
-        raise ValueError(f"{name} has more than {LARGEST} bytes")
-    return content
+        return _bounded(member, name)  # the size that the archive states may be wrong
 
 
 def original_in(content: bytes, name: str) -> bytes:

@@ -139,7 +139,10 @@ def add(name: str, file: str | os.PathLike[str], *, folder: Folder = None) -> Pa
     info = resolve(name)
     if info.obtained == "scikit-learn":
         raise DatasetError(f"{info.name} comes with scikit-learn: there is nothing to add")
-    content = Path(file).expanduser().read_bytes()
+    try:
+        content = archives.read_file(Path(file).expanduser())
+    except ValueError as error:
+        raise DatasetError(f"{info.name}: {error}") from error
     try:
         if problem := problem_with(info, content):
             if info.recipe is None:
@@ -179,7 +182,7 @@ class _Sink(io.BytesIO):
     def write(self, chunk: Any) -> int:
         size = self.tell() + super().write(chunk)
         if size > archives.LARGEST:
-            raise _FetchFailure(f"{self._label} has more than {archives.LARGEST} bytes")
+            raise _FetchFailure(f"the download has more than {archives.LARGEST:,} bytes")
         self._report(f"{self._label}: {size / 1e6:.2f}{f' of {self.total / 1e6:.2f}' if self.total else ''} MB")
         return len(chunk)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from quadric.datasets.archives import LARGEST
 from quadric.datasets.arrays import form_problem
 from quadric.datasets.info import DatasetInfo
 from quadric.datasets.registry import resolve
@@ -65,7 +66,7 @@ def status(name: str, *, folder: Folder = None) -> DatasetStatus:
     if info.obtained == "scikit-learn":
         return DatasetStatus(info, "scikit-learn", None, advice(info, folder))
     path = find(info, folder)
-    problem = problem_with(info, path.read_bytes()) if path else None
+    problem = _file_problem(info, path) if path else None
     return DatasetStatus(info, str(path) if path else None, problem, advice(info, folder))
 
 
@@ -114,10 +115,15 @@ def missing(info: DatasetInfo, folder: Folder) -> DatasetError:
 
 def verified(info: DatasetInfo, path: Path, folder: Folder) -> bytes:
     """The content of a file; an error if it is not the right file."""
-    content = path.read_bytes()
-    if problem := problem_with(info, content):
+    if problem := _file_problem(info, path):
         raise DatasetError(f"{path} {problem}: remove it; {advice(info, folder)}")
-    return content
+    return path.read_bytes()
+
+
+def _file_problem(info: DatasetInfo, path: Path) -> str | None:
+    if path.stat().st_size > LARGEST:
+        return f"has more than {LARGEST:,} bytes"
+    return problem_with(info, path.read_bytes())
 
 
 def problem_with(info: DatasetInfo, content: bytes) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from quadric.geometry.terms import default_names, term_index, term_names
+from quadric.geometry.terms import default_names, term_count, term_index, term_names
 from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
 
@@ -36,19 +37,29 @@ def support_limits(include: Any, exclude: Any, feature_names: Sequence[str] | No
 
 
 class _Vocabulary:
-    """All names that terms of these features can go by."""
+    """What names of terms mean; looked up one by one, as there are millions of terms where there are thousands of features."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = list(names)
-        self.all_terms = term_names(names)
-        self.by_name: dict[str, set[int]] = {}
-        for t, name in enumerate(self.all_terms):
-            self.by_name.setdefault(name, set()).add(t)
-        for i, first in enumerate(names):
-            for j, second in enumerate(names):
-                if i != j:
-                    self.by_name.setdefault(f"{first}*{second}", set()).add(term_index(i, j, len(names)))
-        self.feature = {name: i for i, name in enumerate(names)}
+        self.n_terms = term_count(len(self.names))
+        self.positions: dict[str, list[int]] = {}
+        for i, name in enumerate(names):
+            self.positions.setdefault(name, []).append(i)
+
+    def meanings(self, name: str) -> set[int]:
+        """Terms that go by a name: more than one where features have the same name, or a star or "^2" in it."""
+        n = len(self.names)
+        found = {term_index(i, None, n) for i in self._called(name)}
+        if name.endswith("^2"):
+            found |= {term_index(i, i, n) for i in self._called(name[:-2])}
+        for at, character in enumerate(name):
+            if character == "*":
+                pairs = product(self._called(name[:at]), self._called(name[at + 1 :]))
+                found |= {term_index(i, j, n) for i, j in pairs if i != j}
+        return found
+
+    def _called(self, name: str) -> list[int]:
+        return self.positions.get(name, [])
 
     def terms(self, parameter: str, items: Any) -> IntArray:
         if items is None:
@@ -65,8 +76,8 @@ class _Vocabulary:
         if isinstance(item, str):
             return self._named(parameter, item)
         if isinstance(item, Integral) and not isinstance(item, bool):
-            if not 0 <= int(item) < len(self.all_terms):
-                raise ValueError(f"{parameter}: there is no term {item}; coef_ has positions 0 to {len(self.all_terms) - 1}")
+            if not 0 <= int(item) < self.n_terms:
+                raise ValueError(f"{parameter}: there is no term {item}; coef_ has positions 0 to {self.n_terms - 1}")
             return [int(item)]
         if isinstance(item, Sequence) and len(item) == 2:
             first, second = (self._feature(parameter, part) for part in item)
@@ -74,22 +85,24 @@ class _Vocabulary:
         raise ValueError(f"{parameter}: cannot read {item!r} as a term: give a name, a position in coef_ or a pair of features")
 
     def _named(self, parameter: str, name: str) -> list[int]:
-        if name in self.by_name:
-            if len(self.by_name[name]) > 1:
-                raise ValueError(f"{parameter}: {name!r} could be more than one term; give its position in coef_ or a pair")
-            return list(self.by_name[name])
-        if name.endswith("*") and name[:-1] in self.feature:
-            i, n = self.feature[name[:-1]], len(self.names)
+        found = self.meanings(name)
+        if len(found) > 1:
+            raise ValueError(f"{parameter}: {name!r} could be more than one term; give its position in coef_ or a pair")
+        if found:
+            return list(found)
+        if name.endswith("*") and self._called(name[:-1]):
+            i, n = self._called(name[:-1])[-1], len(self.names)
             return [term_index(i, j, n) for j in range(n) if j != i]
         features = ", ".join(self.names[:6]) + (", ..." if len(self.names) > 6 else "")
         raise ValueError(f"{parameter}: there is no term {name!r}; the features are {features}")
 
     def _feature(self, parameter: str, part: Any) -> int:
-        if isinstance(part, str) and part in self.feature:
-            return self.feature[part]
+        if isinstance(part, str) and self._called(part):
+            return self._called(part)[-1]
         if isinstance(part, Integral) and not isinstance(part, bool) and 0 <= int(part) < len(self.names):
             return int(part)
         raise ValueError(f"{parameter}: there is no feature {part!r}")
 
     def listed(self, terms: IntArray) -> str:
-        return ", ".join(self.all_terms[t] for t in terms[:8]) + (", ..." if len(terms) > 8 else "")
+        names = term_names(self.names)
+        return ", ".join(names[t] for t in terms[:8]) + (", ..." if len(terms) > 8 else "")

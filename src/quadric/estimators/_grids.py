@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from quadric.defaults import DEFAULT_CS, DEFAULT_KS
-from quadric.estimators._validation import integer_from, number_above
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LARGEST_WEIGHT, LONGEST_GRID
+from quadric.estimators._validation import LOSS_WEIGHT, N_TERMS, check_values, integer_from
 from quadric.types import FloatArray, IntArray
+
+MOST_POWERS = 100
+"""Further powers of 4 are larger than any C may be."""
 
 
 def k_grid(ks: Any, n_terms: int, n_required: int = 0) -> IntArray:
@@ -28,10 +32,9 @@ def k_grid(ks: Any, n_terms: int, n_required: int = 0) -> IntArray:
         low = max(n_required, 1)
         return np.array([k for k in DEFAULT_KS if low <= k <= n_terms] or [low], dtype=np.intp)
     values = _listed("ks", ks)
-    rule = integer_from(1)
     for value in values:
-        if not rule.holds(value):
-            raise ValueError(f"ks must hold integers of at least 1, got {value!r}")
+        if not N_TERMS.holds(value):
+            raise ValueError(f"ks must hold integers from 1 to {LARGEST_COUNT:,}, got {value!r}")
     grid = np.array([int(value) for value in values], dtype=np.intp)
     if (np.diff(grid) <= 0).any():
         raise ValueError(f"ks must be strictly increasing, got {grid.tolist()}")
@@ -44,19 +47,21 @@ def C_grid(Cs: Any) -> FloatArray:
     """Cs as an array in the given order; None means DEFAULT_CS, a number n the n values 4^-1, 4^0, 4^1, ..."""
     if Cs is None:
         return np.array(DEFAULT_CS)
-    if integer_from(1).holds(Cs):
+    if isinstance(Cs, Integral):
+        check_values({"Cs": Cs}, {"Cs": integer_from(1, MOST_POWERS)})
         return np.array([4.0**power for power in range(-1, int(Cs) - 1)])
     values = _listed("Cs", Cs)
-    rule = number_above(0.0)
     for value in values:
-        if not rule.holds(value):
-            raise ValueError(f"Cs must hold finite numbers above 0, got {value!r}")
+        if not LOSS_WEIGHT.holds(value):
+            raise ValueError(f"Cs must hold finite numbers above 0 and at most {LARGEST_WEIGHT:g}, got {value!r}")
     return np.array([float(value) for value in values])
 
 
 def _listed(name: str, values: Any) -> list[Any]:
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | range) or np.ndim(values) != 1:
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or getattr(values, "ndim", 1) != 1:
         raise ValueError(f"{name} must be a sequence of numbers, got {values!r}")
-    if len(values) == 0:
+    if not len(values[:1]):
         raise ValueError(f"{name} is empty: give at least one value")
+    if len(values[: LONGEST_GRID + 1]) > LONGEST_GRID:  # a range can be longer than len() can say
+        raise ValueError(f"{name} has more than {LONGEST_GRID:,} values: give fewer")
     return list(values)

@@ -14,9 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from quadric._sklearn import check_sample_weight
 from quadric.certificate import Judge
+from quadric.defaults import LARGEST_COUNT, LARGEST_WEIGHT, MOST_PROCESSES
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
 from quadric.losses.base import LabelledSamples
+from quadric.losses.footprint import Extent
+from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 
 SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
@@ -49,12 +52,15 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
 
 
-def integer_from(low: int) -> Rule:
-    return Rule(lambda value: _is_integer(value) and value >= low, f"an integer of at least {low}")
+def integer_from(low: int, high: int | None = None) -> Rule:
+    if high is None:
+        return Rule(lambda value: _is_integer(value) and value >= low, f"an integer of at least {low}")
+    return Rule(lambda value: _is_integer(value) and low <= value <= high, f"an integer from {low} to {high:,}")
 
 
-def number_above(low: float) -> Rule:
-    return Rule(lambda value: _is_finite(value) and value > low, f"a finite number above {low:g}")
+def number_above(low: float, high: float | None = None) -> Rule:
+    words = f"a finite number above {low:g}" + (f" and at most {high:g}" if high is not None else "")
+    return Rule(lambda value: _is_finite(value) and low < value and (high is None or value <= high), words)
 
 
 def number_from(low: float) -> Rule:
@@ -70,7 +76,15 @@ def none_or(rule: Rule) -> Rule:
     return Rule(lambda value: value is None or rule.holds(value), f"None or {rule.words}")
 
 
-N_JOBS = none_or(Rule(lambda n: _is_integer(n) and n != 0, "an integer other than 0"))
+N_JOBS = none_or(
+    Rule(
+        lambda n: _is_integer(n) and 0 < abs(n) <= MOST_PROCESSES,
+        f"an integer from -{MOST_PROCESSES:,} to {MOST_PROCESSES:,}, not 0",
+    )
+)
+N_TERMS = integer_from(1, LARGEST_COUNT)
+LOSS_WEIGHT = number_above(0.0, LARGEST_WEIGHT)
+"""C."""
 TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
 NONE = Rule(lambda value: value is None, "None")
 VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an integer of at least 0")
@@ -103,6 +117,10 @@ class Samples(LabelledSamples):
     """
 
     classes: np.ndarray
+
+    def extent(self, limits: SupportLimits, **details: Any) -> Extent:
+        """The size of a fit to these samples, with what else the caller knows of it."""
+        return Extent(self.X.shape, len(self.classes), len(limits.exclude), **details)
 
     def judge(self) -> Judge:
         """What certificates of all surfaces need of the samples."""

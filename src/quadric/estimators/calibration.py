@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from quadric._sklearn import check_sample_weight
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
+from quadric.resources import processes_of
 from quadric.types import FloatArray, IntArray
 
 
@@ -266,9 +267,8 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         weights = {} if weight is None else {"sample_weight": weight}
         # _Coded takes the weights by name: requests of the user's own routing are not needed and must not get in the way
         with config_context(enable_metadata_routing=False):
-            scores = cross_val_predict(
-                coded, X, codes, cv=folds, n_jobs=self.n_jobs, params=weights, method="decision_function"
-            )
+            processes = processes_of(self.n_jobs, len(folds))
+            scores = cross_val_predict(coded, X, codes, cv=folds, n_jobs=processes, params=weights, method="decision_function")
             curves = CalibratedClassifierCV(_OutOfFold(), method=self.method, cv=folds, ensemble=False)
             curves.fit(scores.reshape(len(y), -1), codes, **weights)
             self.estimator_ = coded.fit(X, codes, **weights).fitted_ if fitted is None else fitted

@@ -9,11 +9,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from quadric.certificate import Judge
+from quadric.defaults import LARGEST_COUNT
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._validation import (
+    LOSS_WEIGHT,
     N_JOBS,
+    N_TERMS,
     NONE,
     TRUE_OR_FALSE,
     VERBOSE,
@@ -28,7 +31,9 @@ from quadric.estimators._validation import (
 )
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
+from quadric.losses.footprint import check_memory
 from quadric.progress import writer_for
+from quadric.resources import processes_of
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions, search
 from quadric.search.rules import SupportLimits
@@ -129,8 +134,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     """
 
     _rules = {
-        "k": integer_from(1),
-        "C": number_above(0.0),
+        "k": N_TERMS,
+        "C": LOSS_WEIGHT,
         "loss": one_of(*LOSS_NAMES),
         "method": one_of(*METHODS),
         "standardize": TRUE_OR_FALSE,
@@ -139,7 +144,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         "growth": number_above(1.0),
         "inner_tol": number_above(0.0),
         "outer_tol": number_above(0.0),
-        "max_iter": integer_from(1),
+        "max_iter": integer_from(1, LARGEST_COUNT),
         "time_limit": none_or(number_from(0.0)),
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
@@ -192,12 +197,14 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         samples, units = self._standardised(validate_samples(X, y, sample_weight, self.class_weight))
         names = getattr(self, "feature_names_in_", None)
         limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k))
-        fits = self._fit_surfaces(samples, limits)
+        processes = processes_of(self.n_jobs, len(samples.positives()))
+        check_memory(self.loss, samples.extent(limits, proves=self.method == "exact"), processes)
+        fits = self._fit_surfaces(samples, limits, processes)
         for fit, label in zip(fits, self._subjects(samples.classes), strict=True):
             warn_unless_converged(fit, self._schedule(), label)
         self._set_fits(fits, samples.classes, units)
 
-    def _fit_surfaces(self, samples: Samples, limits: SupportLimits) -> list[SurfaceFit]:
+    def _fit_surfaces(self, samples: Samples, limits: SupportLimits, processes: int) -> list[SurfaceFit]:
         data, judge = loss_named(self.loss).data.from_samples(samples, limits), samples.judge()
         seed = seed_of(self.random_state)
         jobs = (
@@ -211,7 +218,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             )
             for positive in samples.positives()
         )
-        return list(Parallel(n_jobs=self.n_jobs if len(samples.classes) > 2 else None)(jobs))
+        return list(Parallel(n_jobs=processes)(jobs))
 
     def _schedule(self) -> Schedule:
         return Schedule(

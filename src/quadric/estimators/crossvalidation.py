@@ -46,7 +46,9 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import TrainingData
+from quadric.losses.footprint import check_memory
 from quadric.progress import Report, writer_for
+from quadric.resources import processes_of
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions
 from quadric.search.path import QuadraticPath, trace_path
@@ -192,8 +194,12 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         prepared, units = self._standardised(samples)
         task = self._task(X.shape[1])
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
-        splits = check_cv(self.cv, y, classifier=True).split(X, y, groups)
-        scores = self._cross_validate(task, samples, _without_absent(splits, present))
+        folds = check_cv(self.cv, y, classifier=True)
+        processes = processes_of(self.n_jobs, n_folds := folds.get_n_splits(X, y, groups))
+        details = {"grid": (len(task.Cs), len(task.ks)), "n_scored": len(X) // min(n_folds, 5)}
+        check_memory(self.loss, samples.extent(task.limits, **details, proves=self.method == "exact"), processes)
+        splits = _without_absent(folds.split(X, y, groups), present)
+        scores = self._cross_validate(task, samples, splits, processes)
         C_index, k_index = chosen_cell(scores, self.rule)
         self.cv_scores_, self.Cs_, self.ks_ = scores, task.Cs, task.ks
         self.best_C_, self.best_k_ = float(task.Cs[C_index]), int(task.ks[k_index])
@@ -208,13 +214,15 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Cs, seed = np.unique(C_grid(self.Cs)), seed_of(self.random_state)
         return _Task(self.loss, self.method, bool(self.standardize), self.class_weight, limits, Cs, ks, seed)
 
-    def _cross_validate(self, task: _Task, samples: Samples, splits: Iterable[tuple[IntArray, IntArray]]) -> FloatArray:
+    def _cross_validate(
+        self, task: _Task, samples: Samples, splits: Iterable[tuple[IntArray, IntArray]], processes: int
+    ) -> FloatArray:
         scorer = check_scoring(_ScoredClassifier(samples.classes), scoring=self.scoring)
         jobs = (
             delayed(_score_fold)(task, samples, fold, train, test, scorer, int(self.verbose))
             for fold, (train, test) in enumerate(splits)
         )
-        return np.array(Parallel(n_jobs=self.n_jobs)(jobs))
+        return np.array(Parallel(n_jobs=processes)(jobs))
 
     def _fit_all_rows(self, task: _Task, samples: Samples, cell: tuple[int, int]) -> list[SurfaceFit]:
         """The chosen surface of each class; leaves the paths behind."""
@@ -223,7 +231,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             delayed(_final_surface)(task, data, judge, samples.signs(positive), positive, cell, schedule, int(self.verbose))
             for positive in samples.positives()
         )
-        results = list(Parallel(n_jobs=self.n_jobs)(jobs))
+        results = list(Parallel(n_jobs=processes_of(self.n_jobs, len(samples.positives())))(jobs))
         self.paths_ = [replace(path, scores=self.cv_scores_) for path, _ in results]
         for _, fit in results:
             warn_unless_converged(fit, schedule, type(self).__name__)

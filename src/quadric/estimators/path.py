@@ -16,6 +16,7 @@ from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._validation import check_spread, check_values, one_of, validate_samples
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.footprint import check_memory
 from quadric.progress import writer_for
 from quadric.search.path import PATH_METHODS, QuadraticPath, trace_path
 
@@ -75,7 +76,8 @@ def sparse_quadratic_path(
         raise ValueError(f"a path needs two classes, but y has {len(samples.classes)}; use SparseQuadraticSVCCV for more")
     n_features, n_terms = samples.X.shape[1], term_count(samples.X.shape[1])
     limits = support_limits(include, exclude, names, n_features, n_terms)
-    grid = k_grid(ks, n_terms - len(limits.exclude), len(limits.include))
+    grid, weights = k_grid(ks, n_terms - len(limits.exclude), len(limits.include)), C_grid(Cs)
+    check_memory(loss, samples.extent(limits, grid=(len(weights), len(grid))))
     check_spread(samples.X, names, "SparseQuadraticSVC", depth=1)
     data = loss_named(loss).data.from_samples(samples, limits)
-    return trace_path(data, 1, C_grid(Cs), grid, method=method, seed=(seed_of(random_state), 1), report=writer_for(verbose))
+    return trace_path(data, 1, weights, grid, method=method, seed=(seed_of(random_state), 1), report=writer_for(verbose))

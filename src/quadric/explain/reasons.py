@@ -37,7 +37,7 @@ class ReasonCodes:
     ----------
     columns : list of lists of str
         The input columns that cost most, worst first.
-    points : array of shape (m, n)
+    points : array of shape (m, n), or (m, n_columns) where there are fewer columns
         What each of them costs on the scale of the decision function; NaN where there is no reason.
     texts : list of lists of str
         The reasons as sentences.
@@ -117,7 +117,7 @@ def reason_codes(
         [int(j) for j in np.argsort(row, kind="stable")[:n] if row[j] < -least]
         for row, least in zip(values, noise, strict=True)
     ]
-    points = np.full((len(V), n), np.nan)
+    points = np.full((len(V), min(n, values.shape[1])), np.nan)
     for i, picked in enumerate(reasons):
         points[i, : len(picked)] = -values[i, picked]
     cells, reference_cells = (_cells(view, rows) for rows in (X, reference))

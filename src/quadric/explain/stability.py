@@ -12,10 +12,13 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from quadric._sklearn import check_sample_weight
+from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC
 from quadric.estimators._base import RandomState, SparseSurfaceClassifier, drawn_seed
+from quadric.estimators._validation import N_JOBS, check_values, integer_from
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.progress import Report, silent
+from quadric.resources import processes_of
 from quadric.tables.table import Rows
 from quadric.types import FloatArray
 
@@ -90,15 +93,14 @@ def stability(
     -------
     TermStability
     """
-    if not (isinstance(n_boot, int | np.integer) and n_boot >= 1):
-        raise ValueError(f"n_boot must be an integer of at least 1, got {n_boot!r}")
+    check_values({"n_boot": n_boot, "n_jobs": n_jobs}, {"n_boot": integer_from(1, MOST_BOOTSTRAPS), "n_jobs": N_JOBS})
     view = fitted_model(model)
     if view.is_surface:
         raise TypeError("stability refits a model: give a fitted estimator or a Pipeline, not a QuadraticSurface")
     estimator, Z, y = _refittable(view), view.fitted(X), np.asarray(y)
     weight = check_sample_weight(sample_weight, Z, non_negative=False)
     seed = drawn_seed(random_state)
-    fits = Parallel(n_jobs=n_jobs, return_as="generator")(
+    fits = Parallel(n_jobs=processes_of(n_jobs, n_boot), return_as="generator")(
         delayed(_coefficients)(estimator, Z, y, weight, (seed, replicate)) for replicate in range(n_boot)
     )
     coef = []

@@ -25,6 +25,7 @@ from quadric.geometry.energy import Energy
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
+from quadric.losses.footprint import Extent
 from quadric.types import BoolArray, FloatArray, IntArray
 
 IMPROVEMENT = 1e-10
@@ -471,6 +472,15 @@ class Loss:
     bounds: Callable[[Any, Any], Bounds]
     judge: Callable[[Residuals, FloatArray, FloatArray, FloatArray, float], LossJudge]
 
-    def bytes_needed(self, n_rows: int, n_terms: int) -> int:
-        """Memory of a fit: the lifted rows and a copy in work, or a few matrices of their products."""
-        return 8 * n_terms * (2 * n_rows if self.keeps_rows else 6 * n_terms)
+    def bytes_needed(self, extent: Extent) -> int:
+        """Memory of a fit: what is alive at its peak, to be estimated rather too high than too low."""
+        m, p, every = extent.n_rows, extent.n_candidates, extent.n_terms
+        if self.keeps_rows:
+            # the centred rows with working copies; G, then the model of exchanges, the bound and their tableaus
+            rows = (3.6 if extent.proves else 2.2) * m * (p + 1)
+            matrices = max(every**2 + p**2, (10.5 if extent.proves else 8.5) * p**2)
+        else:
+            # moments of each class, as they are and weighted; then G, scatter and, for each C, a matrix with its tableaus
+            rows = 0.0
+            matrices = max((2 * extent.n_classes + 4) * every**2, (6 + 3 * extent.grid[0] + 2 * extent.proves) * p**2)
+        return int(8 * (rows + matrices + extent.shared_doubles))

@@ -13,6 +13,7 @@ from joblib import Parallel, cpu_count, delayed
 from quadric.blas import one_blas_thread
 from quadric.paper.store import Run, Store, Took
 from quadric.paper.tasks import Task, execute
+from quadric.resources import processes_of
 
 Advance: TypeAlias = Callable[["Progress"], None]
 LEAST_COST = 0.05
@@ -70,7 +71,8 @@ def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = 
     ordered = canonical_order(tasks)
     missing = {task.key: task for task in ordered if task.key not in store}
     if missing:
-        _run_missing(missing, store, seed, n_jobs or cpu_count(only_physical_cores=True), advance)
+        processes = processes_of(n_jobs or cpu_count(only_physical_cores=True), len(missing))
+        _run_missing(missing, store, seed, processes, advance)
     position = {task.key: number for number, task in enumerate(ordered)}
     store.arrange(lambda key: (position.get(key, len(position)), key))
 

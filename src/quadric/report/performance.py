@@ -23,10 +23,12 @@ from quadric.estimators.crossvalidation import chosen_cell
 from quadric.fitted import FittedModel
 from quadric.fitted.steps import without_name_warnings
 from quadric.geometry.lifting import lift
+from quadric.losses.footprint import Extent, check_memory
 from quadric.progress import Report
 from quadric.report.numbers import short
 from quadric.report.subject import Subject
 from quadric.report.values import Bin, CrossValidation, Histogram, Measure, Performance, Separation
+from quadric.resources import processes_of
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.scoring import Scores
 
@@ -88,9 +90,12 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
         raise ValueError(f"fold {fold} has no training row of class {subject.class_names[code]!r}; use fewer folds")
     V, scalers = _before_scalers(subject.fitted, subject.X)
     jobs = (delayed(_decisions)(subject, V, scalers, ks, *fold) for fold in folds)
+    processes = processes_of(n_jobs, len(folds))
+    extent = Extent(subject.V.shape, len(subject.class_names), len(subject.limits.exclude), (1, len(ks)))
+    check_memory(subject.search["loss"], extent, processes)
     classes, scores = np.arange(len(subject.class_names)), []
     total, times = np.zeros_like(subject.scores.decision), np.zeros(len(subject.V))
-    for (_, test), decisions in zip(folds, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True):
+    for (_, test), decisions in zip(folds, Parallel(n_jobs=processes, return_as="generator")(jobs), strict=True):
         scores.append([np.mean(predicted(values, classes) == subject.codes[test]) for values in decisions])
         total[test] += decisions[list(ks).index(subject.k)]
         times[test] += 1.0

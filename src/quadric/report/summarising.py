@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
+from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators._base import RandomState, drawn_seed
+from quadric.estimators._validation import N_JOBS, check_values, integer_from
 from quadric.explain import stability
 from quadric.export._shown import ANYTHING, shown
 from quadric.fitted import Model
@@ -88,8 +90,7 @@ def summarise(
     -------
     ReportSummary
     """
-    if not (isinstance(n_boot, int | np.integer) and n_boot >= 0):
-        raise ValueError(f"n_boot must be an integer of at least 0, got {n_boot!r}")
+    check_values({"n_boot": n_boot, "n_jobs": n_jobs}, {"n_boot": integer_from(0, MOST_BOOTSTRAPS), "n_jobs": N_JOBS})
     seconds: dict[str, str] = {}
     subject, seed = Subject.of(model, X, y, class_names), drawn_seed(random_state)
     wanted = _chosen_rows(subject, rows) if subject.is_binary else []

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from quadric.defaults import MOST_LEVELS
 from quadric.errors import ParameterError
 from quadric.estimators._validation import check_parameters, integer_from, one_of
 from quadric.tables.inputs import InputColumn, Level, cells_like, coded_features, coded_values, missing_cells
@@ -60,7 +61,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "coding": one_of("onehot", "ordinal"),
         "missing": one_of("refuse", "impute", "indicator"),
         "unseen": one_of("refuse", "as_dropped"),
-        "max_levels": integer_from(2),
+        "max_levels": integer_from(2, MOST_LEVELS),
     }
 
     def __init__(

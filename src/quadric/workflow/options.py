@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args, get_origin, get_type_hints
 
-from quadric.defaults import DEFAULT_CS, DEFAULT_KS
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LARGEST_SEED, LARGEST_WEIGHT, LONGEST_GRID, MOST_LEVELS
 from quadric.errors import ParameterError
 from quadric.losses import LOSS_NAMES
 
@@ -90,14 +90,13 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
 
-        positive = rule.number_above(0.0)
         rules = {
             **{name: rule.one_of(*values) for name, values in choices().items()},
-            "k": rule.integer_from(1),
-            "C": positive,
-            "folds": rule.integer_from(2),
-            "max_levels": rule.integer_from(2),
-            "seed": rule.integer_from(0),
+            "k": rule.N_TERMS,
+            "C": rule.LOSS_WEIGHT,
+            "folds": rule.integer_from(2, LARGEST_COUNT),
+            "max_levels": rule.integer_from(2, MOST_LEVELS),
+            "seed": rule.integer_from(0, LARGEST_SEED),
             "n_jobs": rule.N_JOBS,
             "time_limit": rule.number_from(0.0),
         }
@@ -108,10 +107,18 @@ class TrainingOptions:
                 raise OptionError(f"{name} must be {wanted.words}, got {value!r}", **{name: None})
         if self.cross_validate is False and self.k is None:
             raise OptionError("without cross-validation the number of terms is needed: set k", k=None)
-        if not self.ks or list(self.ks) != sorted(set(self.ks)) or self.ks[0] < 1:
-            raise OptionError(f"the numbers of terms to try must be increasing and at least 1, got {list(self.ks)}", ks=None)
-        if not self.Cs or not all(map(positive.holds, self.Cs)):
-            raise OptionError(f"the values of C to try must be finite numbers above 0, got {list(self.Cs)}", Cs=None)
+        for name in ("ks", "Cs"):
+            if len(getattr(self, name)) > LONGEST_GRID:
+                raise OptionError(f"{name} has {len(getattr(self, name)):,} values, more than {LONGEST_GRID:,}", **{name: None})
+        if not self.ks or list(self.ks) != sorted(set(self.ks)) or not all(map(rule.N_TERMS.holds, self.ks)):
+            raise OptionError(
+                f"the numbers of terms to try must be increasing and from 1 to {LARGEST_COUNT:,}, got {_some(self.ks)}", ks=None
+            )
+        if not self.Cs or not all(map(rule.LOSS_WEIGHT.holds, self.Cs)):
+            raise OptionError(
+                f"the values of C to try must be finite numbers above 0 and at most {LARGEST_WEIGHT:g}, got {_some(self.Cs)}",
+                Cs=None,
+            )
         if self.unseen == "as_dropped" and self.coding == "ordinal":
             raise OptionError(
                 "a level that was not seen has no rank: unseen='as_dropped' needs coding='onehot'", coding="onehot"
@@ -130,6 +137,10 @@ class TrainingOptions:
         dict
         """
         return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+
+
+def _some(values: tuple[float, ...]) -> str:
+    return ", ".join([*map(str, values[:8]), *["..."] * (len(values) > 8)]) or "none"
 
 
 def choices() -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,11 @@ from quadric.losses import LOSS_NAMES, loss_named
 from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
 from quadric.tables.inputs import missing_cells
 from quadric.types import BoolArray, FloatArray
+from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
+
+WIDEST_LABEL = 64
+"""Characters of a class name up to which it is also the label of the classifier."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class PreparedData:
     X : array of shape (m, n)
         What it made of the table; not standardised.
     y : array of shape (m,)
-        Labels for the classifier: the names of the classes where these are in sorted order, else their positions.
+        Labels for the classifier: the names of the classes where these are short and in sorted order, else their positions.
     class_names : tuple of str
         In the order of the sorted labels; of two, the positive one is the last.
     limits : TermLimits
@@ -118,8 +121,10 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     PreparedData
     """
     _check_columns(table, target, options.ignore)
-    codes, names = _labels(table.labels(target), options.positive)
     inputs = table.drop([target, *options.ignore])
+    check_columns(inputs)
+    codes, names = _labels(table.labels(target), options.positive)
+    check_names("the target has a class", names)
     missing = {name: count for name in inputs if (count := int(missing_cells(inputs[name]).sum()))}
     if missing and options.missing == "refuse":
         raise _refused(missing)
@@ -131,12 +136,13 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
         unseen=options.unseen,
         max_levels=options.max_levels,
     )
-    X = np.asarray(encoder.fit_transform(inputs[kept]))
-    # labels sort like the classes: their names where these do, else positions
-    y = (np.array(names)[codes] if list(names) == sorted(names) else codes)[kept]
+    check_features(encoder.fit(inputs[kept]), names)
+    X = np.asarray(encoder.transform(inputs[kept]))
+    # labels sort like the classes: their names where these do, else positions; an array makes all texts as wide as the longest
+    are_labels = list(names) == sorted(names) and max(map(len, names)) <= WIDEST_LABEL
+    y = (np.array(names)[codes] if are_labels else codes)[kept]
     data = PreparedData(inputs, encoder, X, y, names, _limits(encoder, X, options), missing, len(table) - len(X))
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
-    check_memory(len(X), data.n_candidates, options.loss)
     if not options.standardize:
         _warn_of_scales(data)
     return data
@@ -173,27 +179,6 @@ def complete_rows(table: Table) -> BoolArray:
     return ~np.logical_or.reduce([missing_cells(column) for column in map(table.__getitem__, table)])
 
 
-def check_memory(n_rows: int, n_terms: int, loss: str) -> None:
-    """Refuse what cannot fit into this machine, before it is tried.
-
-    Parameters
-    ----------
-    n_rows, n_terms : int
-    loss : str
-    """
-    needed, available = _bytes_needed(n_rows, n_terms, loss), _physical_memory()
-    if available is None or needed <= available:
-        return
-    other, advice, remedies = lighter_loss(loss), "take fewer rows or columns", {}
-    if other is not None and (less := _bytes_needed(n_rows, n_terms, other)) <= available:
-        advice, remedies = f"{advice}, or the loss {other}, which needs {_gigabytes(less)}", {"loss": other}
-    raise ParameterError(
-        f"{n_rows} rows and {n_terms} terms need about {_gigabytes(needed)} of memory with the loss {loss}, "
-        f"and this machine has {_gigabytes(available)}: {advice}",
-        **remedies,
-    )
-
-
 def lighter_loss(loss: str) -> str | None:
     """A loss that does not keep all rows in memory, for one that does; else None.
 
@@ -206,22 +191,6 @@ def lighter_loss(loss: str) -> str | None:
     str or None
     """
     return next((name for name in LOSS_NAMES if not loss_named(name).keeps_rows), None) if loss_named(loss).keeps_rows else None
-
-
-def _bytes_needed(n_rows: int, n_terms: int, loss: str) -> int:
-    """A loss that keeps its rows has them lifted, with a working copy; others only have sums of products of terms."""
-    return 8 * n_terms * (2 * n_rows if loss_named(loss).keeps_rows else 6 * n_terms)
-
-
-def _physical_memory() -> int | None:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not every system says
-        return None
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 2**30:.1f} GB"
 
 
 def _check_columns(table: Table, target: str, ignore: Iterable[str]) -> None:

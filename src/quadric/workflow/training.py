@@ -18,6 +18,7 @@ from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadratic
 from quadric.estimators.crossvalidation import chosen_cell
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import fitted_model
+from quadric.losses.footprint import Extent, affordable_processes
 from quadric.tables import Table
 from quadric.types import FloatArray
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -263,8 +264,14 @@ def _ks(data: PreparedData, options: TrainingOptions) -> tuple[int, ...]:
 def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
     n_jobs = options.n_jobs
     if n_jobs is None and len(data.X) * data.n_candidates >= PARALLEL_FROM:
-        n_jobs = os.cpu_count()
+        n_jobs = affordable_processes(options.loss, _extent(data, options), os.cpu_count() or 1)
     return None if n_jobs == 1 else n_jobs
+
+
+def _extent(data: PreparedData, options: TrainingOptions) -> Extent:
+    """The size of a cross-validation."""
+    grid, n_scored = (len(options.Cs), len(options.ks)), len(data.X) // min(options.folds, 5)
+    return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, n_scored)
 
 
 @scales_as_prepared()

@@ -1,0 +1,70 @@
+"""How large a table may be: what a model file cannot hold is refused before a model is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from quadric.errors import ParameterError
+from quadric.export._schema import MAX_COEFFICIENTS, MAX_FEATURES
+from quadric.tables import Table, TableEncoder
+
+LONGEST_NAME = 1_000
+"""Characters of the name of a column, a level or a class."""
+
+
+def check_columns(inputs: Table) -> None:
+    """Refuse more columns than a model can have features, and names that nobody can read.
+
+    Parameters
+    ----------
+    inputs : Table
+        Without the target.
+    """
+    if len(inputs.names) > MAX_FEATURES:
+        raise ParameterError(
+            f"the table has {len(inputs.names):,} columns to learn from, and a model has at most {MAX_FEATURES:,} features: "
+            "leave columns out",
+            ignore=None,
+        )
+    check_names("the table has a column", inputs.names)
+
+
+def check_names(words: str, names: Iterable[object], **remedies: str | None) -> None:
+    """Refuse texts that are too long to be names.
+
+    Parameters
+    ----------
+    words : str
+        What has such a name, as the beginning of a sentence.
+    names : iterable
+        Those that are no texts pass.
+    **remedies : str or None
+        Options that help.
+    """
+    for name in names:
+        if isinstance(name, str) and len(name) > LONGEST_NAME:
+            raise ParameterError(
+                f"{words} whose name has {len(name):,} characters ({name[:20]!r}...), more than {LONGEST_NAME:,}: shorten it",
+                **remedies,
+            )
+
+
+def check_features(encoder: TableEncoder, class_names: Sequence[str]) -> None:
+    """Refuse more features than a model file can hold.
+
+    Parameters
+    ----------
+    encoder : fitted TableEncoder
+    class_names : sequence of str
+    """
+    for column in encoder.inputs_:
+        check_names(f"column {column.name!r} has a level", column.categories, ignore=column.name)
+    n_features, n_surfaces = len(encoder.features_), 1 if len(class_names) == 2 else len(class_names)
+    most = min(MAX_FEATURES, int((MAX_COEFFICIENTS / n_surfaces) ** 0.5))
+    if n_features > most:
+        raise ParameterError(
+            f"{len(encoder.inputs_):,} columns become {n_features:,} features, and a model of {len(class_names)} classes has "
+            f"at most {most:,}: leave columns out, or code levels as ranks",
+            ignore=None,
+            coding="ordinal",
+        )

@@ -1,0 +1,181 @@
+"""Memory: what there is, what a fit needs, and the refusal of what does not fit."""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, resources, sparse_quadratic_path
+from quadric.baselines import QuadraticSVC
+from quadric.errors import MemoryLimitError
+from quadric.losses import LOSS_NAMES, footprint, loss_named
+from quadric.losses.footprint import Extent, affordable_processes, check_memory
+from quadric.resources import Room, memory, processes_of
+
+SMALL, HUGE = (200, 24), (4, 2_100)
+"""Shapes of X: 324 terms; 2.2 million terms, whose matrices have 36 terabytes each."""
+
+
+def samples(shape=SMALL, n_classes=2):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape)
+    return X, np.digitize(X[:, 0] * X[:, 1] + X[:, 2], np.linspace(-0.5, 0.5, n_classes - 1)) if shape[0] > 10 else X[:, 0] > 0
+
+
+def peak_of(work):
+    """Bytes that were allocated at the same time, as Python and numpy tell."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        work()  # what is loaded and cached at first use is not what the work needs
+        tracemalloc.start()
+        try:
+            work()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+
+def sparse(X, y, loss, method, **parameters):
+    return SparseQuadraticSVC(k=3, loss=loss, method=method, time_limit=0.2, **parameters).fit(X, y)
+
+
+WORK = {
+    "pd": (lambda X, y, loss: sparse(X, y, loss, "pd"), {}),
+    "best": (lambda X, y, loss: sparse(X, y, loss, "best"), {}),
+    "exact": (lambda X, y, loss: sparse(X, y, loss, "exact"), {"proves": True}),
+    "path": (lambda X, y, loss: sparse_quadratic_path(X, y, ks=[1, 2], Cs=[1.0, 4.0, 16.0], loss=loss), {"grid": (3, 2)}),
+    "cross-validation": (
+        lambda X, y, loss: SparseQuadraticSVCCV([1, 2], [1.0, 4.0], loss=loss, cv=3, time_limit=0.2).fit(X, y),
+        {"grid": (2, 2), "n_scored": SMALL[0] // 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("work", WORK)
+def test_no_fit_takes_more_than_was_estimated(work, loss, monkeypatch):
+    monkeypatch.setattr("quadric.geometry.lifting.CHUNK_BYTES", 1 << 16)  # else blocks of rows outweigh the matrices
+    monkeypatch.setattr(footprint, "CHUNK_BYTES", 1 << 16)
+    X, y = samples()
+    run, details = WORK[work]
+    peak, estimate = peak_of(lambda: run(X, y, loss)), loss_named(loss).bytes_needed(Extent(X.shape, **details))
+    assert peak <= estimate <= 4 * peak
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_classes_and_rows_count(loss):
+    X, y = samples((3_000, 12), n_classes=4)
+    estimate = loss_named(loss).bytes_needed(Extent(X.shape, n_classes=4))
+    assert peak_of(lambda: sparse(X, y, loss, "pd")) <= estimate
+    bigger = [Extent((6_000, 12), 4), Extent((3_000, 24), 4)]
+    assert all(loss_named(loss).bytes_needed(extent) > estimate for extent in bigger)
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda X, y, loss: SparseQuadraticSVC(k=2, loss=loss).fit(X, y),
+        lambda X, y, loss: SparseQuadraticSVC(k=2, loss=loss, exclude=["x0*"]).fit(X, y),
+        lambda X, y, loss: SparseQuadraticSVCCV(loss=loss, cv=2).fit(X, y),
+        lambda X, y, loss: sparse_quadratic_path(X, y, loss=loss),
+        lambda X, y, loss: certify(surface_of(X.shape[1]), X, y, loss=loss, C=1.0, k=2),
+    ],
+    ids=["fit", "fit with exclusions", "cross-validation", "path", "certify"],
+)
+def test_what_no_machine_can_hold_is_refused_before_it_is_allocated(work, loss):
+    X, y = np.random.default_rng(0).normal(size=HUGE), np.array([0, 1, 0, 1])
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryLimitError, match=r"^4 rows of 2,100 features \(2,208,150 terms\) need about .* GB of memory"):
+            work(X, y, loss)
+        assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def surface_of(n_features):
+    from quadric import QuadraticSurface
+
+    return QuadraticSurface(np.zeros((n_features, n_features)), np.eye(n_features)[0], 0.0)
+
+
+def test_the_dense_machine_is_refused_too():
+    with pytest.raises(MemoryError, match="need about"):
+        QuadraticSVC().fit(np.random.default_rng(0).normal(size=HUGE), [0, 1, 0, 1])
+
+
+def machine(monkeypatch, size, words="this machine has"):
+    monkeypatch.setattr(resources, "_physical", lambda: iter([Room(size, words)]))
+
+
+def test_the_refusal_names_the_way_out(monkeypatch):
+    machine(monkeypatch, 2**30)
+    check_memory("hinge", Extent((100_000, 12)))
+    with pytest.raises(MemoryLimitError, match=r"has 1\.0 GB: .*, or the loss least_squares, which needs 0\.\d GB$") as refused:
+        check_memory("hinge", Extent((1_000_000, 12)))
+    assert refused.value.remedies == {"loss": "least_squares"}
+    with pytest.raises(MemoryLimitError, match=r"take fewer columns, at most about 8\d features$"):
+        check_memory("least_squares", Extent((100, 200)))
+    with pytest.raises(MemoryLimitError, match=r"has 0\.2 GB for each of 4 processes: take fewer processes$") as refused:
+        check_memory("least_squares", Extent((100, 40)), processes=4)
+    assert refused.value.remedies == {"n_jobs": "1"}
+    assert affordable_processes("least_squares", Extent((100, 40)), 4) == 3
+    monkeypatch.setattr(resources, "_physical", lambda: iter(()))
+    monkeypatch.setattr(resources, "_control_groups", lambda: iter(()))
+    monkeypatch.setattr(resources, "_process_limits", lambda: iter(()))
+    check_memory("hinge", Extent((10**9, 1_000)))  # a system that does not say how much it has
+
+
+def test_the_smallest_limit_counts(monkeypatch, tmp_path):
+    machine(monkeypatch, 8 << 30)
+    monkeypatch.setattr(resources, "_process_limits", lambda: iter(()))
+    monkeypatch.setattr(resources, "CGROUPS", tmp_path)
+    monkeypatch.setattr(resources, "MEMBERSHIP", tmp_path / "membership")
+    assert memory() == Room(8 << 30, "this machine has")
+    (tmp_path / "membership").write_text("0::/user/job\n")
+    (tmp_path / "user" / "job").mkdir(parents=True)
+    (tmp_path / "user" / "job" / "memory.max").write_text("max\n")
+    assert memory() == Room(8 << 30, "this machine has")
+    (tmp_path / "user" / "memory.max").write_text(f"{2 << 30}\n")  # the limit of the group around it
+    assert memory(2) == Room(1 << 30, "its control group allows")
+    (tmp_path / "membership").write_text("5:cpu:/\n4:cpuset,memory:/job\n0::/\n")
+    (tmp_path / "memory" / "job").mkdir(parents=True)
+    (tmp_path / "memory" / "job" / "memory.limit_in_bytes").write_text(f"{3 << 30}\n")
+    assert memory() == Room(3 << 30, "its control group allows")
+
+
+def test_limits_of_the_process_count_what_it_has_already(monkeypatch, tmp_path):
+    resource = pytest.importorskip("resource", reason="this system has no limits of processes")
+    machine(monkeypatch, 2**60)
+    monkeypatch.setattr(resources, "_control_groups", lambda: iter(()))
+    monkeypatch.setattr(resources, "USED_PAGES", tmp_path / "statm")
+    limits = {resource.RLIMIT_AS: 4 << 30, resource.RLIMIT_DATA: resource.RLIM_INFINITY}
+    monkeypatch.setattr(resource, "getrlimit", lambda limit: (limits[limit], limits[limit]))
+    (tmp_path / "statm").write_text(f"{(1 << 30) // resource.getpagesize()} 1 1 1 0 1 0\n")
+    assert memory(8) == Room(3 << 30, "the limit of this process (ulimit -v) leaves")
+    (tmp_path / "statm").unlink()  # macOS does not say what a process uses
+    assert memory() == Room(4 << 30, "the limit of this process (ulimit -v) leaves")
+
+
+def test_a_system_without_such_files_has_physical_memory_only(monkeypatch, tmp_path):
+    monkeypatch.setattr(resources, "MEMBERSHIP", tmp_path / "none")
+    monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
+    assert memory() is None or memory().words == "this machine has"
+    monkeypatch.setattr("os.sysconf", lambda name: -1)
+    assert memory() is None or memory().size > 0
+
+
+def test_no_more_processes_than_tasks_and_memory(monkeypatch):
+    assert processes_of(None, 5) == 1
+    assert processes_of(2, 5) == 2
+    assert processes_of(500, 3) == 3
+    machine(monkeypatch, 4 << 30)
+    with pytest.raises(
+        MemoryLimitError, match=r"^500 processes need about 122\.1 GB of memory for themselves, and this machine"
+    ):
+        processes_of(500, 10_000)

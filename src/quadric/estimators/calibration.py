@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -356,7 +357,7 @@ def probabilities(decision: FloatArray, calibrators: Sequence[Calibration]) -> F
         positive = calibrators[0](decision)
         return np.column_stack([1.0 - positive, positive])
     columns = [calibrator(column) for calibrator, column in zip(calibrators, decision.T, strict=True)]
-    values, total = np.column_stack(columns), sum(columns)[:, None]  # class by class: the same order for any number of rows
+    values, total = np.column_stack(columns), reduce(np.add, columns)[:, None]  # in this order for any number of rows
     return np.divide(values, total, out=np.full_like(values, 1.0 / len(calibrators)), where=total != 0.0)
 
 

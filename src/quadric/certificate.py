@@ -7,11 +7,13 @@ multipliers v; geometry/residuals.py has the scale of each equation.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
+from quadric.errors import BoundWarning
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import TermStatistics
 from quadric.geometry.residuals import Residuals
@@ -21,9 +23,10 @@ from quadric.losses.base import LossJudge
 from quadric.types import FloatArray, IntArray
 
 STATIONARY = 1e-8
-"""Residual up to which a point counts as stationary for ``basic_feasible`` and ``local_minimum``."""
-OPTIMAL_GAP = 1e-6
-"""Relative gap up to which a proved bound makes a surface optimal; the proofs themselves are tighter."""
+"""Residual up to which the equation of a term counts as met for ``basic_feasible``."""
+TOLERANCE = 1e-6
+"""Share of the objective that "local minimum" and "optimal" may leave, and that rounding may put a bound above an objective
+(docs/mathematics.md, eq. 5.6). Proofs themselves are tighter."""
 
 
 @dataclass(frozen=True)
@@ -38,24 +41,28 @@ class Certificate:
         Non-zero coefficients, and how many were allowed.
     stationarity : float
         Largest scaled residual of the Lu-Zhang conditions.
+    decrease : float
+        How much lower the objective could be with the same terms, as a share of it: an upper estimate that is safe against
+        rounding, 1.0 where nothing can be told.
     basic_feasible : bool
         Stationary, and with fewer than k terms the gradient vanishes for every term that varies on the data.
     local_minimum : bool
-        Exactly k terms and stationary: no better surface nearby.
+        Exactly k terms, and ``decrease`` within the tolerance of 1e-6: no better surface nearby.
     ridge : float
         Fraction of diag(G) added to a singular G; 0.0 otherwise.
     swap_optimal : bool or None
         Whether no exchange of one term helps; None: not examined.
     lower_bound, gap : float or None
-        Bound on the optimum and (objective - lower_bound) / objective; None: not computed.
+        Bound on the optimum and (objective - lower_bound) / objective; None: not computed, or rounding leaves no safe bound.
     status : "local", "gap" or "optimal"
-        "local" as long as no bound has been computed.
+        "local" as long as there is no bound; "optimal": gap and ``decrease`` are within the tolerance of 1e-6.
     """
 
     objective: float
     n_terms: int
     k: int
     stationarity: float
+    decrease: float
     basic_feasible: bool
     local_minimum: bool
     ridge: float
@@ -64,21 +71,24 @@ class Certificate:
     gap: float | None = None
     status: str = "local"
 
-    def bounded(self, lower_bound: float) -> Certificate:
+    def bounded(self, lower_bound: float | None) -> Certificate:
         """The same with a proved bound and what follows from it.
 
         Parameters
         ----------
-        lower_bound : float
+        lower_bound : float or None
             On the objective of every surface with at most k terms.
 
         Returns
         -------
         Certificate
         """
-        lower_bound = min(lower_bound, self.objective)
+        if lower_bound is None or (self.n_terms <= self.k and self._contradicts(lower_bound)):
+            return replace(self, lower_bound=None, gap=None, status="local")
+        if self.n_terms <= self.k:
+            lower_bound = min(lower_bound, self.objective)  # above it by rounding only
         gap = (self.objective - lower_bound) / self.objective if self.objective else 0.0
-        optimal = gap <= OPTIMAL_GAP and self.n_terms <= self.k
+        optimal = gap <= TOLERANCE and self.decrease <= TOLERANCE and self.n_terms <= self.k
         return replace(
             self,
             lower_bound=lower_bound,
@@ -86,6 +96,18 @@ class Certificate:
             status="optimal" if optimal else "gap",
             swap_optimal=True if optimal else self.swap_optimal,
         )
+
+    def _contradicts(self, lower_bound: float) -> bool:
+        """Whether a bound is above the objective by more than rounding, which must not be hidden."""
+        wrong = lower_bound > self.objective * (1.0 + TOLERANCE)
+        if wrong:
+            warnings.warn(
+                f"a lower bound of {lower_bound:.10g} came out for a surface that reaches {self.objective:.10g}: one of them is "
+                "wrong, so the bound was dropped; please report this, with the data or with how to make them",
+                BoundWarning,
+                stacklevel=3,
+            )
+        return wrong
 
 
 @dataclass(frozen=True)
@@ -141,26 +163,26 @@ class Judge:
         z, varying = surface.coordinates(), np.flatnonzero(~self._constant)
         candidates = varying if question.allowed is None else np.intersect1d(varying, question.allowed)
         k, live = min(question.k, len(candidates)), np.flatnonzero(z)
-        energy_gradient = self._energy.gradient(z)
-        judge = self._loss_judge(surface, question, energy_gradient)
-        stationarity = judge.residual(_padded(live, k, judge, candidates, support))
-        stationary = stationarity <= STATIONARY and len(live) <= k
+        judge = self._loss_judge(surface, question)
+        objective = float(0.5 * z @ self._energy.gradient(z) + judge.loss_value())
+        decrease = min(judge.decrease(live) / objective, 1.0) if objective > 0.0 else 0.0
+        settled = decrease <= TOLERANCE and len(live) <= k
         full = len(live) == k
-        everywhere = stationary if full else judge.residual(candidates) <= STATIONARY
         return Certificate(
-            objective=float(0.5 * z @ energy_gradient + judge.loss_value()),
+            objective=objective,
             n_terms=len(live),
             k=k,
-            stationarity=stationarity,
-            basic_feasible=bool(stationary and everywhere),
-            local_minimum=bool(stationary and full),
+            stationarity=judge.residual(_padded(live, k, judge, candidates, support)),
+            decrease=decrease,
+            basic_feasible=bool(settled and (full or judge.residual(candidates) <= STATIONARY)),
+            local_minimum=bool(settled and full),
             ridge=self._energy.ridge,
         )
 
-    def _loss_judge(self, surface: QuadraticSurface, question: Question, energy_gradient: FloatArray) -> LossJudge:
+    def _loss_judge(self, surface: QuadraticSurface, question: Question) -> LossJudge:
         statistics, C = self._statistics, question.C
         scale = np.where(self._constant, np.inf, C * statistics.absolute)
-        residuals = Residuals(self._X, energy_gradient, scale, C * statistics.weight)
+        residuals = Residuals(self._X, self._energy, surface.coordinates(), surface.c, scale, C * statistics.weight)
         return loss_named(question.loss).judge(residuals, surface(self._X), question.y, self._loss_weight, C)
 
 

@@ -1,4 +1,4 @@
-"""Errors that say which parameters would help, so that the command line can name its own options."""
+"""Errors and warnings that more than one room raises; errors name the parameters that would help, for the command line too."""
 
 from __future__ import annotations
 
@@ -17,3 +17,7 @@ class ParameterError(ValueError):
     def __init__(self, message: str, **remedies: str | None) -> None:
         super().__init__(message)
         self.remedies = remedies
+
+
+class BoundWarning(UserWarning):
+    """A lower bound came out above an objective that was reached: one of the two is wrong, and the bound was dropped."""

@@ -118,7 +118,7 @@ def _certificate(case: _Case, time_limit: float, verbose: int) -> Certificate:
         start = promising_support(problem, problem.explorer(step), np.random.default_rng(0))
         found = Found(start, step.refit(start).value)
     proof = prove(problem, found, time_limit=time_limit, report=writer_for(verbose))
-    return certificate.bounded(min(proof.lower_bound, proof.best.value))
+    return certificate.bounded(proof.lower_bound)
 
 
 @dataclass(frozen=True)

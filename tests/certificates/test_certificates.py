@@ -367,6 +367,6 @@ def test_stationarity_on_the_papers_data(name, C, loss):
 
 
 def test_certificates_are_values():
-    certificate = Certificate(1.0, 2, 3, 1e-12, True, False, 0.0)
+    certificate = Certificate(1.0, 2, 3, 1e-12, 0.0, True, False, 0.0)
     assert replace(certificate, gap=0.1).gap == 0.1
     assert certificate.gap is None

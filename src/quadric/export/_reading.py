@@ -201,6 +201,7 @@ def _certificate(node: Node) -> Certificate:
         n_terms=keys["n_terms"].integer(0, 2**62),
         k=keys["k"].integer(0, 2**62),
         stationarity=keys["stationarity"].number(),
+        decrease=keys["decrease"].number(),
         basic_feasible=keys["basic_feasible"].boolean(),
         local_minimum=keys["local_minimum"].boolean(),
         ridge=keys["ridge"].number(),

@@ -7,9 +7,11 @@ C sum_i o_i |r_ij|, c by C sum_i o_i.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift_adjoint
 from quadric.types import FloatArray
 
@@ -21,17 +23,26 @@ class Residuals:
     Attributes
     ----------
     X : array of shape (m, n)
-    energy_gradient : array of shape (p,)
-        Gz.
+    energy : Energy
+        The regulariser.
+    z, c : array of shape (p,), float
+        The surface.
     scale : array of shape (p,)
         Infinite for terms that are constant: those are not judged.
     total_scale : float
     """
 
     X: FloatArray
-    energy_gradient: FloatArray
+    energy: Energy
+    z: FloatArray
+    c: float
     scale: FloatArray
     total_scale: float
+
+    @cached_property
+    def energy_gradient(self) -> FloatArray:
+        """Gz."""
+        return self.energy.gradient(self.z)
 
     def gradient(self, v: FloatArray) -> FloatArray:
         """[Gz - R'v] divided by the scales."""

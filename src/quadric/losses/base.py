@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.terms import term_count
@@ -26,6 +27,10 @@ from quadric.types import BoolArray, FloatArray, IntArray
 
 IMPROVEMENT = 1e-10
 """Relative decrease of the objective that counts as one."""
+
+
+class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault
+    """Rounding leaves no lower bound that could be relied on."""
 
 
 @dataclass(frozen=True)
@@ -379,12 +384,12 @@ class Relaxation:
 
 
 class Bounds(ABC):
-    """Lower bounds for branch and bound; raises LinAlgError when set up for a matrix that is singular to working precision."""
+    """Lower bounds for branch and bound; raises NoBound when set up where rounding would make them worthless."""
 
     tolerance: float
     """Relative difference of objectives that a proof may leave."""
     rounding: float
-    """Error that cancellation may leave in a bound."""
+    """How far above the truth rounding may have put a bound: in the data, in what was computed from them, and in the tree."""
 
     @abstractmethod
     def root(self) -> Relaxation:
@@ -400,7 +405,11 @@ class Bounds(ABC):
 
     @abstractmethod
     def minimum(self, support: IntArray) -> tuple[float, float]:
-        """F on a support as found, and a lower bound of its true minimum there."""
+        """F on a support as found, and a safe lower bound of its true minimum there: never the value itself."""
+
+    def examined(self, support: IntArray) -> tuple[float, float]:
+        """The same as accurately as can be, for the few supports where it matters."""
+        return self.minimum(support)
 
 
 class LossJudge(Protocol):
@@ -414,6 +423,9 @@ class LossJudge(Protocol):
 
     def residual(self, terms: IntArray) -> float:
         """Largest scaled residual of the optimality conditions of ``terms`` and of c."""
+
+    def decrease(self, terms: IntArray) -> float:
+        """Upper bound, safe against rounding, on F at the surface minus the minimum of F on ``terms``; inf: cannot be told."""
 
 
 @dataclass(frozen=True)

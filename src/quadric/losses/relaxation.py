@@ -10,9 +10,9 @@ With f the minimum of a quadratic on the allowed terms, z its minimiser and B th
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import cho_factor, cho_solve, eigh
 
-from quadric.losses.base import Bounds, Relaxation, SparseProblem
+from quadric.losses.base import Bounds, NoBound, Relaxation, SparseProblem
 from quadric.types import BoolArray, FloatArray, IntArray
 
 HOPELESS = 1e14
@@ -52,7 +52,7 @@ def scaled_inverse(matrix: FloatArray) -> tuple[FloatArray, float]:
     e = eigh(unit, eigvals_only=True)
     condition = float(e[-1] / max(e[0], np.finfo(float).eps * e[-1]))
     if condition > HOPELESS:
-        raise LinAlgError("singular to working precision")
+        raise NoBound("singular to working precision")
     return 0.5 * (inverse + inverse.T) * np.outer(scale, scale), condition
 
 

@@ -13,10 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from quadric.blas import one_blas_thread
-from quadric.losses.base import Bounds, Found, Relaxation, SparseProblem
+from quadric.losses.base import Bounds, Found, NoBound, Relaxation, SparseProblem
 from quadric.progress import Report, silent
 from quadric.types import BoolArray, IntArray
 
@@ -32,17 +31,20 @@ class Proof:
     ----------
     best : Found
         The best support met, the one it started from included.
-    lower_bound : float
-        No support with k terms has a smaller objective.
+    lower_bound : float or None
+        No support with k terms has a smaller objective; None: rounding leaves no safe bound.
     closed : bool
         Whether the bound reaches the objective within the tolerance of the loss: the support is proved best.
     n_nodes : int
+    stopped : bool
+        Whether time ran out first.
     """
 
     best: Found
-    lower_bound: float
+    lower_bound: float | None
     closed: bool
     n_nodes: int
+    stopped: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,10 @@ class _Tree:
         fixed = self.rule.completions(np.zeros(p, dtype=bool), np.ones(p, dtype=bool)).fixed
         floor = self.bounds.bound(root, ~fixed, p - self.k)
         self._expand(root, fixed, floor)
+        stopped = False
         while self.open:
-            if out_of_time():
+            stopped = out_of_time()
+            if stopped:
                 break
             if self.n_nodes % REPORT_EVERY == 0:
                 report(self)
@@ -91,7 +95,7 @@ class _Tree:
             if node.bound < self.cutoff:
                 child = self.bounds.without(node.relaxation, node.position)
                 self._expand(child, np.delete(node.fixed, node.position), node.bound)
-        return self._proof()
+        return self._proof(stopped)
 
     def _expand(self, node: Relaxation, fixed: BoolArray, floor: float) -> None:
         """Follow the branch that keeps the most valuable term each time; leave those that drop it open."""
@@ -139,19 +143,21 @@ class _Tree:
 
     def _evaluate(self, support: IntArray) -> None:
         value, bound = self.bounds.minimum(support)
+        if bound < self.proved:
+            value, bound = self.bounds.examined(support)
         if value < self.best.value:
             self.best = Found(support, value)
-        if bound < value - self.bounds.tolerance * abs(value):
+        if bound < self.proved:
             self.unsure = min(self.unsure, bound)
 
     def lower_bound(self) -> float:
         """No better than the open nodes allow, less a margin for rounding; what was closed is no better than the cutoff."""
         margin = self.bounds.tolerance * abs(self.best.value) + self.bounds.rounding
-        return min([self.proved, self.unsure] + [node.bound - margin for node in self.open])
+        return max(0.0, min([self.proved, self.unsure] + [node.bound - margin for node in self.open]))  # F >= 0
 
-    def _proof(self) -> Proof:
+    def _proof(self, stopped: bool) -> Proof:
         closed = self.unsure >= self.proved and not any(node.bound < self.cutoff for node in self.open)
-        return Proof(self.best, self.lower_bound(), closed, self.n_nodes)
+        return Proof(self.best, self.lower_bound(), closed, self.n_nodes, stopped and not closed)
 
 
 @one_blas_thread()
@@ -172,9 +178,8 @@ def prove(problem: SparseProblem, start: Found, *, time_limit: float | None = No
     step = problem.step()
     try:
         bounds = problem.loss.bounds(problem, step)
-    except LinAlgError:  # singular to working precision: what all terms together reach is the only bound left
-        everything = step.refit(np.arange(problem.n_terms)).value
-        return Proof(start, min(start.value, everything) * (1.0 - 1e-6), False, 0)
+    except NoBound:
+        return Proof(start, None, False, 0)
     tree = _Tree(problem, bounds, start)
 
     def out_of_time() -> bool:

@@ -94,8 +94,8 @@ def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult
         local = replace(local, z=refit.z, c=refit.c, support=proof.best.support, objective=refit.value)
     return replace(
         local,
-        status=Status.OPTIMAL if proof.closed else Status.TIME_LIMIT,
-        lower_bound=min(proof.lower_bound, local.objective),
+        status=Status.OPTIMAL if proof.closed else Status.TIME_LIMIT if proof.stopped else local.status,
+        lower_bound=proof.lower_bound,
         swap_optimal=True if proof.closed else local.swap_optimal,
     )
 

@@ -34,6 +34,9 @@ class HingeJudge:
     def residual(self, terms: np.ndarray) -> float:
         return min(self._residual_in_band(terms, band) for band in MARGIN_BANDS)
 
+    def decrease(self, terms: np.ndarray) -> float:
+        return 0.0 if self.residual(terms) <= 1e-8 else np.inf
+
     def _residual_in_band(self, terms: np.ndarray, band: float) -> float:
         multipliers = self._multipliers(terms, band)
         v = multipliers * self._y

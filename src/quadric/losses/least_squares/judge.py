@@ -25,3 +25,6 @@ class LeastSquaresJudge:
 
     def residual(self, terms: np.ndarray) -> float:
         return self._residuals.largest(self._gradient[terms], self._v)
+
+    def decrease(self, terms: np.ndarray) -> float:
+        return 0.0 if self.residual(terms) <= 1e-8 else np.inf

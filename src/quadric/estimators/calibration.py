@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -355,8 +356,8 @@ def probabilities(decision: FloatArray, calibrators: Sequence[Calibration]) -> F
     if len(calibrators) == 1:
         positive = calibrators[0](decision)
         return np.column_stack([1.0 - positive, positive])
-    values = np.column_stack([calibrator(column) for calibrator, column in zip(calibrators, decision.T, strict=True)])
-    total = values.sum(axis=1, keepdims=True)
+    columns = [calibrator(column) for calibrator, column in zip(calibrators, decision.T, strict=True)]
+    values, total = np.column_stack(columns), reduce(np.add, columns)[:, None]  # in this order for any number of rows
     return np.divide(values, total, out=np.full_like(values, 1.0 / len(calibrators)), where=total != 0.0)
 
 

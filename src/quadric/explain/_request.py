@@ -18,29 +18,67 @@ from quadric.types import BoolArray, FloatArray
 ROUNDING = 4 * float(np.finfo(float).eps)
 """Decisions closer to the cut-off than this fraction of their absolute terms may depend on how they are evaluated."""
 
+SATURATED = 37.0
+"""The sigmoid of larger log-odds is 1 in floating point."""
+
 
 @dataclass(frozen=True)
 class WantedDecision:
-    """The wanted decision: every surface above ``margin``, judged by the model's own decision function."""
+    """The wanted decision, and the surfaces that lead to it.
+
+    Attributes
+    ----------
+    view : FittedModel
+    code : int
+        Position of the wanted class.
+    surfaces : list of QuadraticSurface
+        All are positive where the decision is the wanted one, but for rounding; a guide only where ``is_exact`` is False.
+    cutoff : float or None
+        The user's; None: the model's own ``predict`` decides.
+    turn : float
+        The decision value at which two classes meet.
+    margin : float
+    """
 
     view: FittedModel
     code: int
     surfaces: list[QuadraticSurface]
-    cutoff: float
+    cutoff: float | None
+    turn: float
     margin: float
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether no row without positive surfaces has the wanted decision."""
+        return len(self.surfaces) == 1 or self.view.calibration != "isotonic"
+
     def excess(self, rows: Any) -> FloatArray:
-        """How far the model's decision is on the wanted side; with several classes, ahead of the strongest rival."""
+        """How far the decision function is on the wanted side; with several classes, ahead of the strongest rival."""
         scores = self.view.decision(rows)
         if scores.ndim == 1:
-            return scores - self.cutoff if self.code == 1 else self.cutoff - scores
+            return scores - self.turn if self.code == 1 else self.turn - scores
         scores = self.view.compared(scores)
         return np.asarray(scores[:, self.code] - np.delete(scores, self.code, axis=1).max(axis=1))
 
     def reached(self, rows: Any) -> BoolArray:
-        excess = self.excess(rows)
-        ties_win = self.code == 0  # f = 0 is the first class, and so is a tie
-        return np.asarray(((excess > 0.0) | ((excess == 0.0) & ties_win)) & (excess >= self.margin))
+        """Whether the model decides as wanted, with the margin where there is one."""
+        if self.cutoff is None:
+            wanted = self.view.predicted(rows) == self.code
+        else:
+            wanted = (self.view.decision(rows) > self.cutoff) == bool(self.code)
+        return np.asarray(wanted & (self.excess(rows) >= self.margin) if self.margin else wanted)
+
+    def accepted(self, rows: Any, U: FloatArray) -> BoolArray:
+        """Whether rows are answers: decided as wanted, and so far beyond the boundary that rounding does not matter.
+
+        Parameters
+        ----------
+        rows : Table or array
+        U : array of shape (m, n)
+            The rows in fitted units.
+        """
+        reached = self.reached(rows)
+        return reached & (self.excess(rows) >= self.margin + self.rounding(U)) if self.is_exact else reached
 
     def rounding(self, U: FloatArray) -> FloatArray:
         """What an answer must be beyond the cut-off, so that it stays an answer however it is evaluated; never zero."""
@@ -56,10 +94,14 @@ def wanted_decision(view: FittedModel, target: Any, cutoff: float | None, margin
     turn = view.cutoff(cutoff)
     if len(view.surfaces) == 1:
         above = view.surfaces[0] - turn
-        return WantedDecision(view, code, [above if code == 1 else -above], turn, margin)
-    others = list(view.rivals())
-    own = others.pop(code)
-    return WantedDecision(view, code, [own - other for other in others], turn, margin)
+        surfaces = [above if code == 1 else -above]
+    else:
+        rivals = list(view.rivals())
+        own = rivals.pop(code)
+        surfaces = [own - rival for rival in rivals]
+        if view.calibration == "sigmoid":  # a probability of 1 cannot be beaten, and the first of equal ones wins
+            surfaces += [-rival + (SATURATED + margin) for rival in rivals[:code]]
+    return WantedDecision(view, code, surfaces, None if cutoff is None else turn, turn, margin)
 
 
 @dataclass(frozen=True)

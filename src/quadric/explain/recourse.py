@@ -10,19 +10,23 @@ from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
 from quadric.explain._answers import Start, smallest_change, smallest_common_change
-from quadric.explain._branch import Answers
+from quadric.explain._branch import TOLERANCE, Answers
 from quadric.explain._request import Actions, WantedDecision, actions, wanted_decision
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.tables.table import Rows
 from quadric.types import BoolArray, FloatArray
 
-TRIES, GROWTH = 8, 16.0
-"""Answers that fail the check are sought again with a margin larger by this factor, this many times."""
+TRIES, GROWTH, NARROW = 12, 16.0, 1.25
+"""Answers that the model rejects are sought farther beyond the boundary: first by this factor, then by its square, and so on,
+and back until what is accepted is no more than the last factor beyond what is not."""
+
+GUIDE_NODES = 20
+"""Boxes per row where surfaces are a guide only: there is nothing to prove."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecourseAnswers:
-    """Smallest changes, one row per case. Each answer was checked with the model's own decision function.
+    """Smallest changes, one row per case. Each answer was checked with the model's own ``predict``.
 
     Attributes
     ----------
@@ -92,6 +96,11 @@ def recourse(
     several features, are always frozen, and so are missing values.
     What the decision does not depend on is left as it is, and so are rows that have the wanted decision already.
 
+    Every answer is checked with the model's own ``predict``, on the changed row in the units of the data. Where rounding makes
+    ``predict`` reject the nearest answer (probabilities of two classes can tie before their log-odds do), it is sought a little
+    farther beyond the boundary, and is proved smallest only if that makes no difference. Isotonic calibrations of several
+    classes leave no formula for the boundary: their answers are checked likewise, but never proved.
+
     Parameters
     ----------
     model : fitted model, or QuadraticSurface
@@ -113,9 +122,7 @@ def recourse(
         Features whose values in the answer must be integers, in raw units, also where the row has another value and the
         decision depends on them.
     cutoff : float, optional
-        Value of the decision function above which the second of two classes is decided; 0 unless given, and for a calibrated
-        model where its probability is one half. With more classes the largest decision value decides, or the
-        largest log-odds where sigmoids calibrate them; isotonic calibrations of several classes are not heeded.
+        Value of the decision function above which the second of two classes is decided, in place of the model's ``predict``.
     margin : float
         How far beyond the cut-off the answer must be. It is always beyond it by what rounding may undo.
     max_nodes : int
@@ -159,26 +166,72 @@ def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nod
 
 def _answers_alike(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> tuple[Answers, FloatArray]:
     """The same of rows whose missing values are in the same places."""
-    answers, moved = Answers.none(*start.V.shape), start.V.copy()
+    if len(start.V) == 0:
+        return Answers.none(*start.V.shape), start.V
+    if not goal.is_exact:
+        max_nodes = min(max_nodes, GUIDE_NODES)
     slack = 2.0 * goal.rounding(start.U)
-    rows = np.arange(len(start.V))
-    for _ in range(TRIES):
-        if len(rows) == 0:
-            return answers, moved
-        part = start if len(rows) == len(start.V) else start.take(rows)
-        level = goal.margin + slack[rows]
-        if len(goal.surfaces) == 1:
-            found = smallest_change(goal.surfaces[0], part, level, rules, max_nodes)
-        else:
-            found = smallest_common_change(goal.surfaces, part, level, rules, max_nodes)
-        answers.put(rows, found)
-        moved[rows] = rules.obeyed(part.V, found.change * start.scale)
-        excess = goal.excess(goal.view.changed(part.cases, part.V, moved[rows]))
-        clear = excess >= goal.margin + goal.rounding(goal.view.scaled(moved[rows]))
-        rows = rows[found.reached & ~clear]
-        slack[rows] *= GROWTH
-    answers.reached[rows], answers.proved[rows] = False, False
+    answers, moved, accepted = _tried(goal, start, slack, rules, max_nodes)
+    rows = np.flatnonzero(answers.reached & ~accepted)
+    if len(rows):
+        farther, moved[rows] = _farther(goal, start.take(rows), slack[rows], answers.bound[rows], rules, max_nodes)
+        answers.put(rows, farther)
+    if not goal.is_exact:
+        answers.proved[:], answers.bound[:] = False, 0.0
     return answers, moved
+
+
+def _tried(
+    goal: WantedDecision, start: Start, slack: FloatArray, rules: Actions, max_nodes: int
+) -> tuple[Answers, FloatArray, BoolArray]:
+    """Smallest changes that the surfaces put beyond the margin by some slack, the changed rows, and what the model accepts."""
+    if len(goal.surfaces) == 1:
+        found = smallest_change(goal.surfaces[0], start, goal.margin + slack, rules, max_nodes)
+    else:
+        found = smallest_common_change(goal.surfaces, start, goal.margin + slack, rules, max_nodes)
+    moved = rules.obeyed(start.V, found.change * start.scale)
+    accepted = goal.accepted(goal.view.changed(start.cases, start.V, moved), goal.view.scaled(moved))
+    return found, moved, found.reached & accepted
+
+
+def _farther(
+    goal: WantedDecision, start: Start, rejected: FloatArray, bound: FloatArray, rules: Actions, max_nodes: int
+) -> tuple[Answers, FloatArray]:
+    """The shortest answers that the model accepts, for rows whose nearest ones it rejects.
+
+    The slack grows ever faster until an answer is accepted, or until there is none; then it is halved in on, between the
+    largest that was rejected and the smallest that was not.
+
+    Parameters
+    ----------
+    goal : WantedDecision
+    start : Start
+    rejected : array of shape (m,)
+        Slack of the nearest answers.
+    bound : array of shape (m,)
+        No answer is nearer than this.
+    rules : Actions
+    max_nodes : int
+    """
+    best, moved = Answers.none(*start.V.shape), start.V.copy()
+    best.proved[:], best.bound[:] = False, bound
+    rejected, enough, length = rejected.copy(), np.full_like(bound, np.inf), np.full_like(bound, np.inf)
+    rows = np.arange(len(bound))
+    for attempt in range(1, TRIES):
+        slack = np.where(np.isinf(enough), rejected * GROWTH**attempt, np.sqrt(rejected) * np.sqrt(enough))[rows]
+        found, changed, accepted = _tried(goal, start.take(rows), slack, rules, max_nodes)
+        short = found.reached & ~accepted
+        rejected[rows[short]], enough[rows[~short]] = slack[short], slack[~short]
+        distance = rules.distance((changed - start.V[rows]) / start.scale)
+        shorter = accepted & (distance < length[rows])
+        kept = rows[shorter]
+        best.change[kept], best.multiplier[kept], best.reached[kept] = found.change[shorter], found.multiplier[shorter], True
+        moved[kept], length[kept] = changed[shorter], distance[shorter]
+        best.proved[kept] = length[kept] <= bound[kept] * (1.0 + TOLERANCE)
+        rows = rows[~best.proved[rows] & (enough[rows] > NARROW * rejected[rows])]
+        if len(rows) == 0:
+            break
+    return best, moved
 
 
 def _assembled(

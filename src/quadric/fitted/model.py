@@ -380,6 +380,22 @@ class FittedModel:
 
     # Decisions
 
+    def predicted(self, X: Any) -> IntArray:
+        """Positions of the classes that the model's own ``predict`` gives.
+
+        Parameters
+        ----------
+        X : rows as the model takes them, or Table
+
+        Returns
+        -------
+        array of shape (m,)
+        """
+        if self.is_surface:
+            return predicted(self.decision(X), np.arange(2))
+        with without_name_warnings():
+            return np.searchsorted(self.classes, self.model.predict(self.native(X)))
+
     def decided(self, decision: FloatArray) -> tuple[IntArray, FloatArray | None]:
         """Positions of the predicted classes, and probabilities where the model is calibrated.
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quadric.blas import one_blas_thread
 from quadric.geometry.lifting import row_chunks
 from quadric.geometry.terms import LINEAR, default_names, term_factors, term_names, to_matrix, to_vector
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -17,7 +18,11 @@ FLAT = 1e-12
 """Eigenvalues of W, and parts of b, below this fraction of the largest coefficient count as zero."""
 MOST_TERMS_SHOWN = 20
 DENSE_FROM = 4
-"""With more terms than this many times the features, two matrix products beat a loop over the terms."""
+"""With more terms than this many times the features, products with W beat a loop over the terms."""
+DENSE_SPACE = 16
+"""Shrinks the chunks of these products until what they write stays in the cache."""
+ALIGNED = 8
+"""Doubles in 64 bytes: rows that begin at multiples of it look the same to every vector unit."""
 
 
 class Product(NamedTuple):
@@ -161,11 +166,10 @@ class QuadraticSurface:
         return hash((self.W.tobytes(), self.b.tobytes(), self.c))
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        """f at each row of X."""
+        """f at each row of X; a row has the same bits whatever rows come with it, and however they lie in memory."""
         X = self._checked(X)
-        if len(self._live[1]) > DENSE_FROM * self.n_features:
-            return np.asarray(0.5 * np.sum((X @ self.W) * X, axis=1) + X @ self.b + self.c)
-        return self._term_by_term(X)
+        is_dense = len(self._live[1]) > DENSE_FROM * self.n_features
+        return self._row_by_row(X) if is_dense else self._term_by_term(X)
 
     @cached_property
     def _live(self) -> tuple[IntArray, list[tuple[float, int, int]]]:
@@ -182,8 +186,37 @@ class QuadraticSurface:
         seconds[right != LINEAR] = place[len(terms) :]
         return features, list(zip(weights.tolist(), place[: len(terms)].tolist(), seconds.tolist(), strict=True))
 
+    @one_blas_thread()
+    def _row_by_row(self, X: FloatArray) -> FloatArray:
+        """f as x'(W x / 2 + b) + c, each row by BLAS calls of its own, which all have the same sizes and alignment.
+
+        In one product for all rows, the order of the sums, and with it the last bits, would depend on the number of rows.
+        """
+        W, b = self._padded
+        out = np.empty(len(X))
+        chunks = list(row_chunks(len(X), DENSE_SPACE * len(b)))
+        space = [_aligned_zeros(chunks[0].stop, len(b)) for _ in range(2)] if chunks else []
+        for rows in chunks:
+            U, slopes = (array[: rows.stop - rows.start] for array in space)
+            U[:, : self.n_features] = X[rows]
+            np.matmul(U[:, None, :], W, out=slopes[:, None, :])
+            slopes *= 0.5
+            slopes += b
+            np.matmul(slopes[:, None, :], U[:, :, None], out=out[rows, None, None])
+        out += self.c
+        return out
+
+    @cached_property
+    def _padded(self) -> tuple[FloatArray, FloatArray]:
+        """W and b with zeros up to a multiple of the alignment."""
+        n = self.n_features
+        width = -(-n // ALIGNED) * ALIGNED
+        W, b = _aligned_zeros(width, width), np.zeros(width)
+        W[:n, :n], b[:n] = self.W, self.b
+        return W, b
+
     def _term_by_term(self, X: FloatArray) -> FloatArray:
-        """Cost in proportion to the live terms, and the same bits whatever the number of BLAS threads."""
+        """Cost in proportion to the live terms."""
         features, terms = self._live
         out = np.full(len(X), self.c)
         for rows in row_chunks(len(X), self.n_features):
@@ -318,6 +351,13 @@ class QuadraticSurface:
         if len(names) != self.n_features:
             raise ValueError(f"{len(names)} feature names for a surface of {self.n_features} features")
         return names
+
+
+def _aligned_zeros(n_rows: int, width: int) -> FloatArray:
+    """Zeros of shape (n_rows, width), all rows equally aligned where the width is a multiple of ALIGNED."""
+    spare = np.zeros(n_rows * width + ALIGNED)
+    first = -(spare.ctypes.data // spare.itemsize) % ALIGNED
+    return spare[first : first + n_rows * width].reshape(n_rows, width)
 
 
 def _paraboloid(rank: int, n_features: int, definite: bool) -> str:

@@ -25,7 +25,6 @@ REFERENCES = {"mean": "mean", "approved": "best tenth", "cutoff": "border"}
 CATEGORY = "{feature} is {value}: {points} points lost"
 NUMBER = "{{feature}} is {{value}} ({} {{reference}}): {{points}} points lost"
 NEVER = "the calibrated probability never crosses one half, so the model always predicts the same class"
-UNLIKELY = "the smallest change found gives it the largest score, but not the largest probability"
 
 
 @dataclass(frozen=True)
@@ -294,9 +293,6 @@ class _Explainer:
         )
         if not found.reached[0]:
             return {**nothing, "proved": bool(found.proved[0]), "message": found.message[0]}
-        after = self.fitted.decision(self.fitted.changed(self.fitted.rows(row), before, found.x))
-        if self.fitted.decided(after)[0][0] != target:
-            return {**nothing, "message": UNLIKELY}
         moved = np.flatnonzero(found.x[0] != before[0])
         return {
             "changes": tuple(Change(found.names[j], float(before[0, j]), float(found.x[0, j])) for j in moved),

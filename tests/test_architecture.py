@@ -14,6 +14,7 @@ ROOMS = [
     "defaults",
     "types",
     "blas",
+    "workers",
     "progress",
     "extras",
     "files",

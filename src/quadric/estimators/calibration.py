@@ -23,6 +23,7 @@ from quadric._sklearn import check_sample_weight
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.types import FloatArray, IntArray
+from quadric.workers import workers_end_with_us
 
 
 @dataclass(frozen=True)
@@ -266,9 +267,10 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         weights = {} if weight is None else {"sample_weight": weight}
         # _Coded takes the weights by name: requests of the user's own routing are not needed and must not get in the way
         with config_context(enable_metadata_routing=False):
-            scores = cross_val_predict(
-                coded, X, codes, cv=folds, n_jobs=self.n_jobs, params=weights, method="decision_function"
-            )
+            with workers_end_with_us(self.n_jobs):
+                scores = cross_val_predict(
+                    coded, X, codes, cv=folds, n_jobs=self.n_jobs, params=weights, method="decision_function"
+                )
             curves = CalibratedClassifierCV(_OutOfFold(), method=self.method, cv=folds, ensemble=False)
             curves.fit(scores.reshape(len(y), -1), codes, **weights)
             self.estimator_ = coded.fit(X, codes, **weights).fitted_ if fitted is None else fitted

@@ -15,6 +15,7 @@ ROOMS = [
     "types",
     "blas",
     "resources",
+    "workers",
     "progress",
     "extras",
     "files",

@@ -1,23 +1,61 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and folders that only one process at a time works in.
+
+A new file is written beside its target and takes its place in one step. Its process holds a lock on it meanwhile, which ends
+with the process: a part without a lock is left over, and the next writer in that folder removes it.
+"""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
-import tempfile
+import platform
+import re
+import secrets
+import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
+
+from quadric.errors import ParameterError
+
+fcntl: Any
+msvcrt: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+try:
+    import msvcrt
+except ImportError:
+    msvcrt = None
+
+PART = re.compile(r"\.quadric-[0-9a-f]{16}\.part")
+"""Names of new files before they are whole: not to be guessed, and short whatever the file is called."""
+LOCK = ".quadric.lock"
+HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+"""What locking says where another process has the lock; other errors mean that the file system has no locks."""
+CANNOT_SYNC = (errno.EINVAL, errno.EBADF, errno.EACCES, errno.EPERM, errno.ENOTSUP)
+"""What syncing a folder says where folders cannot be synced."""
+OPENED = os.O_RDWR | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
+LOCKED_BYTE = 1 << 30
+"""Windows locks ranges and keeps others from reading them: one beyond what is written."""
+SETTLED = 60.0
+"""Seconds after which Windows, where a file is closed before it is renamed, has surely renamed it."""
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     """A text file that takes the place of an old one when all of it is written; after a failure the old one is still there.
 
+    It keeps the permissions of the file that it replaces, and is on the disk when the block ends.
+
     Parameters
     ----------
     path : path
-        Its folder must exist. A link is followed; a pipe or a device is refused.
+        Its folder must exist. A link stays, and the file that it leads to is replaced; a pipe or a device is refused.
 
     Yields
     ------
@@ -25,17 +63,28 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[TextIO]:
         In UTF-8, with the line ends that are written; its ``buffer`` takes bytes.
     """
     target = replaceable(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    _remove_leftovers(target.parent)
+    with _naming(path):
+        old = os.stat(target) if target.exists() else None
+        part, raw = _new_part(path, target.parent, 0o666 if old is None else 0o600)
+    file = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", newline="")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            yield file
+        yield file
+        with _naming(path):
             file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, _mode_of_new_files())
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+            os.fsync(raw.fileno())
+            if old is not None:
+                _dress(part, raw.fileno(), old)
+            if os.name == "nt":  # it renames no open file
+                file.close()
+            os.replace(part, target)
+    finally:
+        with suppress(OSError, ValueError):  # what could not be written is given up with the part
+            file.close()
+        with suppress(OSError):  # gone if all went well
+            os.unlink(part)
+    with _naming(path):
+        _sync_folder(target.parent)
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -66,8 +115,140 @@ def replaceable(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _mode_of_new_files() -> int:
-    """What open() would have given: mkstemp is stricter than the user's umask asks for."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+@contextmanager
+def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep other processes that lock the same folder out of it. A lock ends with its process, however that ends.
+
+    Parameters
+    ----------
+    folder : path
+        It must exist.
+    """
+    path = Path(folder, LOCK)
+    descriptor = _taken(path)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"process {os.getpid()} on {platform.node()}".encode())
+        yield
+    finally:
+        _remove(path, descriptor)
+
+
+def _taken(path: Path) -> int:
+    """The descriptor of a lock file with its lock."""
+    while True:
+        descriptor = os.open(path, OPENED | os.O_CREAT, 0o666)
+        if _lock(descriptor) is False:
+            owner = os.read(descriptor, 200).decode(errors="replace") or "another process"
+            os.close(descriptor)
+            raise ParameterError(f"{owner} works in {path.parent}: wait for it, or choose another folder", folder=None)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)  # whoever had the lock removed the file before letting go of it
+
+
+def _new_part(path: str | os.PathLike[str], folder: Path, mode: int) -> tuple[Path, _Part]:
+    """A new file with its lock."""
+    while True:
+        part = folder / f".quadric-{secrets.token_hex(8)}.part"
+        descriptor = os.open(part, OPENED | os.O_CREAT | os.O_EXCL, mode)
+        if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+            return part, _Part(path, descriptor)
+        os.close(descriptor)  # taken for a leftover before the lock was there
+
+
+class _Part(io.FileIO):
+    """A file whose errors name the one that it is to become."""
+
+    def __init__(self, path: str | os.PathLike[str], descriptor: int) -> None:
+        super().__init__(descriptor, "wb")
+        self._path = path
+
+    def write(self, content: Any) -> int:
+        with _naming(self._path):
+            return super().write(content)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the parts of processes that died."""
+    with suppress(OSError):
+        for name in filter(PART.fullmatch, os.listdir(folder)):
+            with suppress(OSError):
+                descriptor = os.open(folder / name, OPENED)
+                if _is_left_over(descriptor):
+                    _remove(folder / name, descriptor)
+                else:
+                    os.close(descriptor)
+
+
+def _is_left_over(descriptor: int) -> bool:
+    """Whether a part is ours and nobody holds its lock; true leaves it locked."""
+    info = os.fstat(descriptor)
+    is_ours = stat.S_ISREG(info.st_mode) and (os.name == "nt" or info.st_uid == os.geteuid())
+    is_settled = os.name != "nt" or time.time() - info.st_mtime > SETTLED
+    return is_ours and is_settled and _lock(descriptor) is True
+
+
+def _remove(path: Path, descriptor: int) -> None:
+    """Remove a file and close it, in this order: whoever takes the lock later sees that the file is gone."""
+    if os.name == "nt":  # it removes no open file
+        os.close(descriptor)
+        descriptor = -1
+    with suppress(OSError):
+        os.unlink(path)
+    if descriptor >= 0:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Whether this process has the lock now; None where there are no locks."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        elif msvcrt is not None:
+            os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            return None
+    except OSError as error:
+        return False if error.errno in HELD else None
+    finally:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    return True
+
+
+def _dress(part: Path, descriptor: int, old: os.stat_result) -> None:
+    """Give a new file the mode of an old one, and its owner and group where allowed: never more rights than it gave."""
+    mode = stat.S_IMODE(old.st_mode) & 0o777
+    if hasattr(os, "fchown"):
+        try:
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+        except OSError:
+            try:
+                os.fchown(descriptor, -1, old.st_gid)
+            except OSError:
+                mode &= 0o707
+    with suppress(OSError):  # where files have no modes
+        os.chmod(descriptor if os.chmod in os.supports_fd else part, mode)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put a new name on the disk, where folders can be opened and synced."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in CANNOT_SYNC:
+            raise
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors name the file that was asked for, not the part beside it."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error

@@ -11,16 +11,17 @@ if TYPE_CHECKING:
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
-    """Run the command line and return its exit code: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 143 terminated.
+    """Run the command line and return its exit code: 0 success, 1 failure, 2 wrong usage, 128 + n after signal n (Ctrl-C: 130).
 
     Parameters
     ----------
     arguments : sequence of str, optional
         What follows the command's name. By default those of this process, which is expected to end afterwards.
     """
-    with Signals(final=arguments is None) as signals:
+    final = arguments is None
+    with Signals(final) as signals:
         try:
-            code, error = _run(list(sys.argv[1:] if arguments is None else arguments))
+            code, error = _run(list(sys.argv[1:] if arguments is None else arguments), final)
         except KeyboardInterrupt:
             signals.received.append(SIGINT)
         except Exception:
@@ -28,12 +29,15 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
                 raise
         if signals.received:
             code, error = signals.ended()
-        if error:
-            print(error, file=sys.stderr)  # noqa: T201
+        if error and sys.stderr is not None:  # closed, it would be standard output
+            try:
+                print(error, file=sys.stderr, flush=True)  # noqa: T201
+            except OSError:
+                sys.stderr = None  # nobody listens, and Python need not try again while it ends
     return code
 
 
-def _run(arguments: list[str]) -> tuple[int, str]:
+def _run(arguments: list[str], final: bool) -> tuple[int, str]:
     """The exit code, and what to say of an error."""
     try:
         import rich  # noqa: F401
@@ -43,5 +47,7 @@ def _run(arguments: list[str]) -> tuple[int, str]:
     # Our kernels use one thread of OpenBLAS; each further one would reserve 80 MB of addresses, which may be limited
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from quadric.cli.app import run
+    from quadric.cli.streams import safe_streams
 
-    return run(arguments)
+    with safe_streams(final):
+        return run(arguments)

@@ -30,15 +30,16 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
     try:
         if words == ["--version"]:
             say(f"quadric {quadric.__version__}")
+            sys.stdout.flush()
             return 0, ""
         named = words[:1] if words[0] in COMMANDS else []
         app = _app(named or COMMANDS)  # all commands together take typer 0.1 s longer
         code = app(args=words[len(named) :], prog_name=" ".join(["quadric", *named]), standalone_mode=False)
         if code == 130:  # what typer makes of an interrupt
             raise KeyboardInterrupt
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0, ""
     except BrokenPipeError:
-        sys.stderr.close()
         return 1, ""
     except Exception as error:
         if "--debug" in arguments:
@@ -60,7 +61,14 @@ def _app(names: Sequence[str]) -> typer.Typer:
 def _one_line(error: Exception) -> str:
     describe = getattr(error, "format_message", None)
     expected = isinstance(error, UsageError | ValueError | OSError | ImportError | RuntimeError) or callable(describe)
-    line = " ".join((describe() if callable(describe) else with_flags(error)).split())
+    line = " ".join((describe() if callable(describe) else _named(error) or with_flags(error)).split())
     if isinstance(error, MemoryError) and not expected:
         return f"out of memory{f' ({line})' if line else ''}: take fewer rows or columns, or lift the limit"
     return line if expected and line else f"unexpected {type(error).__name__}: {line or 'no message'} (--debug shows where)"
+
+
+def _named(error: Exception) -> str:
+    """What the system says of a file."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return ""

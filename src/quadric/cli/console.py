@@ -78,7 +78,8 @@ def check_free(path: Path, force: bool) -> None:
     """Refuse to overwrite a file, or to write where there is no folder, before any work is done."""
     with as_usage():
         folder = replaceable(path).parent
-    if path.exists() and not force:
+        exists = os.path.lexists(path)  # also a link that leads nowhere yet
+    if exists and not force:
         raise UsageError(f"{path} exists; give --force to overwrite it, or another --output")
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}; make it first")

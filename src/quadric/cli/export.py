@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +12,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, write_output
 from quadric.cli.inputs import check_output, read_table_model
 from quadric.cli.layout import wrapped_equation
+from quadric.cli.streams import data_output
 
 TEXTS = {"sql": "to_sql", "python": "to_python", "latex": "to_latex", "equation": "equation"}
 """Formats that can go to standard output, and the functions that write them."""
@@ -75,7 +75,7 @@ def export(
     elif kind == "equation":
         say("\n".join(map(wrapped_equation, (content or "").splitlines())))
     else:
-        sys.stdout.write(content or "")  # as it is: programs read it
+        data_output().write(content or "")
 
 
 def _format(named: str | None, output: Path | None) -> str:

@@ -55,6 +55,7 @@ def paper(
     from quadric.paper.page import gather, reproduction, write_everything
     from quadric.paper.runner import run
     from quadric.paper.store import Store, write_whole
+    from quadric.paper.tasks import row_problem
 
     names = _listed(datasets) or (list(QUICK_DATASETS) if quick else [])
     with as_usage():
@@ -64,16 +65,16 @@ def paper(
     _tell_missing(plan, wanted=bool(_listed(datasets)), quiet=as_json)
     began = time.monotonic()
     identity = {"version": quadric.__version__, "protocol": plan.reading, "seed": plan.seed}
-    store = Store(output, identity, report=note)
-    tasks = plan.tasks()
-    done_before = sum(task.key in store for task in tasks)
-    if not only_write:
-        with progress_bar("paper") as bar:
-            run(tasks, store, seed=plan.seed, n_jobs=jobs, advance=lambda progress: bar(progress.share, _described(progress)))
-    findings = gather(plan, store, _command(plan, quick))
-    paths = write_everything(findings, store, output)
-    if docs is not None:
-        write_whole(docs, reproduction(findings))
+    with Store.locked(output, identity, report=note, problem=row_problem) as store:
+        tasks = plan.tasks()
+        done_before = sum(task.key in store for task in tasks)
+        if not only_write:
+            with progress_bar("paper") as bar:
+                run(tasks, store, seed=plan.seed, n_jobs=jobs, advance=lambda now: bar(now.share, _described(now)))
+        findings = gather(plan, store, _command(plan, quick))
+        paths = write_everything(findings, store, output)
+        if docs is not None:
+            write_whole(docs, reproduction(findings))
     _summarise(output, len(tasks), done_before, time.monotonic() - began, findings.counts, as_json, len(paths))
 
 

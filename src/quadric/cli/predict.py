@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -17,6 +16,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import UsageError, note, say, say_json, working
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
+from quadric.cli.streams import data_output
 from quadric.files import replacing
 from quadric.progress import Report
 
@@ -55,7 +55,7 @@ def predict(
     _check_kept(kept, _head(loaded, ()))
     how = table_format.how(loaded)
     rows: list[Sequence[Any]] = []
-    destination = nullcontext(sys.stdout) if output is None else replacing(output)
+    destination = nullcontext(data_output()) if output is None else replacing(output)
     with working("predict") as report, destination as file:
         write = rows.extend if as_json and output is None else csv.writer(file, lineterminator="\n").writerows
         counts, extra = _score(loaded, data, how, kept, write, report)

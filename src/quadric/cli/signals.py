@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as one line and an exit code, at any moment: in imports, at work, and while the process ends."""
+"""Ctrl-C, SIGTERM and SIGHUP as one line and an exit code, at any moment: in imports, at work, and while the process ends."""
 
 # Builtin modules only: until the handlers are set, Ctrl-C shows a traceback, and signal takes a while to import
 import _signal as signal  # type: ignore[import-not-found]
@@ -11,14 +11,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-SIGINT, SIGTERM = int(signal.SIGINT), int(signal.SIGTERM)
-WORDS = {SIGINT: "interrupted", SIGTERM: "terminated"}
+SIGINT = int(signal.SIGINT)
+NAMES = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "terminal closed", "SIGBREAK": "interrupted"}
+WORDS = {int(getattr(signal, name)): words for name, words in NAMES.items() if hasattr(signal, name)}
+"""Signals that this system has; SIGBREAK is Ctrl-Break of Windows, which has no SIGHUP."""
 
 
 class Signals:
     """Handles the signals that no one else handles or ignores.
 
-    Either becomes a KeyboardInterrupt, so that what was begun is cleaned up. Imports can drop that, print it or turn it into
+    Each becomes a KeyboardInterrupt, so that what was begun is cleaned up. Imports can drop that, print it or turn it into
     another error; ``received`` says whether there was one.
 
     Parameters
@@ -77,5 +79,7 @@ def _ended_by(number: int) -> tuple[int, str]:
 def _leave(number: int, frame: object) -> None:
     """Handle a signal between the result and the end of the process, when nothing is left to clean up."""
     code, words = _ended_by(number)
-    os.write(2, f"{words}\n".encode())
-    os._exit(code)
+    try:
+        os.write(2, f"{words}\n".encode())
+    finally:
+        os._exit(code)

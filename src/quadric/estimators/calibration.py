@@ -25,6 +25,7 @@ from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.resources import processes_of
 from quadric.types import FloatArray, IntArray
+from quadric.workers import workers_end_with_us
 
 
 @dataclass(frozen=True)
@@ -269,7 +270,10 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         # _Coded takes the weights by name: requests of the user's own routing are not needed and must not get in the way
         with config_context(enable_metadata_routing=False):
             processes = processes_of(self.n_jobs, len(folds))
-            scores = cross_val_predict(coded, X, codes, cv=folds, n_jobs=processes, params=weights, method="decision_function")
+            with workers_end_with_us(processes):
+                scores = cross_val_predict(
+                    coded, X, codes, cv=folds, n_jobs=processes, params=weights, method="decision_function"
+                )
             curves = CalibratedClassifierCV(_OutOfFold(), method=self.method, cv=folds, ensemble=False)
             curves.fit(scores.reshape(len(y), -1), codes, **weights)
             self.estimator_ = coded.fit(X, codes, **weights).fitted_ if fitted is None else fitted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import validate_data
 
 from quadric.certificate import Judge
@@ -38,6 +38,7 @@ from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions, search
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray
+from quadric.workers import workers
 
 
 class SparseQuadraticSVC(SparseSurfaceClassifier):
@@ -218,7 +219,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             )
             for positive in samples.positives()
         )
-        return list(Parallel(n_jobs=processes)(jobs))
+        return list(workers(processes)(jobs))
 
     def _schedule(self) -> Schedule:
         return Schedule(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import validate_data
 
 from quadric._sklearn import check_sample_weight, scorer_takes_weights
@@ -54,6 +54,7 @@ from quadric.search.methods import METHODS, SearchOptions
 from quadric.search.path import QuadraticPath, trace_path
 from quadric.search.rules import SupportLimits
 from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.workers import workers
 
 
 class SparseQuadraticSVCCV(SparseSurfaceClassifier):
@@ -222,7 +223,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             delayed(_score_fold)(task, samples, fold, train, test, scorer, int(self.verbose))
             for fold, (train, test) in enumerate(splits)
         )
-        return np.array(Parallel(n_jobs=processes)(jobs))
+        return np.array(workers(processes)(jobs))
 
     def _fit_all_rows(self, task: _Task, samples: Samples, cell: tuple[int, int]) -> list[SurfaceFit]:
         """The chosen surface of each class; leaves the paths behind."""
@@ -231,7 +232,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             delayed(_final_surface)(task, data, judge, samples.signs(positive), positive, cell, schedule, int(self.verbose))
             for positive in samples.positives()
         )
-        results = list(Parallel(n_jobs=processes_of(self.n_jobs, len(samples.positives())))(jobs))
+        results = list(workers(processes_of(self.n_jobs, len(samples.positives())))(jobs))
         self.paths_ = [replace(path, scores=self.cv_scores_) for path, _ in results]
         for _, fit in results:
             warn_unless_converged(fit, schedule, type(self).__name__)

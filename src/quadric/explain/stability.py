@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import MOST_BOOTSTRAPS
@@ -21,6 +21,7 @@ from quadric.progress import Report, silent
 from quadric.resources import processes_of
 from quadric.tables.table import Rows
 from quadric.types import FloatArray
+from quadric.workers import workers
 
 DECILES = np.arange(1, 10) / 10
 DRAWS = 1000
@@ -100,7 +101,7 @@ def stability(
     estimator, Z, y = _refittable(view), view.fitted(X), np.asarray(y)
     weight = check_sample_weight(sample_weight, Z, non_negative=False)
     seed = drawn_seed(random_state)
-    fits = Parallel(n_jobs=processes_of(n_jobs, n_boot), return_as="generator")(
+    fits = workers(processes_of(n_jobs, n_boot), return_as="generator")(
         delayed(_coefficients)(estimator, Z, y, weight, (seed, replicate)) for replicate in range(n_boot)
     )
     coef = []

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from joblib import Parallel, cpu_count, delayed
+from joblib import cpu_count
+from sklearn.utils.parallel import delayed
 
 from quadric.blas import one_blas_thread
 from quadric.paper.store import Run, Store, Took
 from quadric.paper.tasks import Task, execute
 from quadric.resources import processes_of
+from quadric.workers import workers
 
 Advance: TypeAlias = Callable[["Progress"], None]
 LEAST_COST = 0.05
@@ -81,8 +83,8 @@ def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: i
     began, share = time.monotonic(), 0.0
     total = sum(map(_cost, missing.values()))
     # Few tasks wait at a time: when an error ends the run, loky may print a KeyError for each waiting task.
-    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
-    results = workers(delayed(_timed)(task, seed) for task in missing.values())
+    pool = workers(n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
+    results = pool(delayed(_timed)(task, seed) for task in missing.values())
     try:
         for done, (row, took) in enumerate(results, start=1):
             store.add(row, took)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from quadric.errors import ParameterError
-from quadric.files import write_atomically
+from quadric.files import locked, replaceable, write_atomically
 from quadric.progress import Report, silent
 
 Row: TypeAlias = Mapping[str, Any]
+Judge: TypeAlias = Callable[[Row], str | None]
 ROWS, TIMES = "rows.jsonl", "times.jsonl"
 SCHEMA = 1
 RESULTS = 2
@@ -48,6 +50,10 @@ class Run:
     n_jobs: int
 
 
+def no_problem(row: Row) -> None:
+    """The judge of rows that are all right."""
+
+
 class Store:
     """Finished rows by their key.
 
@@ -59,16 +65,39 @@ class Store:
         What all rows depend on; a store with another identity is an error.
     report : callable
         Called when a damaged end was repaired.
+    problem : callable
+        What is wrong with a row, or None; a wrong row is an error that names its line.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], identity: Mapping[str, Any], report: Report = silent) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], identity: Mapping[str, Any], report: Report = silent, problem: Judge = no_problem
+    ) -> None:
         self.folder = Path(folder)
         self.header = {"store": "quadric paper", "schema": SCHEMA, "results": RESULTS, **identity}
-        self._make_folder()
-        self.rows: dict[str, Row] = {row["key"]: row for row in self._opened(ROWS, report)}
-        times = {row["key"]: row for row in self._opened(TIMES, report)}
-        self.times: dict[str, Row] = {key: row for key, row in times.items() if not key.startswith(RUN)}
+        _make_folder(self.folder)
+        self.rows: dict[str, Row] = {row["key"]: row for row in self._opened(ROWS, report, problem)}
+        times = {row["key"]: row for row in self._opened(TIMES, report, _time_problem)}
+        self.times: dict[str, Row] = {key: row for key, row in times.items() if key in self.rows}
         self.runs = [Run(row["pieces"], row["elapsed"], row["n_jobs"]) for key, row in times.items() if key.startswith(RUN)]
+
+    @classmethod
+    @contextmanager
+    def locked(cls, folder: str | os.PathLike[str], *arguments: Any, **more: Any) -> Iterator[Store]:
+        """A store that no other process adds to meanwhile; its folder is locked.
+
+        Parameters
+        ----------
+        folder : path
+        *arguments, **more :
+            As for the class.
+        """
+        _make_folder(Path(folder))
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(folder))
+            except OSError as error:
+                raise _no_folder(folder, error) from error
+            yield cls(folder, *arguments, **more)
 
     def __contains__(self, key: str) -> bool:
         return key in self.rows
@@ -96,20 +125,14 @@ class Store:
             self.rows = {key: self.rows[key] for key in keys}
             write_whole(self.folder / ROWS, _text([self.header, *self.rows.values()]))
 
-    def _make_folder(self) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"cannot make the folder {self.folder}: {error.strerror}") from error
-
-    def _opened(self, name: str, report: Report) -> list[Row]:
+    def _opened(self, name: str, report: Report, problem: Judge) -> list[Row]:
         path = self.folder / name
         try:
             if not path.exists():
                 write_atomically(path, _text([self.header]))
-            content = path.read_bytes()
+            content = replaceable(path).read_bytes()
         except OSError as error:
-            raise StoreError(f"cannot write to {self.folder}: {error.strerror}") from error
+            raise _no_folder(self.folder, error) from error
         whole, _, rest = content.rpartition(b"\n")
         lines = whole.split(b"\n") if whole else []
         rows = [_parsed(line) for line in lines]
@@ -117,9 +140,10 @@ class Store:
             rows = rows if rest else rows[:-1]
             write_whole(path, b"".join(line + b"\n" for line in lines[: len(rows)]))
             report(f"{path}: the last line was damaged and has been dropped; {LOST[name]}")
-        if None in rows:
-            raise StoreError(f"{path}: line {rows.index(None) + 1} is damaged; move the file away, or delete that line")
         self._check_header(path, rows[0] if rows else None)
+        for number, row in enumerate(rows[1:], start=2):
+            if wrong := "is damaged" if row is None else _key_problem(row) or problem(row):
+                raise StoreError(f"{path}: line {number} {wrong}; move the file away, or delete that line")
         return [row for row in rows[1:] if row is not None]
 
     def _check_header(self, path: Path, header: Row | None) -> None:
@@ -175,6 +199,28 @@ def _text(rows: Iterable[Row]) -> str:
 def _parsed(line: bytes) -> Row | None:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return row if isinstance(row, dict) and ("key" in row or "store" in row) else None
+    return row if isinstance(row, dict) else None
+
+
+def _key_problem(row: Row) -> str | None:
+    return None if isinstance(row.get("key"), str) else "has no key"
+
+
+def _time_problem(row: Row) -> str | None:
+    for name in ("pieces", "elapsed", "n_jobs") if row["key"].startswith(RUN) else ("clock", "work"):
+        if type(row.get(name)) not in (int, float):
+            return f"has no number {name!r}"
+    return None
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
+def _no_folder(folder: str | os.PathLike[str], error: OSError) -> StoreError:
+    return StoreError(f"cannot write to {folder}: {error.strerror or error}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -59,18 +59,67 @@ class Task:
         """Whether the task is for an inner fold of the nested protocol."""
         return self.split is not None and self.split.inner is not None
 
+    def shapes(self) -> Shapes:
+        """Shapes of the numbers in the row."""
+        return KINDS[self.kind].shapes(self)
+
     def cost(self) -> float:
         """A rough number of seconds."""
         m, n = resolve(self.dataset).shape
         return KINDS[self.kind].cost(self, m * (0.64 if self.is_inner else 0.8), term_count(n))
 
 
+Shapes: TypeAlias = dict[str, tuple[int, ...]]
+"""Shapes of the arrays of numbers in a row, by name; -1: any length."""
+
+
 @dataclass(frozen=True)
 class Kind:
-    """The function for a kind of task, and its rough cost in seconds."""
+    """The function for a kind of task, its rough cost in seconds, and the shapes of the numbers in its rows."""
 
     run: Callable[[Task, int], dict[str, Any]]
     cost: Callable[[Task, float, int], float]
+    shapes: Callable[[Task], Shapes]
+
+
+def row_problem(row: Mapping[str, Any]) -> str | None:
+    """What is wrong with a stored row, or None.
+
+    Parameters
+    ----------
+    row : mapping
+        With a key.
+    """
+    try:
+        shapes = _task_of(row["key"]).shapes()
+    except (KeyError, ValueError):
+        return f"is of an unknown task {row['key']!r}"
+    for name, shape in shapes.items():
+        if not _has_shape(row.get(name), shape):
+            size = " x ".join("n" if length < 0 else str(length) for length in shape) or "one"
+            return f"has no {name!r} of {size} finite numbers"
+    terms = np.array(row.get("terms", [])).reshape(-1, 2)[:, 0]
+    n_terms = term_count(resolve(_task_of(row["key"]).dataset).shape[1])
+    return None if np.isin(terms, np.arange(n_terms)).all() else f"has 'terms' that are not in 0 to {n_terms - 1}"
+
+
+def _has_shape(value: Any, shape: tuple[int, ...]) -> bool:
+    try:
+        numbers = np.array(value)
+    except ValueError:  # rows of several lengths
+        return False
+    if numbers.size == 0 and -1 in shape:
+        return value == []
+    fits = numbers.ndim == len(shape) and all(want in (-1, got) for want, got in zip(shape, numbers.shape, strict=True))
+    return fits and numbers.dtype.kind in "iuf" and bool(np.isfinite(numbers).all())
+
+
+def _task_of(key: str) -> Task:
+    kind, dataset, subject, *split = key.split("/")
+    task = Task(kind, dataset, subject, Split(*map(int, split[0].split("."))) if split else None)
+    if task.key != key:
+        raise ValueError(key)
+    return task
 
 
 def execute(task: Task, seed: int) -> dict[str, Any]:
@@ -209,13 +258,35 @@ def _grid_cost(task: Task, m: float, p: int) -> float:
     return n_surfaces * MODELS[task.subject].cost(int(m), p)
 
 
+def _scores(n_cells: int) -> Shapes:
+    return {"accuracy": (n_cells,), "f1": (n_cells,)}
+
+
+def _grid_shapes(task: Task) -> Shapes:
+    return _scores(len(grid_cells(task.subject, task.dataset)))
+
+
+def _fault_shapes(task: Task) -> Shapes:
+    n_features = resolve(task.dataset).shape[1] - len(FAULTS[task.subject].drops)
+    return _scores(len(CS_OF_FOUR) * len(budgets(n_features)))
+
+
+def _count_shapes(task: Task) -> Shapes:
+    counts = (len(C2S), len(L1_CS))
+    return {"C1": counts[1:], "C2": counts[:1], "in_W": counts, "in_b": counts}
+
+
+def _significance_shapes(task: Task) -> Shapes:
+    return {"p_values": (resolve(task.dataset).shape[1],)}
+
+
 KINDS: dict[str, Kind] = {
-    "grid": Kind(_run_grid, _grid_cost),
-    "curve": Kind(_run_curve, lambda task, m, p: 3e-5 * p**2),
-    "coding": Kind(_run_coding, _grid_cost),
-    "wider": Kind(_run_wider, _grid_cost),
-    "fault": Kind(_run_fault, lambda task, m, p: 3e-4 * p**2),
-    "pattern": Kind(_run_pattern, lambda task, m, p: 0.5),
-    "l1-counts": Kind(_run_l1_counts, lambda task, m, p: 2.0),
-    "significance": Kind(_run_significance, lambda task, m, p: 2.0),
+    "grid": Kind(_run_grid, _grid_cost, _grid_shapes),
+    "curve": Kind(_run_curve, lambda task, m, p: 3e-5 * p**2, lambda task: _scores(len(curve_cells(task.dataset)))),
+    "coding": Kind(_run_coding, _grid_cost, _grid_shapes),
+    "wider": Kind(_run_wider, _grid_cost, lambda task: _scores(len(C1S))),
+    "fault": Kind(_run_fault, lambda task, m, p: 3e-4 * p**2, _fault_shapes),
+    "pattern": Kind(_run_pattern, lambda task, m, p: 0.5, lambda task: {"terms": (-1, 2), "c": ()}),
+    "l1-counts": Kind(_run_l1_counts, lambda task, m, p: 2.0, _count_shapes),
+    "significance": Kind(_run_significance, lambda task, m, p: 2.0, _significance_shapes),
 }

@@ -14,7 +14,7 @@ from sklearn.metrics import brier_score_loss, confusion_matrix, roc_curve
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from quadric.credit import auc, gains_table, gini, ks_statistic
 from quadric.estimators import SparseQuadraticSVC
@@ -30,6 +30,7 @@ from quadric.report.subject import Subject
 from quadric.report.values import Bin, CrossValidation, Histogram, Measure, Performance, Separation
 from quadric.resources import processes_of
 from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.workers import workers
 from quadric.workflow.scoring import Scores
 
 CURVE_POINTS = 200
@@ -95,7 +96,7 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     check_memory(subject.search["loss"], extent, processes)
     classes, scores = np.arange(len(subject.class_names)), []
     total, times = np.zeros_like(subject.scores.decision), np.zeros(len(subject.V))
-    for (_, test), decisions in zip(folds, Parallel(n_jobs=processes, return_as="generator")(jobs), strict=True):
+    for (_, test), decisions in zip(folds, workers(processes, return_as="generator")(jobs), strict=True):
         scores.append([np.mean(predicted(values, classes) == subject.codes[test]) for values in decisions])
         total[test] += decisions[list(ks).index(subject.k)]
         times[test] += 1.0

@@ -1,0 +1,85 @@
+"""Worker processes that end with the process that started them, however that ends."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from joblib import parallel_config
+from joblib.parallel import LokyBackend, get_active_backend
+
+if TYPE_CHECKING:
+    from sklearn.utils.parallel import Parallel
+
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+def workers(n_jobs: int | None, **how: Any) -> Parallel:
+    """Scikit-learn's ``Parallel``, whose processes end with this one.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+    **how :
+        More parameters of ``Parallel``.
+    """
+    from sklearn.utils.parallel import Parallel  # here, so that workers begin to watch before they import it
+
+    with workers_end_with_us(n_jobs):
+        return Parallel(n_jobs=n_jobs, **how)
+
+
+@contextmanager
+def workers_end_with_us(n_jobs: int | None) -> Iterator[None]:
+    """Let the processes that joblib starts for a call inside the block end with this one.
+
+    Other backends than joblib's default are left alone, and so is that one where the user has set it up.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Of the call.
+    """
+    backend, configured = get_active_backend()
+    starts_processes = (configured if n_jobs is None else n_jobs) not in (None, 1)
+    is_default = type(backend) is LokyBackend and not backend.backend_kwargs and backend.inner_max_num_threads is None
+    ours = _Backend(initializer=_watch, initargs=(os.getpid(),))
+    with parallel_config(ours) if starts_processes and is_default else nullcontext():
+        yield
+
+
+class _Backend(LokyBackend):
+    """Processes that leave Ctrl-C to the one that started them: it is sent to all processes of a terminal."""
+
+    def submit(self, *arguments: Any, **more: Any) -> Any:
+        """Submit a task; the first one starts the processes, which inherit what is blocked."""
+        if not hasattr(signal, "pthread_sigmask"):  # Windows
+            return super().submit(*arguments, **more)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return super().submit(*arguments, **more)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _watch(parent: int) -> None:
+    """Begin to watch, in a worker, the process that started it."""
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    if os.name == "nt":  # a number says nothing there: it stays, and another process may get it
+        handle = multiprocessing.parent_process()
+        if handle is None:
+            return
+        handle.join()
+    else:
+        while os.getppid() == parent:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+    os._exit(1)

@@ -1,0 +1,49 @@
+"""Texts that are numbers or dates in another notation are told apart from other texts."""
+
+import pytest
+
+from quadric.tables.suspects import date_trouble, number_trouble, suspect_texts
+
+NUMBERS = {
+    "decimal commas": (["1,5", "2", "-0,75", None], {"decimal": ","}),
+    "three decimals": (["0,125", "1,250"], {"decimal": ","}),
+    "thousands": (["1,000", "2,345,678.5", "7"], {"thousands": ","}),
+    "both": (["1.234,5", "12", "1.234.567"], {"decimal": ",", "thousands": "."}),
+    "spaces": (["1 000", "22"], {"thousands": " "}),
+    "apostrophes": (["1'000,5", "22"], {"decimal": ",", "thousands": "'"}),
+    "a mark for missing": ([*map(str, range(50)), "-"], {"na": ",NA,NaN,null,?,-"}),
+    "percent": ([f"{i} %" for i in range(30)], {}),
+}
+DATES = {
+    "iso": (["2020-01-31", "2021-12-01"], {"dates": "x", "ignore": "x"}),
+    "moments": (["2020-01-31 10:00:00", "2021-12-01T09:30Z"], {"dates": "x", "ignore": "x"}),
+    "points": (["31.1.2020", "1.12.2021"], {"ignore": "x"}),
+    "short": (["01/31/20", "12/01/21"], {"ignore": "x"}),
+    "month names": (["Jan 5, 2020", "March 12, 2021"], {"ignore": "x"}),
+}
+TEXTS = [
+    ["own", "rent"],
+    ["1", "2"],
+    ["1,3,5", "2", "4,1,1"],
+    ["10%", "20%"],
+    ["1-2", "3-4"],
+    ["A1,5"],
+    ["1", "2", "other"],
+    [None],
+]
+
+
+@pytest.mark.parametrize(
+    ("cases", "trouble", "other"), [(NUMBERS, number_trouble, date_trouble), (DATES, date_trouble, number_trouble)]
+)
+def test_numbers_and_dates_are_found_with_what_mends_them(cases, trouble, other):
+    for column, remedies in cases.values():
+        assert trouble(column) in str(suspect_texts("x", column))
+        assert other(column) is None
+        assert suspect_texts("x", column).remedies == remedies
+        assert str(suspect_texts("x", column)).startswith("column 'x' holds ")
+        assert suspect_texts("x", [*column, *["text"] * len(column)]) is None
+
+
+def test_other_texts_are_left_alone():
+    assert [suspect_texts("x", column) for column in TEXTS] == [None] * len(TEXTS)

@@ -78,7 +78,7 @@ def listed(texts: Sequence[str], separator: str = ", ") -> str:
     return separator.join(texts[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-def unknown_names(wanted: Iterable[str], names: Sequence[str], owner: str, what: str = "column") -> str:
+def unknown_names(wanted: Iterable[str], names: Sequence[str], owner: str, what: str = "column", note: str = "") -> str:
     """One sentence on names that do not exist, with those that were probably meant.
 
     Parameters
@@ -91,6 +91,8 @@ def unknown_names(wanted: Iterable[str], names: Sequence[str], owner: str, what:
         Who has them, such as "the table".
     what : str
         What they are names of.
+    note : str
+        Put behind them.
 
     Returns
     -------
@@ -99,7 +101,8 @@ def unknown_names(wanted: Iterable[str], names: Sequence[str], owner: str, what:
     """
     meant = {name: near_name(name, names) for name in wanted}
     texts = [f"{name!r} (did you mean {near!r}?)" if near else repr(name) for name, near in meant.items()]
-    sentence = f"{owner} has no {what} {listed(texts)}"
+    plural = "" if len(texts) == 1 else "es" if what.endswith("s") else "s"
+    sentence = f"{owner} has no {what}{plural} {listed(texts)}{note}"
     return sentence if all(meant.values()) else f"{sentence}; it has {listed([repr(name) for name in names])}"
 
 

@@ -17,7 +17,7 @@ BLANKS = " \t\n\r\x0b\x0c"
 """Characters that count for nothing before and after a text."""
 
 
-def is_missing_text(text: str, others: Collection[str] = ()) -> bool:
+def is_missing_text(text: str, others: Collection[str] = (), blanks: str = BLANKS) -> bool:
     """Whether a text means a missing value, for encoders and for everything that is exported.
 
     Parameters
@@ -26,13 +26,15 @@ def is_missing_text(text: str, others: Collection[str] = ()) -> bool:
         Nothing but blanks is always a missing value.
     others : collection of str
         Other texts that mean one, whatever the case of their letters and the blanks around them.
+    blanks : str
+        Characters that count for nothing before and after a text.
 
     Returns
     -------
     bool
     """
-    bare = text.strip(BLANKS).lower()
-    return not bare or any(bare == other.strip(BLANKS).lower() for other in others)
+    bare = text.strip(blanks).lower()
+    return not bare or any(bare == other.strip(blanks).lower() for other in others)
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class InputColumn:
     origin : str or None
         The day from which the days of a date are counted, such as "2019-03-01".
     missing_texts : tuple of str or None
-        Texts that mean a missing value, besides an empty one; blanks around texts then count for nothing. None: all texts are
-        levels just as they are, as for scikit-learn's encoders.
+        Texts that mean a missing value, besides an empty one; blanks around texts then count for nothing. None: texts are
+        compared just as they are, as scikit-learn's encoders do, and only the empty one is missing.
     """
 
     name: str
@@ -73,6 +75,11 @@ class InputColumn:
         """Whether values are written as texts: categories and dates."""
         return self.type in ("category", "date")
 
+    @property
+    def blanks(self) -> str:
+        """Characters that count for nothing before and after a text."""
+        return "" if self.missing_texts is None else BLANKS
+
     def cleaned(self, values: np.ndarray, first_row: int = 1) -> np.ndarray:
         """The values with one form of missing ones (NaN, None or NaT), texts without blanks around them, and dates as such.
 
@@ -87,9 +94,7 @@ class InputColumn:
         -------
         array of shape (m,)
         """
-        if self.missing_texts is None:
-            return values
-        values = without_missing_texts(values, self.missing_texts)
+        values = without_missing_texts(values, self.missing_texts or (), self.blanks)
         return as_dates(self.name, values, first_row) if self.type == "date" else values
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
@@ -192,7 +197,7 @@ def missing_cells(column: np.ndarray) -> BoolArray:
     return np.isnan(column)
 
 
-def without_missing_texts(column: np.ndarray, others: Collection[str]) -> np.ndarray:
+def without_missing_texts(column: np.ndarray, others: Collection[str], blanks: str = BLANKS) -> np.ndarray:
     """A column in which what means a missing value is one, and texts have no blanks around them.
 
     Parameters
@@ -201,6 +206,8 @@ def without_missing_texts(column: np.ndarray, others: Collection[str]) -> np.nda
         Numbers, texts as objects, or dates.
     others : collection of str
         Texts that mean a missing value; those that are numbers also stand for these numbers.
+    blanks : str
+        Characters that count for nothing before and after a text.
 
     Returns
     -------
@@ -208,7 +215,8 @@ def without_missing_texts(column: np.ndarray, others: Collection[str]) -> np.nda
     """
     if column.dtype == object:
         values = column.tolist()
-        bare = {text: None if is_missing_text(text, others) else text.strip(BLANKS) for text in set(values) if text is not None}
+        texts = {text for text in values if isinstance(text, str)}  # a Table has None besides them
+        bare = {text: None if is_missing_text(text, others, blanks) else text.strip(blanks) for text in texts}
         return text_column([bare.get(text) for text in values])
     codes = [] if column.dtype.kind != "f" else missing_numbers(others)
     return np.where(np.isin(column, codes), np.nan, column) if codes else column

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from numbers import Real
 from typing import Any, NoReturn, TypeAlias
 
@@ -180,12 +181,16 @@ def as_column(name: str, values: Any) -> Any:
         raise ValueError(f"column {name!r} must have one dimension, got {array.ndim}")
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[us]")
     if array.dtype.kind not in "OUT":
         return UnusableColumn(len(array), f"column {name!r} is of type {array.dtype}: {TURN_OR_IGNORE}")
     items = [None if is_missing(value) or value == "" else value for value in array.tolist()]
     present = [value for value in items if value is not None]
     if all(isinstance(value, Real) for value in present):
         return np.array([np.nan if value is None else float(value) for value in items])
+    if all(isinstance(value, date) for value in present):
+        return np.array(items, dtype="datetime64[us]")
     if not all(isinstance(value, str | Real) for value in present):
         other = next(value for value in present if not isinstance(value, str | Real))
         return UnusableColumn(len(array), f"column {name!r} holds a {type(other).__name__}: {TURN_OR_IGNORE}")

@@ -233,12 +233,12 @@ def _samples(node: Node, view: FittedModel, class_names: tuple[str, ...]) -> Tab
     for item in node.items():
         keys = item.fields([field.name for field in fields(Sample)])
         for column, kept, value in zip(view.inputs, columns, keys["values"].items(len(columns)), strict=True):
-            kept.append(value.optional(Node.text if column.type == "category" else Node.number))
+            kept.append(value.optional(Node.text if column.is_written else Node.number))
         scores.append(keys["scores"].numbers(len(view.surfaces)))
         keys["label"].choice(class_names)
         keys["probabilities"].optional(lambda item: item.numbers(len(class_names)))
     arrays = [
-        text_column(values) if column.type == "category" else np.array(values, dtype=float)
+        text_column(values) if column.is_written else np.array(values, dtype=float)
         for column, values in zip(view.inputs, columns, strict=True)
     ]
     table = Table(tuple(view.input_names), tuple(arrays))

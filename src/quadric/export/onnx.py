@@ -17,7 +17,7 @@ from quadric.files import write_atomically
 from quadric.fitted import Model, Variable
 from quadric.tables import InputColumn
 from quadric.tables.dates import days_since
-from quadric.tables.inputs import BLANKS, missing_numbers
+from quadric.tables.inputs import missing_numbers
 
 OPSET, IR_VERSION = 20, 9
 """The first with regular expressions, which texts are compared by."""
@@ -180,7 +180,8 @@ class _Graph:
             column = self.scoring.inputs[position]
             place = self._constant([self.categories.index(position)], np.int64)
             texts = self._node("Gather", "categories", place, axis=1)
-            missing = "|".join(["", *(f"(?i:{_quoted(text)})" for text in column.missing_texts or ())])
+            texts_of_missing = [text.strip(column.blanks) for text in column.missing_texts or ()]
+            missing = "|".join(["", *(f"(?i:{_quoted(text)})" for text in texts_of_missing)])
             codes = self._constant([[len(levels) + 1]], np.int64)
             for code, pattern in enumerate([*map(_quoted, levels), missing]):
                 blanks = f"[{_quoted(column.blanks)}]*" if column.blanks else ""
@@ -237,7 +238,7 @@ def _number(value: Any) -> float:
 
 def _quoted(text: str) -> str:
     """A pattern that matches a text and nothing else."""
-    return "".join(c if c.isascii() and c.isalnum() else f"\\x{{{ord(c):x}}}" for c in text.strip(BLANKS) or text)
+    return "".join(c if c.isascii() and c.isalnum() else f"\\x{{{ord(c):x}}}" for c in text)
 
 
 def _as_number(column: InputColumn, value: Any) -> float | None:

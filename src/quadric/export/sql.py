@@ -132,7 +132,10 @@ class _Writer:
 
     def _summands(self, surface: QuadraticSurface) -> list[str]:
         terms = [" * ".join([number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in surface.products]
-        return [f"CAST({number(surface.c)} AS DOUBLE PRECISION)", *terms]
+        # a row that is refused has no score at all, not only none of the classes that use the column
+        foreign = set(range(len(self.model.variables))).difference(*(t.factors for t in surface.products))
+        checks = [f"0e0 * {self._variable(v)}" for v in sorted(foreign)]
+        return [f"CAST({number(surface.c)} AS DOUBLE PRECISION)", *terms, *checks]
 
     def _variable(self, position: int) -> str:
         variable = self.model.variables[position]

@@ -188,7 +188,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         encoder = cls(**parameters)
         check_parameters(encoder, cls._rules)
-        return encoder._set_inputs(inputs)
+        if {column.name for column in inputs if column.type == "date"} != set(encoder.dates):
+            raise ValueError("dates must name the columns of dates, and no others")
+        return encoder._set_inputs([replace(column, missing_texts=tuple(encoder.missing_texts)) for column in inputs])
 
     def _set_inputs(self, inputs: Sequence[InputColumn]) -> Self:
         self.inputs_ = tuple(inputs)

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from quadric.tables import Table, TableEncoder, UnusableColumn, as_table, read_chunks, read_table, target_labels
-from quadric.tables.reading import BLOCK_ROWS
-from quadric.tables.table import as_column
+from quadric.tables import Table, TableEncoder, as_table, read_chunks, read_table, target_labels
+from quadric.tables import _csv as csv_module
 
 
 @pytest.fixture
@@ -48,12 +47,13 @@ def test_the_hash_is_that_of_the_file(written):
 
 
 def test_missing_values_are_nan_and_none(written):
-    table = read_table(written("a,b\n1,x\nNA,?\n ,null\nNaN,y\nnan, NA \n"))
-    assert values(table["a"]) == [1.0, None, None, None, None]
-    assert values(table["b"]) == ["x", None, None, "y", None]
+    table = read_table(written("a,b\n1,x\nNA,?\n ,null\nNaN,y\nnan, NA \n Na,nUll\n"))
+    assert values(table["a"]) == [1.0, None, None, None, None, None]
+    assert values(table["b"]) == ["x", None, None, "y", None, None]
     codes = read_table(written("a,b\n-999,x\n3,-999\n"), missing=["-999"])
     assert values(codes["a"]) == [None, 3.0]
     assert values(codes["b"]) == ["x", None]
+    assert values(read_table(written("a,b\n-999 ,x\n+3,\n"), missing=["-999"])["a"]) == [None, 3.0]
 
 
 @pytest.mark.parametrize("text", ["1_000", "1,5", "0x10", "1 2", "--1"])
@@ -107,13 +107,54 @@ def test_a_file_agrees_with_pandas(written):
         assert table[name].tolist() == reference[name].tolist()
 
 
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of some hundred bytes, so that short files have many."""
+    monkeypatch.setattr(csv_module, "BLOCK_SIZES", (256, 1 << 12, 1 << 16))
+
+
+@pytest.mark.usefixtures("small_blocks")
 def test_a_column_that_turns_to_text_late_keeps_its_first_texts(written):
-    n = BLOCK_ROWS + 10
-    table = read_table(written("a,b,c\n" + "01,2,x\n" * n + "end,3,y\n"))
-    assert table["a"][0] == "01"
-    assert table["a"][-1] == "end"
+    table = read_table(written("a,b,c\n" + "01,2,x\n" * 500 + "end,3,y\n"))
+    assert table["a"].tolist() == ["01"] * 500 + ["end"]
     assert table["b"].dtype == np.float64
-    assert table.n_rows == n + 1
+    assert table["c"].tolist() == ["x"] * 500 + ["y"]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_rows_longer_than_a_block_are_read(written):
+    path = written("a,b\n" + "1,x\n" * 200 + f'2,"{"y" * 3000}\n"\n' + "3,z\n" * 200 + f"4,{'w' * 30_000}\n")
+    table = read_table(path)
+    assert table["a"].tolist() == [1.0] * 200 + [2.0] + [3.0] * 200 + [4.0]
+    assert [len(text) for text in table["b"]] == [1] * 200 + [3000] + [1] * 200 + [30_000]
+    assert [len(chunk) for chunk in read_chunks(path, rows=150)] == [150, 150, 102]
+    with pytest.raises(ValueError, match="a row is longer than 0 MB"):
+        read_table(written(f"a,b\n1,{'w' * 200_000}\n" * 2))
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_every_line_of_one_column_is_a_row(written, ending):
+    lines = ["1", "", "3", "", '""', "", " ", "8"] * 100
+    for last in ("", ending):
+        path = written(ending.join(["a", *lines]) + last)
+        column = read_table(path)["a"]
+        assert values(column) == [float(line) if line.strip('" ') else None for line in lines]
+        assert sum(map(len, read_chunks(path, rows=7))) == len(lines)
+    assert len(read_table(written("a\n1\n\n"))) == 2
+    assert len(read_table(written("a\n1\n"))) == len(read_table(written("a\n1"))) == 1
+
+
+def test_rows_are_counted_the_same_wherever_blocks_end(written, monkeypatch):
+    for ending in ("\n", "\r\n", "\r"):
+        one, two = (
+            written(ending.join(lines), name)
+            for lines, name in ((["a", *["1", ""] * 40], "1"), (["a,b", *['1,"x"', ""] * 40], "2"))
+        )
+        for size in range(8, 60):
+            monkeypatch.setattr(csv_module, "BLOCK_SIZES", (size, 1 << 12))
+            assert len(read_table(one)) == 79
+            assert read_table(two)["b"].tolist() == ["x"] * 40
 
 
 def test_equal_texts_are_stored_once(written):
@@ -121,10 +162,12 @@ def test_equal_texts_are_stored_once(written):
     assert len({id(value) for value in column}) == 1
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_progress_is_reported(written):
     lines = []
-    read_table(written("a,b\n" + "1,2\n" * (BLOCK_ROWS + 1)), report=lines.append)
-    assert lines == [f"data.csv: {BLOCK_ROWS} rows read", f"data.csv: {BLOCK_ROWS + 1} rows read"]
+    read_table(written("a,b\n" + "1,2\n" * 500), report=lines.append)
+    assert len(lines) > 3
+    assert lines[-1] == "data.csv: 500 rows read"
 
 
 def test_chunks_together_are_the_table(written):
@@ -144,7 +187,9 @@ WRONG = {
     "only a header": (b"a,b\n", {}, "no rows"),
     "blank first line": (b"\na,b\n1,2\n", {}, "first line is blank"),
     "wrong delimiter": (b"a;b\n1;2\n", {"delimiter": ","}, r"only one column, 'a;b': wrong delimiter\? the header has ';'"),
-    "long delimiter": (b"a;b\n1;2\n", {"delimiter": ";;"}, "one character"),
+    "long delimiter": (b"a;b\n1;2\n", {"delimiter": ";;"}, "one ASCII character"),
+    "two marks": (b"a;b\n1;2\n", {"decimal": ",", "thousands": ","}, "must differ"),
+    "odd mark": (b"a;b\n1;2\n", {"thousands": "0"}, "the thousands mark must be one character"),
     "not UTF-8": (b"a,b\n1,2\nx,Gr\xfcn\n", {}, r"byte 12 \(line 3\) is not utf-8; try latin-1"),
     "UTF-16": ("a,b\n1,2\n".encode("utf-16"), {}, "the file is UTF-16: read it with that encoding"),
     "unknown encoding": (b"a,b\n1,2\n", {"encoding": "klingon"}, "no encoding 'klingon'"),
@@ -154,8 +199,10 @@ WRONG = {
     "index": (b",a\n0,2\n", {}, "column 1 has no name; is it an index"),
     "ragged": (b'a,b\n1,"x\ny"\n\n1,2,3\n4,5\n', {}, "line 5 has 3 values, the header has 2 columns"),
     "short row": (b"a,b\n1,2\n3\n", {"delimiter": ","}, "line 3 has 1 values"),
-    "open quote": (b'a,b\n1,"2\n3,4\n', {}, "quote that is not closed"),
+    "open quote": (b'a,b\n1,"2\n3,4\n', {}, "in the row that begins on line 2.*quote that is not closed"),
+    "open quote, closed by the next": (b'a,b\n0,0\n1,"2\n3,4\n5,"6"\n7,8\n', {}, "in the row that begins on line 3"),
     "text after quote": (b'a,b\n1,"2"x\n', {}, "not a well-formed CSV"),
+    "text before quote": (b'a,b\n1,x"2,3"\n', {}, "line 2 has 3 values"),
     "zip": (b"PK\x03\x04....", {}, "Excel file: save it as CSV"),
     "gzip": (b"\x1f\x8b....", {}, "unpack it first"),
 }
@@ -168,35 +215,55 @@ def test_bad_files_give_one_clear_line(written, case):
     with pytest.raises(ValueError, match=words) as caught:
         read_table(path, **arguments)
     assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith("data.csv: ") or case == "unknown encoding"
+    assert str(caught.value).startswith("data.csv: ") or "data.csv" not in str(caught.value)
     with pytest.raises(ValueError, match=words):
         list(read_chunks(path, **arguments))
 
 
+def test_quotes_inside_values_are_no_quotes(written):
+    table = read_table(written('a,b\n1,5" pipe\n2, "x"\n"3","y ""z"""\n'))
+    assert table["b"].tolist() == ['5" pipe', '"x"', 'y "z"']
+    assert table["a"].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_infinite_values_are_an_error_for_who_looks_at_them(written):
+    path = written(b"a,b\n1,2\n\ninf,3\n1e999,6\n")
+    for table in (read_table(path), *read_chunks(path)):
+        assert TableEncoder().fit(table.drop(["a"])).transform(table).ravel().tolist() == [2.0, 3.0, 6.0]
+        with pytest.raises(ValueError, match="column 'a' is infinite in row 2"):
+            TableEncoder().fit(table)
+
+
+def test_a_column_of_another_type_goes_through_all_but_a_look_at_it():
+    for when in (np.arange(4).astype("m8[s]"), np.array([object()] * 4), [[1]] * 4):
+        columns = {"when": when, "x": np.arange(4.0)}
+        if isinstance(when, list):
+            pa = pytest.importorskip("pyarrow")
+            columns = pa.table(columns)
+        table = as_table(columns)
+        assert table[[0, 2]].n_rows == table[table["x"] > 1.5].n_rows == table[1:3].n_rows == 2
+        assert table.drop(["when"])["x"].tolist() == [0.0, 1.0, 2.0, 3.0]
+        for look in (lambda table: table["when"], lambda table: table.labels("when"), TableEncoder().fit):
+            with pytest.raises(ValueError, match=r"'when' (is of type|holds a) \w+.*: convert it to numbers, texts or dates"):
+                look(table)
+
+
 @pytest.mark.parametrize(
-    ("content", "row", "words"),
+    ("texts", "arguments", "expected"),
     [
-        (b"a,b\n1,2\n\ninf,3\n5,6\n", 1, "data.csv: column 'a' is infinite on line 4"),
-        (b"a,b\n1e999,2\n", 0, "data.csv: column 'a' is infinite on line 2"),
+        (["1,5", "-0,25", "3"], {"decimal": ","}, [1.5, -0.25, 3.0]),
+        (["1.234,5", "12", "1.234.567"], {"decimal": ",", "thousands": "."}, [1234.5, 12.0, 1234567.0]),
+        (["1,000", " 2,345,678.5 ", "?"], {"thousands": ","}, [1000.0, 2345678.5, None]),
+        (["1 000", "5e3", "nan"], {"thousands": " "}, [1000.0, 5000.0, None]),
+        (["1,5", "2"], {"thousands": ","}, ["1,5", "2"]),
+        (["1.5", "2,5"], {"decimal": ","}, ["1.5", "2,5"]),
+        (["1,00", "2,5", "0,125"], {"thousands": ","}, ["1,00", "2,5", "0,125"]),
     ],
 )
-def test_infinite_values_are_an_error_for_who_looks_at_them(written, content, row, words):
-    path = written(content)
-    for table in (read_table(path), *read_chunks(path), list(read_chunks(path, rows=1))[row]):
-        assert np.isfinite(table["b"]).all()
-        with pytest.raises(ValueError, match=words):
-            as_column("a", table["a"])
-
-
-def test_an_unusable_column_goes_through_all_but_a_look_at_it():
-    table = Table(("when", "x"), (UnusableColumn(4, "no dates"), np.arange(4.0)))
-    assert len(table[[0, 2]]["when"]) == len(table[table["x"] > 1.5]["when"]) == len(table[1:3]["when"]) == 2
-    assert table.drop(["when"])["x"].tolist() == [0.0, 1.0, 2.0, 3.0]
-    for look in (np.asarray, lambda column: column.tolist(), lambda column: column.dtype, target_labels):
-        with pytest.raises(ValueError, match="no dates"):
-            look(table["when"])
-    with pytest.raises(ValueError, match="no dates"):
-        TableEncoder().fit(table)
+def test_marks_of_numbers_can_be_named(written, texts, arguments, expected):
+    path = written("a;b\n" + "".join(f"{text};1\n" for text in texts))
+    assert values(read_table(path, **arguments)["a"]) == expected
+    assert [v for chunk in read_chunks(path, 2, **arguments) for v in values(chunk["b"])] == [1.0] * len(texts)
 
 
 def test_the_place_of_a_bad_byte_is_right_far_into_the_file(written):
@@ -249,6 +316,52 @@ def test_parquet_gives_the_same_table(parquet, tmp_path):
     assert chunks[-1].first_row == 5
 
 
+def test_all_types_of_numbers_texts_and_dates_are_understood(parquet):
+    pa = pytest.importorskip("pyarrow")
+    from datetime import UTC, date, datetime
+    from decimal import Decimal
+
+    columns = {
+        "large": pa.array(["a", " "], pa.large_string()),
+        "view": pa.array(["a", None], pa.string_view()),
+        "coded": pa.array([7, None]).dictionary_encode(),
+        "decimal": pa.array([Decimal("1.50"), None]),
+        "whole": pa.array([2**53 + 1, 2**53]),
+        "nothing": pa.nulls(2),
+        "day": pa.array([date(2020, 1, 31), None]),
+        "moment": pa.array([datetime(2020, 1, 31, 12), None], pa.timestamp("ns")),
+        "there": pa.array([datetime(2020, 1, 31, 12, tzinfo=UTC), None], pa.timestamp("ms", "Europe/Berlin")),
+    }
+    expected = {
+        "large": ["a", None],
+        "view": ["a", None],
+        "coded": [7.0, None],
+        "decimal": [1.5, None],
+        "nothing": [None, None],
+    }
+    path = parquet(columns)
+    feather = path.with_suffix(".feather")
+    pytest.importorskip("pyarrow.feather").write_feather(pa.table(columns), feather)
+    for table in (
+        read_table(path),
+        read_table(feather),
+        as_table(pa.table(columns)),
+        *read_chunks(path),
+        *read_chunks(feather),
+    ):
+        assert {name: values(table[name]) for name in expected} == expected
+        assert table.labels("whole").tolist() == ["9007199254740993", "9007199254740992"]
+        assert table.labels("coded").tolist() == ["7", None]
+        assert table.labels("decimal").tolist() == ["1.5", None]
+        for name in ("moment", "there"):
+            assert table[name].dtype == np.dtype("M8[us]")
+            assert np.isnat(table[name]).tolist() == [False, True]
+            assert table[name][0] == np.datetime64("2020-01-31T12:00")
+        assert table["day"][0] == np.datetime64("2020-01-31")
+        with pytest.raises(ValueError, match="holds dates: a classifier needs classes"):
+            table.labels("day")
+
+
 def test_parts_of_a_parquet_column_without_texts_stay_texts(parquet, monkeypatch):
     pa = pytest.importorskip("pyarrow")
     monkeypatch.setattr("quadric.tables.reading.BLOCK_ROWS", 2)
@@ -258,19 +371,17 @@ def test_parts_of_a_parquet_column_without_texts_stay_texts(parquet, monkeypatch
 
 def test_bad_parquet_gives_one_clear_line(parquet, tmp_path):
     pa = pytest.importorskip("pyarrow")
-    import datetime
-
     cases = {
-        "is of type timestamp": pa.array([datetime.datetime(2020, 1, 1)]),
+        "is of type duration": pa.array([1], pa.duration("s")),
         "is of type list": pa.array([[1]]),
-        "infinite": pa.array([float("inf")]),
+        "is of type binary": pa.array([b"x"]),
     }
     for words, column in cases.items():
         path = parquet({"t": column, "x": pa.array([1.5])})
         for table in (read_table(path), *read_chunks(path)):
             assert table["x"].tolist() == [1.5]
             with pytest.raises(ValueError, match=words):
-                table["t"].tolist()
+                table["t"]
     with pytest.raises(ValueError, match="no rows"):
         read_table(parquet({"t": pa.array([], pa.float64())}))
     path = parquet({"a": pa.array([1.0])})
@@ -278,6 +389,72 @@ def test_bad_parquet_gives_one_clear_line(parquet, tmp_path):
     with pytest.raises(ValueError, match="not a readable Parquet file") as caught:
         read_table(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_folder_of_parquet_files_is_one_table(parquet, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    with pytest.raises(ValueError, match="parts is a folder without Parquet files"):
+        read_table(folder)
+    for name, start in (("b.parquet", 3), ("a.parquet", 0), ("_c.parquet", 9)):
+        parquet({"x": pa.array([start, start + 1, start + 2]), "home": pa.array(["own", "rent", None])}, f"parts/{name}")
+    table = read_table(folder, text=["x"])
+    assert table["x"].tolist() == list("012345")
+    assert values(table["home"]) == ["own", "rent", None] * 2
+    digests = [hashlib.sha256((folder / name).read_bytes()).digest() for name in ("a.parquet", "b.parquet")]
+    assert table.sha256 == hashlib.sha256(b"".join(digests)).hexdigest()
+    assert [(len(chunk), chunk.first_row) for chunk in read_chunks(folder, rows=4)] == [(4, 1), (2, 5)]
+    parquet({"x": pa.array([1.5]), "home": pa.array(["own"])}, "parts/c.parquet")
+    with pytest.raises(
+        ValueError,
+        match=r"c\.parquet: its columns are not those of a\.parquet: 'x' of type double instead of 'x' of type int64",
+    ):
+        read_table(folder)
+
+
+def test_arrow_objects_are_read_whole_and_in_chunks(parquet, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pl, duckdb, dataset = map(pytest.importorskip, ("polars", "duckdb", "pyarrow.dataset"))
+    columns = {"x": [float(i) for i in range(10)], "home": ["own", None] * 5}
+    table = pa.table(columns)
+    path = parquet(columns)
+    objects = {
+        "table": lambda: table,
+        "reader": lambda: table.to_reader(3),
+        "dataset": lambda: dataset.dataset(path),
+        "polars": lambda: pl.DataFrame(columns),
+        "duckdb": lambda: duckdb.connect().sql(f"select * from '{path}'"),
+    }
+    for make in objects.values():
+        for found in (as_table(make()), read_table(make())):
+            assert found.names == ("x", "home")
+            assert found["x"].tolist() == columns["x"]
+            assert found["home"].tolist() == columns["home"]
+        chunks = list(read_chunks(make(), rows=4, text=["x"]))
+        assert [(len(chunk), chunk.first_row) for chunk in chunks] == [(4, 1), (4, 5), (2, 9)]
+        assert chunks[2]["x"].tolist() == ["8", "9"]
+
+
+def test_masked_values_are_missing():
+    numbers = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+    table = as_table({"a": numbers, "n": numbers.astype(int), "t": np.ma.array(["x", "y", "z"], mask=[True, False, False])})
+    assert values(table["a"]) == values(table["n"]) == [1.0, None, 3.0]
+    assert values(table["t"]) == [None, "y", "z"]
+    assert table.labels("n").tolist() == ["1", None, "3"]
+    for kind in (float, int, object):
+        array = as_table(np.ma.array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]], dtype=kind))
+        assert values(array["x1"]) == [None, 4.0]
+        assert values(array[[0]]["x1"]) == [None]
+
+
+def test_labels_keep_their_text(written):
+    table = read_table(written("y,x\n01,1\n1,2\n2,3\n1.0,4\n"), text=["y"])
+    assert target_labels(table.labels("y"))[1] == ("01", "1", "1.0", "2")
+    for whole in ([2**53, 2**53 + 1], np.array([2**53, 2**53 + 1]), np.array([2**53, 2**53 + 1, None], dtype=object)[:2]):
+        assert target_labels(whole)[1] == ("9007199254740992", "9007199254740993")
+    assert target_labels([True, False])[1] == ("0", "1")
+    assert target_labels([1.0, 0.0])[1] == ("0", "1")
 
 
 def test_frames_mappings_and_arrays_are_tables():

@@ -37,7 +37,7 @@ def certify(
     """
     loaded = read_table_model(model)
     with working("certify") as report:
-        table = read_data(data, table_format.how(loaded), loaded, report=report)
+        table = read_data(data, table_format.how(loaded), loaded.text_names, report=report)
         rows, y = loaded.labelled(table)
         certificates = quadric.certify(
             loaded.saved.model, loaded.view.native(loaded.inputs(rows)), y, time_limit=time_limit, verbose=1

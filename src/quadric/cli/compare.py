@@ -44,7 +44,7 @@ def compare(
       quadric compare data.csv --target risk --loss least_squares --json
     """
     with working("compare") as report:
-        table = read_data(data, table_format.how(), report=report)
+        table = read_data(data, table_format.how(), [target], report=report)
         comparison = quadric.workflow.compare(table, target, options, report=report)
     facts = _facts(comparison)
     if as_json:

@@ -63,9 +63,9 @@ def explain(
     with as_usage():
         check_names(loaded, wanted)
     with working("explain") as report:
-        table = inputs.read_data(data, how, loaded, report=report)
+        table = inputs.read_data(data, how, loaded.text_names, report=report)
         picked = inputs.rows(rows, len(table))
-        population = table if background is None else inputs.read_data(background, how, loaded, report=report)
+        population = table if background is None else inputs.read_data(background, how, loaded.text_names, report=report)
         answers = explain_rows(loaded, table, picked, population, wanted)
     if as_json:
         say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})

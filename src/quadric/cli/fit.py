@@ -46,15 +46,17 @@ def fit(
         --output model.json
     """
     from quadric.workflow.preparation import lighter_loss
+    from quadric.workflow.scoring import NOTATION
 
     check_output(output, force, data)
     how = table_format.how()
     began = time.monotonic()
     with working("fit") as report:
-        table = read_data(data, how, report=report)
+        table = read_data(data, how, [target], report=report)
         report(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
         trained = quadric.workflow.train(table, target, options, verbose=1)
-    quadric.save_model(trained.saved(file=data.name, missing_texts=list(how["missing"])), output, force=force)
+    saved = trained.saved(file=data.name, **{key: how[name] for name, key in NOTATION.items()})
+    quadric.save_model(saved, output, force=force)
     if max(trained.labelled) == len(trained.data.y):
         advice = f"raise --C above {trained.classifier.C:g}, let --cv choose it, or set --class-weight"
         note(f"quadric: the model gives all rows the same label: {advice}")

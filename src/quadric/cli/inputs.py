@@ -11,12 +11,10 @@ from quadric.cli.console import UsageError, check_free
 from quadric.progress import Report, silent
 
 
-def read_data(
-    path: Path, how: Mapping[str, Any], model: quadric.workflow.TableModel | None = None, *, report: Report = silent
-) -> quadric.tables.Table:
-    """The table of a file."""
-    check_there(path)
-    return quadric.tables.read_table(path, text=model.text_names if model else (), report=report, **how)
+def read_data(path: Path, how: Mapping[str, Any], text: Sequence[str], *, report: Report = silent) -> quadric.tables.Table:
+    """The table of a file or folder; some of its columns as texts."""
+    check_there(path, or_folder=True)
+    return quadric.tables.read_table(path, text=text, report=report, **how)
 
 
 def read_table_model(path: Path) -> quadric.workflow.TableModel:
@@ -29,9 +27,11 @@ def read_table_model(path: Path) -> quadric.workflow.TableModel:
         raise type(error)(text if path.name in text else f"{path.name}: {text}") from None
 
 
-def check_there(path: Path) -> None:
-    """Refuse a path that is no file."""
+def check_there(path: Path, *, or_folder: bool = False) -> None:
+    """Refuse a path that is no file; a table may be a folder of files."""
     if path.is_dir():
+        if or_folder:
+            return
         raise UsageError(f"{path} is a folder; give the name of a file")
     if not path.exists():
         raise UsageError(f"there is no file {path}")

@@ -18,7 +18,10 @@ from quadric.losses import LOSS_NAMES
 from quadric.workflow.options import TrainingOptions
 
 DataFile: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="DATA", help="Table: CSV with column names in the first line, or Parquet.")
+    Path,
+    typer.Argument(
+        metavar="DATA", help="Table: CSV with column names in the first line, Parquet (a file or a folder of files) or Feather."
+    ),
 ]
 ModelFile: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by quadric fit.")]
 Target: TypeAlias = Annotated[str, typer.Option(help="Column with the classes.")]
@@ -64,17 +67,27 @@ class TableFormat:
         str | None, typer.Option(metavar="CHARACTER", help="Delimiter of a CSV file, or tab.  [default: detected]")
     ] = None
     encoding: Annotated[str, typer.Option(help="Encoding of a CSV file.")] = "utf-8"
+    decimal: Annotated[
+        str | None, typer.Option(metavar="CHARACTER", help="Decimal mark in a CSV file.  [default: a point]")
+    ] = None
+    thousands: Annotated[
+        str | None, typer.Option(metavar="CHARACTER", help="Mark between groups of three digits.  [default: none]")
+    ] = None
 
     def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
-        """As ``read_table`` takes it; by default missing values are what they were when the model was fitted."""
-        from quadric.tables.reading import MISSING, check_format
+        """As ``read_table`` takes it; by default missing values and numbers are written as where the model was fitted."""
+        from quadric.tables.reading import check_format
+        from quadric.tables.suspects import MISSING
 
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
+        notation = {"missing": list(MISSING), "decimal": ".", "thousands": None} | (model.notation if model else {})
+        if self.na is not None:
+            notation["missing"] = [text.strip() for text in self.na.split(",")]
+        if self.decimal is not None or self.thousands is not None:
+            notation |= {"decimal": self.decimal or ".", "thousands": self.thousands}
         with as_usage():
-            check_format(delimiter, self.encoding)
-        recorded = (model and model.missing_texts) or MISSING
-        missing = recorded if self.na is None else [text.strip() for text in self.na.split(",")]
-        return {"delimiter": delimiter, "encoding": self.encoding, "missing": missing}
+            check_format(delimiter, self.encoding, notation["decimal"], notation["thousands"])
+        return {"delimiter": delimiter, "encoding": self.encoding, **notation}
 
 
 EXACT_TIME_LIMIT = 60.0

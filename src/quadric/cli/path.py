@@ -57,7 +57,7 @@ def path(
         if output.suffix.lower() == ".svg":
             require("matplotlib", "plot")
     with working("path") as report:
-        table = read_data(data, table_format.how(), report=report)
+        table = read_data(data, table_format.how(), [target], report=report)
         report(f"one path per fold, {options.folds} folds")
         prepared = quadric.workflow.prepare(table, target, options)
         search = quadric.workflow.choose(prepared, options, verbose=1)

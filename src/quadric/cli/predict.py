@@ -50,7 +50,7 @@ def predict(
     if output is not None:
         check_output(output, force, model, data)
     loaded = read_table_model(model)
-    check_there(data)
+    check_there(data, or_folder=True)
     kept = tuple(keep or ())
     _check_kept(kept, _head(loaded, ()))
     how = table_format.how(loaded)
@@ -92,7 +92,9 @@ def _score(
     text = (*model.text_names, *(name for name in kept if name not in model.input_names))
     counts: Counter[str] = Counter()
     extra: list[str] = []
+    n_read = 0
     for table in quadric.tables.read_chunks(data, CHUNK_ROWS, text=text, **how):
+        n_read += len(table)
         if not counts:
             absent = [name for name in kept if name not in table.names]
             if absent:
@@ -103,6 +105,8 @@ def _score(
         write(lines if counts else [_head(model, kept), *lines])
         counts.update(line[len(kept) + 1] for line in lines)
         report(f"{counts.total()} rows scored")
+    if counts.total() != n_read:
+        raise RuntimeError(f"{n_read} rows were read, but {counts.total()} scored: please report this")
     return counts, extra
 
 

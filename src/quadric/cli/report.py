@@ -57,7 +57,7 @@ def report(
     if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
         raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {ks}")
     with working("report") as progress:
-        table = inputs.read_data(data, table_format.how(loaded), loaded, report=progress)
+        table = inputs.read_data(data, table_format.how(loaded), loaded.text_names, report=progress)
         used, y = loaded.labelled(table)
         check_folds(y, loaded.view.classes, loaded.class_names, folds)
         summary = summarise(

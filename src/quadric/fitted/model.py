@@ -237,7 +237,13 @@ class FittedModel:
         -------
         Table or array
         """
-        if self.is_plain and isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.shape[1:] == (self.n_features,):
+        if (
+            self.is_plain
+            and isinstance(X, np.ndarray)
+            and not np.ma.isMaskedArray(X)
+            and X.dtype.kind in "biuf"
+            and X.shape[1:] == (self.n_features,)
+        ):
             return np.ascontiguousarray(X, dtype=np.float64)
         return self.rows(X)
 

@@ -3,7 +3,7 @@
 from quadric.tables.encoder import TableEncoder, structural_exclusions
 from quadric.tables.inputs import CodedFeature, InputColumn
 from quadric.tables.reading import read_chunks, read_table
-from quadric.tables.table import Table, UnusableColumn, as_table
+from quadric.tables.table import Table, as_table
 from quadric.tables.targets import target_labels
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "InputColumn",
     "Table",
     "TableEncoder",
-    "UnusableColumn",
     "as_table",
     "read_chunks",
     "read_table",

@@ -1,52 +1,63 @@
-"""Read files as tables: CSV with the standard library, Parquet with pyarrow."""
+"""Read files and Arrow objects as tables, whole or in chunks."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
+from quadric.extras import require
 from quadric.progress import Report, silent
-from quadric.tables._csv import ColumnParser, CsvFile, check_delimiter, usable_encoding
-from quadric.tables._parquet import ParquetFile, is_parquet
-from quadric.tables.table import Table, UnusableColumn, number_text, text_column
+from quadric.tables.suspects import MISSING
+from quadric.tables.table import Rows, Table, holds_arrow
 
-MISSING = ("", "NA", "NaN", "null", "?")
+if TYPE_CHECKING:
+    from quadric.tables._arrow import ArrowFiles, ArrowObject
+    from quadric.tables._csv import CsvFile
+
+    Source: TypeAlias = CsvFile | ArrowFiles | ArrowObject
+
 BLOCK_ROWS = 50_000
 
 
 def read_table(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Rows,
     *,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Collection[str] = MISSING,
+    decimal: str = ".",
+    thousands: str | None = None,
     text: Collection[str] = (),
     report: Report = silent,
 ) -> Table:
-    """Read a whole CSV or Parquet file.
+    """Read a whole CSV, Parquet or Feather file, or a folder of Parquet files.
 
-    A column of a CSV file is numeric if every value that is not missing is a finite number. Spaces around names and values are
-    ignored. The table needs 8 bytes per value, and the distinct texts once. A column that no model can use (infinite values,
-    dates) is an error only when it is read.
+    A column of a CSV file is numeric if every value that is not missing is a number; else all its values are texts, as they
+    stand in the file. Spaces around names and values are ignored. Every line end, but for those in quotes, ends a row; what
+    follows the last one is a row if it is not empty. A blank line is a row with a missing value if there is only one column,
+    and no row otherwise. The table needs 8 bytes per number, and 4 bytes per text plus the distinct texts.
 
     Parameters
     ----------
-    path : path
-        A Parquet file, recognised by its first bytes; or a CSV file with column names in the first line.
+    path : path, or object with the Arrow C stream interface
+        A Parquet or Feather file, recognised by its first bytes; a folder of ``.parquet`` files with the same columns, read in
+        alphabetical order; or a CSV file with column names in the first line.
     delimiter : str, optional
         Delimiter of a CSV file; by default found among comma, semicolon, tab and bar.
     encoding : str
         Encoding of a CSV file; a byte order mark is allowed.
     missing : collection of str
-        Texts in a CSV file that mean a missing value.
+        Texts in a CSV file that mean a missing value, in upper or lower case; an empty text always does.
+    decimal : str
+        Decimal mark in a CSV file.
+    thousands : str, optional
+        Mark between groups of three digits in a CSV file.
     text : collection of str
-        Columns to read as texts even if all values are numbers, such as codes.
+        Columns to read as texts even if all values are numbers, such as codes, or a target whose labels keep their spelling:
+        "01" and "1" are two classes then.
     report : callable
         Receives lines of progress.
 
@@ -54,137 +65,125 @@ def read_table(
     -------
     Table
     """
-    path = Path(path)
-    if is_parquet(path):
-        parts = _gathered(ParquetFile(path), partial(_typed, path, text), report)
-    else:
-        parts = _whole_csv(CsvFile.open(path, delimiter, encoding), missing, text, report)
-    names = tuple(parts)
-    columns = tuple(_joined(parts.pop(name)) for name in names)  # frees the pieces, one column at a time
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Table(names, columns, digest)
+    source = _source(path, delimiter, encoding, missing, decimal, thousands)
+    pieces = _pieces(source, text, None, report)
+    if not pieces:
+        raise ValueError("the table has no rows")
+    names = tuple(pieces)
+    columns = tuple(_joined(pieces.pop(name)) for name in names)  # frees the pieces, one column at a time
+    return Table(names, columns, _digest(source.paths))
 
 
 def read_chunks(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Rows,
     rows: int = 100_000,
     *,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Collection[str] = MISSING,
+    decimal: str = ".",
+    thousands: str | None = None,
     text: Collection[str] = (),
 ) -> Iterator[Table]:
-    """Read a file in chunks, to score files larger than memory.
+    """Read a table in chunks, to score tables larger than memory.
 
     Parameters
     ----------
-    path : path
-        A CSV or Parquet file.
+    path : path, or object with the Arrow C stream interface
+        As in :func:`read_table`.
     rows : int
         Rows per chunk.
-    delimiter, encoding, missing :
+    delimiter, encoding, missing, decimal, thousands :
         As in :func:`read_table`.
     text : collection of str
-        Columns to read as texts. The types of other columns are found again for each chunk, so name all columns that a model
-        takes as categories (``TableEncoder.text_names``).
+        Columns to read as texts. The types of other columns of a CSV file are found again for each chunk, so name all columns
+        that a model takes as categories (``TableEncoder.text_names``).
 
     Yields
     ------
     Table
     """
-    path = Path(path)
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
-    first_row = 1
-    file = ParquetFile(path) if is_parquet(path) else CsvFile.open(path, delimiter, encoding)
-    for block in file.blocks(rows):
-        pairs = zip(file.names, block, strict=True)
-        if isinstance(file, ParquetFile):
-            columns = tuple(_typed(path, text, name, values, first_row) for name, values in pairs)
-        else:
-            parser = ColumnParser(missing)
-            columns = tuple(_column(file, parser, name in text, name, values, first_row) for name, values in pairs)
-        yield Table(file.names, columns, first_row=first_row)
-        first_row += len(columns[0])
+    first_row, source = 1, _source(path, delimiter, encoding, missing, decimal, thousands)
+    for chunk in _regrouped(source.batches(rows), rows):
+        columns = (source.typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
+        yield Table(tuple(chunk.column_names), tuple(columns), first_row=first_row)
+        first_row += chunk.num_rows
 
 
-def check_format(delimiter: str | None, encoding: str) -> None:
-    """Raise an error for an impossible delimiter or encoding, before a file is opened.
+def check_format(delimiter: str | None, encoding: str, decimal: str = ".", thousands: str | None = None) -> None:
+    """Raise an error for an impossible format, before a file is opened.
 
     Parameters
     ----------
     delimiter : str or None
     encoding : str
+    decimal : str
+    thousands : str or None
     """
+    from quadric.tables._csv import check_delimiter, usable_encoding
+
     usable_encoding(encoding)
     if delimiter is not None:
         check_delimiter(delimiter)
+    for what, mark in (("decimal", decimal), ("thousands", thousands)):
+        if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '+-"\r\n'):
+            raise ValueError(f"the {what} mark must be one character, but no digit, letter, sign or quote, got {mark!r}")
+    if decimal == thousands:
+        raise ValueError(f"the decimal and the thousands mark must differ, got {decimal!r} for both")
 
 
-def _gathered(file: ParquetFile | CsvFile, typed: Callable[[str, Any, int], Any], report: Report) -> dict[str, list[Any]]:
-    """The pieces of all columns; ``typed`` makes them of a name, raw values and the number of their first row."""
-    parts: dict[str, list[Any]] = {name: [] for name in file.names}
+def _source(
+    path: Any, delimiter: str | None, encoding: str, missing: Collection[str], decimal: str, thousands: str | None
+) -> Source:
+    from quadric.tables import _arrow, _csv
+    from quadric.tables._notation import Notation
+
+    if holds_arrow(path):
+        return _arrow.ArrowObject(path)
+    check_format(delimiter, encoding, decimal, thousands)
+    files = _arrow.ArrowFiles.find(Path(path))
+    return files or _csv.CsvFile.open(Path(path), delimiter, encoding, Notation(missing, decimal, thousands))
+
+
+def _pieces(source: Source, text: Collection[str], columns: Sequence[str] | None, report: Report) -> dict[str, list[Any]]:
+    """The pieces of all columns; a column of which only some pieces are numbers is read once more, as texts."""
+    pieces: dict[str, list[Any]] = {}
     n_rows = 0
-    for block in file.blocks(BLOCK_ROWS):
-        for name, values in zip(file.names, block, strict=True):
-            parts[name].append(typed(name, values, n_rows + 1))
-        n_rows += len(block[0])
-        report(f"{file.path.name}: {n_rows} rows read")
-    return parts
+    for batch in source.batches(BLOCK_ROWS, columns):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            pieces.setdefault(name, []).append(source.typed(column, name in text))
+        n_rows += batch.num_rows
+        report(f"{source.name}: {n_rows} rows read")
+    mixed = [name for name, parts in pieces.items() if len({part.type for part in parts}) > 1]
+    return {**pieces, **_pieces(source, mixed, mixed, report)} if mixed else pieces
 
 
-def _typed(path: Path, text: Collection[str], name: str, values: Any, first_row: int) -> Any:
-    """A column of a Parquet file."""
-    if isinstance(values, UnusableColumn) or values.dtype == object:
-        return values
-    if name in text:
-        return text_column([None if np.isnan(value) else number_text(value) for value in values.tolist()])
-    if np.isinf(values).any():
-        return UnusableColumn(len(values), f"{path.name}: column {name!r} holds infinite values: replace or remove them")
-    return values
+def _joined(pieces: list[Any]) -> Any:
+    return require("pyarrow", "cli").chunked_array(pieces).unify_dictionaries().combine_chunks()
 
 
-def _joined(parts: Sequence[Any]) -> Any:
-    unusable = next((part for part in parts if isinstance(part, UnusableColumn)), None)
-    return np.concatenate(parts) if unusable is None else UnusableColumn(sum(map(len, parts)), unusable.reason)
+def _regrouped(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
+    """Tables of exactly ``n_rows`` rows, but for the last."""
+    from_batches = require("pyarrow", "cli").Table.from_batches
+    waiting: list[Any] = []
+    for batch in batches:
+        rest = batch
+        while (n_missing := n_rows - sum(map(len, waiting))) <= len(rest):
+            yield from_batches([*waiting, rest.slice(0, n_missing)])
+            waiting, rest = [], rest.slice(n_missing)
+        waiting += [rest] if len(rest) else []
+    if waiting:
+        yield from_batches(waiting)
 
 
-def _whole_csv(file: CsvFile, missing: Collection[str], text: Collection[str], report: Report) -> dict[str, list[Any]]:
-    """Read the file; read it again if a column that began with numbers turned out to be text."""
-    texts = set(text).intersection(file.names)
-    while True:
-        began = set(texts)
-        parts = _gathered(file, partial(_take, file, ColumnParser(missing), texts), report)
-        turned = [name for name in texts - began if not all(map(_is_text, parts[name]))]
-        if not turned:
-            return parts
-        del parts  # before the same columns are read again
-
-
-def _take(file: CsvFile, parser: ColumnParser, texts: set[str], name: str, values: Any, first_row: int) -> Any:
-    """A piece of a column, whose name is added to ``texts`` if it holds texts: then the pieces that follow are texts too."""
-    column = _column(file, parser, name in texts, name, values, first_row)
-    if _is_text(column):
-        texts.add(name)
-    return column
-
-
-def _is_text(column: Any) -> bool:
-    return not isinstance(column, UnusableColumn) and column.dtype == object
-
-
-def _column(file: CsvFile, parser: ColumnParser, is_text: bool, name: str, values: tuple[str, ...], first_row: int) -> Any:
-    """A column of a CSV file."""
-    numbers = None if is_text else parser.numbers(values)
-    if numbers is None:
-        return parser.texts(values)
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if len(infinite) == 0:
-        return numbers
-    return UnusableColumn(len(numbers), partial(_infinite, file, name, first_row + int(infinite[0])))
-
-
-def _infinite(file: CsvFile, name: str, row: int) -> str:
-    line = file.line_of_row(row)
-    return f"{file.path.name}: column {name!r} is infinite on line {line}: replace or remove such values"
+def _digest(paths: Sequence[Path]) -> str | None:
+    """SHA-256 of a file, or of those of several files."""
+    digests = []
+    for path in paths:
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256"))
+    if len(digests) > 1:
+        return hashlib.sha256(b"".join(digest.digest() for digest in digests)).hexdigest()
+    return digests[0].hexdigest() if digests else None

@@ -50,7 +50,7 @@ def number_trouble(column: Iterable[str | None]) -> str | None:
     column : array of str or None
     """
     found = _number_error(column)
-    return found and str(found)
+    return None if found is None else str(found)
 
 
 def date_trouble(column: Iterable[str | None]) -> str | None:
@@ -61,7 +61,7 @@ def date_trouble(column: Iterable[str | None]) -> str | None:
     column : array of str or None
     """
     found = _date_error(column, "")
-    return found and str(found)
+    return None if found is None else str(found)
 
 
 def suspect_texts(name: str, column: Iterable[str | None]) -> ParameterError | None:
@@ -73,7 +73,7 @@ def suspect_texts(name: str, column: Iterable[str | None]) -> ParameterError | N
     column : array of str or None
     """
     found = _number_error(column) or _date_error(column, name)
-    return found and ParameterError(f"column {name!r} {found}", **found.remedies)
+    return None if found is None else ParameterError(f"column {name!r} {found}", **found.remedies)
 
 
 def _number_error(column: Iterable[str | None]) -> ParameterError | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date
 from numbers import Real
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,61 +17,27 @@ from quadric.types import FloatArray
 
 EXACT_INTEGERS = 2.0**53
 """Floats below this limit represent integers exactly."""
-TURN_OR_IGNORE = "convert it to numbers or texts, or leave it out"
+CONVERT_OR_IGNORE = "convert it to numbers, texts or dates, or leave it out"
 
 
 Rows: TypeAlias = "Table | Mapping[str, ArrayLike] | ArrayLike"
-"""Rows of raw data: a Table, a frame of pandas or polars, a mapping of columns, or an array."""
-
-
-@dataclass(frozen=True, eq=False)
-class UnusableColumn:
-    """Values that no model can use, such as dates. Reading them raises an error; most such columns are never read.
-
-    Attributes
-    ----------
-    n_rows : int
-    reason : str, or function that returns it
-        What is wrong with the values; a function if that takes time to find out.
-    """
-
-    n_rows: int
-    reason: str | Callable[[], str]
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    def __getitem__(self, rows: Any) -> UnusableColumn:
-        return UnusableColumn(len(np.empty(self.n_rows)[rows]), self.reason)
-
-    @property
-    def dtype(self) -> NoReturn:
-        """Raises the error."""
-        raise self._error()
-
-    def tolist(self) -> None:
-        """Raises the error."""
-        raise self._error()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise self._error()
-
-    def _error(self) -> ValueError:
-        return ValueError(self.reason if isinstance(self.reason, str) else self.reason())
+"""Rows of raw data: a Table, a frame, an object with the Arrow C stream interface, a mapping of columns, or an array."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named columns of numbers (float64, NaN if missing) or texts (object, None if missing).
+    """Named columns of numbers, texts or dates.
 
-    ``table["age"]`` is a column and ``table[rows]`` a table of these rows, so scikit-learn can split it into folds.
+    ``table["age"]`` is a column as an array: float64 (NaN if missing), objects (texts, None if missing) or datetime64[us] (NaT
+    if missing). A column of another type is an error only when it is looked at. ``table[rows]`` is a table of these rows, so
+    scikit-learn can split it into folds.
 
     Attributes
     ----------
     names : tuple of str
         Unique and not empty.
     columns : tuple of arrays of shape (n_rows,)
-        A column of another type, or with infinite values, is an UnusableColumn: reading it raises an error.
+        As they came, of numpy or of Arrow; those of files are Arrow's.
     sha256 : str or None
         Checksum of the file that the whole table was read from.
     first_row : int
@@ -79,9 +45,10 @@ class Table:
     """
 
     names: tuple[str, ...]
-    columns: tuple[np.ndarray, ...]
+    columns: tuple[Any, ...]
     sha256: str | None = None
     first_row: int = 1
+    _values: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_names(self.names)
@@ -103,15 +70,33 @@ class Table:
         return self.n_rows
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, str):
-            if key not in self.names:
-                raise KeyError(key)
-            return self.columns[self.names.index(key)]
-        rows = key[0] if isinstance(key, tuple) else key  # scikit-learn asks for [rows, ...]
-        return Table(self.names, tuple(column[rows] for column in self.columns))
+        if not isinstance(key, str):
+            rows = np.arange(self.n_rows)[key[0] if isinstance(key, tuple) else key]  # scikit-learn asks for [rows, ...]
+            return Table(self.names, tuple(column.take(rows) for column in self.columns))
+        if key not in self._values:
+            self._values[key] = as_column(key, self._column(key))
+        return self._values[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
+
+    def _column(self, name: str) -> Any:
+        if name not in self.names:
+            raise KeyError(name)
+        return self.columns[self.names.index(name)]
+
+    def labels(self, name: str) -> np.ndarray:
+        """A column as class labels: texts as they are, whole numbers with all digits.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        array of str, None if missing
+        """
+        return label_texts(name, self._column(name))
 
     def drop(self, names: Collection[str]) -> Table:
         """The table without some columns.
@@ -125,8 +110,8 @@ class Table:
         -------
         Table
         """
-        places = [i for i, name in enumerate(self.names) if name not in names]
-        return Table(tuple(self.names[i] for i in places), tuple(self.columns[i] for i in places), self.sha256, self.first_row)
+        kept = {name: column for name, column in zip(self.names, self.columns, strict=True) if name not in names}
+        return Table(tuple(kept), tuple(kept.values()), self.sha256, self.first_row)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -148,8 +133,10 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
 
     Parameters
     ----------
-    data : Table, pandas or polars frame, mapping of columns, or array-like of shape (m, n)
-        Types are kept: texts that look like numbers stay texts. Mixed columns become texts. An empty text is a missing value.
+    data : Table, frame, object with the Arrow C stream interface, mapping of columns, or array-like of shape (m, n)
+        A frame is one of pandas or polars; Arrow objects are tables, readers and datasets of pyarrow, relations of DuckDB, and
+        others. Types are kept: texts that look like numbers stay texts. Mixed columns become texts. A blank text and a masked
+        value of numpy are missing values.
     names : sequence of str, optional
         Names for the columns of an array; by default x0, x1, ...
 
@@ -160,41 +147,100 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
     if isinstance(data, Table):
         return data
     if isinstance(data, Mapping):
-        return Table(tuple(data), tuple(as_column(name, values) for name, values in data.items()))
-    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
-        frame_names = tuple(str(name) for name in data.columns)
+        return Table(tuple(data), tuple(_one_dimension(name, values) for name, values in data.items()))
+    if hasattr(data, "iloc"):  # pandas' own conversion to Arrow refuses mixed columns and adds the index
+        frame: Any = data
+        frame_names = tuple(str(name) for name in frame.columns)
         check_names(frame_names)
-        return Table(frame_names, tuple(as_column(str(name), data[name]) for name in data.columns))
+        return Table(frame_names, tuple(_one_dimension(str(name), frame[name]) for name in frame.columns))
+    if holds_arrow(data):
+        from quadric.tables._arrow import stream_of
+
+        found = stream_of(data).read_all()
+        return Table(tuple(found.column_names), tuple(found.columns))
     array = data if isinstance(data, np.ndarray) else _array_of_rows(data)
     if array.ndim != 2:
         raise ValueError(f"a table must have two dimensions, got {array.ndim}: pass a frame, a mapping of columns or rows")
     names = default_names(array.shape[1]) if names is None else names
     if len(names) != array.shape[1]:
         raise ValueError(f"the table has {array.shape[1]} columns instead of {len(names)}")
-    return Table(tuple(names), tuple(as_column(name, column) for name, column in zip(names, array.T, strict=True)))
+    return Table(tuple(names), tuple(array.T))
 
 
-def as_column(name: str, values: Any) -> Any:
-    """Values as an array of numbers or of texts, or an UnusableColumn if they are neither."""
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"column {name!r} must have one dimension, got {array.ndim}")
+def holds_arrow(data: Any) -> bool:
+    """Whether an object has the Arrow C stream interface or is a dataset of pyarrow."""
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "scanner")
+
+
+def as_column(name: str, values: Any) -> np.ndarray:
+    """Values as an array of float64, of texts or of datetime64[us]; an error if they are of another type."""
+    if _is_arrow_column(values):
+        from quadric.tables._arrow import values_of
+
+        return values_of(name, values)
+    array = _one_dimension(name, values)
     if array.dtype.kind in "biuf":
-        return array.astype(np.float64)
+        return np.ma.filled(array.astype(np.float64, copy=False), np.nan)
     if array.dtype.kind == "M":
-        return array.astype("datetime64[us]")
+        return np.ma.filled(array.astype("datetime64[us]", copy=False), np.datetime64("NaT"))
     if array.dtype.kind not in "OUT":
-        return UnusableColumn(len(array), f"column {name!r} is of type {array.dtype}: {TURN_OR_IGNORE}")
-    items = [None if is_missing(value) or value == "" else value for value in array.tolist()]
+        raise ValueError(f"column {name!r} is of type {array.dtype}: {CONVERT_OR_IGNORE}")
+    items = [None if is_missing(value) or (isinstance(value, str) and not value.strip()) else value for value in array.tolist()]
     present = [value for value in items if value is not None]
     if all(isinstance(value, Real) for value in present):
         return np.array([np.nan if value is None else float(value) for value in items])
     if all(isinstance(value, date) for value in present):
-        return np.array(items, dtype="datetime64[us]")
+        return np.array([_without_zone(value) for value in items], dtype="datetime64[us]")
     if not all(isinstance(value, str | Real) for value in present):
         other = next(value for value in present if not isinstance(value, str | Real))
-        return UnusableColumn(len(array), f"column {name!r} holds a {type(other).__name__}: {TURN_OR_IGNORE}")
+        raise ValueError(f"column {name!r} holds a {type(other).__name__}: {CONVERT_OR_IGNORE}")
     return text_column([value if value is None or isinstance(value, str) else number_text(float(value)) for value in items])
+
+
+def label_texts(name: str, values: Any) -> np.ndarray:
+    """Values as class labels: texts as they are, whole numbers with all digits; None if missing.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    values : array of numpy or Arrow, or sequence
+
+    Returns
+    -------
+    array of str or None
+    """
+    if _is_arrow_column(values):
+        from quadric.tables._arrow import exact_values
+
+        found = exact_values(values)
+    else:
+        array = _one_dimension(name, values)
+        found = array.tolist() if array.dtype.kind in "iuO" else None
+    items = None if found is None else [None if is_missing(value) else value for value in found]
+    if items is None or not {type(value) for value in items} <= {int, str, type(None)}:
+        column = as_column(name, values)
+        if column.dtype.kind == "M":
+            raise ValueError(f"column {name!r} holds dates: a classifier needs classes")
+        items = [None if is_missing(value) else value for value in column.tolist()]
+    texts = [value if value is None or isinstance(value, str) else number_text(value) for value in items]
+    return text_column([text if text and text.strip() else None for text in texts])
+
+
+def _without_zone(value: Any) -> Any:
+    """A date or a moment of another zone in UTC, as numpy wants it."""
+    return value.astimezone(UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) is not None else value
+
+
+def _is_arrow_column(values: Any) -> bool:
+    return type(values).__module__.partition(".")[0] == "pyarrow"
+
+
+def _one_dimension(name: str, values: Any) -> np.ndarray:
+    array = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"column {name!r} must have one dimension, got {array.ndim}")
+    return array
 
 
 def text_column(values: Sequence[str | None]) -> np.ndarray:
@@ -219,6 +265,8 @@ def holds_whole_numbers(column: FloatArray) -> bool:
 
 def number_text(value: float) -> str:
     """A number as people write it: 3, not 3.0."""
+    if isinstance(value, int):
+        return str(int(value))
     value = float(value)
     return str(int(value)) if value.is_integer() and abs(value) < EXACT_INTEGERS else repr(value)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quadric.tables.table import as_column, number_text
+from quadric.tables.table import label_texts
 from quadric.types import IntArray
 
 MOST_CLASSES = 50
@@ -21,7 +21,8 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
     Parameters
     ----------
     values : array-like of shape (m,)
-        Numbers or texts. If all texts are numbers, they are sorted as numbers.
+        Numbers or texts. Every text is a class of its own: "1", "01" and "1.0" are three. If all texts are numbers, they are
+        sorted as numbers. Whole numbers keep all their digits.
     positive : str or number, optional
         Of two classes, the one with positive scores; by default the last in sorted order.
 
@@ -32,9 +33,7 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
     names : tuple of str
         Labels as in the column; of two, the positive one is last.
     """
-    column = as_column("the target", values)
-    positive = None if positive is None else _text(positive)
-    texts = [_text(value) for value in column.tolist()]
+    texts = label_texts("the target", values).tolist()
     if None in texts:
         rows = [row for row, text in enumerate(texts, start=1) if text is None]
         raise ValueError(f"the target is missing in {len(rows)} row(s), the first is row {rows[0]}: drop them or fill them in")
@@ -43,15 +42,28 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
         problem = f"is {names[0]!r} in every row" if names else "has no rows"
         raise ValueError(f"the target {problem}: at least two classes are needed")
     _refuse_continuous(names)
-    names = _positive_last(names, positive)
+    names = _positive_last(names, None if positive is None else label_texts("positive", [positive])[0])
     position = {name: code for code, name in enumerate(names)}
     return np.array([position[text] for text in texts if text is not None], dtype=np.intp), tuple(names)
 
 
-def _text(value: Any) -> str | None:
-    if value is None or value != value:
-        return None
-    return value if isinstance(value, str) else number_text(value)
+def class_position(label: str, names: Sequence[str]) -> int | None:
+    """Position of a class that a label names: the one of that text or, if there is none, the only one that is the same number.
+
+    Parameters
+    ----------
+    label : str
+    names : sequence of str
+
+    Returns
+    -------
+    int or None
+    """
+    if label in names:
+        return names.index(label)
+    number = _number(label)
+    same = [position for position, name in enumerate(names) if number is not None and _number(name) == number]
+    return same[0] if len(same) == 1 else None
 
 
 def _number(text: str) -> float | None:
@@ -82,9 +94,9 @@ def _refuse_continuous(names: list[str]) -> None:
 def _positive_last(names: list[str], positive: str | None) -> list[str]:
     if positive is None:
         return names
-    matches = [name for name in names if name == positive or (_number(name) is not None and _number(name) == _number(positive))]
-    if not matches:
+    position = class_position(positive, names)
+    if position is None:
         raise ValueError(f"the target has no value {positive!r}; it has {', '.join(map(repr, names))}")
     if len(names) > 2:
         raise ValueError(f"a positive value is for two classes, and the target has {len(names)} classes: leave it out")
-    return [name for name in names if name != matches[0]] + matches[:1]
+    return [*names[:position], *names[position + 1 :], names[position]]

@@ -118,7 +118,7 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     PreparedData
     """
     _check_columns(table, target, options.ignore)
-    codes, names = _labels(table[target], options.positive)
+    codes, names = _labels(table.labels(target), options.positive)
     inputs = table.drop([target, *options.ignore])
     missing = {name: count for name in inputs if (count := int(missing_cells(inputs[name]).sum()))}
     if missing and options.missing == "refuse":
@@ -170,7 +170,7 @@ def complete_rows(table: Table) -> BoolArray:
     -------
     boolean array of shape (m,)
     """
-    return ~np.logical_or.reduce([missing_cells(column) for column in table.columns])
+    return ~np.logical_or.reduce([missing_cells(column) for column in map(table.__getitem__, table)])
 
 
 def check_memory(n_rows: int, n_terms: int, loss: str) -> None:

@@ -11,9 +11,12 @@ import numpy as np
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.tables import Table
-from quadric.tables.table import number_text
+from quadric.tables.targets import class_position
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.preparation import complete_rows
+
+NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
+"""Parameters of ``read_table`` that a model file records, and their names there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +65,18 @@ class TableModel:
 
     @property
     def text_names(self) -> tuple[str, ...]:
-        """Columns to be read as texts."""
-        return tuple(column.name for column in self.view.inputs if column.type == "category")
+        """Columns to be read as texts: categories, and the target, whose labels keep their spelling."""
+        categories = tuple(column.name for column in self.view.inputs if column.type == "category")
+        return categories if self.saved.target is None else (*categories, self.saved.target)
 
     @property
-    def missing_texts(self) -> list[str] | None:
-        """Texts that meant a missing value in the file that the model was fitted to."""
-        recorded = self.saved.metadata.get("missing_texts")
-        return recorded if isinstance(recorded, list) and all(isinstance(text, str) for text in recorded) else None
+    def notation(self) -> dict[str, Any]:
+        """How the file that the model was fitted to wrote missing values and numbers, as ``read_table`` takes it."""
+        recorded = {name: self.saved.metadata.get(key) for name, key in NOTATION.items()}
+        texts = recorded["missing"]
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            recorded["missing"] = None
+        return {name: value for name, value in recorded.items() if isinstance(value, list | str)}
 
     def inputs(self, table: Table) -> Table:
         """The columns that the model takes.
@@ -120,9 +127,10 @@ class TableModel:
         -------
         int
         """
-        if name not in self.class_names:
+        position = class_position(name, self.class_names)
+        if position is None:
             raise ValueError(f"the model has no class {name!r}; it has {', '.join(map(repr, self.class_names))}")
-        return self.class_names.index(name)
+        return position
 
     def labelled(self, table: Table) -> tuple[Table, np.ndarray]:
         """The rows that a training run would have used, and their labels.
@@ -141,16 +149,15 @@ class TableModel:
             raise ValueError("the model file does not say which column is the target")
         if target not in table.names:
             raise ValueError(f"the table has no column {target!r}, which is the target of the model")
-        y = self.view.classes[[self._target_code(value, row) for row, value in enumerate(table[target].tolist(), start=1)]]
+        labels = table.labels(target).tolist()
+        if None in labels:
+            raise ValueError(f"the target is missing in row {labels.index(None) + 1}")
+        codes = {label: self.code_of(label) for label in dict.fromkeys(labels)}
+        y = self.view.classes[[codes[label] for label in labels]]
         if not self._drops_incomplete_rows():
             return table, y
         kept = complete_rows(self.inputs(table))
         return table[kept], y[kept]
-
-    def _target_code(self, value: Any, row: int) -> int:
-        if value is None or value != value:
-            raise ValueError(f"the target is missing in row {row}")
-        return self.code_of(value if isinstance(value, str) else number_text(value))
 
     def _drops_incomplete_rows(self) -> bool:
         history = self.saved.metadata.get("training")

@@ -1,0 +1,196 @@
+"""Columns of Arrow as arrays of numpy, and files and objects that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quadric.extras import require
+from quadric.tables.table import CONVERT_OR_IGNORE, label_texts
+
+pa: Any = require("pyarrow", "cli")
+parquet: Any = require("pyarrow.parquet", "cli")
+types: Any = pa.types
+
+PARQUET, FEATHER = b"PAR1", b"ARROW1"
+
+
+def values_of(name: str, column: Any) -> np.ndarray:
+    """A column as float64 (NaN if missing), objects (str, or None if missing or blank) or datetime64[us] (NaT if missing)."""
+    column = _decoded(column) if not _is_text(getattr(column.type, "value_type", column.type)) else _chunked(column)
+    kind = column.type
+    if types.is_dictionary(kind) or _is_text(kind):
+        return _texts(column)
+    if types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    if _is_number(kind):
+        return column.cast(pa.float64(), safe=False).to_numpy()
+    if types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if types.is_date(kind) or types.is_timestamp(kind):
+        zone = getattr(kind, "tz", None)
+        return column.cast(pa.timestamp("us", zone), safe=False).to_numpy().astype("datetime64[us]")
+    raise ValueError(f"column {name!r} is of type {kind}: {CONVERT_OR_IGNORE}")
+
+
+def exact_values(column: Any) -> list[Any] | None:
+    """Whole and decimal numbers as they are, which float64 need not hold; None for other columns."""
+    column = _decoded(column)
+    if not types.is_integer(column.type) and not types.is_decimal(column.type):
+        return None
+    whole = [value if not isinstance(value, Decimal) or value % 1 else int(value) for value in column.to_pylist()]
+    return [format(value.normalize(), "f") if isinstance(value, Decimal) else value for value in whole]
+
+
+def _chunked(column: Any) -> Any:
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def _decoded(column: Any) -> Any:
+    return _chunked(column).cast(column.type.value_type) if types.is_dictionary(column.type) else _chunked(column)
+
+
+def _is_number(kind: Any) -> bool:
+    return types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+
+
+def _is_text(kind: Any) -> bool:
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def _texts(column: Any) -> np.ndarray:
+    """Equal texts share one object."""
+    if not types.is_dictionary(column.type):
+        column = column.cast(pa.large_string()).dictionary_encode()
+    parts = []
+    for chunk in column.unify_dictionaries().chunks:
+        levels = [text if text and text.strip() else None for text in chunk.dictionary.to_pylist()]
+        parts.append(np.array([*levels, None], dtype=object)[chunk.indices.fill_null(len(levels)).to_numpy()])
+    return np.concatenate(parts) if parts else np.empty(0, dtype=object)
+
+
+def stream_of(data: Any) -> Any:
+    """A reader of the record batches of an object with the Arrow C stream interface, or of a dataset of pyarrow."""
+    return data.scanner().to_reader() if hasattr(data, "scanner") else pa.RecordBatchReader.from_stream(data)
+
+
+class ArrowSource:
+    """What has types of its own."""
+
+    def typed(self, column: Any, as_text: bool) -> Any:
+        """A column of a batch; numbers as texts on demand."""
+        if not as_text or not _is_number(_decoded(column).type):
+            return column
+        return pa.array(label_texts("", column), pa.large_string())
+
+
+@dataclass(frozen=True)
+class ArrowObject(ArrowSource):
+    """An object with the Arrow C stream interface, or a dataset of pyarrow.
+
+    Attributes
+    ----------
+    data : object
+    """
+
+    data: Any
+    paths: tuple[Path, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return type(self.data).__name__
+
+    def batches(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Record batches as they come."""
+        return iter(stream_of(self.data))
+
+
+@dataclass(frozen=True)
+class ArrowFiles(ArrowSource):
+    """A Parquet or Feather file, or Parquet files with the same columns, one after the other.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+    """
+
+    paths: tuple[Path, ...]
+
+    @property
+    def name(self) -> str:
+        return self.paths[0].name if len(self.paths) == 1 else self.paths[0].parent.name
+
+    @staticmethod
+    def find(path: Path) -> ArrowFiles | None:
+        """The files of a folder, in alphabetical order, or a file; None if it is of another format."""
+        if not path.is_dir():
+            return ArrowFiles((path,)) if _magic(path).startswith((PARQUET, FEATHER)) else None
+        found = sorted(file for file in path.iterdir() if file.suffix == ".parquet" and not file.name.startswith((".", "_")))
+        if not found:
+            raise ValueError(f"{path.name} is a folder without Parquet files (.parquet)")
+        return ArrowFiles(tuple(found))
+
+    def batches(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Record batches, of up to ``n_rows`` rows where a file has more in one."""
+        n_found, first = 0, None
+        for path in self.paths:
+            with _one_line_errors(path), _opened(path) as file:
+                schema = getattr(file, "schema_arrow", file.schema)
+                first = schema if first is None else first
+                if not schema.equals(first):
+                    raise ValueError(f"its columns are not those of {self.paths[0].name}: {_difference(first, schema)}")
+                each = file.iter_batches(batch_size=n_rows) if _magic(path).startswith(PARQUET) else _feather_batches(file)
+                for batch in each:
+                    n_found += batch.num_rows
+                    yield batch
+        if n_found == 0:
+            raise ValueError(f"{self.paths[0].name}: the file has columns but no rows")
+
+
+def _magic(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(FEATHER))
+
+
+def _opened(path: Path) -> Any:
+    if _magic(path).startswith(PARQUET):
+        return parquet.ParquetFile(path, pre_buffer=False)  # or memory would grow with the file
+    return pa.ipc.open_file(path)
+
+
+def _feather_batches(file: Any) -> Iterator[Any]:
+    return (file.get_batch(i) for i in range(file.num_record_batches))
+
+
+def _difference(expected: Any, schema: Any) -> str:
+    pairs = zip_longest(expected, schema)
+    wanted, found = next((a, b) for a, b in pairs if a is None or b is None or not a.equals(b))
+    return f"{_described(found)} instead of {_described(wanted)}"
+
+
+def _described(field: Any) -> str:
+    return "nothing" if field is None else f"{field.name!r} of type {field.type}"
+
+
+@contextmanager
+def _one_line_errors(path: Path) -> Iterator[None]:
+    """Name the file in every error, also of a damaged file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        kind = "Parquet" if _magic(path).startswith(PARQUET) else "Feather"
+        words = f"{error}" if type(error) is ValueError else f"not a readable {kind} file ({_first_line(error)})"
+        raise ValueError(f"{path.name}: {words}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

@@ -9,6 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from helpers.model_files import with_digest
 from helpers.random_models import random_model
 from quadric.export import ModelFileError, load_model, save_model
 
@@ -17,7 +18,7 @@ from quadric.export import ModelFileError, load_model, save_model
 def original(tmp_path_factory):
     """The document of a calibrated model with categories."""
     path = tmp_path_factory.mktemp("file") / "model.json"
-    seed = next(s for s in range(100) if _is_rich(random_model(s)[0]))
+    seed = next(s for s in range(1000) if _is_rich(random_model(s)[0]))
     save_model(random_model(seed)[0], path)
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -29,6 +30,7 @@ def _is_rich(model):
         and len(model.classes_) == 2
         and {column.type for column in model.estimator_[0].inputs_} == {"number", "category"}
         and len(model.estimator_[-1].surfaces_[0].terms()) >= 2
+        and any(column.type == "number" and column.indicator for column in model.estimator_[0].inputs_)
     )
 
 
@@ -96,6 +98,15 @@ def filling_in_nothing_known(document):
     column["fill"] = "no such level"
 
 
+def filling_in_another_number(document):
+    next(column for column in document["steps"][0]["inner"] if column["type"] == "number")["fill"] = 1.2345
+
+
+def other_rule_for_unseen_levels(document):
+    parameters = document["steps"][0]["params"]
+    parameters["unseen"] = "refuse" if parameters["unseen"] == "as_dropped" else "as_dropped"
+
+
 def huge_sample(document):
     kinds = [column["type"] for column in document["steps"][0]["inner"]]
     values = document["samples"][0]["values"]
@@ -103,9 +114,9 @@ def huge_sample(document):
 
 
 TAMPERED = {
-    "newer schema": (setting(3, "schema"), r"newer quadric \(schema 3\); this one reads up to 2: upgrade"),
+    "newer schema": (setting(4, "schema"), r"newer quadric \(schema 4\); this one reads up to 3: upgrade"),
     "absurd schema": (setting(10**300, "schema"), "newer quadric"),
-    "schema zero": (setting(0, "schema"), "schema must be an integer from 1 to 2"),
+    "schema zero": (setting(0, "schema"), "schema must be an integer from 1 to 3"),
     "early schema": (setting(1, "schema"), r"early version of quadric \(schema 1\): fit the model again"),
     "schema true": (setting(True, "schema"), "schema must be an integer"),
     "schema text": (setting("1", "schema"), "schema must be an integer"),
@@ -119,10 +130,10 @@ TAMPERED = {
     "short term": (setting([0, 1], "surfaces", 0, "terms", 0), "must have 3 items"),
     "text coefficient": (setting([0, 0, "1"], "surfaces", 0, "terms", 0), "must be a number"),
     "overflowing intercept": (setting(10**400, "surfaces", 0, "c"), "finite|digits"),
-    "changed coefficient": (moving_a_coefficient, "do not fit the model"),
+    "changed coefficient": (moving_a_coefficient, r"probes\[0\]\.scores does not agree with the model"),
     "million features": (setting(10**6, "features", "count"), "integer from 1 to 2000"),
     "other feature count": (setting(2000, "features", "count"), "but the classifier takes 2000"),
-    "huge scaler": (huge_scaler, "do not fit together"),
+    "huge scaler": (huge_scaler, "steps cannot be used"),
     "zero scale": (lambda d: d["steps"][1]["fitted"]["scale_"]["array"][1].__setitem__(0, 0.0), "not positive"),
     "many categories": (many_categories, "has 5000 items, more than 2000"),
     "many classes": (many_classes, "has 2000 items, more than 1000"),
@@ -134,8 +145,8 @@ TAMPERED = {
     "other step": (setting("os.system", "steps", 0, "class"), "class must be one of ColumnTransformer"),
     "dropping step": (setting("drop", "steps", 1, "class"), "must be transformers"),
     "unknown attribute": (setting(1, "steps", 1, "fitted", "__class__"), "must be an object with some of the keys mean_"),
-    "missing attribute": (removing("steps", 1, "fitted", "scale_"), "do not fit together"),
-    "other attribute": (setting("x", "steps", 1, "fitted", "mean_"), "do not fit together"),
+    "missing attribute": (removing("steps", 1, "fitted", "scale_"), "steps cannot be used"),
+    "other attribute": (setting("x", "steps", 1, "fitted", "mean_"), "steps cannot be used"),
     "unknown step parameter": (setting(1, "steps", 1, "params", "copy"), "unknown key 'copy'"),
     "array type": (setting("|V8", "steps", 1, "fitted", "mean_", "array", 0), "not a type of numbers"),
     "other class": (setting("os.system", "estimator", "class"), "estimator.class must be one of L0LeastSquaresSVC"),
@@ -152,10 +163,40 @@ TAMPERED = {
     "calibration curves": (setting([], "calibration", "curves"), "calibrat"),
     "certificate status": (setting("perfect", "certificates", 0, "status"), "must be one of gap, local, optimal"),
     "certificate number": (setting("x", "certificates", 0, "objective"), "must be a number"),
-    "sample label": (setting("nobody", "samples", 0, "label"), "must be one of"),
+    "sample label": (setting("nobody", "samples", 0, "label"), r"samples\[0\]\.label does not agree"),
+    "sample prediction": (setting("nobody", "samples", 0, "prediction"), r"samples\[0\]\.prediction does not agree"),
+    "sample probabilities": (setting([0.5, 0.5], "samples", 0, "probabilities"), r"samples\[0\]\.probabilities does not agree"),
+    "no samples": (setting([], "samples"), "samples is empty"),
+    "no probes": (setting([], "probes"), "probes is empty"),
+    "no key of samples": (removing("samples"), "lacks the key 'samples'"),
+    "no digest": (removing("digest"), "lacks the key 'digest'"),
+    "no digest of a member": (removing("digest", "calibration"), "digest lacks the key 'calibration'"),
+    "calibration slope": (
+        setting(-9.0, "calibration", "curves", 0, "a"),
+        r"calibration\.probes\[0\] does not agree with the curve",
+    ),
+    "class name": (setting("another", "task", "classes", 0), r"\]\.label does not agree with the model"),
+    "label": (setting("", "task", "labels", 0), r"\]\.prediction does not agree with the model"),
+    "fill value": (filling_in_another_number, r"probes\[\d+\]\.scores does not agree with the model"),
+    "unseen levels": (other_rule_for_unseen_levels, r"inputs\[\d\]\.unseen does not agree with the steps"),
+    "input name": (setting("other", "inputs", 0, "name"), r"inputs\[0\]\.name does not agree with the steps"),
+    "terms of a certificate": (
+        setting(1, "certificates", 0, "n_terms"),
+        r"certificates\[0\]\.n_terms is not that of the surface",
+    ),
+    "k of a certificate": (setting(10**6, "certificates", 0, "k"), r"certificates\[0\]\.k must be from n_terms to"),
+    "k": (setting(1, "params", "k"), r"certificates\[0\]\.k must be from n_terms to 1"),
+    "negative k": (setting(-1, "params", "k"), "params cannot be used: k must be an integer of at least 1"),
+    "negative objective": (setting(-1.0, "certificates", 0, "objective"), r"certificates\[0\]\.objective must not be negative"),
+    "infinite objective": (setting("inf", "certificates", 0, "objective"), r"certificates\[0\]\.objective must be a number"),
+    "gap without a bound": (setting(0.1, "certificates", 0, "gap"), r"certificates\[0\]\.gap does not agree"),
+    "bound without a gap": (setting(1.0, "certificates", 0, "lower_bound"), r"certificates\[0\]\.gap does not agree"),
+    "bound above": (setting(9.0, "certificates", 0, "lower_bound"), r"lower_bound is above the objective"),
+    "optimal without a bound": (setting("optimal", "certificates", 0, "status"), r"certificates\[0\]\.status does not agree"),
+    "checksum of the data": (setting({"rows": 1, "sha256": "zz"}, "data"), "64 hexadecimal digits"),
     "sample values": (setting([], "samples", 0, "values"), "must have"),
-    "sample scores": (setting([1e308], "samples", 0, "scores"), "do not fit the model"),
-    "huge sample": (huge_sample, "do not fit the model"),
+    "sample scores": (setting([1e308], "samples", 0, "scores"), r"samples\[0\]\.scores does not agree"),
+    "huge sample": (huge_sample, r"samples\[0\]\.scores does not agree"),
     "lone surrogate": (setting("\ud800", "task", "target"), "not a valid text"),
     "long text": (setting("x" * 20_000, "task", "target"), "at most 10000 characters"),
     "rows below zero": (setting({"rows": -1, "sha256": None}, "data"), "integer from 0"),
@@ -183,8 +224,30 @@ def test_tampered_documents_are_refused_in_one_line(tmp_path, original, case):
     tamper, words = TAMPERED[case]
     document = copy.deepcopy(original)
     tamper(document)
-    (tmp_path / "model.json").write_text(json.dumps(document), encoding="utf-8")
+    (tmp_path / "model.json").write_text(json.dumps(with_digest(document)), encoding="utf-8")
     refused(tmp_path / "model.json", words)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (("quadric_version",), "9.9"),
+        (("params", "C"), 3.5),
+        (("params", "k"), 11),
+        (("estimator", "status"), ["solved"]),
+        (("certificates", 0, "stationarity"), 0.0),
+        (("metadata", "note"), "new"),
+        (("calibration", "params", "cv"), 7),
+        (("data",), {"rows": 5, "sha256": None}),
+    ],
+)
+def test_what_no_answer_depends_on_is_held_by_the_digest(tmp_path, original, keys, value):
+    document = copy.deepcopy(original)
+    setting(value, *keys)(document)
+    (tmp_path / "model.json").write_text(json.dumps(document), encoding="utf-8")
+    refused(tmp_path / "model.json", f"{keys[0]} does not agree with its digest: the file was damaged or changed")
+    (tmp_path / "model.json").write_text(json.dumps(with_digest(document)), encoding="utf-8")
+    load_model(tmp_path / "model.json")
 
 
 BROKEN = {
@@ -199,8 +262,8 @@ BROKEN = {
         lambda text: text.replace('"c": ', '"c": 1e999, "d": ', 1).replace(', "d": ', "1, ", 0),
         "unknown key|finite",
     ),
-    "many digits": (lambda text: text.replace('"schema": 2', '"schema": ' + "9" * 10_000), "damaged or no model file"),
-    "a key twice": (lambda text: text.replace('"schema": 2', '"schema": 2, "schema": 2'), "a key comes twice"),
+    "many digits": (lambda text: text.replace('"schema": 3', '"schema": ' + "9" * 10_000), "damaged or no model file"),
+    "a key twice": (lambda text: text.replace('"schema": 3', '"schema": 3, "schema": 3'), "a key comes twice"),
     "deep nesting": (lambda text: "[" * 200_000, "nested too deeply|damaged"),
     "HTML": (lambda text: "<html><script>alert(1)</script></html>", "line 1, column 1"),
 }

@@ -51,11 +51,11 @@ HOSTILE_NAMES = [
 
 def fitted_classifier(surfaces, classes, **parameters):
     """An estimator with given surfaces, as if it had been fitted."""
-    model = SparseQuadraticSVC(**parameters)
+    model = SparseQuadraticSVC(**{"k": max(9, *(s.n_terms for s in surfaces)), **parameters})
     model.classes_ = np.asarray(classes)
     model._set_surfaces(surfaces)
     model.n_features_in_ = surfaces[0].n_features
-    model.certificates_ = [Certificate(1.25, s.n_terms, 9, 1e-12, True, False, 0.0) for s in surfaces]
+    model.certificates_ = [Certificate(1.25, s.n_terms, max(s.n_terms, 1), 1e-12, True, False, 0.0) for s in surfaces]
     model.status_ = ["converged"] * len(surfaces)
     model.n_iter_ = np.arange(len(surfaces))
     return model

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection
+import warnings
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import numpy as np
 
 MAX_BYTES = 32 << 20
 MAX_TEXT = 10_000
 MAX_ITEMS = 1_000_000
+MAX_WORDS = 200
+"""Of an error that a class raised."""
 
 T = TypeVar("T")
 
@@ -23,6 +29,8 @@ def parse(content: bytes, name: str) -> Any:
     """The content of a JSON file of this name; nothing but plain values, no NaN, no repeated keys."""
     if len(content) > MAX_BYTES:
         raise ModelFileError(f"{name} is larger than {MAX_BYTES >> 20} MB: not a model file")
+    if content.count(b"[") + content.count(b"{") > MAX_ITEMS:  # each costs far more memory than its bytes in the file
+        raise ModelFileError(f"{name} is damaged or no model file: it has more than {MAX_ITEMS} lists")
     try:
         return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_without_repetition)
     except UnicodeDecodeError as error:
@@ -65,6 +73,19 @@ class Node:
     def fail(self, words: str) -> ModelFileError:
         """The error to raise."""
         return ModelFileError(f"damaged model file: {self.place or 'it'} {words}")
+
+    @contextmanager
+    def usable(self) -> Iterator[None]:
+        """Whatever goes wrong with what is made of this value is the fault of the file."""
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield
+        except ModelFileError:
+            raise
+        except Exception as error:  # classes and steps of scikit-learn raise all kinds where their attributes do not fit
+            words = ascii(" ".join(str(error).split()) or type(error).__name__)[1:-1]
+            raise self.fail(f"cannot be used: {words[:MAX_WORDS]}") from None
 
     def fields(self, names: Collection[str]) -> dict[str, Node]:
         """The members of an object with exactly these keys."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import math
+import re
+from collections.abc import Callable
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,18 +14,23 @@ from sklearn.pipeline import Pipeline
 
 from quadric.certificate import Certificate
 from quadric.estimators import SparseQuadraticSVCCV
+from quadric.estimators._validation import check_parameters
 from quadric.estimators.calibration import METHODS, CalibratedModel
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._parameters import ARRAY_TYPES, read_parameter
+from quadric.export._probes import accepts
 from quadric.export._schema import (
     ESTIMATORS,
     FITTED,
+    INFINITE,
     MAX_CLASSES,
     MAX_COEFFICIENTS,
     MAX_FEATURES,
+    MEMBERS,
     SCHEMA,
     DataOrigin,
     SavedModel,
+    digest,
 )
 from quadric.export._steps import read_step
 from quadric.export.scoring import Sample
@@ -31,27 +39,21 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count, term_index
 from quadric.tables import Table
 from quadric.tables.table import text_column
-from quadric.types import FloatArray
+from quadric.types import BoolArray, FloatArray
 
-KEYS = (
-    "schema",
-    "quadric_version",
-    "task",
-    "steps",
-    "features",
-    "surfaces",
-    "estimator",
-    "params",
-    "calibration",
-    "certificates",
-    "data",
-    "metadata",
-    "samples",
-)
 ESTIMATOR_KEYS = ("class", "step", *FITTED)
 _LABELS: dict[str, Any] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str | int | float}
-SAMPLE_TOLERANCE = 1e-9
-"""How far scores of the sample rows may be from those in the file, relative to the sum of the absolute terms."""
+CERTIFICATE_VALUES: dict[str, Callable[[Node], Any]] = {
+    "float": lambda node: math.inf if node.value == INFINITE else _amount(node),
+    "int": lambda node: node.integer(0, 2**62),
+    "bool": Node.boolean,
+    "str": lambda node: node.choice(("local", "gap", "optimal")),
+}
+"""How fields of certificates are read, by their annotated types."""
+ANSWER = (*(field.name for field in fields(Sample)), "prediction")
+ROUNDING, FORMULA_ROUNDING = 1e-12, 1e-9
+"""How far scores may be from those in the file, relative to the sum of the absolute terms: sums are rounded in another order on
+other processors; formulas also combine the scalers, which cancels digits."""
 
 
 def read_document(document: Any) -> SavedModel:
@@ -63,12 +65,19 @@ def read_document(document: Any) -> SavedModel:
         What the JSON parser gave.
     """
     _check_schema(document)
-    try:
-        return _model(Node(document, "").fields(KEYS))
-    except ModelFileError:
-        raise
-    except (ValueError, TypeError, OverflowError, LookupError, AttributeError) as error:  # what classes refuse
-        raise ModelFileError(f"damaged model file: {error}") from None
+    top = Node(document, "").fields((*MEMBERS, "digest"))
+    top["quadric_version"].text()
+    task = top["task"].fields(("target", "classes", "positive", "labels", "dtype"))
+    names, labels = _classes(task)
+    target, data = task["target"].optional(Node.text), top["data"].optional(_origin)
+    if not isinstance(top["metadata"].value, dict):
+        raise top["metadata"].fail("must be an object")
+    view = _checked_view(top, _model(top, labels))
+    _check_digests(top)
+    _check_inputs(top["inputs"], view)
+    _checked_answers(top["probes"], view, names)
+    samples = _checked_answers(top["samples"], view, names)
+    return SavedModel(view.model, names, target, top["metadata"].value, data, samples)
 
 
 def _check_schema(document: Any) -> None:
@@ -82,33 +91,31 @@ def _check_schema(document: Any) -> None:
         raise ModelFileError(f"made by an early version of quadric (schema {schema}): fit the model again and save it anew")
 
 
-def _model(top: dict[str, Node]) -> SavedModel:
-    top["quadric_version"].text()
-    task = top["task"].fields(("target", "classes", "positive", "labels", "dtype"))
-    names, labels = _classes(task)
-    steps = _steps(top["steps"])
+def _check_digests(top: dict[str, Node]) -> None:
+    recorded = top["digest"].fields(MEMBERS)
+    for name in MEMBERS:
+        with top[name].usable():
+            found = digest(top[name].value)
+        if recorded[name].value != found:
+            raise top[name].fail("does not agree with its digest: the file was damaged or changed after it was written")
+
+
+def _model(top: dict[str, Node], labels: np.ndarray) -> Any:
+    with top["steps"].usable():
+        steps = _steps(top["steps"])
     n_features = top["features"].fields(("count", "names"))["count"].integer(1, MAX_FEATURES)
     model = _classifier(top, n_features, labels)
     if steps:
         model = Pipeline([*steps, (top["estimator"].fields(ESTIMATOR_KEYS)["step"].text(), model)])
-    if top["calibration"].value is not None:
-        model = _calibrated(top["calibration"], model)
-    view = _checked_view(top["steps"], model, n_features)
-    samples = _samples(top["samples"], view, names)
-    metadata = top["metadata"].value
-    if not isinstance(metadata, dict):
-        raise top["metadata"].fail("must be an object")
-    target, data = task["target"].optional(Node.text), top["data"].optional(_origin)
-    return SavedModel(model, names, target, metadata, data, samples)
+    with top["calibration"].usable():
+        return model if top["calibration"].value is None else _calibrated(top["calibration"], model)
 
 
-def _checked_view(node: Node, model: Any, n_features: int) -> FittedModel:
+def _checked_view(top: dict[str, Node], model: Any) -> FittedModel:
     """The model taken apart, which fails where its steps do not fit together."""
-    try:
-        with np.errstate(all="ignore"):
-            view = fitted_model(model)
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        raise node.fail(f"do not fit together: {error}") from None
+    node, n_features = top["steps"], top["features"].value["count"]
+    with node.usable():
+        view = fitted_model(model)
     if view.n_features != n_features:
         raise node.fail(f"make {view.n_features} features, but the classifier takes {n_features}")
     if not (np.isfinite(view.center).all() and np.isfinite(view.scale).all() and (view.scale > 0.0).all()):
@@ -151,14 +158,14 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
     if n_surfaces * n_features**2 > MAX_COEFFICIENTS:
         raise top["surfaces"].fail(f"of {n_features} features are too large: at most {MAX_COEFFICIENTS} coefficients")
     parameters = top["params"].fields(kind().get_params(deep=False))
-    classifier = kind(**{name: read_parameter(node) for name, node in parameters.items()})
+    with top["params"].usable():
+        classifier = kind(**{name: read_parameter(node) for name, node in parameters.items()})
+        check_parameters(classifier, kind._rules)
     classifier.classes_, classifier.n_features_in_ = labels, n_features
     names = top["features"].fields(("count", "names"))["names"]
     if names.value is not None:
         classifier.feature_names_in_ = np.array(names.texts(n_features), dtype=object)
     classifier._set_surfaces([_surface(item, n_features) for item in top["surfaces"].items(n_surfaces)])
-    if top["certificates"].value != []:  # baselines have none
-        classifier.certificates_ = [_certificate(item) for item in top["certificates"].items(n_surfaces)]
     if keys["status"].value is not None:
         classifier.status_ = [item.text() for item in keys["status"].items(n_surfaces)]
     if keys["n_iter"].value is not None:
@@ -166,7 +173,11 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
     if keys["center"].value is not None or getattr(classifier, "standardize", False) is not False:
         _set_units(classifier, keys, n_features)
     if kind is SparseQuadraticSVCCV:
-        classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), keys["best_C"].number()
+        classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), _amount(keys["best_C"])
+    if top["certificates"].value != []:  # baselines have none
+        k, items = getattr(classifier, "best_k_", getattr(classifier, "k", 0)), top["certificates"].items(n_surfaces)
+        pairs = zip(items, classifier.surfaces_, strict=True)
+        classifier.certificates_ = [_certificate(item, surface, k) for item, surface in pairs]
     return classifier
 
 
@@ -194,66 +205,118 @@ def _surface(node: Node, n_features: int) -> QuadraticSurface:
     return QuadraticSurface.from_coordinates(z, keys["c"].number())
 
 
-def _certificate(node: Node) -> Certificate:
-    keys = node.fields([field.name for field in fields(Certificate)])
-    return Certificate(
-        objective=keys["objective"].number(),
-        n_terms=keys["n_terms"].integer(0, 2**62),
-        k=keys["k"].integer(0, 2**62),
-        stationarity=keys["stationarity"].number(),
-        basic_feasible=keys["basic_feasible"].boolean(),
-        local_minimum=keys["local_minimum"].boolean(),
-        ridge=keys["ridge"].number(),
-        swap_optimal=keys["swap_optimal"].optional(Node.boolean),
-        lower_bound=keys["lower_bound"].optional(Node.number),
-        gap=keys["gap"].optional(Node.number),
-        status=keys["status"].choice(("local", "gap", "optimal")),
-    )
+def _amount(node: Node) -> float:
+    if node.number() < 0.0:
+        raise node.fail("must not be negative")
+    return node.number()
+
+
+def _certificate(node: Node, surface: QuadraticSurface, k: int) -> Certificate:
+    """A certificate that says nothing else than its surface, the budget k and its own bound."""
+    types = {field.name: str(field.type).partition(" | ") for field in fields(Certificate)}
+    keys = node.fields(types)
+    readers = {name: CERTIFICATE_VALUES[kind] for name, (kind, _, _) in types.items()}
+    values: dict[str, Any] = {
+        name: keys[name].optional(read) if types[name][2] else read(keys[name]) for name, read in readers.items()
+    }
+    if values["n_terms"] != surface.n_terms:
+        raise keys["n_terms"].fail(f"is not that of the surface, which has {surface.n_terms}")
+    if not values["n_terms"] <= values["k"] <= k:
+        raise keys["k"].fail(f"must be from n_terms to {k}, the budget of the model")
+    keys["objective"].number()
+    if values["lower_bound"] is not None and not values["lower_bound"] <= values["objective"]:
+        raise keys["lower_bound"].fail("is above the objective")
+    certificate = Certificate(**values)
+    expected = replace(certificate, lower_bound=None, gap=None, status="local")
+    if certificate.lower_bound is not None:
+        expected = expected.bounded(certificate.lower_bound)
+    for name in types:
+        if getattr(expected, name) != values[name]:
+            raise keys[name].fail("does not agree with the objective, the bound and the status")
+    return certificate
 
 
 def _calibrated(node: Node, estimator: Any) -> CalibratedModel:
-    keys = node.fields(("method", "curves", "params"))
+    keys = node.fields(("method", "curves", "params", "probes"))
     kind = METHODS[keys["method"].choice(METHODS)]
-    curves = [item.fields([field.name for field in fields(kind)]) for item in keys["curves"].items(at_most=MAX_FEATURES)]
-    read = [{n: v.numbers() if isinstance(v.value, list) else v.number() for n, v in curve.items()} for curve in curves]
-    model = CalibratedModel.from_parts(estimator, [kind(**values) for values in read])  # type: ignore[arg-type]
+    curves = []
+    for item in keys["curves"].items(at_most=MAX_CLASSES):
+        numbers = item.fields([field.name for field in fields(kind)])
+        with item.usable():
+            values: dict[str, Any] = {n: v.numbers() if isinstance(v.value, list) else v.number() for n, v in numbers.items()}
+            curves.append(kind(**values))
+    model = CalibratedModel.from_parts(estimator, curves)
+    for curve, probe in zip(curves, keys["probes"].items(len(curves)), strict=True):
+        scores, chances = (np.array(value.numbers()) for value in probe.fields(("scores", "probabilities")).values())
+        if not (len(scores) and scores.shape == chances.shape and (np.abs(curve(scores) - chances) <= ROUNDING).all()):
+            raise probe.fail("does not agree with the curve")
     parameters = keys["params"].fields(("cv", "n_jobs"))
     return model.set_params(**{name: read_parameter(value) for name, value in parameters.items()})
 
 
 def _origin(node: Node) -> DataOrigin:
     keys = node.fields(("rows", "sha256"))
-    return DataOrigin(keys["rows"].integer(0, 2**62), keys["sha256"].optional(Node.text))
+    checksum = keys["sha256"].optional(Node.text)
+    if not re.fullmatch("[0-9a-f]{64}", checksum or 64 * "0"):
+        raise keys["sha256"].fail("must be 64 hexadecimal digits or null")
+    return DataOrigin(keys["rows"].integer(0, 2**62), checksum)
 
 
-def _samples(node: Node, view: FittedModel, class_names: tuple[str, ...]) -> Table:
-    """The sample rows; the model must give them the scores that the file has."""
+def _check_inputs(node: Node, view: FittedModel) -> None:
+    expected = accepts(view)
+    for item, column in zip(node.items(len(expected)), expected, strict=True):
+        for name, key in item.fields(column).items():
+            if key.value != column[name]:
+                raise key.fail("does not agree with the steps")
+
+
+def _checked_answers(node: Node, view: FittedModel, names: tuple[str, ...]) -> Table:
+    """Rows for which the model gives the scores, labels and probabilities of the file."""
+    answers = [item.fields(ANSWER) for item in node.items()]
+    if not answers:
+        raise node.fail("is empty")
+    rows = _rows(answers, view)
+    scores = np.array([answer["scores"].numbers(len(view.surfaces)) for answer in answers])
+    with node.usable():
+        wrong = ~_same_scores(view, rows, scores).all(axis=1)
+    if wrong.any():
+        raise answers[int(np.argmax(wrong))]["scores"].fail("does not agree with the model")
+    codes, chances = view.decided(scores.reshape(len(scores)) if len(view.surfaces) == 1 else scores)
+    if chances is not None:  # as written: which of two equal ones is the largest may depend on the processor
+        stored = np.array([answer["probabilities"].numbers(len(names)) for answer in answers])
+        wrong, codes = (np.abs(chances - stored) > ROUNDING).any(axis=1), stored.argmax(axis=1)
+        if wrong.any():
+            raise answers[int(np.argmax(wrong))]["probabilities"].fail("does not agree with the model")
+    for answer, code in zip(answers, codes.tolist(), strict=True):
+        expected = {"label": names[code], "prediction": view.classes[code : code + 1].tolist()[0]}
+        expected |= {"probabilities": None} if chances is None else {}
+        for name, value in expected.items():
+            if answer[name].value != value:
+                raise answer[name].fail("does not agree with the model")
+    return rows
+
+
+def _rows(answers: list[dict[str, Node]], view: FittedModel) -> Table:
     columns: list[list[Any]] = [[] for _ in view.inputs]
-    scores = []
-    for item in node.items():
-        keys = item.fields([field.name for field in fields(Sample)])
-        for column, kept, value in zip(view.inputs, columns, keys["values"].items(len(columns)), strict=True):
+    for answer in answers:
+        for column, kept, value in zip(view.inputs, columns, answer["values"].items(len(columns)), strict=True):
             kept.append(value.optional(Node.text if column.is_written else Node.number))
-        scores.append(keys["scores"].numbers(len(view.surfaces)))
-        keys["label"].choice(class_names)
-        keys["probabilities"].optional(lambda item: item.numbers(len(class_names)))
     arrays = [
         text_column(values) if column.is_written else np.array(values, dtype=float)
         for column, values in zip(view.inputs, columns, strict=True)
     ]
-    table = Table(tuple(view.input_names), tuple(arrays))
-    if table.n_rows:
-        _check_scores(node, view, table, np.array(scores))
-    return table
+    return Table(tuple(view.input_names), tuple(arrays))
 
 
-def _check_scores(node: Node, view: FittedModel, rows: Table, expected: FloatArray) -> None:
-    with np.errstate(all="ignore"):
-        scores = view.decision(rows).reshape(expected.shape)
-        U = view.fitted(rows)
-        allowed = SAMPLE_TOLERANCE * (1.0 + np.column_stack([surface.magnitude(U) for surface in view.surfaces]))
-        wrong = np.argwhere(~((np.abs(scores - expected) <= allowed) & np.isfinite(allowed)))
-    if len(wrong):
-        row, surface = wrong[0]
-        found, wanted = scores[row, surface], expected[row, surface]
-        raise node.fail(f"do not fit the model: row {row} scores {found:.6g}, the file says {wanted:.6g}")
+def _same_scores(view: FittedModel, rows: Table, expected: FloatArray) -> BoolArray:
+    """Whether the model and its formulas, from which exports are written, both give these scores, of shape (m, n_surfaces)."""
+    U, V = view.fitted(rows), view.reported(rows)
+    by_formula = np.column_stack([surface(view.scaled(V)) for surface in view.surfaces])
+    sizes = np.column_stack([surface.magnitude(U) for surface in view.surfaces])
+    before = (np.abs(V) + np.abs(view.center)) / view.scale  # sizes of what scalers subtract from each other
+    largest = np.column_stack([surface.magnitude(before) for surface in view.surfaces])
+    return np.asarray(
+        (np.abs(view.decision(rows).reshape(expected.shape) - expected) <= ROUNDING * sizes)
+        & (np.abs(by_formula - expected) <= FORMULA_ROUNDING * largest)
+        & np.isfinite(largest)
+    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -17,7 +19,7 @@ from quadric.baselines import (
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.tables import Table
 
-SCHEMA = 2
+SCHEMA = 3
 """Raised when files change in a way that older versions cannot read."""
 ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind
@@ -35,10 +37,45 @@ ESTIMATORS: dict[str, Any] = {
 """The only classes that a file can ask for."""
 FITTED = ("status", "n_iter", "center", "scale", "best_k", "best_C")
 """What a file keeps of a fit beside the surfaces and certificates: attributes, without the underscore at their end."""
+MEMBERS = (
+    "schema",
+    "quadric_version",
+    "task",
+    "inputs",
+    "steps",
+    "features",
+    "surfaces",
+    "estimator",
+    "params",
+    "calibration",
+    "certificates",
+    "data",
+    "metadata",
+    "samples",
+    "probes",
+)
+"""Keys of a file beside its ``digest``."""
+INFINITE = "inf"
+"""Stands for infinity in certificates."""
 MAX_FEATURES = 2_000
 MAX_CLASSES = 1_000
 MAX_COEFFICIENTS = 20_000_000
 """Entries of all W together: what a file may make us allocate."""
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a member of a file in canonical JSON: sorted keys, no blanks, UTF-8.
+
+    Parameters
+    ----------
+    value : Any
+
+    Returns
+    -------
+    str
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode("utf-8")).hexdigest()
 
 
 def quadric_version() -> str:

@@ -1,22 +1,30 @@
 """Models as JSON files: the whole of a fitted model in plain text, read back without running anything.
 
-Schema 2, top keys:
+Schema 3, top keys:
 
 - ``schema``, ``quadric_version``
 - ``task``: ``target``, names of the ``classes``, the ``positive`` one of two; the estimator's own ``labels``, of ``dtype``
+- ``inputs``: the columns of raw data: ``name``, ``type``, and whether values may be ``missing`` and levels ``unseen``
 - ``steps``: the transformers before the classifier, each with ``name``, ``class``, ``params``, ``fitted`` attributes, ``inner``
   steps or columns, and ``output``, the kind of frame that it was set to give
 - ``features``: ``count`` and ``names`` of what the classifier takes
 - ``surfaces``: ``terms`` [i, j, W_ij] with i <= j, [i, null, b_i] for linear ones, and ``c``; in the units of the classifier
 - ``estimator``: its ``class``, the name of its ``step``, and what else it knows of its fit; ``params``: its parameters
-- ``calibration``: ``method``, ``curves``, ``params``; or null
+- ``calibration``: ``method``, ``curves``, ``params``, and for each curve ``probes``, decision values with their probabilities;
+  or null
 - ``certificates``; ``data``: ``rows`` and ``sha256``, or null; ``metadata``: anything plain
-- ``samples``: raw ``values``, one per input, with ``scores``, ``label`` and ``probabilities`` as the model gave them
+- ``samples``: raw ``values``, one per input, with ``scores``, ``label``, ``probabilities`` and ``prediction`` (the estimator's
+  own label) as the model gave them; ``probes``: the same for made-up rows that try every part of the model
+- ``digest``: SHA-256 of each of the others, in canonical JSON
+
+Reading compares all of it. What an accident changed does not agree with its digest; what somebody changed who also wrote a new
+digest does not agree with the probes, as far as it matters for scores, labels or probabilities.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -25,11 +33,23 @@ from typing import Any
 
 import numpy as np
 
+from quadric.certificate import Certificate
 from quadric.estimators.calibration import CalibratedModel
 from quadric.export._checks import MAX_BYTES, ModelFileError, parse
 from quadric.export._parameters import ARRAY_TYPES, written_parameter
+from quadric.export._probes import accepts, probe_rows, probed_scores
 from quadric.export._reading import read_document
-from quadric.export._schema import ESTIMATORS, FITTED, SCHEMA, DataOrigin, SavedModel, quadric_version
+from quadric.export._schema import (
+    ESTIMATORS,
+    FITTED,
+    INFINITE,
+    MEMBERS,
+    SCHEMA,
+    DataOrigin,
+    SavedModel,
+    digest,
+    quadric_version,
+)
 from quadric.export._steps import written_step
 from quadric.export.scoring import checked_class_names, made_up_rows, scored_samples
 from quadric.files import write_atomically
@@ -140,22 +160,34 @@ def _document(saved: SavedModel, view: FittedModel, rows: Table) -> dict[str, An
     if ESTIMATORS.get(kind) is not type(own):
         raise TypeError(f"cannot save a {kind}; a model file holds one of {', '.join(ESTIMATORS)}")
     names = checked_class_names(view, saved.class_names or None)
-    samples = scored_samples(view, rows, names)
-    return {
+    document = {
         "schema": SCHEMA,
         "quadric_version": quadric_version(),
         "task": _task(own.classes_, names, saved.target),
+        "inputs": accepts(view),
         "steps": [written_step(name, step) for name, step in view.steps],
         "features": {"count": view.n_features, "names": None if feature_names is None else [*map(str, feature_names)]},
         "surfaces": [_surface(surface) for surface in view.surfaces],
         "estimator": _estimator(own, saved.model),
         "params": _parameters(own.get_params(deep=False)),
         "calibration": _calibration(view),
-        "certificates": [_parameters(asdict(c)) for c in getattr(own, "certificates_", [])],
+        "certificates": [_certificate(c) for c in getattr(own, "certificates_", [])],
         "data": None if saved.data is None else asdict(saved.data),
         "metadata": saved.metadata,
-        "samples": [asdict(sample) for sample in samples],
+        "samples": _answers(view, rows, names),
+        "probes": _answers(view, probe_rows(view), names),
     }
+    return document | {"digest": {name: digest(document[name]) for name in MEMBERS}}
+
+
+def _answers(view: FittedModel, rows: Table, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    labels = dict(zip(names, view.classes.tolist(), strict=True))
+    return [asdict(sample) | {"prediction": labels[sample.label]} for sample in scored_samples(view, rows, names)]
+
+
+def _certificate(certificate: Certificate) -> dict[str, Any]:
+    """Its fields; a text stands for infinity, which JSON does not have."""
+    return {name: INFINITE if value == math.inf else value for name, value in asdict(certificate).items()}
 
 
 def _parameters(values: dict[str, Any]) -> dict[str, Any]:
@@ -199,8 +231,11 @@ def _calibration(view: FittedModel) -> dict[str, Any] | None:
     if not view.calibrators:
         return None
     curves = [{name: np.asarray(value).tolist() for name, value in vars(curve).items()} for curve in view.calibrators]
+    probes = [
+        {"scores": (f := probed_scores(curve)).tolist(), "probabilities": curve(f).tolist()} for curve in view.calibrators
+    ]
     settings = {name: getattr(view.model, name, None) for name in ("cv", "n_jobs")}
-    return {"method": view.calibration, "curves": curves, "params": _parameters(settings)}
+    return {"method": view.calibration, "curves": curves, "params": _parameters(settings), "probes": probes}
 
 
 def read_model(path: str | os.PathLike[str]) -> SavedModel:

@@ -1,0 +1,203 @@
+"""Made-up rows that try everything a model consists of, so that no part of it can change without changing an answer.
+
+A row gives each column one of its *options*: for numbers, values around the center; for categories, every level and a text that
+is none of them; and no value at all, where the model takes such rows. Every option of every column occurs. A product of two
+features hides changes of one of them where the other is zero, so each option also meets, for every such product, a row in which
+the other feature is not zero. Two rows lie far away, and every class is the answer to some row, if random rows find one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quadric.estimators.calibration import Calibration, SigmoidCalibration
+from quadric.export.scoring import OFFSETS, made_up_rows
+from quadric.fitted import FittedModel
+from quadric.tables import CodedFeature, Table
+from quadric.tables.inputs import coded_values
+from quadric.types import BoolArray, FloatArray, IntArray
+
+MAX_CELLS = 200_000
+"""Rows beyond this size are left out: models of thousands of levels would make files that nobody can handle."""
+FAR_AWAY = 1e6
+"""Scales from the center."""
+NEGLIGIBLE = 1e-3
+"""A feature counts as zero below this share of its largest value."""
+RANDOM_ROWS = 2_000
+LOG_ODDS = (-2.0, 0.0, 2.0)
+"""Where the curve of a sigmoid is tried: beyond, its values hardly change."""
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What rows are put together from.
+
+    Attributes
+    ----------
+    columns : list of arrays
+        Options of each input.
+    features : list of arrays of shape (n_options, n_own_features)
+        Scaled features of each input, by option.
+    own : list of arrays
+        Positions of the features of each input.
+    """
+
+    columns: list[np.ndarray]
+    features: list[FloatArray]
+    own: list[IntArray]
+
+    def scaled(self, choices: IntArray) -> FloatArray:
+        """Features of rows that are told by the number of the option of each input, of shape (m, n_inputs)."""
+        out = np.empty((len(choices), sum(map(len, self.own))))
+        for i, (values, own) in enumerate(zip(self.features, self.own, strict=True)):
+            out[:, own] = values[choices[:, i]]
+        return out
+
+
+def accepts(view: FittedModel) -> list[dict[str, Any]]:
+    """The inputs of a model by name and type, with whether it takes missing values and levels that it does not know.
+
+    Parameters
+    ----------
+    view : FittedModel
+
+    Returns
+    -------
+    list of dict
+    """
+    features: list[list[CodedFeature]] = [[] for _ in view.inputs]
+    for feature in view.features:
+        features[feature.input].append(feature)
+    out = []
+    for i, (column, own) in enumerate(zip(view.inputs, features, strict=True)):
+        missing = all(feature.missing is not None for feature in own)
+        unseen = all(feature.unseen is not None for feature in own if feature.kind != "number")
+        if not own and column.type != "unused":  # a single level, of which nothing is left but the encoder's own check
+            missing, unseen = _takes(view, i, None), _takes(view, i, _unknown(column.categories))
+        out.append({"name": column.name, "type": column.type, "missing": missing, "unseen": bool(column.categories) and unseen})
+    return out
+
+
+def _takes(view: FittedModel, position: int, value: Any) -> bool:
+    rows = made_up_rows(view)[np.zeros(1, dtype=int)]
+    columns = list(rows.columns)
+    columns[position] = np.array([value], dtype=columns[position].dtype)
+    try:
+        view.decision(Table(rows.names, tuple(columns)))
+    except ValueError:
+        return False
+    return True
+
+
+def probe_rows(view: FittedModel) -> Table:
+    """Rows that try everything, as far as their number allows.
+
+    Parameters
+    ----------
+    view : FittedModel
+
+    Returns
+    -------
+    Table
+    """
+    options = _options(view)
+    n_options = np.array([len(column) for column in options.columns])
+    rows, columns = np.arange(n_options.max()), np.arange(len(n_options))
+    rotated = np.vstack([np.add.outer(rows, stride * columns) % n_options for stride in (1, 2)])
+    most = max(len(rotated), MAX_CELLS // len(n_options))
+    random = np.random.default_rng(0).integers(0, n_options, size=(min(RANDOM_ROWS, most), len(n_options)))
+    found = random[_first_of_each_class(view, options.scaled(random))]
+    choices = np.unique(np.vstack([rotated, *_meetings(view, options, rotated, most - len(rotated)), found]), axis=0)
+    near = [column[choices[:, i]] for i, column in enumerate(options.columns)]
+    far = _far_rows(view)
+    table = Table(far.names, tuple(np.concatenate(both) for both in zip(near, far.columns, strict=True)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        U = view.scaled(view.reported(table))
+        sizes = np.column_stack([surface.magnitude(U) for surface in view.surfaces])
+    return table[np.isfinite(sizes).all(axis=1)]
+
+
+def probed_scores(calibrator: Calibration) -> FloatArray:
+    """Decision values that try every part of a calibration.
+
+    Parameters
+    ----------
+    calibrator : SigmoidCalibration or IsotonicCalibration
+
+    Returns
+    -------
+    array
+    """
+    if isinstance(calibrator, SigmoidCalibration):
+        with np.errstate(all="ignore"):
+            steep = (np.array(LOG_ODDS) - calibrator.b) / calibrator.a if calibrator.a else np.zeros(0)
+        return np.concatenate([[-1.0, 0.0, 1.0], steep[np.isfinite(steep)]])
+    x = calibrator.x
+    return np.concatenate([[x[0]], x[:-1] + 0.5 * np.diff(x), [x[-1]]])
+
+
+def _options(view: FittedModel) -> _Options:
+    usual = made_up_rows(view)[np.arange(len(OFFSETS))]
+    columns, features, positions = [], [], []
+    for i, (column, taken) in enumerate(zip(view.inputs, accepts(view), strict=True)):
+        values = list(column.categories) or usual.columns[i].tolist()
+        values += [_unknown(column.categories)] if taken["unseen"] else []
+        values += [None] if taken["missing"] else []
+        options = np.array(values, dtype=usual.columns[i].dtype)
+        own = np.flatnonzero(view.blocks == i)
+        coded = coded_values(column.numbers(options), [view.features[j] for j in own])
+        columns.append(options)
+        features.append((coded - view.center[own]) / view.scale[own])
+        positions.append(own)
+    return _Options(columns, features, positions)
+
+
+def _unknown(levels: Sequence[Any]) -> Any:
+    if not isinstance(levels[0], str):
+        return max(levels) + 1.0
+    name = "unknown"
+    while name in levels:
+        name += "?"
+    return name
+
+
+def _meetings(view: FittedModel, options: _Options, rows: IntArray, most: int) -> list[IntArray]:
+    """Rows in which options meet features that they are multiplied with, as far as they have not met in the first rows."""
+    sizes = np.concatenate([np.abs(values).max(axis=0) for values in options.features])[np.argsort(np.concatenate(options.own))]
+    shows = [np.abs(values) > NEGLIGIBLE * sizes[own] for values, own in zip(options.features, options.own, strict=True)]
+    live: BoolArray = np.abs(options.scaled(rows)) > NEGLIGIBLE * sizes
+    products = np.any([surface.W != 0.0 for surface in view.surfaces], axis=0) & (sizes > 0.0)
+    added: list[IntArray] = []
+    for i, own in enumerate(options.own):
+        others = products[own].any(axis=0) & (view.blocks != i)
+        for choice in range(len(options.columns[i])) if others.any() else ():
+            pending = others & ~live[rows[:, i] == choice].any(axis=0)
+            while pending.any() and len(added) < most:
+                row = rows[len(added) % len(rows)].copy()
+                row[i] = choice
+                for j in np.unique(view.blocks[pending]):
+                    wanted = pending[options.own[j]]
+                    row[j] = np.argmax(shows[j][:, wanted].sum(axis=1))
+                    pending[options.own[j]] &= ~shows[j][row[j]]
+                added.append(row)
+    return added
+
+
+def _first_of_each_class(view: FittedModel, U: FloatArray) -> IntArray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = np.column_stack([surface(U) for surface in view.surfaces])
+    codes, _ = view.decided(scores[:, 0] if len(view.surfaces) == 1 else scores)
+    return np.sort(np.unique(codes, return_index=True)[1])
+
+
+def _far_rows(view: FittedModel) -> Table:
+    """Two rows in which all numbers are very large and very small."""
+    rows = made_up_rows(view)[np.arange(2)]
+    columns = list(rows.columns)
+    for j in np.flatnonzero(view.numeric & [columns[i].dtype == float for i in view.blocks]):
+        columns[view.blocks[j]] = view.center[j] + np.array([FAR_AWAY, -FAR_AWAY]) * view.scale[j]
+    return Table(rows.names, tuple(columns))

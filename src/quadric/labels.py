@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import unknown_names
 from quadric.types import FloatArray, IntArray
 
 
@@ -37,7 +38,8 @@ def class_weights(
     weights = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=float)
     unknown = [label for label in class_weight if label not in classes.tolist()]
     if unknown:
-        raise ValueError(f"class_weight names classes that are not in y: {unknown}")
+        known = [str(label) for label in classes.tolist()]
+        raise ValueError(f"class_weight: {unknown_names(map(str, unknown), known, 'y', 'class')}")
     if not (np.isfinite(weights).all() and (weights > 0).all()):
         raise ValueError("class_weight must hold positive, finite numbers")
     return weights

@@ -1,6 +1,13 @@
-"""Errors and warnings that more than one room raises; errors name the parameters that would help, for the command line too."""
+"""Errors and warnings that more than one room raises: errors name parameters that would help, and names that were nearly right."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+
+MOST_LISTED = 8
+"""Names, or troubles, that one message tells before it only counts them."""
 
 
 class ParameterError(ValueError):
@@ -10,11 +17,11 @@ class ParameterError(ValueError):
     ----------
     message : str
         What is wrong and what to do, in the words of the library.
-    **remedies : str or None
-        Parameters to change, each with a value to try where there is one.
+    **remedies : str, tuple of str or None
+        Parameters to change, each with a value to try where there is one, or several.
     """
 
-    def __init__(self, message: str, **remedies: str | None) -> None:
+    def __init__(self, message: str, **remedies: str | tuple[str, ...] | None) -> None:
         super().__init__(message)
         self.remedies = remedies
 
@@ -25,3 +32,101 @@ class BoundWarning(UserWarning):
 
 class MemoryLimitError(ParameterError, MemoryError):
     """A fit was refused before it began: it would need more memory than there is."""
+
+
+class Troubles:
+    """Errors that are collected, so that one message tells all of them.
+
+    Parameters
+    ----------
+    several : str
+        How that message begins where there are two or more, with ``{}`` for their number.
+    """
+
+    def __init__(self, several: str) -> None:
+        self.several = several
+        self.found: list[ValueError] = []
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Keep an error of this block for later."""
+        try:
+            yield
+        except ValueError as error:
+            self.found.append(error)
+
+    def tell(self) -> None:
+        """Raise what was found: one error as it is, several as one."""
+        if len(self.found) == 1:
+            raise self.found[0]
+        if self.found:
+            remedies: dict[str, dict[str, None]] = {}
+            for error in self.found[:MOST_LISTED]:
+                for name, value in getattr(error, "remedies", {}).items():
+                    values = (value,) if isinstance(value, str) else value or ()
+                    remedies.setdefault(name, {}).update(dict.fromkeys(values))
+            texts = listed([str(error) for error in self.found], "; ")
+            every = {name: tuple(values) or None for name, values in remedies.items()}
+            raise ParameterError(f"{self.several.format(len(self.found))}: {texts}", **every) from None
+
+
+def listed(texts: Sequence[str], separator: str = ", ") -> str:
+    """Texts in a row; of many, the first and how many more there are.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    separator : str
+
+    Returns
+    -------
+    str
+    """
+    more = len(texts) - MOST_LISTED
+    return separator.join(texts[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def unknown_names(wanted: Iterable[str], names: Sequence[str], owner: str, what: str = "column", note: str = "") -> str:
+    """One sentence on names that do not exist, with those that were probably meant.
+
+    Parameters
+    ----------
+    wanted : iterable of str
+        All names that do not exist.
+    names : sequence of str
+        All that exist.
+    owner : str
+        Who has them, such as "the table".
+    what : str
+        What they are names of.
+    note : str
+        Put behind them.
+
+    Returns
+    -------
+    str
+        "the table has no column 'Outcome' (did you mean 'outcome'?)"
+    """
+    meant = {name: near_name(name, names) for name in wanted}
+    texts = [f"{name!r} (did you mean {near!r}?)" if near else repr(name) for name, near in meant.items()]
+    plural = "" if len(texts) == 1 else "es" if what.endswith("s") else "s"
+    sentence = f"{owner} has no {what}{plural} {listed(texts)}{note}"
+    return sentence if all(meant.values()) else f"{sentence}; it has {listed([repr(name) for name in names])}"
+
+
+def near_name(name: str, names: Sequence[str]) -> str | None:
+    """The name that was probably meant: the same in other letters of case, or else a similar one.
+
+    Parameters
+    ----------
+    name : str
+    names : sequence of str
+
+    Returns
+    -------
+    str or None
+    """
+    folded = {other.strip().casefold(): other for other in reversed(names)}
+    same = folded.get(name.strip().casefold())
+    close = get_close_matches(name.strip().casefold(), folded, 1) if same is None else []
+    return same if same is not None else folded[close[0]] if close else None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from quadric.defaults import LARGEST_WEIGHT
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, unknown_names
 from quadric.types import FloatArray, IntArray
 
 
@@ -39,7 +39,8 @@ def class_weights(
     weights = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=float)
     unknown = [label for label in class_weight if label not in classes.tolist()]
     if unknown:
-        raise ValueError(f"class_weight names classes that are not in y: {unknown}")
+        known = [str(label) for label in classes.tolist()]
+        raise ValueError(f"class_weight: {unknown_names(map(str, unknown), known, 'y', 'class')}")
     if not ((weights > 0) & (weights <= LARGEST_WEIGHT)).all():
         raise ParameterError(
             f"class_weight must hold positive, finite numbers of at most {LARGEST_WEIGHT:g}", class_weight=None

@@ -44,7 +44,9 @@ def compare(
       quadric compare data.csv --target risk --loss least_squares --json
     """
     with working("compare") as report:
-        table = read_data(data, table_format.how(), [target], report=report)
+        how = table_format.how()
+        table = read_data(data, how, [target], report=report)
+        options = replace(options, missing_texts=tuple(how["missing"]))
         comparison = quadric.workflow.compare(table, target, options, report=report)
     facts = _facts(comparison)
     if as_json:

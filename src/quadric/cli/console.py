@@ -49,8 +49,8 @@ def flag(parameter: str) -> str:
 
 def with_flags(problem: BaseException) -> str:
     """What an error or a warning says, followed by the flags that would help."""
-    remedies = getattr(problem, "remedies", {})
-    flags = ", ".join(f"{flag(name)} {shlex.quote(value)}" if value else flag(name) for name, value in remedies.items())
+    values = {name: (value,) if isinstance(value, str) else value for name, value in getattr(problem, "remedies", {}).items()}
+    flags = ", ".join(f"{flag(name)} {shlex.quote(value)}" if value else flag(name) for name in values for value in values[name] or [""])
     return f"{problem} ({flags})" if flags else str(problem)
 
 

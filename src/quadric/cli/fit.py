@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +50,7 @@ def fit(
 
     check_output(output, force, data)
     how = table_format.how()
+    options = replace(options, missing_texts=tuple(how["missing"]))
     began = time.monotonic()
     with working("fit") as report:
         table = read_data(data, how, [target], report=report)

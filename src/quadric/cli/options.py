@@ -143,6 +143,7 @@ FLAGS = {
     "unseen": Flag("Levels that only new data have: refuse them, or treat them as the dropped level."),
     "max_levels": Flag("Refuse text columns with more levels."),
     "ignore": _several("Column to leave out, such as an identifier. Repeatable.", "COLUMN"),
+    "dates": _several("Column of dates, which become days since the earliest one. Repeatable.", "COLUMN"),
     "class_weight": Flag(
         "Weight of the errors of a class, repeatable; or: balanced.", "CLASS=WEIGHT", list[str] | None, class_weights
     ),
@@ -169,8 +170,8 @@ def training(
     """
     hints, parameters = get_type_hints(TrainingOptions) | {"loss": Literal[LOSS_NAMES]}, []
     for option in fields(TrainingOptions):
-        name, own = option.name, FLAGS[option.name]
-        if name not in without:
+        name, own = option.name, FLAGS.get(option.name)
+        if own is not None and name not in without:
             kind = own.kind or hints[name]
             typed = typer.Option(_names(name, kind), metavar=own.metavar, help=words.get(name, own.help))
             default = _typed(defaults.get(name, option.default))

@@ -57,7 +57,9 @@ def path(
         if output.suffix.lower() == ".svg":
             require("matplotlib", "plot")
     with working("path") as report:
-        table = read_data(data, table_format.how(), [target], report=report)
+        how = table_format.how()
+        table = read_data(data, how, [target], report=report)
+        options = replace(options, missing_texts=tuple(how["missing"]))
         report(f"one path per fold, {options.folds} folds")
         prepared = quadric.workflow.prepare(table, target, options)
         search = quadric.workflow.choose(prepared, options, verbose=1)

@@ -17,6 +17,7 @@ from quadric.cli.console import UsageError, note, say, say_json, working
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
 from quadric.cli.streams import data_output
+from quadric.errors import unknown_names
 from quadric.files import replacing
 from quadric.progress import Report
 
@@ -98,8 +99,7 @@ def _score(
         if not counts:
             absent = [name for name in kept if name not in table.names]
             if absent:
-                listed = ", ".join([*table.names[:8], *["..."] * (len(table.names) > 8)])
-                raise UsageError(f"--keep: the table has no column {absent[0]!r}; it has {listed}")
+                raise UsageError(f"--keep: {unknown_names(absent, table.names, 'the table')}")
             extra = [name for name in table if name not in (*model.input_names, model.saved.target, *kept)]
         lines = list(_lines(model, table, kept))
         write(lines if counts else [_head(model, kept), *lines])

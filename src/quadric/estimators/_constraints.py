@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import Troubles, listed, near_name
 from quadric.geometry.terms import default_names, term_count, term_index, term_names
 from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
@@ -66,10 +67,15 @@ class _Vocabulary:
             return np.empty(0, dtype=np.intp)
         if isinstance(items, str):
             items = [items]
+        found: list[int] = []
+        troubles = Troubles("{} terms cannot be found")
         try:
-            found = [t for item in items for t in self._item(parameter, item)]
+            for item in items:
+                with troubles.noted():
+                    found += self._item(parameter, item)
         except TypeError:
             raise ValueError(f"{parameter} must be None or a sequence of terms, got {items!r}") from None
+        troubles.tell()
         return np.unique(np.array(found, dtype=np.intp))
 
     def _item(self, parameter: str, item: Any) -> list[int]:
@@ -93,8 +99,15 @@ class _Vocabulary:
         if name.endswith("*") and self._called(name[:-1]):
             i, n = self._called(name[:-1])[-1], len(self.names)
             return [term_index(i, j, n) for j in range(n) if j != i]
-        features = ", ".join(self.names[:6]) + (", ..." if len(self.names) > 6 else "")
-        raise ValueError(f"{parameter}: there is no term {name!r}; the features are {features}")
+        guess = "*".join(self._near(factor) for factor in name.split("*"))
+        if self.meanings(guess) or self._called(guess.removesuffix("*")):
+            raise ValueError(f"{parameter}: there is no term {name!r} (did you mean {guess!r}?)")
+        raise ValueError(f"{parameter}: there is no term {name!r}; the features are {listed(self.names)}")
+
+    def _near(self, factor: str) -> str:
+        """A factor of a term with the name of a feature that was probably meant."""
+        name, square = factor.removesuffix("^2"), "^2" * factor.endswith("^2")
+        return factor if self.meanings(factor) else f"{near_name(name, self.names) or name}{square}"
 
     def _feature(self, parameter: str, part: Any) -> int:
         if isinstance(part, str) and self._called(part):

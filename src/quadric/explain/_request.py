@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import unknown_names
 from quadric.explain._branch import Box
 from quadric.fitted import FittedModel
 from quadric.geometry.surface import QuadraticSurface
@@ -206,7 +207,7 @@ def _positions(view: FittedModel, item: Any, what: str) -> list[int]:
         return [view.names.index(item)]
     if isinstance(item, str) and view.input_names.count(item) == 1:
         return np.flatnonzero(view.blocks == view.input_names.index(item)).tolist()
-    raise ValueError(f"{what}: there is no feature {item!r}; the features are {_listed(view.names)}")
+    raise ValueError(f"{what}: {unknown_names([item], view.names, 'the model', 'feature')}")
 
 
 def _listed(names: Sequence[str]) -> str:

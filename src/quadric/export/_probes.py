@@ -149,7 +149,7 @@ def _options(view: FittedModel) -> _Options:
         values += [None] if taken["missing"] else []
         options = np.array(values, dtype=usual.columns[i].dtype)
         own = np.flatnonzero(view.blocks == i)
-        coded = coded_values(options, [view.features[j] for j in own])
+        coded = coded_values(column.numbers(options), [view.features[j] for j in own])
         columns.append(options)
         features.append((coded - view.center[own]) / view.scale[own])
         positions.append(own)

@@ -300,9 +300,9 @@ def _rows(answers: list[dict[str, Node]], view: FittedModel) -> Table:
     columns: list[list[Any]] = [[] for _ in view.inputs]
     for answer in answers:
         for column, kept, value in zip(view.inputs, columns, answer["values"].items(len(columns)), strict=True):
-            kept.append(value.optional(Node.text if column.type == "category" else Node.number))
+            kept.append(value.optional(Node.text if column.is_written else Node.number))
     arrays = [
-        text_column(values) if column.type == "category" else np.array(values, dtype=float)
+        text_column(values) if column.is_written else np.array(values, dtype=float)
         for column, values in zip(view.inputs, columns, strict=True)
     ]
     return Table(tuple(view.input_names), tuple(arrays))

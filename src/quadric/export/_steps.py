@@ -24,6 +24,8 @@ from quadric.export._checks import Node
 from quadric.export._parameters import read_parameter, written_parameter
 from quadric.export._schema import MAX_FEATURES
 from quadric.tables import InputColumn, TableEncoder
+from quadric.tables.dates import parsed_date
+from quadric.tables.inputs import BLANKS, is_missing_text
 
 
 class _Kind(NamedTuple):
@@ -63,7 +65,7 @@ KINDS = {
         ("categories_", *PRIVATE_STATE["OrdinalEncoder"]),
     ),
     "FunctionTransformer": _Kind(FunctionTransformer, ("accept_sparse", "check_inverse", "feature_names_out")),
-    "TableEncoder": _Kind(TableEncoder, ("coding", "missing", "unseen", "max_levels")),
+    "TableEncoder": _Kind(TableEncoder, ("coding", "missing", "unseen", "max_levels", "dates", "missing_texts")),
     "ColumnTransformer": _Kind(
         ColumnTransformer, ("sparse_threshold", "verbose_feature_names_out"), ("sparse_output_", "output_indices_")
     ),
@@ -72,6 +74,8 @@ KINDS = {
 """The only transformers that a file can ask for."""
 _NAMES = ("n_features_in_", "feature_names_in_")
 _KEYS = ("name", "class", "params", "fitted", "inner", "output")
+COLUMN_KEYS = tuple(field.name for field in fields(InputColumn) if field.name != "missing_texts")
+"""What a file keeps of a column; texts that mean a missing value are a parameter of the encoder."""
 WORDS = ("passthrough", "drop")
 OUTPUTS = (None, "default", "pandas", "polars")
 
@@ -102,7 +106,7 @@ def written_step(name: str, step: Any) -> dict[str, Any]:
 def _inner(step: Any) -> list[Any]:
     """What a step consists of: other steps, or learned columns."""
     if isinstance(step, TableEncoder):
-        return [asdict(column) for column in step.inputs_]
+        return [{name: value for name, value in asdict(column).items() if name in COLUMN_KEYS} for column in step.inputs_]
     if isinstance(step, Pipeline):
         return [written_step(name, "passthrough" if inner is None else inner) for name, inner in step.steps]
     if isinstance(step, SimpleImputer) and step.add_indicator:
@@ -127,7 +131,7 @@ def read_step(node: Node) -> tuple[str, Any]:
         return name, Pipeline([read_step(item) for item in keys["inner"].items()])
     parameters = {p: read_parameter(value) for p, value in keys["params"].fields(kind.parameters).items()}
     if kind.make is TableEncoder:
-        step = TableEncoder.from_inputs(_columns(keys["inner"]), **parameters)
+        step = TableEncoder.from_inputs(_columns(keys["inner"], tuple(parameters["missing_texts"])), **parameters)
     else:
         step = kind.make(**({"transformers": []} if kind.make is ColumnTransformer else {}), **parameters)
         for attribute, value in _fitted(keys["fitted"], kind).items():
@@ -158,8 +162,8 @@ def _set_transformers(step: ColumnTransformer, inner: Node) -> None:
     set_parts(step, [(*part, where) for part, where in zip(fitted, columns, strict=True)])
 
 
-def _columns(node: Node) -> list[InputColumn]:
-    columns = [_column(item) for item in node.items(at_most=MAX_FEATURES)]
+def _columns(node: Node, missing_texts: tuple[str, ...]) -> list[InputColumn]:
+    columns = [_column(item, missing_texts) for item in node.items(at_most=MAX_FEATURES)]
     if len({column.name for column in columns}) != len(columns) or not columns:
         raise node.fail("must be columns of different names, at least one")
     if sum(len(column.categories) + column.indicator + 1 for column in columns) > 2 * MAX_FEATURES:
@@ -167,20 +171,25 @@ def _columns(node: Node) -> list[InputColumn]:
     return columns
 
 
-def _column(node: Node) -> InputColumn:
-    keys = node.fields([field.name for field in fields(InputColumn)])
-    kind = keys["type"].choice(("number", "category"))
+def _column(node: Node, missing_texts: tuple[str, ...]) -> InputColumn:
+    keys = node.fields(COLUMN_KEYS)
+    kind = keys["type"].choice(("number", "category", "date"))
     categories = tuple(keys["categories"].texts(at_most=MAX_FEATURES))
     dropped = keys["dropped"].optional(Node.text)
-    is_number = kind == "number"
-    fill = keys["fill"].optional(Node.number) if is_number else keys["fill"].optional(Node.text)
-    if is_number and (categories or dropped is not None):
-        raise node.fail("is a number and has categories")
-    if not is_number and not (categories and categories[0] and list(categories) == sorted(categories)):
-        raise keys["categories"].fail("must be sorted texts, none of them empty, and at least one")
-    if not {dropped, fill if not is_number else None} <= {None, *categories}:
+    is_category = kind == "category"
+    fill = keys["fill"].optional(Node.text) if is_category else keys["fill"].optional(Node.number)
+    if not is_category and (categories or dropped is not None):
+        raise node.fail(f"is a {kind} and has categories")
+    if is_category and not (categories and list(categories) == sorted(categories)):
+        raise keys["categories"].fail("must be sorted texts, at least one")
+    if any(text != text.strip(BLANKS) or is_missing_text(text, missing_texts) for text in categories):
+        raise keys["categories"].fail("must be texts without blanks around them, none of which means a missing value")
+    if not {dropped, fill if is_category else None} <= {None, *categories}:
         raise node.fail("drops or fills in a category that is not there")
+    origin = keys["origin"].optional(Node.text)
+    if (origin is None) == (kind == "date") or (origin and (len(origin) != 10 or parsed_date(origin) is None)):
+        raise keys["origin"].fail("must be a day such as 2024-01-31 for a date, and null for other columns")
     indicator = keys["indicator"].boolean()
     if indicator and fill is None:
         raise node.fail("marks missing values that it refuses")
-    return InputColumn(keys["name"].text(), kind, categories, dropped, fill, indicator)
+    return InputColumn(keys["name"].text(), kind, categories, dropped, fill, indicator, origin, missing_texts)

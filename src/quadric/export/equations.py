@@ -50,14 +50,14 @@ def equation(model: Model, *, form: str = "centred", precision: int | None = Non
     Returns
     -------
     str
-        One line per surface.
+        One line per surface, and one per date that says where its days begin.
     """
     scoring, digits = _in_form(model, form, precision)
     lines = [
         f"{name} = {' '.join(_summands(scoring, surface, _Text(digits)))}"
         for name, surface in zip(_names(scoring, lambda text: f"[{shown(text, plain=LEVEL)}]"), scoring.surfaces, strict=True)
     ]
-    return "\n".join(lines + _form_note(model, scoring, form))
+    return "\n".join(lines + _legend(scoring) + _form_note(model, scoring, form))
 
 
 def to_latex(model: Model, *, form: str = "centred", precision: int | None = None) -> str:
@@ -79,7 +79,7 @@ def to_latex(model: Model, *, form: str = "centred", precision: int | None = Non
     for name, surface in zip(names, scoring.surfaces, strict=True):
         first, *rest = _summands(scoring, surface, style)
         rows += [f"{name} &= {first}", *(f"  &\\quad {summand}" for summand in rest)]
-    notes = [*heading(scoring), *_form_note(model, scoring, form), "Needs the package amsmath.", *sample_lines(scoring)]
+    notes = [*heading(scoring), *_legend(scoring), *_form_note(model, scoring, form), "Needs the package amsmath.", *sample_lines(scoring)]
     body = " \\\\\n".join(rows)
     lines = [*(f"% {note}" for note in notes), "\\begin{align*}", body, "\\end{align*}", _sample_table(scoring), ""]
     return "\n".join(lines)
@@ -93,6 +93,10 @@ def _in_form(model: Model, form: str, precision: int | None) -> tuple[ScoringMod
         raise ValueError(f"precision must be from 1 to {EXACT} digits, got {precision!r}")
     scoring = scoring_model(model)
     return (expanded(scoring) if form == "expanded" else scoring), digits
+
+
+def _legend(scoring: ScoringModel) -> list[str]:
+    return [f"{shown(column.name)}: days since {column.origin}" for column in scoring.inputs if column.origin is not None]
 
 
 def _form_note(model: Model, scoring: ScoringModel, form: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from io import BytesIO
 from typing import Any
 
@@ -16,11 +16,16 @@ from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically
 from quadric.fitted import Model
+from quadric.tables import InputColumn
+from quadric.tables.inputs import missing_numbers
 
 MOST_COLUMNS, LONGEST_TEXT = 16_000, 32_000
 """Of a sheet, and of a cell; Excel's own limits are a little higher."""
 STEEPEST = 700
 """EXP() fails beyond 709."""
+DATE_HEADS = ("{} as text", "{} in days")
+ANCHOR = date(2000, 1, 1)
+"""A day that all spreadsheets know as a number; they disagree on those before March 1900."""
 
 
 def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 100) -> None:
@@ -28,8 +33,9 @@ def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 10
 
     The sheet "Score" takes one row per case: inputs on the left, then score, label and, where the model is calibrated,
     probability. Its first rows are samples with their expected scores. "Variables" and "Terms" hold what every term adds to
-    each row, "Model" the coefficients. A row with an unknown category, or with a missing value that the model does not fill
-    in, gets #N/A.
+    each row, "Model" the coefficients. A row with an unknown category, with a text that is no date, or with a missing value that
+    the model does not fill in, gets #N/A. Dates are date cells, or texts such as 2024-01-31. Missing values are empty cells,
+    texts of nothing but blanks, and the other texts that mean one for the model.
 
     Parameters
     ----------
@@ -52,7 +58,7 @@ def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 10
 
 def _check_limits(scoring: ScoringModel) -> None:
     n_terms = sum(len(surface.products) + 1 for surface in scoring.surfaces)
-    if max(n_terms, 2 * len(scoring.variables), len(scoring.inputs) + 4 * len(scoring.classes)) > MOST_COLUMNS:
+    if max(n_terms, 2 * len(scoring.variables) + 2 * len(scoring.inputs), len(scoring.inputs) + 4 * len(scoring.classes)) > MOST_COLUMNS:
         raise ValueError(f"the model has {n_terms} terms, more than an Excel sheet has columns")
     texts = [column.name for column in scoring.inputs] + list(scoring.classes)
     texts += [str(level) for column in scoring.inputs for level in column.categories]
@@ -71,6 +77,7 @@ class _Book:
         names = ("Score", "Variables", "Terms", "Model", "Levels", "Curves", "About")
         self.sheets = {name: workbook.add_worksheet(name) for name in names}
         self.names = [variable.feature.name for variable in scoring.variables]
+        self.dates = [i for i, column in enumerate(scoring.inputs) if column.origin is not None]
         self.n_scores = len(scoring.surfaces)
         self.first_score = 1 + len(scoring.inputs)
         self.label_column = self.first_score + self.n_scores
@@ -96,6 +103,10 @@ class _Book:
 
     def _formulas(self, row: int, sample: Any) -> None:
         empty = f"COUNTA(Score!{self._across(row, 0, self.first_score - 1)})=0"
+        for i in self.dates:
+            text, days = self._date(i, row)
+            self._formula("Variables", row, self._date_column(i), f'=IF({empty},"",{text})')
+            self._formula("Variables", row, self._date_column(i) + 1, f'=IF({empty},"",{days})')
         for i in range(len(self.scoring.variables)):
             standardised = f"({self._feature(i, row)}-Model!{self._fixed(i + 1, 4)})/Model!{self._fixed(i + 1, 5)}"
             self._formula("Variables", row, i, f'=IF({empty},"",{standardised})')
@@ -108,6 +119,8 @@ class _Book:
             constant = f"Model!{self._fixed(self._coefficient_row(s), 4)}"
             terms = self._terms(row, s)
             total = f"{constant}+SUM({terms})" if terms else constant
+            if self.n_scores > 1:  # a row that is refused has no score at all, not only none of the classes that use the column
+                total += f"+0*SUM(Variables!{self._across(row, 0, len(self.names) - 1)})"
             cached = "" if sample is None else sample.scores[s]
             self._formula("Score", row, self.first_score + s, f'=IF({empty},"",{total})', cached)
         if self.scoring.calibrators:
@@ -122,20 +135,67 @@ class _Book:
     def _feature(self, position: int, row: int) -> str:
         feature = self.scoring.variables[position].feature
         column = self.scoring.inputs[feature.input]
-        x = f"Score!{self.cell(row, 1 + feature.input)}"
+        cell = f"Score!{self.cell(row, 1 + feature.input)}"
+        x = cell if column.origin is None else self.cell(row, self._date_column(feature.input) + 1)
         missing, unseen = ("NA()" if value is None else repr(value) for value in (feature.missing, feature.unseen))
         if feature.kind == "number":
             value = x
         elif feature.codes:
             places = (2 * position, 2 * position + 1)
             levels, values = (f"Levels!{self.span(1, place, len(feature.codes), place)}" for place in places)
-            found = f"EXACT({x},{levels})" if column.type == "category" else f"({x}={levels})"
-            value = f"IF(SUMPRODUCT(--{found})>0,SUMPRODUCT({found}*{values}),{unseen})"
+            found = self._matches(x, levels, column) if column.type == "category" else f"({x}={levels})"
+            value = f"IF(SUMPRODUCT(--({found}))>0,SUMPRODUCT(({found})*{values}),{unseen})"
         else:
             value = unseen
-        if column.type == "number":
+        if column.type != "category":
             value = f"IF(ISNUMBER({x}),{value},NA())"
-        return f'IF({x}="",{missing},{value})'
+        return f"IF({self._is_missing(cell, feature.input)},{missing},{value})"
+
+    def _matches(self, x: str, levels: str, column: InputColumn) -> str:
+        """Which of a range of texts a cell holds: one that, taken away once, leaves nothing but blanks."""
+        if not column.blanks:
+            return f"EXACT({x},{levels})"
+        rest = f'SUBSTITUTE({x},{levels},"")'
+        return f"(LEN({_bare(rest)})=0)*(LEN({x})-LEN({rest})=LEN({levels}))"
+
+    def _is_missing(self, x: str, position: int) -> str:
+        column = self.scoring.inputs[position]
+        empty = f'{_bare(x)}=""' if column.blanks else f'{x}=""'
+        texts = self._missing_texts(column)
+        if not texts:
+            return empty
+        place = 2 * len(self.names) + position
+        listed = f"Levels!{self.span(1, place, len(texts), place)}"
+        return f"OR({empty},SUMPRODUCT(--(LOWER({_bare(x)})={listed}))+SUMPRODUCT(--({x}={listed}))>0)"
+
+    def _missing_texts(self, column: InputColumn) -> list[str | float]:
+        """What means a missing value, besides an empty text."""
+        texts = column.missing_texts or ()
+        numbers = missing_numbers(texts) if column.type == "number" else []
+        return [*(bare for text in texts if (bare := " ".join(text.lower().split()))), *numbers]
+
+    def _date_column(self, position: int) -> int:
+        """Of "Variables": the date of an input as a text; beside it, the days since its origin."""
+        return len(self.names) + 2 * self.dates.index(position)
+
+    def _date(self, position: int, row: int) -> tuple[str, str]:
+        """The formulas of these two cells; each part of a text is read as a number and must be what was written."""
+        x, text = f"Score!{self.cell(row, 1 + position)}", self.cell(row, self._date_column(position))
+        y, m, d, hours, minutes = (f"VALUE(MID({text},{start},{n}))" for start, n in ((1, 4), (6, 2), (9, 2), (12, 2), (15, 2)))
+        day = f"DATE({y}+400*({y}<1904),{m},{d})"  # spreadsheets do not know the days before 1900; 400 years are 146097 days
+        seconds = f"IF(LEN({text})>16,VALUE(MID({text},18,2)),0)"
+        parts = f"IF(LEN({text})>20,VALUE(MID({text},21,6))/10^(LEN({text})-20),0)"
+        written = f'TEXT({y},"0000")&"-"&TEXT(MONTH({day}),"00")&"-"&TEXT(DAY({day}),"00")'
+        clock = (
+            f'" "&TEXT({hours},"00")&":"&TEXT({minutes},"00")&IF(LEN({text})>16,":"&TEXT({seconds},"00"),"")'
+            f'&IF(LEN({text})>20,"."&MID({text},21,6),"")'
+        )
+        is_day, is_clock = f"EXACT(LEFT({text},10),{written})", f"EXACT(MID({text},11,99),{clock})"
+        time = f"IF(AND({is_clock},{hours}<24,{minutes}<60,{seconds}<60),({hours}+({minutes}+({seconds}+{parts})/60)/60)/24,NA())"
+        read = f"IF({is_day},{day}-146097*({y}<1904)+IF(LEN({text})=10,0,{time}),NA())"
+        anchor = f"DATE({ANCHOR.year},{ANCHOR.month},{ANCHOR.day})"
+        before = (ANCHOR - date.fromisoformat(str(self.scoring.inputs[position].origin))).days
+        return f'SUBSTITUTE({_bare(x)},"T"," ")', f"IFERROR(IF(ISNUMBER({x}),{x},{read})-{anchor}+{before},NA())"
 
     def _chances(self, row: int, empty: str, sample: Any) -> None:
         """Curves beside the terms, probabilities beside the scores."""
@@ -205,7 +265,7 @@ class _Book:
         curves = scoring.outputs("curve") if scoring.calibrators else []
         heads = {
             "Score": ["row", *(column.name for column in scoring.inputs), *outputs, *expected, "check"],
-            "Variables": self.names,
+            "Variables": [*self.names, *(text.format(scoring.inputs[i].name) for i in self.dates for text in DATE_HEADS)],
             "Terms": [*(name for surface in scoring.surfaces for name, _ in surface.terms(self.names)), *curves],
         }
         for name, texts in heads.items():
@@ -234,6 +294,9 @@ class _Book:
             sheet.write_row(0, 2 * i, [variable.feature.name, "value"], self.bold)
             for row, code in enumerate(variable.feature.codes, start=1):
                 sheet.write_row(row, 2 * i, code)
+        for i, column in enumerate(self.scoring.inputs):
+            sheet.write_string(0, 2 * len(self.names) + i, f"{column.name}: missing values", self.bold)
+            sheet.write_column(1, 2 * len(self.names) + i, self._missing_texts(column))
 
     def _curves(self) -> None:
         sheet = self.sheets["Curves"]
@@ -250,3 +313,10 @@ class _Book:
             "The coefficients on the sheet Model are those of the model: change them only on purpose.",
         ]
         self.sheets["About"].write_column(0, 0, [note[:LONGEST_TEXT] for note in notes])
+
+
+def _bare(text: str) -> str:
+    """A text without blanks around it; those within it become single spaces."""
+    for character in (9, 10, 13):
+        text = f'SUBSTITUTE({text},CHAR({character})," ")'
+    return f"TRIM({text})"

@@ -15,16 +15,21 @@ from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically
 from quadric.fitted import Model, Variable
+from quadric.tables import InputColumn
+from quadric.tables.dates import days_since
+from quadric.tables.inputs import missing_numbers
 
-OPSET, ML_OPSET, IR_VERSION = 13, 2, 8
+OPSET, IR_VERSION = 20, 9
+"""The first with regular expressions, which texts are compared by."""
 
 
 def to_onnx(model: Model, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
     """Write an ONNX model.
 
-    Inputs: ``numbers`` of shape (m, number of numeric columns), NaN where missing, and ``categories`` of shape (m, number of
-    text columns), an empty text where missing; a model without one kind of column lacks that input. The metadata list their
-    columns in order (``numbers``, ``categories``), and hold ``classes`` and ``samples``.
+    Inputs: ``numbers`` of shape (m, number of columns of numbers and dates), NaN where missing, and ``categories`` of shape
+    (m, number of text columns), an empty text where missing; a model without one kind of column lacks that input. A date goes in
+    as the number of days since its origin. The metadata list the columns in order (``numbers``, ``categories``), and hold the
+    origins of ``dates``, ``classes`` and ``samples``.
 
     Outputs: ``score`` and, where the model is calibrated, ``probability``, of shape (m,) for two classes and (m, n_classes)
     otherwise; ``label`` of shape (m,). A row with an unknown category, or with a missing value that the model does not fill in,
@@ -56,7 +61,8 @@ class _Graph:
         self.outer = onnx.TensorProto.FLOAT if dtype == "float32" else onnx.TensorProto.DOUBLE
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self.numbers = [i for i, column in enumerate(scoring.inputs) if column.type == "number"]
+        self.codes: dict[tuple[int, tuple[str, ...]], str] = {}
+        self.numbers = [i for i, column in enumerate(scoring.inputs) if column.type != "category"]
         self.categories = [i for i, column in enumerate(scoring.inputs) if column.type == "category"]
 
     def model(self) -> Any:
@@ -77,7 +83,7 @@ class _Graph:
         graph = helper.make_graph(self.nodes, "scores", inputs, outputs, self.constants)
         proto = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
+            opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
             producer_name="quadric",
             producer_version=quadric_version(),
@@ -86,14 +92,15 @@ class _Graph:
         return proto
 
     def _metadata(self) -> dict[str, str]:
-        names = [column.name for column in self.scoring.inputs]
+        inputs, names = self.scoring.inputs, [column.name for column in self.scoring.inputs]
         content = {
             "numbers": [names[i] for i in self.numbers],
             "categories": [names[i] for i in self.categories],
+            "dates": {column.name: column.origin for column in inputs if column.origin is not None},
             "classes": self.scoring.classes,
             "samples": [
                 {
-                    "numbers": [sample.values[i] for i in self.numbers],
+                    "numbers": [_as_number(inputs[i], sample.values[i]) for i in self.numbers],
                     "categories": [sample.values[i] for i in self.categories],
                     "scores": sample.scores,
                     "label": sample.label,
@@ -104,10 +111,10 @@ class _Graph:
         }
         return {key: json.dumps(value) for key, value in content.items()}
 
-    def _node(self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
+    def _node(self, kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
         """Add a node and return the name of its output."""
         output = output or f"{kind.lower()}_{len(self.nodes)}"
-        self.nodes.append(self.helper.make_node(kind, list(inputs), [output], domain=domain, **attributes))
+        self.nodes.append(self.helper.make_node(kind, list(inputs), [output], **attributes))
         return output
 
     def _constant(self, values: Any, kind: Any = np.float64) -> str:
@@ -150,11 +157,14 @@ class _Graph:
             table = self._constant([*values, _number(feature.missing), _number(feature.unseen)])
             return self._node("Gather", table, self._codes(feature.input, levels), axis=0)
         raw = self._number_column(feature.input, self._wide)
+        narrow = self._number_column(feature.input, "numbers")  # levels are compared in the type in which numbers come
+        for code in missing_numbers(self.scoring.inputs[feature.input].missing_texts or ()):
+            is_missing = self._node("Equal", narrow, self._constant(code, self.kind))
+            raw = self._node("Where", is_missing, self._constant(np.nan), raw)
         absent, missing = self._node("IsNaN", raw), self._constant(_number(feature.missing))
         if feature.kind == "number":
             return raw if feature.missing is None else self._node("Where", absent, missing, raw)
         value = self._constant([[_number(feature.unseen)]])
-        narrow = self._number_column(feature.input, "numbers")  # levels are compared in the type in which numbers come
         for level, code in zip(levels, values, strict=True):
             is_level = self._node("Equal", narrow, self._constant(level, self.kind))
             value = self._node("Where", is_level, self._constant(code), value)
@@ -163,18 +173,22 @@ class _Graph:
     def _number_column(self, position: int, matrix: str) -> str:
         return self._node("Gather", matrix, self._constant([self.numbers.index(position)], np.int64), axis=1)
 
-    def _codes(self, position: int, levels: Sequence[Any]) -> str:
+    def _codes(self, position: int, levels: Sequence[str]) -> str:
         """Positions of the texts of a column among levels; then one for missing values and one for all others."""
-        place = self._constant([self.categories.index(position)], np.int64)
-        texts = self._node("Gather", "categories", place, axis=1)
-        return self._node(
-            "LabelEncoder",
-            texts,
-            domain="ai.onnx.ml",
-            keys_strings=[*levels, ""],
-            values_int64s=range(len(levels) + 1),
-            default_int64=len(levels) + 1,
-        )
+        key = (position, tuple(levels))
+        if key not in self.codes:
+            column = self.scoring.inputs[position]
+            place = self._constant([self.categories.index(position)], np.int64)
+            texts = self._node("Gather", "categories", place, axis=1)
+            texts_of_missing = [text.strip(column.blanks) for text in column.missing_texts or ()]
+            missing = "|".join(["", *(f"(?i:{_quoted(text)})" for text in texts_of_missing)])
+            codes = self._constant([[len(levels) + 1]], np.int64)
+            for code, pattern in enumerate([*map(_quoted, levels), missing]):
+                blanks = f"[{_quoted(column.blanks)}]*" if column.blanks else ""
+                found = self._node("RegexFullMatch", texts, pattern=f"{blanks}(?:{pattern}){blanks}")
+                codes = self._node("Where", found, self._constant(code, np.int64), codes)
+            self.codes[key] = codes
+        return self.codes[key]
 
     def _chances(self, scores: str) -> str:
         columns = [
@@ -220,3 +234,15 @@ class _Graph:
 def _number(value: Any) -> float:
     """NaN where a value is refused."""
     return np.nan if value is None else float(value)
+
+
+def _quoted(text: str) -> str:
+    """A pattern that matches a text and nothing else."""
+    return "".join(c if c.isascii() and c.isalnum() else f"\\x{{{ord(c):x}}}" for c in text)
+
+
+def _as_number(column: InputColumn, value: Any) -> float | None:
+    """What goes in for a value of a sample: of a date, the days since its origin."""
+    if column.origin is None or value is None:
+        return value
+    return float(days_since(np.array([value], dtype="datetime64[us]"), column.origin)[0])

@@ -7,22 +7,38 @@ from quadric.export._shown import heading
 from quadric.export.equations import equation
 from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.fitted import Model, Variable
+from quadric.tables import InputColumn
+from quadric.tables.dates import ISO_DATE
+from quadric.tables.inputs import missing_numbers
 
 HELPERS = """
 
-def is_missing(value):
-    return value is None or value != value
-
-
-def cell(row, name, is_number):
+def cell(row, name, convert, blanks, missing):
     if name not in row:
         raise ValueError("the row has no " + repr(name))
-    if is_missing(row[name]):
+    value = row[name]
+    if isinstance(value, str):
+        value = value.strip(blanks)
+        if not value or value.lower() in missing:
+            return None
+    elif value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
-    value = float(row[name]) if is_number else row[name]
-    if is_number and not math.isfinite(value):
+    value = convert(value, name)
+    return None if value != value or value in missing else value
+
+
+def to_number(value, name):
+    number = float(value)
+    if math.isinf(number):
         raise ValueError(repr(name) + " must be a finite number")
-    return value
+    return number
+
+
+def to_text(value, name):
+    if isinstance(value, str):
+        return value
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 2.0**53 else repr(number)
 
 
 def filled(value, name, fill):
@@ -40,6 +56,29 @@ def coded(value, name, codes, missing, unseen):
         raise ValueError(repr(name) + " is unknown: " + repr(value))
     return code
 """
+DATES = """
+
+ISO_DATE = re.compile({!a}, re.ASCII)
+
+
+def days_since(year, month, day):
+    def convert(value, name):
+        try:
+            return (moment(value) - datetime.datetime(year, month, day)) / datetime.timedelta(days=1)
+        except (AttributeError, ValueError):
+            raise ValueError(repr(name) + " is no date: " + repr(value)) from None
+
+    return convert
+
+
+def moment(value):
+    if isinstance(value, str):
+        parts = ISO_DATE.fullmatch(value).groups(default="0")
+        return datetime.datetime(*map(int, parts[:-1]), int(parts[-1].ljust(6, "0")))
+    if not isinstance(value, datetime.datetime):
+        return datetime.datetime(value.year, value.month, value.day)
+    return value if value.tzinfo is None else value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+""".format(ISO_DATE)
 SIGMOID = """
 
 def sigmoid(score, a, b):
@@ -77,9 +116,9 @@ if __name__ == "__main__":
 def to_python(model: Model) -> str:
     """Source of a module with a function ``predict(row)``, which needs nothing but Python.
 
-    ``row`` is a mapping with a value for each input; ``predict`` returns a dict of scores, label and, where the model is
-    calibrated, probabilities. ``terms(row)`` is what every term adds to each score. Missing values and unknown categories that
-    the model refuses give a ValueError. Run as a program, the module checks itself against its sample rows.
+    ``row`` is a mapping with a value for each input: a number, a text, or a date as such or as a text; ``predict`` returns a dict
+    of scores, label and, where the model is calibrated, probabilities. ``terms(row)`` is what every term adds to each score.
+    Missing values are what they are for the model. Those that it refuses, and unknown categories, give a ValueError. Run as a program, the module checks itself against its sample rows.
 
     Parameters
     ----------
@@ -93,16 +132,19 @@ def to_python(model: Model) -> str:
     # whatever comes from the data is written as ASCII (!a): nothing in it can end a string or a line
     rows = [(scoring.row(s), list(s.scores), s.label, s.probabilities and list(s.probabilities)) for s in scoring.samples]
     isotonic = any(isinstance(calibrator, IsotonicCalibration) for calibrator in scoring.calibrators)
+    dated = any(column.type == "date" for column in scoring.inputs)
+    modules = ["bisect"] * isotonic + ["datetime"] * dated + ["math"] + ["re"] * dated
     samples = [f"    {row!a},\n" for row in rows]
     notes = [*heading(scoring), *equation(scoring).split("\n"), "Run this file to check it against its sample rows."]
     return "".join(
         [
             *(f"# {note}\n" for note in notes),
-            "\nimport bisect\nimport math\n\n" if isotonic else "\nimport math\n\n",
+            "\n" + "".join(f"import {module}\n" for module in modules) + "\n",
             f"INPUTS = {[column.name for column in scoring.inputs]!a}\n",
             f"CLASSES = {list(scoring.classes)!a}\n",
             f"SAMPLES = [\n{''.join(samples)}]\n",
             HELPERS,
+            DATES if dated else "",
             (ISOTONIC if isotonic else SIGMOID) if scoring.calibrators else "",
             *("\n\n" + "\n    ".join(lines) + "\n" for lines in (_terms(scoring), _predict(scoring))),
             CHECK,
@@ -112,13 +154,27 @@ def to_python(model: Model) -> str:
 
 def _terms(scoring: ScoringModel) -> list[str]:
     lines = ["def terms(row):", '"""What every term adds to each score, the constant first."""']
-    lines += [f"x{i} = cell(row, {x.name!a}, {x.type == 'number'})" for i, x in enumerate(scoring.inputs)]
+    lines += [f"x{i} = cell(row, {x.name!a}, {_converter(x)}, {x.blanks!a}, {_missing(x)!a})" for i, x in enumerate(scoring.inputs)]
     lines += [f"v{i} = {_variable(scoring, variable)}" for i, variable in enumerate(scoring.variables)]
     lines.append("return [")
     for surface in scoring.surfaces:
         products = [" * ".join([repr(t.coefficient), *(f"v{v}" for v in t.factors)]) for t in surface.products]
         lines += ["    [", *(f"        {value}," for value in [repr(surface.c), *products]), "    ],"]
     return [*lines, "]"]
+
+
+def _converter(column: InputColumn) -> str:
+    if column.origin is None:
+        return "to_text" if column.type == "category" else "to_number"
+    year, month, day = map(int, column.origin.split("-"))
+    return f"days_since({year}, {month}, {day})"
+
+
+def _missing(column: InputColumn) -> tuple[str | float, ...]:
+    """Texts in lower case, and numbers, that mean a missing value."""
+    texts = column.missing_texts or ()
+    numbers = missing_numbers(texts) if column.type == "number" else []
+    return (*(text.strip(column.blanks).lower() for text in texts), *numbers)
 
 
 def _variable(scoring: ScoringModel, variable: Variable) -> str:

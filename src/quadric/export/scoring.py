@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from quadric.export._schema import SavedModel
 from quadric.fitted import FittedModel, Model, Variable, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn, Table
+from quadric.tables.dates import date_text, dates_after
 from quadric.tables.table import Rows, is_missing, text_column
 
 OFFSETS = (0.0, 1.0, -1.0, 0.5, -0.5)
@@ -30,7 +32,7 @@ class Sample:
     Attributes
     ----------
     values : tuple of float, str or None
-        One per input.
+        One per input; dates are texts such as "2024-01-31".
     scores : tuple of float
         Decision values, one per surface.
     label : str
@@ -165,7 +167,7 @@ def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -
     """Sample rows with what the model itself makes of them."""
     decision = view.decision(rows)
     codes, chances = view.decided(decision)
-    columns = [[None if is_missing(value) else value for value in column.tolist()] for column in rows.columns]
+    columns = [[_written(value) for value in column.tolist()] for column in rows.columns]
     return tuple(
         Sample(
             tuple(values),
@@ -175,6 +177,11 @@ def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -
         )
         for i, values in enumerate(zip(*columns, strict=True))
     )
+
+
+def _written(value: Any) -> Any:
+    """A cell as samples hold it: a number, a text, a date in ISO form, or None."""
+    return None if is_missing(value) else date_text(value) if isinstance(value, datetime) else value
 
 
 def made_up_rows(view: FittedModel) -> Table:
@@ -187,11 +194,14 @@ def made_up_rows(view: FittedModel) -> Table:
         values: list[Any] = [np.nan] * len(OFFSETS)
         if column.categories:
             values = [column.categories[(i + row) % len(column.categories)] for row in range(len(OFFSETS))]
-        elif column.type == "number":
+        elif column.type != "unused":
             j = int(np.flatnonzero(view.blocks == i)[0])
             offsets = np.roll(OFFSETS, -i)  # in the same order everywhere, products would all be squares
             values = [float(f"{view.center[j] + offset * view.scale[j]:.4g}") for offset in offsets]
         values.append(None if i % 2 == 0 and view.accepts_missing else values[0])
-        columns.append(text_column(values) if column.type == "category" else np.array(values, dtype=float))
+        numbers = None if column.type == "category" else np.array(values, dtype=float)
+        if column.origin is not None and numbers is not None:
+            numbers = dates_after(np.rint(numbers), column.origin)
+        columns.append(text_column(values) if numbers is None else numbers)
     n_rows = len(OFFSETS) + view.accepts_missing
     return Table(tuple(view.input_names), tuple(column[:n_rows] for column in columns))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,40 @@ from quadric.export.equations import equation
 from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.fitted import Model, Variable
 from quadric.geometry.surface import QuadraticSurface
+from quadric.tables.inputs import BLANKS, missing_numbers
 
 GROUP = 50
 """Terms per pair of parentheses: SQLite refuses expressions that are nested more than 1000 deep."""
 STEEPEST = 700.0
 """PostgreSQL raises an error where exp() overflows or underflows."""
+DIGITS = " || ".join(f"SUBSTR(full_date, {start})" for start in ("1, 4", "6, 2", "9, 2", "12, 2", "15, 2", "18, 2", "21"))
+MONTH_STARTS = " ".join(
+    f"WHEN {month} THEN {datetime(2001, month, 1).timetuple().tm_yday - 1}" for month in range(1, 13)
+)
+LEAP_YEAR = "yyyy % 4 = 0 AND (yyyy % 100 <> 0 OR yyyy % 400 = 0)"
+DAYS = f"""(SELECT CASE WHEN yyyy > 0 AND mm BETWEEN 1 AND 12 AND hours < 24 AND minutes < 60 AND seconds < 60 AND dd BETWEEN 1 AND
+      CASE WHEN mm IN (4, 6, 9, 11) THEN 30 WHEN mm <> 2 THEN 31 WHEN {LEAP_YEAR} THEN 29 ELSE 28 END
+    THEN 365 * (yyyy - 1) + (yyyy - 1 - (yyyy - 1) % 4) / 4 - (yyyy - 1 - (yyyy - 1) % 100) / 100
+      + (yyyy - 1 - (yyyy - 1) % 400) / 400 + CASE mm {MONTH_STARTS} END
+      + CASE WHEN mm > 2 AND {LEAP_YEAR} THEN 1 ELSE 0 END + dd - {{origin}}
+      + (3600e0 * hours + 60e0 * minutes + seconds) / 86400e0 END
+    FROM (SELECT CAST(SUBSTR(full_date, 1, 4) AS INTEGER) AS yyyy, CAST(SUBSTR(full_date, 6, 2) AS INTEGER) AS mm,
+      CAST(SUBSTR(full_date, 9, 2) AS INTEGER) AS dd, CAST(SUBSTR(full_date, 12, 2) AS INTEGER) AS hours,
+      CAST(SUBSTR(full_date, 15, 2) AS INTEGER) AS minutes, CAST(SUBSTR(full_date, 18) AS DOUBLE PRECISION) AS seconds
+    FROM (SELECT CASE WHEN full_date LIKE '____-__-__ __:__:__.%' AND LENGTH(full_date) BETWEEN 21 AND 26
+      AND TRIM({DIGITS}, '0123456789') = '' THEN full_date END AS full_date
+    FROM (SELECT written || CASE LENGTH(written) WHEN 10 THEN ' 00:00:00.0' WHEN 16 THEN ':00.0' WHEN 19 THEN '.0' ELSE '' END
+      AS full_date FROM (SELECT REPLACE({{text}}, 'T', ' ') AS written) AS a) AS b) AS c) AS e)"""
+"""Days since a day, from the text of a date: the three databases share no function of dates. NULL where it is no date."""
 
 
 def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "quadric_") -> str:
     """A SELECT of all columns of a table followed by score, probability (where the model is calibrated) and label.
 
     With more than two classes there is one score (and probability) per class, numbered in their order. A row with an unknown
-    category, or with a missing value that the model does not fill in, gets NULL. Columns of numbers must hold numbers or NULL.
+    category, with a text that is no date, or with a missing value that the model does not fill in, gets NULL. NULL, NaN, texts of
+    nothing but blanks, and the other texts that mean a missing value for the model are missing values. Columns of numbers must
+    hold numbers or missing values, as numbers or as texts; columns of dates hold dates, timestamps without a time zone, or texts.
     A table that has columns of the new names is refused by the database, as ambiguous: choose another ``prefix``.
 
     Parameters
@@ -101,7 +124,7 @@ class _Writer:
         """
         chances = self.names("probability") if self.model.calibrators else []
         new = [*self.names("score"), *chances, identifier(self.prefix + "label")]
-        taken = ", ".join(f"NULL AS {column}" for column in new)
+        taken = ", ".join([f"{literal(BLANKS)} AS {identifier(self.prefix + 'blanks')}", *(f"NULL AS {column}" for column in new)])
         return f"CROSS JOIN (SELECT {taken}) AS t\nWHERE " + " AND ".join(f"{column} IS NULL" for column in new)
 
     def _named(self, name: str, expressions: Sequence[str]) -> list[str]:
@@ -109,7 +132,10 @@ class _Writer:
 
     def _summands(self, surface: QuadraticSurface) -> list[str]:
         terms = [" * ".join([number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in surface.products]
-        return [f"CAST({number(surface.c)} AS DOUBLE PRECISION)", *terms]
+        # a row that is refused has no score at all, not only none of the classes that use the column
+        foreign = set(range(len(self.model.variables))).difference(*(t.factors for t in surface.products))
+        checks = [f"0e0 * {self._variable(v)}" for v in sorted(foreign)]
+        return [f"CAST({number(surface.c)} AS DOUBLE PRECISION)", *terms, *checks]
 
     def _variable(self, position: int) -> str:
         variable = self.model.variables[position]
@@ -119,21 +145,32 @@ class _Writer:
         return text if variable.scale == 1.0 else f"({text} / {number(variable.scale)})"
 
     def _feature(self, variable: Variable) -> str:
-        column = self.model.inputs[variable.feature.input]
+        feature, column = variable.feature, self.model.inputs[variable.feature.input]
         # With the table's name in front: SQLite takes an unknown name in quotes for a text otherwise
         name = f"d.{identifier(column.name)}"
-        feature = variable.feature
-        if column.type == "number":
-            name = f"CAST({name} AS DOUBLE PRECISION)"
+        text = f"CAST({name} AS VARCHAR)"
+        text = f"TRIM({text}, t.{identifier(self.prefix + 'blanks')})" if column.blanks else text
+        is_number = column.type == "number"
+        missing_texts = ", ".join(["''", *["'nan'"] * is_number, *map(_lowered, column.missing_texts or ())])
+        absent = f"{name} IS NULL OR LOWER({text}) IN ({missing_texts})"
+        value = text
+        if is_number:
+            value = f"CASE WHEN LOWER({text}) IN ({missing_texts}) THEN NULL ELSE CAST({name} AS DOUBLE PRECISION) END"
+            for code in missing_numbers(column.missing_texts or ()):
+                value = f"NULLIF({value}, {number(code)})"
+            absent = f"{value} IS NULL"
+        elif column.origin is not None:
+            value = DAYS.format(origin=date.fromisoformat(column.origin).toordinal(), text=text)
+        cases = [(absent, _number_or_null(feature.missing))]
         if feature.kind == "number":
-            return name if feature.missing is None else f"COALESCE({name}, {number(float(feature.missing))})"
+            if is_number:
+                return f"({value})" if feature.missing is None else f"COALESCE({value}, {cases[0][1]})"
+            return _cases(cases, value)
         by_value: dict[float, list[str]] = {}
-        for level, value in feature.codes:
-            by_value.setdefault(value, []).append(literal(level) if isinstance(level, str) else number(level))
-        cases: list[tuple[str, Any]] = [(f"IN ({', '.join(levels)})", value) for value, levels in by_value.items()]
-        cases += [("IS NULL", feature.missing), ("IS NOT NULL", feature.unseen)]
-        whens = " ".join(f"WHEN {name} {condition} THEN {number(value)}" for condition, value in cases if value is not None)
-        return f"(CASE {whens} END)" if whens else "NULL"
+        for level, code in feature.codes:
+            by_value.setdefault(code, []).append(literal(level) if isinstance(level, str) else number(level))
+        cases += [(f"{value} IN ({', '.join(levels)})", _number_or_null(code)) for code, levels in by_value.items()]
+        return _cases([*cases, (f"{value} IS NOT NULL", _number_or_null(feature.unseen))], "NULL")
 
     def _chances(self, scores: Sequence[str]) -> list[str]:
         curves = [_curve(calibrator, score) for calibrator, score in zip(self.model.calibrators, scores, strict=True)]
@@ -157,6 +194,20 @@ class _Writer:
             cases = [f"WHEN {condition} THEN {name}" for condition, name in zip(best, names, strict=False)]
             choice = f"CASE {' '.join(cases)} ELSE {names[-1]} END"
         return f"CASE WHEN {_finite(judged)} THEN {choice} END"
+
+
+def _lowered(text: str) -> str:
+    """A text in lower case, by the database where letters other than A to Z depend on it."""
+    bare = text.strip(BLANKS)
+    return literal(bare.lower()) if bare.isascii() else f"LOWER({literal(bare)})"
+
+
+def _number_or_null(value: Any) -> str:
+    return "NULL" if value is None else number(float(value))
+
+
+def _cases(cases: Sequence[tuple[str, str]], otherwise: str) -> str:
+    return f"(CASE {' '.join(f'WHEN {condition} THEN {value}' for condition, value in cases)} ELSE {otherwise} END)"
 
 
 def _select(alias: str, columns: Sequence[str], source: str) -> str:

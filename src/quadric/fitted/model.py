@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from quadric.errors import Troubles, unknown_names
 from quadric.estimators._base import SurfaceClassifier, predicted
 from quadric.estimators._constraints import support_limits
 from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration, SigmoidCalibration, probabilities
@@ -25,6 +26,7 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder, as_table
+from quadric.tables.dates import dates_after
 from quadric.tables.inputs import Level, coded_values, missing_cells, with_unique_names
 from quadric.tables.table import number_text
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -130,7 +132,8 @@ class FittedModel:
     def is_plain(self) -> bool:
         """Whether the features are the input columns themselves, in order, and none of them is filled in."""
         kinds = [(feature.kind, feature.input, feature.missing) for feature in self.features]
-        return kinds == [("number", i, None) for i in range(len(self.inputs))]
+        numbers = [("number", i, None) for i in range(len(self.inputs))]
+        return kinds == numbers and all(column.origin is None for column in self.inputs)
 
     def by_column(self, values: FloatArray) -> FloatArray:
         """Sums over the features of each input column.
@@ -211,11 +214,16 @@ class FittedModel:
         table = as_table(X, self.input_names)
         if not isinstance(X, Table | Mapping) and not self.has_names and len(table.names) == len(self.inputs):
             table = replace(table, names=tuple(self.input_names))  # a frame for a model that knows no names: by position
+        absent = [column.name for column in self.inputs if column.type != "unused" and column.name not in table.names]
+        if absent:
+            raise ValueError(unknown_names(absent, table.names, "the table", note=", which the model needs"))
         columns = []
+        troubles = Troubles("{} columns do not suit the model")
         for column in self.inputs:
-            if column.name not in table.names and column.type != "unused":
-                raise ValueError(f"the table has no column {column.name!r}, which the model needs")
-            columns.append(np.full(table.n_rows, np.nan) if column.type == "unused" else table[column.name])
+            with troubles.noted():
+                unused = column.type == "unused"
+                columns.append(np.full(len(table), np.nan) if unused else column.cleaned(table[column.name], table.first_row))
+        troubles.tell()
         return Table(tuple(self.input_names), tuple(columns), first_row=table.first_row)
 
     def cases(self, X: Any) -> Table | FloatArray:
@@ -302,7 +310,8 @@ class FittedModel:
         out = np.empty((len(rows), self.n_features))
         for i in np.unique(self.blocks):
             own = np.flatnonzero(self.blocks == i)
-            out[:, own] = coded_values(rows.columns[i], [self.variables[j].feature for j in own])
+            values = self.inputs[i].numbers(rows.columns[i])
+            out[:, own] = coded_values(values, [self.variables[j].feature for j in own])
         return out
 
     def scaled(self, V: FloatArray) -> FloatArray:
@@ -375,7 +384,9 @@ class FittedModel:
             return after
         columns = list(cases.columns)
         for j in np.flatnonzero(self.numeric):
-            columns[self.blocks[j]] = np.where(after[:, j] == before[:, j], columns[self.blocks[j]], after[:, j])
+            column, origin = columns[self.blocks[j]], self.inputs[self.blocks[j]].origin
+            moved = after[:, j] if origin is None else dates_after(after[:, j], origin)
+            columns[self.blocks[j]] = np.where(after[:, j] == before[:, j], column, moved)
         return replace(cases, columns=tuple(columns))
 
     # Decisions
@@ -550,7 +561,7 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
         steps,
         classifier,
         calibrators,
-        inputs=tuple(_input(name, i in used, notes.levels.get(i)) for i, name in enumerate(names)),
+        inputs=tuple(notes.encoded.get(i) or _input(name, i in used, notes.levels.get(i)) for i, name in enumerate(names)),
         variables=finished,
         blank=notes.blank,
         surfaces=[classifier] if is_surface else list(classifier.surfaces_),
@@ -593,8 +604,9 @@ def _flat(steps: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 def _input(name: str, is_used: bool, levels: set[Level] | None) -> InputColumn:
     if levels is None:
-        return InputColumn(name, "number" if is_used else "unused")
-    return InputColumn(name, "category" if any(isinstance(level, str) for level in levels) else "number", tuple(sorted(levels)))
+        return InputColumn(name, "number" if is_used else "unused", missing_texts=None)
+    kind = "category" if any(isinstance(level, str) for level in levels) else "number"
+    return InputColumn(name, kind, tuple(sorted(levels)), missing_texts=None)
 
 
 def _finished(variables: Sequence[Variable]) -> tuple[Variable, ...]:

@@ -25,7 +25,7 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from quadric._sklearn import input_positions
-from quadric.tables import CodedFeature, TableEncoder
+from quadric.tables import CodedFeature, InputColumn, TableEncoder
 from quadric.tables.inputs import Level
 
 
@@ -74,10 +74,13 @@ class ColumnNotes:
         All levels that some encoder knows, by position of the column; in here are all columns that are encoded.
     blank : dict
         What stands for a missing value in that column, where it is not NaN.
+    encoded : dict
+        What a TableEncoder has learned of that column.
     """
 
     levels: dict[int, set[Level]] = field(default_factory=dict)
     blank: dict[int, None] = field(default_factory=dict)
+    encoded: dict[int, InputColumn] = field(default_factory=dict)
 
 
 class NoFormulaError(Exception):
@@ -240,8 +243,7 @@ def _table_encoder(step: TableEncoder, variables: list[Variable], notes: ColumnN
     if not all(variable.is_raw and is_nan(variable.feature.missing) for variable in variables):
         raise NoFormulaError("must come first")
     for variable, column in zip(variables, step.inputs_, strict=True):
-        if column.type == "category":
-            _levels(variable, np.array(column.categories, dtype=object), notes)
+        notes.encoded[variable.feature.input] = column
     return [Variable(replace(feature, input=variables[feature.input].feature.input)) for feature in step.features_]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, Self
 
@@ -12,15 +13,25 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.defaults import MOST_LEVELS
-from quadric.errors import ParameterError
-from quadric.estimators._validation import check_parameters, integer_from, one_of
-from quadric.tables.inputs import InputColumn, Level, cells_like, coded_features, coded_values, missing_cells
+from quadric.errors import ParameterError, Troubles, listed, unknown_names
+from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
+from quadric.tables.dates import first_day
+from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells
+from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, is_number_text
 from quadric.types import BoolArray, FloatArray, IntArray
 
 
+_TEXTS = Rule(
+    lambda value: not isinstance(value, str) and isinstance(value, Sequence) and all(isinstance(text, str) for text in value),
+    "a sequence of texts",
+)
+
+
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Turns a table into numbers: numbers stay as they are, texts become one feature per level or one rank.
+    """Turns a table into numbers: numbers stay as they are, texts become one feature per level or one rank, dates become days.
+
+    Blanks around texts count for nothing, and a text of nothing but blanks is a missing value, as None and NaN are.
 
     Parameters
     ----------
@@ -35,6 +46,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         others (only with "onehot").
     max_levels : int
         A text column with more levels is refused: most likely it is an identifier.
+    dates : sequence of str
+        Columns of dates, which become days since the earliest date of the table, with fractions where there are times. They
+        hold dates, or texts such as 2024-01-31, 2024-01-31 18:30 and 2024-01-31T18:30:15.25, without a time zone.
+    missing_texts : sequence of str
+        Other texts that mean a missing value, such as "NA"; upper and lower case are the same. Numbers among them ("-999")
+        also count in columns of numbers.
 
     Attributes
     ----------
@@ -62,15 +79,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "missing": one_of("refuse", "impute", "indicator"),
         "unseen": one_of("refuse", "as_dropped"),
         "max_levels": integer_from(2, MOST_LEVELS),
+        "dates": _TEXTS,
+        "missing_texts": _TEXTS,
     }
 
     def __init__(
-        self, *, coding: str = "onehot", missing: str = "refuse", unseen: str = "refuse", max_levels: int = 100
+        self,
+        *,
+        coding: str = "onehot",
+        missing: str = "refuse",
+        unseen: str = "refuse",
+        max_levels: int = 100,
+        dates: Sequence[str] = (),
+        missing_texts: Sequence[str] = (),
     ) -> None:
         self.coding = coding
         self.missing = missing
         self.unseen = unseen
         self.max_levels = max_levels
+        self.dates = dates
+        self.missing_texts = missing_texts
 
     def fit(self, X: Rows, y: None = None) -> Self:
         """Learn the levels of text columns and the values that stand for missing ones.
@@ -88,10 +116,62 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_parameters(self, self._rules)
         if self.unseen == "as_dropped" and self.coding == "ordinal":
             raise ValueError("unseen='as_dropped' needs coding='onehot': an unknown level has no rank")
-        table = as_table(X)
+        table = self.usable(as_table(X))
+        troubles = Troubles("{} columns cannot be used")
+        inputs = []
+        for name in table.names:
+            with troubles.noted():
+                inputs.append(self._learned(name, table))
+        troubles.tell()
+        return self._set_inputs(inputs)
+
+    def usable(self, table: Table) -> Table:
+        """A table with one form of missing values, texts without blanks around them, and dates as dates.
+
+        Parameters
+        ----------
+        table : Table
+            To be fitted to. One error names all of its columns that cannot be used.
+
+        Returns
+        -------
+        Table
+        """
         if not table.names or table.n_rows == 0:
             raise ValueError("the table has no columns" if not table.names else "the table has no rows")
-        return self._set_inputs([self._learned(name, table[name], table) for name in table])
+        unknown = [name for name in self.dates if name not in table.names]
+        if unknown:
+            raise ParameterError(f"dates: {unknown_names(unknown, table.names, 'the table')}")
+        troubles = Troubles("{} columns cannot be used")
+        columns = []
+        for name in table.names:
+            with troubles.noted():
+                columns.append(self._usable(name, table))
+        troubles.tell()
+        return Table(table.names, tuple(columns), table.sha256, table.first_row)
+
+    def _usable(self, name: str, table: Table) -> np.ndarray:
+        kind = "date" if name in self.dates else "number"
+        column = InputColumn(name, kind, missing_texts=tuple(self.missing_texts)).cleaned(table[name], table.first_row)
+        if missing_cells(column).all():
+            raise ParameterError(f"column {name!r} has no values: leave it out", ignore=name)
+        if column.dtype.kind == "M" and name not in self.dates:
+            raise ParameterError(f"column {name!r} holds dates: turn them into days, or leave it out", dates=name, ignore=name)
+        if column.dtype.kind == "f":
+            _refuse_infinite(name, column, table)
+        elif column.dtype == object:
+            suspicion = suspect_texts(name, column)
+            if suspicion is not None:
+                raise suspicion
+            levels = sorted(set(column[~missing_cells(column)].tolist()))
+            if len(levels) > self.max_levels:
+                raise ParameterError(
+                    f"column {name!r} has {len(levels)} different texts such as {levels[0]!r}, more than {self.max_levels}: "
+                    "leave it out if it is an identifier, or raise max_levels",
+                    ignore=name,
+                    max_levels=None,
+                )
+        return column
 
     @classmethod
     def from_inputs(cls, inputs: Sequence[InputColumn], **parameters: Any) -> Self:
@@ -109,7 +189,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         encoder = cls(**parameters)
         check_parameters(encoder, cls._rules)
-        return encoder._set_inputs(inputs)
+        if {column.name for column in inputs if column.type == "date"} != set(encoder.dates):
+            raise ValueError("dates must name the columns of dates, and no others")
+        return encoder._set_inputs([replace(column, missing_texts=tuple(encoder.missing_texts)) for column in inputs])
 
     def _set_inputs(self, inputs: Sequence[InputColumn]) -> Self:
         self.inputs_ = tuple(inputs)
@@ -120,29 +202,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.blocks_: IntArray = np.array([feature.input for feature in self.features_], dtype=np.intp)
         return self
 
-    def _learned(self, name: str, column: np.ndarray, table: Table) -> InputColumn:
-        _refuse_dates(name, column)
-        absent = missing_cells(column)
-        if absent.all():
-            raise ValueError(f"column {name!r} has no values: drop it")
+    def _learned(self, name: str, table: Table) -> InputColumn:
+        values = table[name]
+        absent = missing_cells(values)
         if absent.any() and self.missing == "refuse":
             raise _refused_missing(name, absent, table)
-        indicator = self.missing == "indicator" and bool(absent.any())
-        if column.dtype != object:
-            _refuse_infinite(name, column, table)
-            fill = None if self.missing == "refuse" else float(column[~absent].mean())
-            return InputColumn(name, "number", fill=fill, indicator=indicator)
-        counts = Counter(column[~absent].tolist())
-        if len(counts) > self.max_levels:
-            raise _too_many_levels(name, sorted(counts), self.max_levels)
+        learned = InputColumn(
+            name, "number", indicator=self.missing == "indicator" and bool(absent.any()), missing_texts=tuple(self.missing_texts)
+        )
+        if values.dtype != object:
+            if name in self.dates:
+                learned = replace(learned, type="date", origin=first_day(values))
+            return learned if self.missing == "refuse" else replace(learned, fill=float(learned.numbers(values[~absent]).mean()))
+        counts = Counter(values[~absent].tolist())
         common = min(counts, key=lambda level: (-counts[level], level))
-        return InputColumn(
-            name,
-            "category",
-            tuple(sorted(counts)),
-            common if self.coding == "onehot" else None,
-            None if self.missing == "refuse" else common,
-            indicator,
+        return replace(
+            learned,
+            type="category",
+            categories=tuple(sorted(counts)),
+            dropped=common if self.coding == "onehot" else None,
+            fill=None if self.missing == "refuse" else common,
         )
 
     def transform(self, X: Rows) -> FloatArray:
@@ -162,32 +241,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_table(X, self.input_names_)
         absent = [name for name in self.input_names_ if name not in table.names]
         if absent:
-            more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
-            raise ValueError(f"the table has no column {absent[0]!r}{more}; it has {_listed(table.names)}")
+            raise ValueError(unknown_names(absent, table.names, "the table"))
         out = np.empty((table.n_rows, len(self.features_)))
+        troubles = Troubles("{} columns do not suit the model")
         for i, column in enumerate(self.inputs_):
             own = np.flatnonzero(self.blocks_ == i)
-            out[:, own] = coded_values(self._checked(column, table), [self.features_[j] for j in own])
+            with troubles.noted():
+                out[:, own] = coded_values(self._checked(column, table), [self.features_[j] for j in own])
+        troubles.tell()
         return out
 
     def _checked(self, column: InputColumn, table: Table) -> np.ndarray:
         """The values of a column, none of which is refused."""
-        raw: np.ndarray = table[column.name]
-        _refuse_dates(column.name, raw)
-        absent = missing_cells(raw)
+        values: np.ndarray = column.cleaned(table[column.name], table.first_row)
+        absent = missing_cells(values)
         if column.fill is None and absent.any():
             raise _refused_missing(column.name, absent, table)
-        if column.type == "number":
-            return _as_numbers(column, raw, absent, table)
+        if values.dtype.kind == "M" and column.type != "date":
+            kind = {"number": "numbers", "category": "texts"}[column.type]
+            raise ValueError(f"column {column.name!r} must hold {kind}, and it holds dates")
+        if column.type != "category":
+            return _as_numbers(column, values, absent, table)
         if self.unseen == "refuse":
-            values, levels = cells_like(raw, column.categories), {None, *column.categories}
-            unseen = [row for row, value in enumerate(values) if value not in levels]
+            cells, levels = cells_like(values, column.categories), {None, *column.categories}
+            unseen = [row for row, value in enumerate(cells) if value not in levels]
             if unseen:
+                many = f" ({len(unseen)} such rows)" if len(unseen) > 1 else ""
                 raise ValueError(
-                    f"column {column.name!r}, row {table.first_row + unseen[0]}: {values[unseen[0]]!r} was not there when "
-                    f"fitted ({len(unseen)} such row(s)); the known levels are {_listed(column.categories)}"
+                    f"column {column.name!r}, row {table.first_row + unseen[0]}: {cells[unseen[0]]!r} was not there when fitted"
+                    f"{many}; the known levels are {listed([repr(level) for level in column.categories])}"
                 )
-        return raw
+        return values
 
     def extra_columns(self, X: Rows) -> list[str]:
         """Names of the columns of a table that the encoder ignores.
@@ -255,11 +339,11 @@ def structural_exclusions(encoder: TableEncoder, X: FloatArray) -> list[tuple[in
     return squares + [(i, j) for i, j in combinations(range(len(blocks)), 2) if blocks[i] == blocks[j]]
 
 
-def _as_numbers(column: InputColumn, raw: np.ndarray, absent: BoolArray, table: Table) -> FloatArray:
-    if raw.dtype == object and not absent.all():
-        row = _first_no_number(raw, absent)
-        raise ValueError(f"column {column.name!r} must hold numbers; row {table.first_row + row} has {raw[row]!r}")
-    numbers = np.full(len(raw), np.nan) if raw.dtype == object else raw
+def _as_numbers(column: InputColumn, values: np.ndarray, absent: BoolArray, table: Table) -> FloatArray:
+    if values.dtype == object and not absent.all():
+        row = _first_no_number(values, absent)
+        raise ValueError(f"column {column.name!r} must hold numbers; row {table.first_row + row} has {values[row]!r}")
+    numbers = np.full(len(values), np.nan) if values.dtype == object else column.numbers(values)
     _refuse_infinite(column.name, numbers, table)
     return numbers
 
@@ -268,11 +352,6 @@ def _first_no_number(texts: np.ndarray, absent: BoolArray) -> int:
     """Row of the first text that is no number; where all are, as in a frame of texts, of the first."""
     present = np.flatnonzero(~absent).tolist()
     return next((row for row in present if not is_number_text(texts[row])), present[0])
-
-
-def _refuse_dates(name: str, column: np.ndarray) -> None:
-    if column.dtype.kind == "M":
-        raise ValueError(f"column {name!r} is of type {column.dtype}: convert it to numbers or texts, or leave it out")
 
 
 def _refuse_infinite(name: str, numbers: FloatArray, table: Table) -> None:
@@ -288,14 +367,3 @@ def _refused_missing(name: str, absent: BoolArray, table: Table) -> ParameterErr
         "fill it in, drop the rows, or fit with missing='impute' or 'indicator'",
         missing="impute",
     )
-
-
-def _too_many_levels(name: str, levels: Sequence[str], limit: int) -> ParameterError:
-    text = f"column {name!r} has {len(levels)} different texts such as {levels[0]!r}, more than {limit}"
-    if all(level.replace(",", "", 1).lstrip("+-").isdigit() for level in levels):
-        return ParameterError(f"{text}: write its decimal commas as points")
-    return ParameterError(f"{text}: drop it if it is an identifier, or raise max_levels", ignore=name, max_levels=None)
-
-
-def _listed(names: Sequence[Level]) -> str:
-    return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from quadric.tables.table import number_text
+from quadric.tables.dates import LIKE_THIS, days_since, parsed_date
+from quadric.tables.table import is_number_text, number_text, text_column
 from quadric.types import BoolArray, FloatArray
 
 Level: TypeAlias = str | float
+BLANKS = " \t\n\r\x0b\x0c"
+"""Characters that count for nothing before and after a text."""
+
+
+def is_missing_text(text: str, others: Collection[str] = (), blanks: str = BLANKS) -> bool:
+    """Whether a text means a missing value, for encoders and for everything that is exported.
+
+    Parameters
+    ----------
+    text : str
+        Nothing but blanks is always a missing value.
+    others : collection of str
+        Other texts that mean one, whatever the case of their letters and the blanks around them.
+    blanks : str
+        Characters that count for nothing before and after a text.
+
+    Returns
+    -------
+    bool
+    """
+    bare = text.strip(blanks).lower()
+    return not bare or any(bare == other.strip(blanks).lower() for other in others)
 
 
 @dataclass(frozen=True)
@@ -21,7 +44,7 @@ class InputColumn:
     Attributes
     ----------
     name : str
-    type : "number", "category" or "unused"
+    type : "number", "category", "date" or "unused"
         "unused": no feature depends on the column.
     categories : tuple of str or float
         Known levels, sorted; empty for a column that is only used as a number.
@@ -31,6 +54,11 @@ class InputColumn:
         What the encoder takes in place of a missing value; None: it refuses missing values.
     indicator : bool
         Whether the encoder adds a feature that is 1 where the value is missing.
+    origin : str or None
+        The day from which the days of a date are counted, such as "2019-03-01".
+    missing_texts : tuple of str or None
+        Texts that mean a missing value, besides an empty one; blanks around texts then count for nothing. None: texts are
+        compared just as they are, as scikit-learn's encoders do, and only the empty one is missing.
     """
 
     name: str
@@ -39,6 +67,48 @@ class InputColumn:
     dropped: str | None = None
     fill: Level | None = None
     indicator: bool = False
+    origin: str | None = None
+    missing_texts: tuple[str, ...] | None = ()
+
+    @property
+    def is_written(self) -> bool:
+        """Whether values are written as texts: categories and dates."""
+        return self.type in ("category", "date")
+
+    @property
+    def blanks(self) -> str:
+        """Characters that count for nothing before and after a text."""
+        return "" if self.missing_texts is None else BLANKS
+
+    def cleaned(self, values: np.ndarray, first_row: int = 1) -> np.ndarray:
+        """The values with one form of missing ones (NaN, None or NaT), texts without blanks around them, and dates as such.
+
+        Parameters
+        ----------
+        values : array of shape (m,)
+            A column of a Table.
+        first_row : int
+            Its number, for messages.
+
+        Returns
+        -------
+        array of shape (m,)
+        """
+        values = without_missing_texts(values, self.missing_texts or (), self.blanks)
+        return as_dates(self.name, values, first_row) if self.type == "date" else values
+
+    def numbers(self, values: np.ndarray) -> np.ndarray:
+        """Cleaned values, of dates the number of days since the origin.
+
+        Parameters
+        ----------
+        values : array of shape (m,)
+
+        Returns
+        -------
+        array of shape (m,)
+        """
+        return values if self.origin is None else days_since(values, self.origin)
 
 
 @dataclass(frozen=True)
@@ -87,7 +157,7 @@ def coded_features(inputs: Sequence[InputColumn], coding: str, unseen: str) -> t
 def _features(position: int, column: InputColumn, coding: str, unseen: float | None) -> list[CodedFeature]:
     levels, fill = column.categories, column.fill
     features = []
-    if column.type == "number":
+    if column.type in ("number", "date"):
         features.append(CodedFeature(column.name, position, "number", missing=fill))
     elif coding == "ordinal":
         ranks = {level: float(rank) for rank, level in enumerate(levels)}
@@ -100,7 +170,7 @@ def _features(position: int, column: InputColumn, coding: str, unseen: float | N
                 missing = None if fill is None else float(fill == level)
                 features.append(CodedFeature(f"{column.name}={level}", position, "level", level, codes, missing, unseen))
     if column.indicator:
-        present = 0.0 if column.type == "number" else unseen
+        present = unseen if column.type == "category" else 0.0
         codes = tuple((level, 0.0) for level in levels)
         features.append(CodedFeature(f"{column.name} is missing", position, "missing", None, codes, 1.0, present))
     return features
@@ -121,10 +191,81 @@ def with_unique_names(features: Iterable[CodedFeature]) -> tuple[CodedFeature, .
 
 
 def missing_cells(column: np.ndarray) -> BoolArray:
-    """Where a column of numbers or texts has no value."""
+    """Where a column of numbers, texts or dates has no value."""
     if column.dtype == object:
         return np.array([value is None or value != value for value in column.tolist()], dtype=bool)
     return np.isnan(column)
+
+
+def without_missing_texts(column: np.ndarray, others: Collection[str], blanks: str = BLANKS) -> np.ndarray:
+    """A column in which what means a missing value is one, and texts have no blanks around them.
+
+    Parameters
+    ----------
+    column : array of shape (m,)
+        Numbers, texts as objects, or dates.
+    others : collection of str
+        Texts that mean a missing value; those that are numbers also stand for these numbers.
+    blanks : str
+        Characters that count for nothing before and after a text.
+
+    Returns
+    -------
+    array of shape (m,)
+    """
+    if column.dtype == object:
+        values = column.tolist()
+        texts = {text for text in values if isinstance(text, str)}  # a Table has None besides them
+        bare = {text: None if is_missing_text(text, others, blanks) else text.strip(blanks) for text in texts}
+        return text_column([bare.get(text) for text in values])
+    codes = [] if column.dtype.kind != "f" else missing_numbers(others)
+    return np.where(np.isin(column, codes), np.nan, column) if codes else column
+
+
+def missing_numbers(texts: Collection[str]) -> list[float]:
+    """The finite numbers among texts that mean a missing value, such as -999.
+
+    Parameters
+    ----------
+    texts : collection of str
+
+    Returns
+    -------
+    list of float
+    """
+    return [number for number in map(float, filter(is_number_text, texts)) if np.isfinite(number)]
+
+
+def as_dates(name: str, column: np.ndarray, first_row: int = 1) -> np.ndarray:
+    """A column of texts or dates as dates; an error for anything else.
+
+    Parameters
+    ----------
+    name : str
+        Of the column, for messages.
+    column : array of shape (m,)
+    first_row : int
+        Its number, for messages.
+
+    Returns
+    -------
+    array of datetime64 of shape (m,)
+    """
+    if column.dtype.kind == "M":
+        return column.astype("datetime64[us]")
+    values = column.tolist()
+    if column.dtype == object:
+        moments = {text: parsed_date(text) for text in set(values) if text is not None}
+        wrong = [row for row, text in enumerate(values) if text is not None and moments[text] is None]
+    else:
+        moments, wrong = {}, np.flatnonzero(~np.isnan(column)).tolist()
+    if wrong:
+        shown = values[wrong[0]] if column.dtype == object else number_text(values[wrong[0]])
+        more = f" ({len(wrong)} such rows)" if len(wrong) > 1 else ""
+        raise ValueError(
+            f"column {name!r}, row {first_row + wrong[0]}: {shown!r} is no date{more}; dates are written as {LIKE_THIS}"
+        )
+    return np.array([moments.get(text) for text in values], dtype="datetime64[us]")
 
 
 def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatArray:

@@ -185,7 +185,7 @@ def as_column(name: str, values: Any) -> np.ndarray:
         return np.ma.filled(array.astype("datetime64[us]", copy=False), np.datetime64("NaT"))
     if array.dtype.kind not in "OUT":
         raise ValueError(f"column {name!r} is of type {array.dtype}: {CONVERT_OR_IGNORE}")
-    items = [None if is_missing(value) or value == "" else value for value in array.tolist()]
+    items = [None if is_missing(value) or (isinstance(value, str) and not value.strip()) else value for value in array.tolist()]
     present = [value for value in items if value is not None]
     if all(isinstance(value, Real) for value in present):
         return np.array([np.nan if value is None else float(value) for value in items])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from quadric.errors import unknown_names
 from quadric.tables.table import label_texts
 from quadric.types import IntArray
 
@@ -96,7 +97,7 @@ def _positive_last(names: list[str], positive: str | None) -> list[str]:
         return names
     position = class_position(positive, names)
     if position is None:
-        raise ValueError(f"the target has no value {positive!r}; it has {', '.join(map(repr, names))}")
+        raise ValueError(unknown_names([positive], names, "the target", "value"))
     if len(names) > 2:
         raise ValueError(f"a positive value is for two classes, and the target has {len(names)} classes: leave it out")
     return [*names[:position], *names[position + 1 :], names[position]]

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from quadric.errors import unknown_names
 from quadric.explain import ReasonCodes, reason_codes, recourse
 from quadric.explain._request import SeenValues
 from quadric.fitted import FittedModel
@@ -176,9 +177,10 @@ def check_names(model: TableModel, options: ExplainingOptions) -> None:
     if options.target is not None:
         model.code_of(options.target)
     fitted = model.view
-    for name in (*options.frozen, *options.increase_only, *options.decrease_only):
-        if name not in fitted.names and name not in fitted.input_names:
-            raise ValueError(f"the model has no column {name!r}; it has {', '.join(map(repr, fitted.input_names[:8]))}")
+    named = dict.fromkeys((*options.frozen, *options.increase_only, *options.decrease_only))
+    unknown = [name for name in named if name not in fitted.names and name not in fitted.input_names]
+    if unknown:
+        raise ValueError(unknown_names(unknown, fitted.input_names, "the model"))
 
 
 def cell_text(value: Any) -> str:

@@ -50,6 +50,10 @@ class TrainingOptions:
         A text column with more levels is refused.
     ignore : tuple of str
         Columns that are not used.
+    dates : tuple of str
+        Columns of dates, which become days since the earliest date.
+    missing_texts : tuple of str
+        Other texts than blank ones that mean a missing value: those that the table was read with.
     class_weight : "balanced", mapping from class names to factors, or None
     calibrate : {"sigmoid", "isotonic"} or None
         Whether, and how, scores become probabilities.
@@ -79,6 +83,8 @@ class TrainingOptions:
     unseen: Literal["refuse", "as_dropped"] = "refuse"
     max_levels: int = 100
     ignore: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    missing_texts: tuple[str, ...] = ()
     class_weight: str | Mapping[str, float] | None = None
     calibrate: Literal["sigmoid", "isotonic"] | None = None
     include: tuple[str, ...] = ()

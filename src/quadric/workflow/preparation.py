@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, listed, unknown_names
 from quadric.estimators import ScaleWarning
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._validation import spread_trouble
@@ -100,9 +100,7 @@ class PreparedData:
             return wanted
         unknown = [name for name in wanted if name not in self.class_names]
         if unknown:
-            raise OptionError(
-                f"there is no class {unknown[0]!r}; the classes are {', '.join(self.class_names)}", class_weight=None
-            )
+            raise OptionError(unknown_names(unknown, self.class_names, "the target", "class"), class_weight=None)
         return {label: wanted.get(name, 1.0) for name, label in zip(self.class_names, np.unique(self.y).tolist(), strict=True)}
 
 
@@ -120,22 +118,25 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     -------
     PreparedData
     """
-    _check_columns(table, target, options.ignore)
+    _check_columns(table, target, options)
     inputs = table.drop([target, *options.ignore])
     check_columns(inputs)
     codes, names = _labels(table.labels(target), options.positive)
     check_names("the target has a class", names)
-    missing = {name: count for name in inputs if (count := int(missing_cells(inputs[name]).sum()))}
-    if missing and options.missing == "refuse":
-        raise _refused(missing)
-    kept = complete_rows(inputs) if missing and options.missing == "drop" else slice(None)
-    _check_classes_left(codes[kept], names)
     encoder = TableEncoder(
         coding=options.coding,
         missing="refuse" if options.missing == "drop" else options.missing,
         unseen=options.unseen,
         max_levels=options.max_levels,
+        dates=options.dates,
+        missing_texts=options.missing_texts,
     )
+    inputs = encoder.usable(inputs)
+    missing = {name: count for name in inputs if (count := int(missing_cells(inputs[name]).sum()))}
+    if missing and options.missing == "refuse":
+        raise _refused(missing)
+    kept = complete_rows(inputs) if missing and options.missing == "drop" else slice(None)
+    _check_classes_left(codes[kept], names)
     check_features(encoder.fit(inputs[kept]), names)
     X = np.asarray(encoder.transform(inputs[kept]))
     # labels sort like the classes: their names where these do, else positions; an array makes all texts as wide as the longest
@@ -193,19 +194,21 @@ def lighter_loss(loss: str) -> str | None:
     return next((name for name in LOSS_NAMES if not loss_named(name).keeps_rows), None) if loss_named(loss).keeps_rows else None
 
 
-def _check_columns(table: Table, target: str, ignore: Iterable[str]) -> None:
-    for name in (target, *ignore):
-        if name not in table.names:
-            listed = ", ".join([repr(name) for name in table.names][:8] + ["..."] * (len(table.names) > 8))
-            raise OptionError(f"the table has no column {name!r}; it has {listed}")
-    if target in ignore:
+def _check_columns(table: Table, target: str, options: TrainingOptions) -> None:
+    unknown = [name for name in dict.fromkeys((target, *options.ignore, *options.dates)) if name not in table.names]
+    if unknown:
+        raise OptionError(unknown_names(unknown, table.names, "the table"))
+    if target in options.ignore:
         raise OptionError(f"the column {target!r} is the target: it cannot be ignored")
-    if not set(table.names).difference((target, *ignore)):
+    twice = [name for name in options.dates if name in (target, *options.ignore)]
+    if twice:
+        raise OptionError(f"the column {twice[0]!r} is the target or ignored: it cannot be a date", dates=None)
+    if not set(table.names).difference((target, *options.ignore)):
         raise OptionError(f"the table has no column besides the target {target!r} and the ignored ones")
 
 
 def _refused(missing: dict[str, int]) -> ParameterError:
-    counts = ", ".join([f"{name!r} ({count})" for name, count in missing.items()][:4] + ["..."] * (len(missing) > 4))
+    counts = listed([f"{name!r} ({count})" for name, count in missing.items()])
     return ParameterError(f"values are missing in {counts}: fill them in, drop the rows, or impute them", missing="impute")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import unknown_names
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.tables import Table
@@ -92,8 +93,7 @@ class TableModel:
         """
         absent = [name for name in self.input_names if name not in table.names]
         if absent:
-            more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
-            raise ValueError(f"the table has no column {absent[0]!r}{more}, which the model needs")
+            raise ValueError(unknown_names(absent, table.names, "the table", note=", which the model needs"))
         return Table(self.input_names, tuple(table[name] for name in self.input_names), first_row=table.first_row)
 
     def scores(self, table: Table) -> Scores:
@@ -129,7 +129,7 @@ class TableModel:
         """
         position = class_position(name, self.class_names)
         if position is None:
-            raise ValueError(f"the model has no class {name!r}; it has {', '.join(map(repr, self.class_names))}")
+            raise ValueError(unknown_names([name], self.class_names, "the model", "class"))
         return position
 
     def labelled(self, table: Table) -> tuple[Table, np.ndarray]:
@@ -148,7 +148,7 @@ class TableModel:
         if target is None:
             raise ValueError("the model file does not say which column is the target")
         if target not in table.names:
-            raise ValueError(f"the table has no column {target!r}, which is the target of the model")
+            raise ValueError(unknown_names([target], table.names, "the table", note=", the target of the model"))
         labels = table.labels(target).tolist()
         if None in labels:
             raise ValueError(f"the target is missing in row {labels.index(None) + 1}")

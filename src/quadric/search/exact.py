@@ -211,6 +211,7 @@ def _enumerated(problem: SparseProblem, step: Step, start: Found, floor: float, 
     """Where rounding leaves no relaxation: every support by itself, if they are few; else what all terms together reach."""
     best, lowest, n_tried, stopped = start, np.inf, 0, False
     try:
+        best = Found(start.support, step.bracket(start.support)[0])
         floor = max(floor, step.bracket(np.arange(problem.n_terms))[1])
         for support in _few_supports(problem):
             stopped = out_of_time()

@@ -23,7 +23,7 @@ from quadric.types import BoolArray, IntArray
 
 REPORT_EVERY = 32
 """Nodes between two lines of progress."""
-COARSE = 1e-4
+COARSE = 1e-2
 """Margin for rounding, as a share of the objective, beyond which a tree would have to visit nearly every support."""
 MAX_ENUMERATED = 3000
 """Supports that are tried one by one instead."""

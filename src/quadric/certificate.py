@@ -24,6 +24,8 @@ from quadric.types import FloatArray, IntArray
 
 STATIONARY = 1e-8
 """Scaled gradient up to which no free term would help, for ``basic_feasible``."""
+NEGLIGIBLE = 1e-10
+"""Change of scores, whose margins are 1, that counts as none."""
 TOLERANCE = 1e-6
 """Share of the objective that "local minimum" and "optimal" may leave, and that rounding may put a bound above an objective
 (docs/mathematics.md, eq. 5.6). Proofs themselves are tighter."""
@@ -38,7 +40,7 @@ class Certificate:
     objective : float
         F, the ridge included.
     n_terms, k : int
-        Non-zero coefficients, and how many were allowed.
+        Terms that move some score by more than rounding, and how many were allowed.
     stationarity : float
         Largest scaled residual of the Lu-Zhang conditions.
     decrease : float
@@ -167,10 +169,11 @@ class Judge:
         objective = self._energy.value(z) + judge.loss_value()
         decrease = _share(judge.decrease(live), objective) if len(live) <= k else 1.0
         settled = decrease <= TOLERANCE
-        full = len(live) == k
+        n_terms = self._counted(z, live) if len(live) <= k else len(live)
+        full = n_terms == k
         return Certificate(
             objective=objective,
-            n_terms=len(live),
+            n_terms=n_terms,
             k=k,
             stationarity=judge.residual(_padded(live, k, judge, candidates, support)),
             decrease=decrease,
@@ -178,6 +181,12 @@ class Judge:
             local_minimum=bool(settled and full),
             ridge=self._energy.ridge,
         )
+
+    def _counted(self, z: FloatArray, live: IntArray) -> int:
+        """Terms that move the score of some sample; a coefficient that is zero but for rounding does not."""
+        statistics = self._statistics
+        spread = np.sqrt(len(self._X) * statistics.scatter[live] / statistics.weight)  # no sample is farther from the mean
+        return int(np.sum(np.abs(z[live]) * spread > NEGLIGIBLE))
 
     def _loss_judge(self, surface: QuadraticSurface, question: Question) -> LossJudge:
         statistics, C = self._statistics, question.C

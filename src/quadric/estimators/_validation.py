@@ -25,7 +25,7 @@ from quadric.types import FloatArray, IntArray
 SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
 """Ratio of two columns' standard deviations, and of a column's mean to its own, above which a ScaleWarning is due."""
 OUTLYING = 1e3
-"""Distance from its column's median, in units that three quarters of the values keep within, above which a value is outlying."""
+"""Distance from its column's median, in units that three quarters of the values keep to, above which a value is outlying."""
 SAMPLED = 20_000
 """Rows that medians are taken of."""
 LARGEST = 1e60

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +25,11 @@ arrow_csv: Any = require("pyarrow.csv", "cli")
 DELIMITERS = (",", ";", "\t", "|")
 SNIFFED = 1 << 16
 """Characters that are read to find the delimiter."""
-BLOCK_SIZES = (1 << 20, 1 << 23, 1 << 27)
-"""Bytes that are parsed at a time: more where a row is longer, to a limit."""
+BLOCK, LONGEST = 1 << 20, 1 << 27
+"""Bytes that are parsed at a time, and of the longest row."""
+SLOW_ROWS = 10_000
 UTF_8 = "utf-8-sig"
 """UTF-8 with or without a byte order mark."""
-MOST_BYTES = 4
-"""Of a character in UTF-8."""
 NOT_CSV = {
     b"PK\x03\x04": "a zip or Excel file: save it as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel file: save it as CSV",
@@ -49,6 +48,8 @@ class CsvFile:
     delimiter, encoding : str
     notation : Notation
     names : tuple of str
+    header_size : int
+        Bytes of the header in UTF-8.
     """
 
     path: Path
@@ -56,6 +57,7 @@ class CsvFile:
     encoding: str
     notation: Notation
     names: tuple[str, ...]
+    header_size: int
 
     @staticmethod
     def open(path: Path, delimiter: str | None, encoding: str, notation: Notation) -> CsvFile:
@@ -67,12 +69,14 @@ class CsvFile:
             check_delimiter(delimiter)
             with _strict_rows(path, encoding, delimiter) as rows:
                 header = next(rows, None)
+            with path.open(encoding=encoding, newline="") as text:
+                size = sum(len(line.encode()) for line in islice(text, rows.line_num))
             if not header:
                 raise ValueError("the file is empty" if header is None else "the first line is blank: column names are needed")
             names = tuple(name.strip() for name in header)
             _suspect_delimiter(names, delimiter)
             check_names(names)
-        return CsvFile(path, delimiter, encoding, notation, names)
+        return CsvFile(path, delimiter, encoding, notation, names, size)
 
     @property
     def name(self) -> str:
@@ -87,125 +91,128 @@ class CsvFile:
         return self.notation.typed(column, as_text)
 
     def batches(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Record batches of texts, as they stand in the file; their sizes follow from BLOCK_SIZES."""
-        n_rows = 0
+        """Tables of texts, as they stand in the file; their sizes follow from BLOCK."""
+        columns, n_read = columns or self.names, 0
         with _one_line_errors(self.path, self.encoding):
-            for size in BLOCK_SIZES:
-                try:
-                    n_again = n_rows  # rows of blocks that were large enough
-                    for batch in self._parsed(size, columns or self.names):
-                        fresh = batch.slice(min(n_again, batch.num_rows))
-                        n_again -= batch.num_rows - fresh.num_rows
-                        n_rows += fresh.num_rows
-                        if fresh.num_rows:
-                            yield fresh
-                    break
-                except pa.ArrowInvalid as error:
-                    is_long = "straddling" in str(error)
-                    if not is_long or size == BLOCK_SIZES[-1]:
-                        self.refuse_malformed()
-                        words = f"a row is longer than {size >> 20} MB" if is_long else str(error).splitlines()[0]
-                        raise ValueError(f"not a readable CSV file ({words})") from None
-            if n_rows == 0:
+            for table in self._tables(columns):
+                n_read += len(table)
+                yield table
+            if n_read == 0:
                 raise ValueError("the file has column names but no rows")
 
-    def _parsed(self, size: int, columns: Sequence[str]) -> Iterator[Any]:
-        read = arrow_csv.ReadOptions(column_names=self.names, skip_rows_after_names=1, block_size=size)
+    def _tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        n_read = 0
+        for block in self._blocks():
+            if not _quotes_are_usual(block, self.delimiter):  # pyarrow could take several rows for one
+                yield from self._slow_tables(n_read, columns)
+                return
+            table = self._parsed(block, columns)
+            n_read += len(table)
+            yield table
+
+    def _blocks(self) -> Iterator[bytes]:
+        """The file in UTF-8 without its header, in pieces of whole rows."""
+        pending, n_header = b"", self.header_size
+        for data in self._utf8():
+            pending += data[n_header:]
+            n_header = max(n_header - len(data), 0)
+            cut = _end_of_rows(pending)
+            if cut:
+                yield pending[:cut]
+                pending = pending[cut:]
+            elif len(pending) > LONGEST:
+                self._refuse_malformed()
+                raise ValueError(f"a row is longer than {LONGEST >> 20} MB")
+        if pending:
+            yield pending
+
+    def _utf8(self) -> Iterator[bytes]:
+        with self.path.open("rb") as file:
+            decoder = None if self.encoding == UTF_8 else codecs.getincrementaldecoder(self.encoding)()
+            if decoder is None and file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+                file.seek(0)
+            while data := file.read(BLOCK):
+                yield data if decoder is None else decoder.decode(data).encode()
+            if decoder is not None:
+                yield decoder.decode(b"", final=True).encode()
+
+    def _parsed(self, block: bytes, columns: Sequence[str]) -> Any:
         parse = arrow_csv.ParseOptions(
             delimiter=self.delimiter,
-            newlines_in_values=True,
-            ignore_empty_lines=len(self.names) > 1,  # else a missing value
+            newlines_in_values=b'"' in block,
+            ignore_empty_lines=len(self.names) > 1,  # else they are missing values
         )
-        # all texts: types that are found in the first block need not suit the others
+        # all texts: types that suit one block need not suit the others
         convert = arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(columns, pa.string()),
             include_columns=columns,
             null_values=self.notation.null_values,
             strings_can_be_null=True,
         )
-        with self.path.open("rb") as file:
-            stream = pa.PythonFile(CheckedStream(self, file), "r")
-            with arrow_csv.open_csv(stream, read, parse, convert) as reader:
-                yield from reader
+        read = arrow_csv.ReadOptions(column_names=self.names, block_size=len(block) + 8, use_threads=False)
+        try:
+            # pyarrow leaves out a byte order mark at the beginning, which here is part of a value
+            mark = codecs.BOM_UTF8 if block.startswith(codecs.BOM_UTF8) else b""
+            return arrow_csv.read_csv(pa.BufferReader(mark + block), read, parse, convert)
+        except pa.ArrowInvalid as error:
+            if "Empty CSV" in str(error):  # nothing but blank lines
+                return pa.table({name: pa.array([], pa.string()) for name in columns})
+            self._refuse_malformed()
+            raise ValueError(f"not a readable CSV file ({str(error).splitlines()[0]})") from None
 
-    def refuse_malformed(self) -> None:
-        """Read all rows with the strict csv module, slowly, and raise an error that names the line of the first bad one."""
+    def _slow_tables(self, start: int, columns: Sequence[str]) -> Iterator[Any]:
+        """What the csv module makes of the rows from ``start`` on: it knows quotes that are part of a value."""
+        rows, nulls = islice(self._rows(), start, None), set(self.notation.null_values)
+        while part := list(islice(rows, SLOW_ROWS)):
+            texts = dict(zip(self.names, zip(*part, strict=True), strict=True))
+            yield pa.table({n: pa.array([None if t in nulls else t for t in texts[n]], pa.string()) for n in columns})
+
+    def _refuse_malformed(self) -> None:
+        """Look for the first bad row, slowly, and raise an error that names its line."""
+        for _ in self._rows():
+            pass
+
+    def _rows(self) -> Iterator[list[str]]:
+        """Rows by the strict csv module, without the header."""
+        n_columns, begin = len(self.names), 1
         with _strict_rows(self.path, self.encoding, self.delimiter) as rows:
-            begin = 1
             try:
                 for row in rows:
-                    if row and len(row) != len(self.names):
-                        n_columns = len(self.names)
+                    if row and len(row) != n_columns:
                         raise ValueError(f"line {rows.line_num} has {len(row)} values, the header has {n_columns} columns")
+                    if begin > 1 and (row or n_columns == 1):
+                        yield row or [""]
                     begin = rows.line_num + 1
             except csv.Error as error:
                 raise csv.Error(f"{error}, in the row that begins on line {begin}") from None
 
 
-class CheckedStream:
-    """The bytes of a CSV file as UTF-8, with a line end after the last line.
+def _end_of_rows(data: bytes) -> int:
+    """Position after the last line end outside quotes, where the data begin with a row; 0 if there is none."""
+    data = data.removesuffix(b"\r")  # a line feed may follow
+    last = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+    if data.count(b'"', 0, last) % 2 == 0:
+        return last
+    codes = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero((codes == ord("\n")) | (codes == ord("\r")))
+    outside = np.searchsorted(np.flatnonzero(codes == ord('"')), ends) % 2 == 0
+    return int(ends[outside][-1]) + 1 if outside.any() else 0
 
-    pyarrow reads a quote that is not closed, or that ends before its value does, without a word, and takes several rows for
-    one. So all places of quotes are checked here; where one is unusual the csv module has the last word on the whole file.
 
-    Parameters
-    ----------
-    source : CsvFile
-    file : binary file
-    """
-
-    closed = False
-
-    def __init__(self, source: CsvFile, file: BinaryIO) -> None:
-        self._source, self._file = source, file
-        self._decoder = None
-        if source.encoding != UTF_8:
-            self._decoder = codecs.getincrementaldecoder(source.encoding)()
-        elif file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
-            file.seek(0)
-        self._borders = np.frombuffer(f'{source.delimiter}\r\n"'.encode(), np.uint8)
-        self._last, self._n_quotes = b"\n", 0
-        self._ended = self._is_strict = False
-
-    def readable(self) -> bool:
+def _quotes_are_usual(block: bytes, delimiter: str) -> bool:
+    """Whether all quotes are doubled, or between a value and a delimiter or line end."""
+    if b'"' not in block:
         return True
-
-    def close(self) -> None:
-        """The file is closed by who opened it."""
-
-    def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes."""
-        data = b""
-        while not data and not self._ended:
-            raw = self._file.read(size if self._decoder is None else size // MOST_BYTES)
-            self._ended = not raw
-            data = raw if self._decoder is None else self._decoder.decode(raw, final=self._ended).encode()
-        if self._ended and (self._last + data)[-1:] not in b"\r\n":
-            data += b"\n"
-        if not self._is_strict and not self._quotes_are_usual(data):
-            self._source.refuse_malformed()
-            self._is_strict = True
-        self._last = data[-1:] or self._last
-        return data
-
-    def _quotes_are_usual(self, data: bytes) -> bool:
-        """Whether each value in quotes, or part of it between doubled quotes, is between delimiters, line ends or quotes."""
-        seam = self._last + data
-        if b'"' not in seam:
-            return not (self._ended and self._n_quotes % 2)
-        codes = np.frombuffer(seam, np.uint8)
-        places = np.flatnonzero(codes == ord('"'))
-        counts = np.arange(len(places)) + self._n_quotes - (places[0] == 0)
-        opening, closing = places[counts % 2 == 0], places[counts % 2 == 1]
-        self._n_quotes = int(counts[-1]) + 1
-        neighbours = np.concatenate([codes[opening[opening > 0] - 1], codes[closing[closing < len(codes) - 1] + 1]])
-        return bool(np.isin(neighbours, self._borders).all()) and not (self._ended and self._n_quotes % 2)
+    codes = np.frombuffer(b"\n" + block + b"\n", np.uint8)
+    places = np.flatnonzero(codes == ord('"'))
+    neighbours = np.concatenate([codes[places[::2] - 1], codes[places[1::2] + 1]])  # before opening, after closing ones
+    return len(places) % 2 == 0 and bool(np.isin(neighbours, np.frombuffer(f'{delimiter}\r\n"'.encode(), np.uint8)).all())
 
 
 @contextmanager
 def _strict_rows(path: Path, encoding: str, delimiter: str) -> Iterator[Any]:
     """The rows of a file as the csv module sees them."""
-    limit = csv.field_size_limit(BLOCK_SIZES[-1])
+    limit = csv.field_size_limit(LONGEST)
     try:
         with path.open(encoding=encoding, newline="") as text:
             yield csv.reader(text, delimiter=delimiter, strict=True)
@@ -284,7 +291,9 @@ def _undecodable(path: Path, encoding: str) -> str:
             pending = len(decoder.getstate()[0])
             try:
                 decoder.decode(chunk)
-            except UnicodeDecodeError as error:
+            except UnicodeError as error:
+                if not isinstance(error, UnicodeDecodeError):
+                    return str(error)
                 position += error.start - pending
                 lines += _line_ends(chunk[: max(error.start - pending, 0)])
                 return f"byte {position} (line {lines}) is not {name}"

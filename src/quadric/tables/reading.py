@@ -161,21 +161,23 @@ def _pieces(source: Source, text: Collection[str], columns: Sequence[str] | None
 
 
 def _joined(pieces: list[Any]) -> Any:
-    return require("pyarrow", "cli").chunked_array(pieces).unify_dictionaries().combine_chunks()
+    pa = require("pyarrow", "cli")
+    chunks = [chunk for piece in pieces for chunk in (piece.chunks if isinstance(piece, pa.ChunkedArray) else [piece])]
+    return pa.chunked_array(chunks, pieces[0].type).unify_dictionaries().combine_chunks()
 
 
 def _regrouped(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
     """Tables of exactly ``n_rows`` rows, but for the last."""
-    from_batches = require("pyarrow", "cli").Table.from_batches
+    pa = require("pyarrow", "cli")
     waiting: list[Any] = []
     for batch in batches:
-        rest = batch
+        rest = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
         while (n_missing := n_rows - sum(map(len, waiting))) <= len(rest):
-            yield from_batches([*waiting, rest.slice(0, n_missing)])
+            yield pa.concat_tables([*waiting, rest.slice(0, n_missing)])
             waiting, rest = [], rest.slice(n_missing)
         waiting += [rest] if len(rest) else []
     if waiting:
-        yield from_batches(waiting)
+        yield pa.concat_tables(waiting)
 
 
 def _digest(paths: Sequence[Path]) -> str | None:

@@ -38,7 +38,7 @@ DAYS = f"""(SELECT CASE WHEN yyyy > 0 AND mm BETWEEN 1 AND 12 AND hours < 24 AND
     FROM (SELECT CASE WHEN full_date LIKE '____-__-__ __:__:__.%' AND LENGTH(full_date) BETWEEN 21 AND 26
       AND TRIM({DIGITS}, '0123456789') = '' THEN full_date END AS full_date
     FROM (SELECT written || CASE LENGTH(written) WHEN 10 THEN ' 00:00:00.0' WHEN 16 THEN ':00.0' WHEN 19 THEN '.0' ELSE '' END
-      AS full_date FROM (SELECT REPLACE({{text}}, 'T', ' ') AS written) AS a) AS b) AS c) AS e)"""
+      AS full_date FROM (SELECT REPLACE({{text}}, 'T', ' ') AS written LIMIT 1) AS a LIMIT 1) AS b LIMIT 1) AS c LIMIT 1) AS e)"""
 """Days since a day, from the text of a date: the three databases share no function of dates. NULL where it is no date."""
 
 

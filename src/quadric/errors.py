@@ -1,4 +1,4 @@
-"""Errors that say which parameters would help, so that the command line can name its own options; names that were nearly right."""
+"""Errors that say which parameters would help, so that the command line can name its own options, and which names are near."""
 
 from __future__ import annotations
 

@@ -127,10 +127,16 @@ def in_sqlite(setup, select):
 @pytest.mark.parametrize("database", ["sqlite", "duckdb", "postgres"])
 def test_databases(case, database, request):
     model, expected = case
-    run = request.getfixturevalue("in_postgres") if database == "postgres" else {"sqlite": in_sqlite, "duckdb": in_duckdb}[database]
+    run = (
+        request.getfixturevalue("in_postgres")
+        if database == "postgres"
+        else {"sqlite": in_sqlite, "duckdb": in_duckdb}[database]
+    )
     cells = [["NULL" if is_absent(v) else literal(v if isinstance(v, str) else repr(v)) for v in row] for row in ROWS]
     values = ", ".join(f"({i}, {', '.join(row)})" for i, row in enumerate(cells))
-    setup = f"CREATE TABLE data (row_number INTEGER, age VARCHAR, home VARCHAR, issued VARCHAR); INSERT INTO data VALUES {values};"
+    setup = (
+        f"CREATE TABLE data (row_number INTEGER, age VARCHAR, home VARCHAR, issued VARCHAR); INSERT INTO data VALUES {values};"
+    )
     assert_same(database_scores(run(setup, to_sql(model))), expected)
 
 
@@ -150,9 +156,7 @@ def test_columns_of_dates_and_numbers_in_databases(database, request):
     expected = [scores_of(model, (30.0, "rent", day)) for day in days]
     for kind in ("TIMESTAMP", "DATE"):
         values = ", ".join(f"({i}, 30, 'rent', {'NULL' if day is None else literal(day)})" for i, day in enumerate(days))
-        setup = (
-            f"CREATE TABLE data (row_number INTEGER, age DOUBLE PRECISION, home VARCHAR, issued {kind}); INSERT INTO data VALUES {values};"
-        )
+        setup = f"CREATE TABLE data (row_number INTEGER, age DOUBLE PRECISION, home VARCHAR, issued {kind}); INSERT INTO data VALUES {values};"
         found = database_scores(run(setup, to_sql(model)))
         if kind == "DATE":
             expected[1] = scores_of(model, (30.0, "rent", "2021-12-31"))

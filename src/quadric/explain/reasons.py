@@ -237,7 +237,9 @@ class _Writer:
     def _number(self, column: int, value: float) -> str:
         """A number, or the day that so many days lead to."""
         origin = self.view.inputs[column].origin
-        return f"{value:.6g}" if origin is None else date_text(dates_after(np.array([value]), origin)[0].astype("datetime64[D]"))
+        return (
+            f"{value:.6g}" if origin is None else date_text(dates_after(np.array([value]), origin)[0].astype("datetime64[D]"))
+        )
 
 
 def _cell(table: Table | None, name: str, case: int) -> str:

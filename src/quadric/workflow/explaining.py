@@ -310,7 +310,7 @@ class _Explainer:
         moved = np.flatnonzero(found.x[0] != before[0])
         return {
             "changes": tuple(
-                Change(found.names[j], self._value(j, before[0, j]), self._value(j, found.x[0, j])) for j in moved
+                Change(found.names[j], self._value(j, before[0, j]), self._value(j, found.x[0, j])) for j in moved.tolist()
             ),
             "distance": float(found.distance[0]),
             "reached": True,

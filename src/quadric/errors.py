@@ -1,4 +1,4 @@
-"""Errors and warnings that more than one room raises: errors name parameters that would help, and names that were nearly right."""
+"""Errors and warnings of more than one room; errors name parameters that would help, and names that are near."""
 
 from __future__ import annotations
 

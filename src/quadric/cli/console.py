@@ -50,8 +50,14 @@ def flag(parameter: str) -> str:
 def with_flags(problem: BaseException) -> str:
     """What an error or a warning says, followed by the flags that would help."""
     values = {name: (value,) if isinstance(value, str) else value for name, value in getattr(problem, "remedies", {}).items()}
-    flags = ", ".join(f"{flag(name)} {shlex.quote(value)}" if value else flag(name) for name in values for value in values[name] or [""])
+    flags = ", ".join(f"{flag(name)}{_typed(value)}" for name in values for value in values[name] or [""])
     return f"{problem} ({flags})" if flags else str(problem)
+
+
+def _typed(value: str) -> str:
+    """A value behind its flag; a single mark in quotes, so that it is not taken for a part of the sentence."""
+    quoted = shlex.quote(value) if any(map(str.isalnum, value)) else f"'{value}'"
+    return f" {quoted}" if value else ""
 
 
 def say(text: str) -> None:

@@ -90,5 +90,5 @@ def _recourse_words(answer: Explanation) -> str:
     return f"{answer.verdict}: {changes}" + ("" if answer.proved else f"; {answer.message}")
 
 
-def _number(value: float) -> str:
-    return str(int(value)) if value.is_integer() else f"{value:.6g}"
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else str(int(value)) if value.is_integer() else f"{value:.6g}"

@@ -231,6 +231,7 @@ class SeenValues:
 
     Attributes
     ----------
+    view : FittedModel
     columns : dict
         Input column of each feature that is a number.
     whole : frozenset of str
@@ -239,6 +240,7 @@ class SeenValues:
         Range of each feature in reported units; NaN where it codes a category.
     """
 
+    view: FittedModel
     columns: dict[str, str]
     whole: frozenset[str]
     lower: FloatArray
@@ -248,9 +250,9 @@ class SeenValues:
     def of(view: FittedModel, table: Table, V: FloatArray) -> SeenValues:
         """From the rows as they came, and in reported units."""
         columns = {view.names[j]: view.input_names[view.blocks[j]] for j in np.flatnonzero(view.numeric)}
-        whole = frozenset(name for name, column in columns.items() if holds_whole_numbers(table[column]))
+        whole = frozenset(name for name, column in columns.items() if holds_whole_numbers(_numbers(view, table, column)))
         lower, upper = (np.where(view.numeric, end, np.nan) for end in (V.min(axis=0), V.max(axis=0)))
-        return SeenValues(columns, whole, lower, upper)
+        return SeenValues(view, columns, whole, lower, upper)
 
     def limits(self, case: Table, before: FloatArray) -> dict[str, Any]:
         """Parameters of ``recourse`` for one row: no value beyond the range seen, whole numbers stay whole, no gap is filled.
@@ -262,9 +264,14 @@ class SeenValues:
         before : array of shape (n,)
             The row in reported units; it may lie outside the range itself.
         """
+        numbers = {name: _numbers(self.view, case, column) for name, column in self.columns.items()}
         return {
-            "frozen": [name for name, column in self.columns.items() if np.isnan(case[column][0])],
+            "frozen": [name for name, own in numbers.items() if np.isnan(own[0])],
             "lower": np.minimum(self.lower, before),
             "upper": np.maximum(self.upper, before),
-            "integer": [name for name in self.columns if name in self.whole and holds_whole_numbers(case[self.columns[name]])],
+            "integer": [name for name, own in numbers.items() if name in self.whole and holds_whole_numbers(own)],
         }
+
+
+def _numbers(view: FittedModel, rows: Table, column: str) -> FloatArray:
+    return view.inputs[view.input_names.index(column)].numbers(rows[column])

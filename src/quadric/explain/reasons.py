@@ -16,6 +16,7 @@ from quadric.explain._request import wanted_decision
 from quadric.explain.attributions import against_point, background_mean
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
+from quadric.tables.dates import date_text, dates_after
 from quadric.tables.table import Rows, Table, is_missing, number_text
 from quadric.types import FloatArray
 
@@ -229,8 +230,16 @@ class _Writer:
         name, feature = self.view.input_names[column], self.numbers.get(column)
         if feature is None:
             return _cell(self.cells, name, case), _cell(self.reference_cells, name, case)
-        value = MISSING if self.cells is not None and is_missing(self.cells[name][case]) else f"{self.V[case, feature]:.6g}"
-        return value, f"{self.reference[case, feature]:.6g}"
+        is_absent = self.cells is not None and is_missing(self.cells[name][case])
+        value, reference = (self._number(column, numbers[case, feature]) for numbers in (self.V, self.reference))
+        return MISSING if is_absent else value, reference
+
+    def _number(self, column: int, value: float) -> str:
+        """A number, or the day that so many days lead to."""
+        origin = self.view.inputs[column].origin
+        return (
+            f"{value:.6g}" if origin is None else date_text(dates_after(np.array([value]), origin)[0].astype("datetime64[D]"))
+        )
 
 
 def _cell(table: Table | None, name: str, case: int) -> str:

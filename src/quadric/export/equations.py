@@ -79,7 +79,13 @@ def to_latex(model: Model, *, form: str = "centred", precision: int | None = Non
     for name, surface in zip(names, scoring.surfaces, strict=True):
         first, *rest = _summands(scoring, surface, style)
         rows += [f"{name} &= {first}", *(f"  &\\quad {summand}" for summand in rest)]
-    notes = [*heading(scoring), *_legend(scoring), *_form_note(model, scoring, form), "Needs the package amsmath.", *sample_lines(scoring)]
+    notes = [
+        *heading(scoring),
+        *_legend(scoring),
+        *_form_note(model, scoring, form),
+        "Needs the package amsmath.",
+        *sample_lines(scoring),
+    ]
     body = " \\\\\n".join(rows)
     lines = [*(f"% {note}" for note in notes), "\\begin{align*}", body, "\\end{align*}", _sample_table(scoring), ""]
     return "\n".join(lines)

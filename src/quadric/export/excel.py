@@ -33,9 +33,9 @@ def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 10
 
     The sheet "Score" takes one row per case: inputs on the left, then score, label and, where the model is calibrated,
     probability. Its first rows are samples with their expected scores. "Variables" and "Terms" hold what every term adds to
-    each row, "Model" the coefficients. A row with an unknown category, with a text that is no date, or with a missing value that
-    the model does not fill in, gets #N/A. Dates are date cells, or texts such as 2024-01-31. Missing values are empty cells,
-    texts of nothing but blanks, and the other texts that mean one for the model.
+    each row, "Model" the coefficients. A row with an unknown category, with a text that is no date, or with a missing value
+    that the model does not fill in, gets #N/A. Dates are date cells, or texts such as 2024-01-31. Missing values are empty
+    cells, texts of nothing but blanks, and the other texts that mean one for the model.
 
     Parameters
     ----------
@@ -58,7 +58,10 @@ def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 10
 
 def _check_limits(scoring: ScoringModel) -> None:
     n_terms = sum(len(surface.products) + 1 for surface in scoring.surfaces)
-    if max(n_terms, 2 * len(scoring.variables) + 2 * len(scoring.inputs), len(scoring.inputs) + 4 * len(scoring.classes)) > MOST_COLUMNS:
+    if (
+        max(n_terms, 2 * len(scoring.variables) + 2 * len(scoring.inputs), len(scoring.inputs) + 4 * len(scoring.classes))
+        > MOST_COLUMNS
+    ):
         raise ValueError(f"the model has {n_terms} terms, more than an Excel sheet has columns")
     texts = [column.name for column in scoring.inputs] + list(scoring.classes)
     texts += [str(level) for column in scoring.inputs for level in column.categories]
@@ -191,7 +194,9 @@ class _Book:
             f'&IF(LEN({text})>20,"."&MID({text},21,6),"")'
         )
         is_day, is_clock = f"EXACT(LEFT({text},10),{written})", f"EXACT(MID({text},11,99),{clock})"
-        time = f"IF(AND({is_clock},{hours}<24,{minutes}<60,{seconds}<60),({hours}+({minutes}+({seconds}+{parts})/60)/60)/24,NA())"
+        time = (
+            f"IF(AND({is_clock},{hours}<24,{minutes}<60,{seconds}<60),({hours}+({minutes}+({seconds}+{parts})/60)/60)/24,NA())"
+        )
         read = f"IF({is_day},{day}-146097*({y}<1904)+IF(LEN({text})=10,0,{time}),NA())"
         anchor = f"DATE({ANCHOR.year},{ANCHOR.month},{ANCHOR.day})"
         before = (ANCHOR - date.fromisoformat(str(self.scoring.inputs[position].origin))).days

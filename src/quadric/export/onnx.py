@@ -27,9 +27,9 @@ def to_onnx(model: Model, path: str | os.PathLike[str], *, dtype: str = "float32
     """Write an ONNX model.
 
     Inputs: ``numbers`` of shape (m, number of columns of numbers and dates), NaN where missing, and ``categories`` of shape
-    (m, number of text columns), an empty text where missing; a model without one kind of column lacks that input. A date goes in
-    as the number of days since its origin. The metadata list the columns in order (``numbers``, ``categories``), and hold the
-    origins of ``dates``, ``classes`` and ``samples``.
+    (m, number of text columns), an empty text where missing; a model without one kind of column lacks that input. A date goes
+    in as the number of days since its origin. The metadata list the columns in order (``numbers``, ``categories``), and hold
+    the origins of ``dates``, ``classes`` and ``samples``.
 
     Outputs: ``score`` and, where the model is calibrated, ``probability``, of shape (m,) for two classes and (m, n_classes)
     otherwise; ``label`` of shape (m,). A row with an unknown category, or with a missing value that the model does not fill in,
@@ -173,7 +173,7 @@ class _Graph:
     def _number_column(self, position: int, matrix: str) -> str:
         return self._node("Gather", matrix, self._constant([self.numbers.index(position)], np.int64), axis=1)
 
-    def _codes(self, position: int, levels: Sequence[str]) -> str:
+    def _codes(self, position: int, levels: Sequence[Any]) -> str:
         """Positions of the texts of a column among levels; then one for missing values and one for all others."""
         key = (position, tuple(levels))
         if key not in self.codes:

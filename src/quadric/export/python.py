@@ -56,9 +56,9 @@ def coded(value, name, codes, missing, unseen):
         raise ValueError(repr(name) + " is unknown: " + repr(value))
     return code
 """
-DATES = """
+DATES = f"""
 
-ISO_DATE = re.compile({!a}, re.ASCII)
+ISO_DATE = re.compile({ISO_DATE!a}, re.ASCII)
 
 
 def days_since(year, month, day):
@@ -78,7 +78,7 @@ def moment(value):
     if not isinstance(value, datetime.datetime):
         return datetime.datetime(value.year, value.month, value.day)
     return value if value.tzinfo is None else value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-""".format(ISO_DATE)
+"""
 SIGMOID = """
 
 def sigmoid(score, a, b):
@@ -116,9 +116,10 @@ if __name__ == "__main__":
 def to_python(model: Model) -> str:
     """Source of a module with a function ``predict(row)``, which needs nothing but Python.
 
-    ``row`` is a mapping with a value for each input: a number, a text, or a date as such or as a text; ``predict`` returns a dict
-    of scores, label and, where the model is calibrated, probabilities. ``terms(row)`` is what every term adds to each score.
-    Missing values are what they are for the model. Those that it refuses, and unknown categories, give a ValueError. Run as a program, the module checks itself against its sample rows.
+    ``row`` is a mapping with a value for each input: a number, a text, or a date (as such, or as a text); ``predict`` returns a
+    dict of scores, label and, where the model is calibrated, probabilities. ``terms(row)`` is what every term adds to each
+    score. Missing values are what they are for the model. Those that it refuses, and unknown categories, give a ValueError.
+    Run as a program, the module checks itself against its sample rows.
 
     Parameters
     ----------
@@ -154,7 +155,9 @@ def to_python(model: Model) -> str:
 
 def _terms(scoring: ScoringModel) -> list[str]:
     lines = ["def terms(row):", '"""What every term adds to each score, the constant first."""']
-    lines += [f"x{i} = cell(row, {x.name!a}, {_converter(x)}, {x.blanks!a}, {_missing(x)!a})" for i, x in enumerate(scoring.inputs)]
+    lines += [
+        f"x{i} = cell(row, {x.name!a}, {_converter(x)}, {x.blanks!a}, {_missing(x)!a})" for i, x in enumerate(scoring.inputs)
+    ]
     lines += [f"v{i} = {_variable(scoring, variable)}" for i, variable in enumerate(scoring.variables)]
     lines.append("return [")
     for surface in scoring.surfaces:

@@ -22,12 +22,10 @@ GROUP = 50
 STEEPEST = 700.0
 """PostgreSQL raises an error where exp() overflows or underflows."""
 DIGITS = " || ".join(f"SUBSTR(full_date, {start})" for start in ("1, 4", "6, 2", "9, 2", "12, 2", "15, 2", "18, 2", "21"))
-MONTH_STARTS = " ".join(
-    f"WHEN {month} THEN {datetime(2001, month, 1).timetuple().tm_yday - 1}" for month in range(1, 13)
-)
+MONTH_STARTS = " ".join(f"WHEN {month} THEN {datetime(2001, month, 1).timetuple().tm_yday - 1}" for month in range(1, 13))
 LEAP_YEAR = "yyyy % 4 = 0 AND (yyyy % 100 <> 0 OR yyyy % 400 = 0)"
-DAYS = f"""(SELECT CASE WHEN yyyy > 0 AND mm BETWEEN 1 AND 12 AND hours < 24 AND minutes < 60 AND seconds < 60 AND dd BETWEEN 1 AND
-      CASE WHEN mm IN (4, 6, 9, 11) THEN 30 WHEN mm <> 2 THEN 31 WHEN {LEAP_YEAR} THEN 29 ELSE 28 END
+DAYS = f"""(SELECT CASE WHEN yyyy > 0 AND mm BETWEEN 1 AND 12 AND hours < 24 AND minutes < 60 AND seconds < 60
+      AND dd BETWEEN 1 AND CASE WHEN mm IN (4, 6, 9, 11) THEN 30 WHEN mm <> 2 THEN 31 WHEN {LEAP_YEAR} THEN 29 ELSE 28 END
     THEN 365 * (yyyy - 1) + (yyyy - 1 - (yyyy - 1) % 4) / 4 - (yyyy - 1 - (yyyy - 1) % 100) / 100
       + (yyyy - 1 - (yyyy - 1) % 400) / 400 + CASE mm {MONTH_STARTS} END
       + CASE WHEN mm > 2 AND {LEAP_YEAR} THEN 1 ELSE 0 END + dd - {{origin}}
@@ -38,17 +36,21 @@ DAYS = f"""(SELECT CASE WHEN yyyy > 0 AND mm BETWEEN 1 AND 12 AND hours < 24 AND
     FROM (SELECT CASE WHEN full_date LIKE '____-__-__ __:__:__.%' AND LENGTH(full_date) BETWEEN 21 AND 26
       AND TRIM({DIGITS}, '0123456789') = '' THEN full_date END AS full_date
     FROM (SELECT written || CASE LENGTH(written) WHEN 10 THEN ' 00:00:00.0' WHEN 16 THEN ':00.0' WHEN 19 THEN '.0' ELSE '' END
-      AS full_date FROM (SELECT REPLACE({{text}}, 'T', ' ') AS written) AS a) AS b) AS c) AS e)"""
-"""Days since a day, from the text of a date: the three databases share no function of dates. NULL where it is no date."""
+      AS full_date
+    FROM (SELECT REPLACE({{text}}, 'T', ' ') AS written LIMIT 1) AS a LIMIT 1) AS b LIMIT 1) AS c LIMIT 1) AS e)"""
+"""Days since a day, from the text of a date: the three databases share no function of dates. NULL where it is no date.
+
+Without LIMIT, PostgreSQL would put each query into the next, which doubles their length many times over.
+"""
 
 
 def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "quadric_") -> str:
     """A SELECT of all columns of a table followed by score, probability (where the model is calibrated) and label.
 
     With more than two classes there is one score (and probability) per class, numbered in their order. A row with an unknown
-    category, with a text that is no date, or with a missing value that the model does not fill in, gets NULL. NULL, NaN, texts of
-    nothing but blanks, and the other texts that mean a missing value for the model are missing values. Columns of numbers must
-    hold numbers or missing values, as numbers or as texts; columns of dates hold dates, timestamps without a time zone, or texts.
+    category, with a text that is no date, or with a missing value that the model does not fill in, gets NULL. Missing values
+    are NULL, NaN, texts of nothing but blanks, and the other texts that mean one for the model. Columns of numbers hold numbers
+    or missing values, as numbers or as texts; columns of dates hold dates, timestamps without a time zone, or texts.
     A table that has columns of the new names is refused by the database, as ambiguous: choose another ``prefix``.
 
     Parameters
@@ -124,7 +126,9 @@ class _Writer:
         """
         chances = self.names("probability") if self.model.calibrators else []
         new = [*self.names("score"), *chances, identifier(self.prefix + "label")]
-        taken = ", ".join([f"{literal(BLANKS)} AS {identifier(self.prefix + 'blanks')}", *(f"NULL AS {column}" for column in new)])
+        taken = ", ".join(
+            [f"{literal(BLANKS)} AS {identifier(self.prefix + 'blanks')}", *(f"NULL AS {column}" for column in new)]
+        )
         return f"CROSS JOIN (SELECT {taken}) AS t\nWHERE " + " AND ".join(f"{column} IS NULL" for column in new)
 
     def _named(self, name: str, expressions: Sequence[str]) -> list[str]:

@@ -36,7 +36,8 @@ def slices(subject: Subject, surface: SurfaceSummary, seed: int) -> tuple[Slice,
     rng = np.random.default_rng((seed, 2))
     rows = np.sort(rng.permutation(len(subject.V))[:MOST_POINTS])
     jitter = rng.uniform(-0.5, 0.5, size=(len(rows), 2))
-    typical = {name: _typical(subject.table[name]) for name in subject.tabular.input_names}
+    inputs = subject.tabular.inputs(subject.table)
+    typical = {name: _typical(inputs[name]) for name in inputs}
     return tuple(_slice(subject, surface, pair, typical, rows, jitter) for pair in _pairs(subject, surface))
 
 
@@ -102,7 +103,10 @@ def _room(subject: Subject, feature: int) -> float:
 
 
 def _typical(values: np.ndarray) -> Any:
-    """The median of numbers, or the most frequent text."""
+    """The median of numbers or dates, or the most frequent text."""
+    if values.dtype.kind == "M":
+        dates = np.sort(values[~np.isnat(values)])
+        return dates[len(dates) // 2].tolist()
     if values.dtype != object:
         return float(np.nanquantile(values, 0.5, method="nearest"))
     counts = Counter(value for value in values.tolist() if value is not None)

@@ -19,7 +19,7 @@ from quadric.geometry.terms import term_count
 from quadric.report.values import Feature
 from quadric.search.path import QuadraticPath
 from quadric.search.rules import SupportLimits
-from quadric.tables import CodedFeature, Table
+from quadric.tables import CodedFeature, InputColumn, Table
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.explaining import cutoff_of
 from quadric.workflow.scoring import Scores, TableModel
@@ -129,7 +129,7 @@ class Subject:
         inputs, low, high = self.fitted.inputs, self.V.min(axis=0), self.V.max(axis=0)
         return tuple(
             Feature(
-                name=_feature_name(feature, inputs[feature.input].name),
+                name=_feature_name(feature, inputs[feature.input]),
                 column=inputs[feature.input].name,
                 kind=feature.kind,
                 center=self.fitted.center[j],
@@ -142,9 +142,10 @@ class Subject:
         )
 
 
-def _feature_name(feature: CodedFeature, column: str) -> str:
+def _feature_name(feature: CodedFeature, own: InputColumn) -> str:
+    column = own.name
     names = {"level": f"{column} = {feature.level}", "rank": f"rank of {column}", "missing": f"{column} is missing"}
-    return names.get(feature.kind, column)
+    return names.get(feature.kind, column if own.origin is None else f"{column} (days since {own.origin})")
 
 
 def _codes(classes: list[Any], y: Any, n_rows: int) -> IntArray:

@@ -29,7 +29,8 @@ def parsed_date(text: str) -> datetime | None:
         return None
     *parts, fraction = found.groups(default="0")
     try:
-        return datetime(*map(int, parts), int(fraction.ljust(6, "0")))  # type: ignore[arg-type]
+        year, month, day, hour, minute, second = map(int, parts)
+        return datetime(year, month, day, hour, minute, second, int(fraction.ljust(6, "0")))
     except ValueError:  # a day that the month does not have, or a 25th hour
         return None
 

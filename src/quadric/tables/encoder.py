@@ -21,7 +21,6 @@ from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, is_number_text
 from quadric.types import BoolArray, FloatArray, IntArray
 
-
 _TEXTS = Rule(
     lambda value: not isinstance(value, str) and isinstance(value, Sequence) and all(isinstance(text, str) for text in value),
     "a sequence of texts",
@@ -208,12 +207,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if absent.any() and self.missing == "refuse":
             raise _refused_missing(name, absent, table)
         learned = InputColumn(
-            name, "number", indicator=self.missing == "indicator" and bool(absent.any()), missing_texts=tuple(self.missing_texts)
+            name,
+            "number",
+            indicator=self.missing == "indicator" and bool(absent.any()),
+            missing_texts=tuple(self.missing_texts),
         )
         if values.dtype != object:
             if name in self.dates:
                 learned = replace(learned, type="date", origin=first_day(values))
-            return learned if self.missing == "refuse" else replace(learned, fill=float(learned.numbers(values[~absent]).mean()))
+            return (
+                learned if self.missing == "refuse" else replace(learned, fill=float(learned.numbers(values[~absent]).mean()))
+            )
         counts = Counter(values[~absent].tolist())
         common = min(counts, key=lambda level: (-counts[level], level))
         return replace(

@@ -254,7 +254,7 @@ def is_missing(value: Any) -> bool:
     """None, NaN, pandas' NA and NaT."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
-    return isinstance(value, Real) and bool(value != value)
+    return isinstance(value, Real | np.datetime64) and bool(value != value)
 
 
 def holds_whole_numbers(column: FloatArray) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from quadric.explain import ReasonCodes, reason_codes, recourse
 from quadric.explain._request import SeenValues
 from quadric.fitted import FittedModel
 from quadric.tables import Table
+from quadric.tables.dates import date_text, dates_after
 from quadric.tables.table import is_missing, number_text
 from quadric.workflow.preparation import complete_rows
 from quadric.workflow.scoring import Scores, TableModel
@@ -72,11 +74,11 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Change:
-    """One value of a smallest change, in raw units."""
+    """One value of a smallest change, in raw units: a number, or a date as a text."""
 
     feature: str
-    before: float
-    after: float
+    before: float | str
+    after: float | str
 
 
 @dataclass(frozen=True)
@@ -188,10 +190,12 @@ def cell_text(value: Any) -> str:
 
     Parameters
     ----------
-    value : str, number or missing value
+    value : str, number, date or missing value
     """
     if is_missing(value):
         return "missing"
+    if isinstance(value, datetime):
+        return date_text(value)
     return number_text(float(f"{value:.6g}")) if isinstance(value, float) else str(value)
 
 
@@ -277,6 +281,10 @@ class _Explainer:
             Contribution(answers.names[j], cell_text(self.rows[answers.names[j]].tolist()[i]), float(points[j])) for j in order
         )
 
+    def _value(self, feature: int, value: float) -> float | str:
+        origin = self.fitted.inputs[self.fitted.blocks[feature]].origin
+        return float(value) if origin is None else date_text(dates_after(np.array([value]), origin)[0])
+
     def _change(self, row: Table, target: int) -> dict[str, Any]:
         """The smallest change of one row, or why there is none; it does not depend on which other rows are explained."""
         nothing = {"changes": (), "distance": None, "reached": False, "proved": False}
@@ -297,7 +305,9 @@ class _Explainer:
             return {**nothing, "proved": bool(found.proved[0]), "message": found.message[0]}
         moved = np.flatnonzero(found.x[0] != before[0])
         return {
-            "changes": tuple(Change(found.names[j], float(before[0, j]), float(found.x[0, j])) for j in moved),
+            "changes": tuple(
+                Change(found.names[j], self._value(j, before[0, j]), self._value(j, found.x[0, j])) for j in moved.tolist()
+            ),
             "distance": float(found.distance[0]),
             "reached": True,
             "proved": bool(found.proved[0]),

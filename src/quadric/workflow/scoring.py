@@ -85,16 +85,14 @@ class TableModel:
         Parameters
         ----------
         table : Table
-            Other columns are left out.
+            Other columns are left out; missing values have one form, and dates are dates.
 
         Returns
         -------
         Table
         """
-        absent = [name for name in self.input_names if name not in table.names]
-        if absent:
-            raise ValueError(unknown_names(absent, table.names, "the table", note=", which the model needs"))
-        return Table(self.input_names, tuple(table[name] for name in self.input_names), first_row=table.first_row)
+        rows = self.view.rows(table)
+        return rows.drop([name for name in rows if name not in self.input_names])
 
     def scores(self, table: Table) -> Scores:
         """Decision values, classes and probabilities.

@@ -40,6 +40,8 @@ HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 CANNOT_SYNC = (errno.EINVAL, errno.EBADF, errno.EACCES, errno.EPERM, errno.ENOTSUP)
 """What syncing a folder says where folders cannot be synced."""
 OPENED = os.O_RDWR | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
+ATTEMPTS = 20
+"""How often a new file may be taken for a leftover by others that write to the same folder."""
 LOCKED_BYTE = 1 << 30
 """Windows locks ranges and keeps others from reading them: one beyond what is written."""
 SETTLED = 60.0
@@ -149,12 +151,13 @@ def _taken(path: Path) -> int:
 
 def _new_part(path: str | os.PathLike[str], folder: Path, mode: int) -> tuple[Path, _Part]:
     """A new file with its lock."""
-    while True:
+    for _ in range(ATTEMPTS):
         part = folder / f".quadric-{secrets.token_hex(8)}.part"
         descriptor = os.open(part, OPENED | os.O_CREAT | os.O_EXCL, mode)
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
             return part, _Part(path, descriptor)
-        os.close(descriptor)  # taken for a leftover before the lock was there
+        _remove(part, descriptor)  # taken for a leftover before the lock was there
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
 class _Part(io.FileIO):

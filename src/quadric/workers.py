@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from joblib import parallel_config
@@ -61,6 +62,7 @@ class _Backend(LokyBackend):
         """Submit a task; the first one starts the processes, which inherit what is blocked."""
         if not hasattr(signal, "pthread_sigmask"):  # Windows
             return super().submit(*arguments, **more)
+        resource_tracker.ensure_running()  # whoever starts it unblocks the signal
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             return super().submit(*arguments, **more)

@@ -162,3 +162,62 @@ def test_rows_can_be_put_in_order(tmp_path):
     store = filled(tmp_path)
     store.arrange(lambda key: -int(key[-1]))
     assert list(Store(tmp_path, IDENTITY).rows) == [f"grid/iris/m/{i}" for i in (2, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b"[1, 2]", "is damaged"),
+        (b'{"store": "quadric paper"}', "has no key"),
+        (b'{"key": 3}', "has no key"),
+        (b'{"key": ["grid"]}', "has no key"),
+        (b"[" * 100_000, "is damaged"),
+        (b"\xff\xfe\x00", "is damaged"),
+        (b'{"key": "grid/iris/m/9"}', "is wrong"),
+    ],
+)
+def test_a_wrong_row_is_named_with_its_file_and_line(tmp_path, line, says):
+    filled(tmp_path)
+    lines = (tmp_path / ROWS).read_bytes().splitlines()
+    (tmp_path / ROWS).write_bytes(b"\n".join([*lines[:2], line, *lines[2:], b""]))
+    before = (tmp_path / ROWS).read_bytes()
+    with pytest.raises(StoreError, match=f"{ROWS}: line 3 {says}"):
+        Store(tmp_path, IDENTITY, problem=lambda row: None if "accuracy" in row else "is wrong")
+    assert (tmp_path / ROWS).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"key": "grid/iris/m/0"}',
+        b'{"key": "grid/iris/m/0", "clock": "1", "work": 1}',
+        b'{"key": "run/0", "pieces": 1}',
+        b'{"key": "run/0", "pieces": 1, "elapsed": [], "n_jobs": 1}',
+    ],
+)
+def test_a_wrong_time_is_named_too(tmp_path, line):
+    filled(tmp_path)
+    with (tmp_path / TIMES).open("ab") as file:
+        file.write(line + b"\n")
+    with pytest.raises(StoreError, match=f"{TIMES}: line 5 has no number"):
+        Store(tmp_path, IDENTITY)
+
+
+def test_times_of_rows_that_were_lost_do_not_count(tmp_path):
+    filled(tmp_path)
+    (tmp_path / ROWS).write_bytes(b"".join((tmp_path / ROWS).read_bytes().splitlines(keepends=True)[:3]))
+    assert list(Store(tmp_path, IDENTITY).times) == ["grid/iris/m/0", "grid/iris/m/1"]
+
+
+def test_a_folder_in_the_place_of_the_rows_is_refused(tmp_path):
+    (tmp_path / ROWS).mkdir()
+    with pytest.raises(StoreError, match=r"rows.jsonl is a folder"):
+        Store(tmp_path, IDENTITY)
+
+
+def test_a_locked_store_is_refused_to_others_and_leaves_no_lock(tmp_path):
+    with Store.locked(tmp_path / "new", IDENTITY) as store:
+        store.add(rows(1)[0], Took(0.2, 0.1))
+        with pytest.raises(ValueError, match=f"process {os.getpid()} .* works in"), Store.locked(tmp_path / "new", IDENTITY):
+            pass
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [ROWS, TIMES]

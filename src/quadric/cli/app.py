@@ -39,7 +39,7 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
             raise KeyboardInterrupt
         sys.stdout.flush()
         return code if isinstance(code, int) else 0, ""
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # whoever reads has seen enough; the parser turns that into the end of the process
         return 1, ""
     except Exception as error:
         if "--debug" in arguments:

@@ -17,6 +17,7 @@ ROOMS = [
     "progress",
     "extras",
     "files",
+    "spreadsheets",
     "labels",
     "_sklearn",
     "geometry",

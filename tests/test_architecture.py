@@ -19,6 +19,7 @@ ROOMS = [
     "progress",
     "extras",
     "files",
+    "spreadsheets",
     "labels",
     "_sklearn",
     "geometry",

@@ -26,6 +26,7 @@ def original(tmp_path_factory):
 def _is_rich(model):
     return (
         getattr(model, "method_", "") == "sigmoid"
+        and model.estimator_[0].coding == "onehot"
         and len(model.estimator_) == 3
         and len(model.classes_) == 2
         and {column.type for column in model.estimator_[0].inputs_} == {"number", "category"}
@@ -147,6 +148,10 @@ TAMPERED = {
     "unknown attribute": (setting(1, "steps", 1, "fitted", "__class__"), "must be an object with some of the keys mean_"),
     "missing attribute": (removing("steps", 1, "fitted", "scale_"), "steps cannot be used"),
     "other attribute": (setting("x", "steps", 1, "fitted", "mean_"), "steps cannot be used"),
+    "billions of columns": (
+        setting(2**53, "steps", 1, "fitted", "n_features_in_"),
+        r"n_features_in_ must be an integer from 0",
+    ),
     "unknown step parameter": (setting(1, "steps", 1, "params", "copy"), "unknown key 'copy'"),
     "array type": (setting("|V8", "steps", 1, "fitted", "mean_", "array", 0), "not a type of numbers"),
     "other class": (setting("os.system", "estimator", "class"), "estimator.class must be one of L0LeastSquaresSVC"),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
+from helpers.databases import in_duckdb, in_sqlite, table_sql
 from helpers.random_models import allowed_error, fitted_classifier, random_model, rows_of, scores_of
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import scoring_model, to_sql
@@ -25,34 +26,6 @@ from quadric.tables import TableEncoder
 
 SEEDS = {"sqlite": 40, "duckdb": 16, "postgres": 16}
 TYPES = {"number": "DOUBLE PRECISION", "category": "VARCHAR"}
-
-
-def table_sql(table, name="data"):
-    """CREATE TABLE and INSERT, with a column that keeps the order of the rows."""
-    kinds = ["VARCHAR" if column.dtype == object else "DOUBLE PRECISION" for column in table.columns]
-    columns = ", ".join(f"{identifier(n)} {kind}" for n, kind in zip(table.names, kinds, strict=True))
-    rows = []
-    for i, row in enumerate(rows_of(table)):
-        values = ["NULL" if v is None else literal(v) if isinstance(v, str) else repr(v) for v in row.values()]
-        rows.append(f"({i}, {', '.join(values)})")
-    return f"CREATE TABLE {identifier(name)} (row_number INTEGER, {columns}); INSERT INTO {identifier(name)} VALUES {', '.join(rows)};"
-
-
-def in_sqlite(setup, select):
-    with sqlite3.connect(":memory:") as connection:
-        connection.executescript(setup)
-        cursor = connection.execute(select)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def in_duckdb(setup, select):
-    duckdb = pytest.importorskip("duckdb")
-    with duckdb.connect(":memory:") as connection:
-        connection.execute(setup)
-        cursor = connection.execute(select)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 @pytest.fixture(scope="module")

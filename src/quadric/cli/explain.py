@@ -76,9 +76,10 @@ def explain(
 
 def _words(answer: Explanation, against: str) -> str:
     chance = "" if answer.probability is None else f", probability {answer.probability:.3g}"
-    lines = [f"row {answer.row}: score {answer.score:.4g}{chance}, label {answer.label}"]
+    label, target = (name.replace("\n", "\\n") for name in (answer.label, answer.target))
+    lines = [f"row {answer.row}: score {answer.score:.4g}{chance}, label {label}"]
     head, end = ("reasons", ":") if answer.reasons else ("no reason", "")
-    lines.append(f"  {head} against {answer.target}, compared with {against}{end}")
+    lines.append(f"  {head} against {target}, compared with {against}{end}")
     lines += [indented(reason.text, f"    {number}. ") for number, reason in enumerate(answer.reasons, start=1)]
     return "\n".join([*lines, indented(_recourse_words(answer), "  ")])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from quadric.cli.console import UsageError, say, say_json, working, write_output
 from quadric.cli.inputs import check_output, read_data
 from quadric.cli.layout import paragraphs, text_table
 from quadric.extras import require
+from quadric.spreadsheets import CsvWriter
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
@@ -151,7 +151,7 @@ def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
         for row in rows
     ]
     head = ("k", "objective", "accuracy", "standard_error", "best", "1se", "gained", "lost")
-    csv.writer(text, lineterminator="\n").writerows([head, *lines])
+    CsvWriter(text).writerows([head, *lines])
     return text.getvalue()
 
 

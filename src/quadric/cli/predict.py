@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -20,6 +19,7 @@ from quadric.cli.streams import data_output
 from quadric.errors import unknown_names
 from quadric.files import replacing
 from quadric.progress import Report
+from quadric.spreadsheets import CsvWriter
 
 CHUNK_ROWS = 50_000
 
@@ -58,8 +58,11 @@ def predict(
     rows: list[Sequence[Any]] = []
     destination = nullcontext(data_output()) if output is None else replacing(output)
     with working("predict") as report, destination as file:
-        write = rows.extend if as_json and output is None else csv.writer(file, lineterminator="\n").writerows
+        writer = CsvWriter(file)
+        write = rows.extend if as_json and output is None else writer.writerows
         counts, extra = _score(loaded, data, how, kept, write, report)
+    if writer.n_quoted:
+        note(f"{writer.n_quoted} texts look like formulas: written with a ' before them, so that spreadsheets do not run them")
     if as_json:
         head, *lines = rows or [()]
         listed = {"output": str(output)} if output else {"predictions": [dict(zip(head, each, strict=True)) for each in lines]}
@@ -68,7 +71,8 @@ def predict(
     if extra:
         note(paragraph("columns not used by the model", ", ".join(extra)))
     if output is not None:
-        say(f"{counts.total()} rows: " + ", ".join(f"{count} labelled {label}" for label, count in sorted(counts.items())))
+        labels = ", ".join(f"{count} labelled {label}" for label, count in sorted(counts.items()))
+        say(f"{counts.total()} rows: {labels}".replace("\n", "\\n"))
         say(f"written to: {output}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from quadric.credit.metrics import LabelledScores, auc, ks_statistic, labelled_scores, population_stability_index
 from quadric.fitted import Model
+from quadric.spreadsheets import CsvWriter
 from quadric.types import FloatArray
 
 MEASURES = (
@@ -121,10 +121,8 @@ class ValidationTable:
         str
         """
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["measure", *self.samples])
-        for measure, values in self.rows():
-            writer.writerow([measure, *("" if np.isnan(value) else repr(value) for value in values)])
+        body = ([measure, *("" if np.isnan(value) else repr(value) for value in values)] for measure, values in self.rows())
+        CsvWriter(text).writerows([["measure", *self.samples], *body])
         return text.getvalue()
 
     def _shown(self) -> list[list[str]]:

@@ -18,7 +18,6 @@ from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export.scoring import OFFSETS, made_up_rows
 from quadric.fitted import FittedModel
 from quadric.tables import CodedFeature, Table
-from quadric.tables.inputs import coded_values
 from quadric.types import BoolArray, FloatArray, IntArray
 
 MAX_CELLS = 200_000
@@ -142,18 +141,16 @@ def probed_scores(calibrator: Calibration) -> FloatArray:
 
 def _options(view: FittedModel) -> _Options:
     usual = made_up_rows(view)[np.arange(len(OFFSETS))]
-    columns, features, positions = [], [], []
-    for i, (column, taken) in enumerate(zip(view.inputs, accepts(view), strict=True)):
-        values = list(column.categories) or usual.columns[i].tolist()
+    columns = []
+    for column, ordinary, taken in zip(view.inputs, usual.columns, accepts(view), strict=True):
+        values = list(column.categories) or ordinary.tolist()
         values += [_unknown(column.categories)] if taken["unseen"] else []
         values += [None] if taken["missing"] else []
-        options = np.array(values, dtype=usual.columns[i].dtype)
-        own = np.flatnonzero(view.blocks == i)
-        coded = coded_values(column.numbers(options), [view.features[j] for j in own])
-        columns.append(options)
-        features.append((coded - view.center[own]) / view.scale[own])
-        positions.append(own)
-    return _Options(columns, features, positions)
+        columns.append(np.array(values, dtype=ordinary.dtype))
+    rows = np.arange(max(map(len, columns)))  # all options at once: no feature depends on two columns
+    U = view.scaled(view.reported(Table(usual.names, tuple(options[rows % len(options)] for options in columns))))
+    own = [np.flatnonzero(view.blocks == i) for i in range(len(columns))]
+    return _Options(columns, [U[: len(options), mine] for options, mine in zip(columns, own, strict=True)], own)
 
 
 def _unknown(levels: Sequence[Any]) -> Any:

@@ -65,7 +65,11 @@ def read_document(document: Any) -> SavedModel:
         What the JSON parser gave.
     """
     _check_schema(document)
-    top = Node(document, "").fields((*MEMBERS, "digest"))
+    with Node(document, "").usable():
+        return _read(Node(document, "").fields((*MEMBERS, "digest")))
+
+
+def _read(top: dict[str, Node]) -> SavedModel:
     top["quadric_version"].text()
     task = top["task"].fields(("target", "classes", "positive", "labels", "dtype"))
     names, labels = _classes(task)
@@ -165,13 +169,15 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
     names = top["features"].fields(("count", "names"))["names"]
     if names.value is not None:
         classifier.feature_names_in_ = np.array(names.texts(n_features), dtype=object)
-    classifier._set_surfaces([_surface(item, n_features) for item in top["surfaces"].items(n_surfaces)])
+    with top["surfaces"].usable():
+        classifier._set_surfaces([_surface(item, n_features) for item in top["surfaces"].items(n_surfaces)])
     if keys["status"].value is not None:
         classifier.status_ = [item.text() for item in keys["status"].items(n_surfaces)]
     if keys["n_iter"].value is not None:
         classifier.n_iter_ = np.array([item.integer(0, 2**62) for item in keys["n_iter"].items(n_surfaces)])
     if keys["center"].value is not None or getattr(classifier, "standardize", False) is not False:
-        _set_units(classifier, keys, n_features)
+        with top["surfaces"].usable():
+            _set_units(classifier, keys, n_features)
     if kind is SparseQuadraticSVCCV:
         classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), _amount(keys["best_C"])
     if top["certificates"].value != []:  # baselines have none

@@ -150,7 +150,10 @@ def _fitted(node: Node, kind: _Kind) -> dict[str, Any]:
     """Attributes that the class has in some version or setting; which ones it needs shows when the model is tried."""
     if not isinstance(node.value, dict) or not set(node.value) <= {*kind.attributes, *_NAMES}:
         raise node.fail(f"must be an object with some of the keys {', '.join((*kind.attributes, *_NAMES))}")
-    return {name: read_parameter(value) for name, value in node.fields(node.value).items()}
+    values = node.fields(node.value)
+    for name in {"n_features_in_", "_n_features"} & set(values):  # names and columns are made up for as many
+        values[name].integer(0, MAX_FEATURES)
+    return {name: read_parameter(value) for name, value in values.items()}
 
 
 def _set_transformers(step: ColumnTransformer, inner: Node) -> None:

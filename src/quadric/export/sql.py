@@ -66,6 +66,7 @@ def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "
     str
     """
     scoring = scoring_model(model)
+    _check_names([column.name for column in scoring.inputs])
     writer = _Writer(scoring, prefix)
     notes = [
         *heading(scoring),
@@ -91,6 +92,15 @@ def number(value: float) -> str:
     """A number with an exponent: a double in SQLite and DuckDB, and no integer in PostgreSQL."""
     text = repr(float(value))
     return text if "e" in text else f"{text}e0"
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """SQLite and DuckDB do not tell names apart that differ in case only, whether they are in quotes or not."""
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            raise ValueError(f"the columns {other!r} and {name!r} are one and the same to most databases: rename one of them")
 
 
 def _without_nul(text: str) -> str:

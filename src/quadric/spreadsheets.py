@@ -1,0 +1,68 @@
+"""CSV for people who open it in a spreadsheet: texts from data stay texts."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+"""What spreadsheets take for the beginning of a formula, however many quotes are before it."""
+BEGINNINGS = frozenset("'=+-@\t\r\n＝＋－＠")
+"""Characters without which it is none: most texts need no second look."""
+HARMLESS = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?%?|[-+=@ ]+")
+"""Numbers, also as texts, and mere signs."""
+
+
+def as_text(cell: Any) -> Any:
+    """A cell that no spreadsheet runs: a text that looks like a formula gets a single quote before it.
+
+    Other cells stay as they are, ``-1.5`` and the label ``"-1"`` too. No two texts become the same: one that has quotes before
+    the formula already gets another one.
+
+    Parameters
+    ----------
+    cell : Any
+
+    Returns
+    -------
+    Any
+    """
+    if not isinstance(cell, str) or not FORMULA.match(cell) or HARMLESS.fullmatch(cell):
+        return cell
+    return f"'{cell}"
+
+
+class CsvWriter:
+    """Writes rows as CSV.
+
+    Parameters
+    ----------
+    file : text file
+
+    Attributes
+    ----------
+    n_quoted : int
+        Texts that were written with a quote before them.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._writer = csv.writer(file, lineterminator="\n")
+        self.n_quoted = 0
+
+    def writerows(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Write several rows.
+
+        Parameters
+        ----------
+        rows : iterable of sequences
+        """
+        self._writer.writerows(map(self._quoted, rows))
+
+    def _quoted(self, row: Sequence[Any]) -> Sequence[Any]:
+        if not any(type(cell) is str and cell[:1] in BEGINNINGS for cell in row):
+            return row
+        cells = [as_text(cell) for cell in row]
+        self.n_quoted += sum(old is not new for old, new in zip(row, cells, strict=True))
+        return cells

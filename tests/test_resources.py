@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tracemalloc
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -165,9 +166,29 @@ def test_limits_of_the_process_count_what_it_has_already(monkeypatch, tmp_path):
 def test_a_system_without_such_files_has_physical_memory_only(monkeypatch, tmp_path):
     monkeypatch.setattr(resources, "MEMBERSHIP", tmp_path / "none")
     monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
-    assert memory() is None or memory().words == "this machine has"
+    monkeypatch.setattr("os.sysconf", {"SC_PHYS_PAGES": 1 << 20, "SC_PAGE_SIZE": 4096}.__getitem__, raising=False)
+    assert memory() == Room(4 << 30, "this machine has")
     monkeypatch.setattr("os.sysconf", lambda name: -1)
-    assert memory() is None or memory().size > 0
+    assert memory() is None
+    monkeypatch.delattr("os.sysconf")
+    assert memory() is None
+
+
+def test_windows_is_asked_in_its_own_way(monkeypatch, tmp_path):
+    def answer(reference):
+        status = reference._obj
+        assert status.length == 64  # of MEMORYSTATUSEX
+        status.physical = 7 << 30
+        return 1
+
+    kernel = SimpleNamespace(GlobalMemoryStatusEx=answer)
+    monkeypatch.setattr(resources.ctypes, "windll", SimpleNamespace(kernel32=kernel), raising=False)
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(resources, "MEMBERSHIP", tmp_path / "none")
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert memory() == Room(7 << 30, "this machine has")
+    kernel.GlobalMemoryStatusEx = lambda reference: 0
+    assert memory() is None
 
 
 def test_no_more_processes_than_tasks_and_memory(monkeypatch):

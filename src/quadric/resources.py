@@ -83,9 +83,10 @@ def _physical() -> Iterator[Room]:
 
 def _pages() -> int | None:
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not every system says
         return None
+    return pages * size if min(pages, size) > 0 else None  # -1: it knows the name and not the number
 
 
 def _windows_memory() -> int | None:

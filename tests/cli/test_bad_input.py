@@ -45,7 +45,12 @@ TABLES = {
         "if it is an identifier, or raise max_levels (--ignore home",
     ),
     "many levels": (csv_text(with_column("home", [f"n{i}" for i in range(120)])), [], 1, ", --max-levels)"),
-    "long level": (csv_text(with_column("home", ["own", "x" * 10_001] * 60)), [], 1, "the model cannot be saved"),
+    "long level": (
+        csv_text(with_column("home", ["own", "x" * 10_001] * 60)),
+        [],
+        1,
+        "a level whose name has 10,001 characters",
+    ),
     "few rows of a class": (
         csv_text(FEW),
         ["--cv"],

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from sklearn.model_selection import StratifiedKFold
 
 from helpers.small_tables import credit_columns, credit_table
-from quadric import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV, resources
 from quadric.credit import CalibratedModel
 from quadric.estimators.calibration import METHODS as CALIBRATIONS
 from quadric.export import read_model, save_model
@@ -133,6 +133,13 @@ def test_what_no_model_file_can_hold_is_refused_before_the_fit(columns, says, re
     with pytest.raises(ValueError, match=says) as refused:
         prepare(Table(tuple(columns), tuple(columns.values())), "risk", options())
     assert set(refused.value.remedies) == remedies
+
+
+def test_coded_rows_that_do_not_fit_into_memory_are_refused_before_they_are_made(monkeypatch):
+    monkeypatch.setattr(resources, "_physical", lambda: iter([resources.Room(1_000, "this machine has")]))
+    monkeypatch.setattr(TableEncoder, "transform", lambda self, X: pytest.fail("rows were coded"))
+    with pytest.raises(MemoryError, match=r"rows of 5 features need about 0\.0 GB of memory as numbers, and this machine has"):
+        prepare(credit_table(), "risk", options())
 
 
 def test_terms_that_say_nothing_new_are_excluded_and_counted():

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from quadric.errors import ParameterError
+from quadric.errors import MemoryLimitError, ParameterError
 from quadric.export._schema import MAX_COEFFICIENTS, MAX_FEATURES
+from quadric.resources import gigabytes, memory
 from quadric.tables import Table, TableEncoder
 
 LONGEST_NAME = 1_000
 """Characters of the name of a column, a level or a class."""
+COPIES = 3
+"""Of the coded rows, that are alive at the same time."""
 
 
 def check_columns(inputs: Table) -> None:
@@ -49,13 +52,14 @@ def check_names(words: str, names: Iterable[object], **remedies: str | None) -> 
             )
 
 
-def check_features(encoder: TableEncoder, class_names: Sequence[str]) -> None:
-    """Refuse more features than a model file can hold.
+def check_features(encoder: TableEncoder, class_names: Sequence[str], n_rows: int) -> None:
+    """Refuse more features than a model file, or coded rows than memory, can hold.
 
     Parameters
     ----------
     encoder : fitted TableEncoder
     class_names : sequence of str
+    n_rows : int
     """
     for column in encoder.inputs_:
         check_names(f"column {column.name!r} has a level", column.categories, ignore=column.name)
@@ -67,4 +71,11 @@ def check_features(encoder: TableEncoder, class_names: Sequence[str]) -> None:
             f"at most {most:,}: leave columns out, or code levels as ranks",
             ignore=None,
             coding="ordinal",
+        )
+    needed, room = COPIES * 8 * n_rows * n_features, memory()
+    if room is not None and needed > room.size:
+        raise MemoryLimitError(
+            f"{n_rows:,} rows of {n_features:,} features need about {gigabytes(needed)} of memory as numbers, "
+            f"and {room.words} {gigabytes(room.size)}: take fewer rows or columns",
+            ignore=None,
         )

@@ -137,8 +137,9 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
         raise _refused(missing)
     kept = complete_rows(inputs) if missing and options.missing == "drop" else slice(None)
     _check_classes_left(codes[kept], names)
-    check_features(encoder.fit(inputs[kept]), names)
-    X = np.asarray(encoder.transform(inputs[kept]))
+    rows = inputs[kept]
+    check_features(encoder.fit(rows), names, len(rows))
+    X = np.asarray(encoder.transform(rows))
     # labels sort like the classes: their names where these do, else positions; an array makes all texts as wide as the longest
     are_labels = list(names) == sorted(names) and max(map(len, names)) <= WIDEST_LABEL
     y = (np.array(names)[codes] if are_labels else codes)[kept]

@@ -82,15 +82,37 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def certificate_words(certificate: quadric.Certificate) -> str:
-    """What a certificate says."""
-    nearby = "no better surface nearby" if certificate.local_minimum else "no free term would help nearby"
-    if not (certificate.local_minimum or certificate.basic_feasible):
-        nearby = f"optimality conditions hold to {certificate.stationarity:.1g}"
-    parts = [f"objective {certificate.objective:.6g}", nearby]
+def certificate_words(certificate: quadric.Certificate, is_constant: bool, no_bound: str) -> str:
+    """What a certificate says.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    is_constant : bool
+        Whether f is the same for all rows, but for rounding.
+    no_bound : str
+        What to say where there is none.
+    """
+    parts = [f"objective {certificate.objective:.6g}"]
+    parts.append("f is the same for all rows: its coefficients are rounding" if is_constant else _nearby(certificate))
     if certificate.status == "optimal":
         return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
     parts += ["no exchange of one term helps"] if certificate.swap_optimal else []
     if certificate.gap is None:
-        return "; ".join([*parts, "no bound yet: run quadric certify"])
+        return "; ".join([*parts, no_bound])
     return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
+
+
+def _nearby(certificate: quadric.Certificate) -> str:
+    """How far the fit is from the best one with the same terms, or with free ones."""
+    from quadric.certificate import TOLERANCE
+
+    if certificate.decrease >= 1.0:
+        return "not proved: how far the fit could be improved is not known"
+    if certificate.decrease > TOLERANCE:
+        return f"the fit could be improved by up to {max(100 * certificate.decrease, 0.1):.2g} %"
+    if certificate.local_minimum:
+        return "no better surface nearby"
+    if certificate.basic_feasible:
+        return "no free term would help nearby"
+    return f"optimality conditions hold to {certificate.stationarity:.1g}"

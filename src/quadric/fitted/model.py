@@ -33,6 +33,8 @@ Model: TypeAlias = BaseEstimator | QuadraticSurface
 """What every door accepts; see :func:`fitted_model`."""
 SIDES = np.array([-1, 1])
 """Classes of a bare surface: its negative and its positive side."""
+ROUNDING = 1e-9
+"""Scores that differ by less, where margins are 1, do not differ."""
 FAR = 1e100
 """No decision value is farther from zero."""
 
@@ -350,6 +352,21 @@ class FittedModel:
             return self.classifier(self.fitted(X))
         with without_name_warnings():
             return np.asarray(self.model.decision_function(self.native(X)))
+
+    def is_constant(self, X: Any) -> list[bool]:
+        """Whether each surface has the same value for all rows, but for rounding: it then tells nothing of them.
+
+        Parameters
+        ----------
+        X : rows as the model takes them, or Table
+
+        Returns
+        -------
+        list of bool
+        """
+        U = self.fitted(X)
+        values = [surface(U) for surface in self.surfaces]
+        return [bool(np.ptp(f) <= ROUNDING * max(1.0, np.abs(f).max())) for f in values]
 
     def changed(self, cases: Table | FloatArray, before: FloatArray, after: FloatArray) -> Table | FloatArray:
         """Rows in which some numbers are others.

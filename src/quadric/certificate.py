@@ -23,7 +23,7 @@ from quadric.losses.base import LossJudge
 from quadric.types import FloatArray, IntArray
 
 STATIONARY = 1e-8
-"""Residual up to which the equation of a term counts as met for ``basic_feasible``."""
+"""Scaled gradient up to which no free term would help, for ``basic_feasible``."""
 TOLERANCE = 1e-6
 """Share of the objective that "local minimum" and "optimal" may leave, and that rounding may put a bound above an objective
 (docs/mathematics.md, eq. 5.6). Proofs themselves are tighter."""
@@ -45,7 +45,7 @@ class Certificate:
         How much lower the objective could be with the same terms, as a share of it: an upper estimate that is safe against
         rounding, 1.0 where nothing can be told.
     basic_feasible : bool
-        Stationary, and with fewer than k terms the gradient vanishes for every term that varies on the data.
+        ``decrease`` within the tolerance, and with fewer than k terms the gradient vanishes for every term that varies.
     local_minimum : bool
         Exactly k terms, and ``decrease`` within the tolerance of 1e-6: no better surface nearby.
     ridge : float
@@ -102,8 +102,8 @@ class Certificate:
         wrong = lower_bound > self.objective * (1.0 + TOLERANCE)
         if wrong:
             warnings.warn(
-                f"a lower bound of {lower_bound:.10g} came out for a surface that reaches {self.objective:.10g}: one of them is "
-                "wrong, so the bound was dropped; please report this, with the data or with how to make them",
+                f"a lower bound of {lower_bound:.10g} came out for a surface that reaches {self.objective:.10g}: one of them "
+                "is wrong, so the bound was dropped; please report this, with the data or with how to make them",
                 BoundWarning,
                 stacklevel=3,
             )
@@ -164,9 +164,9 @@ class Judge:
         candidates = varying if question.allowed is None else np.intersect1d(varying, question.allowed)
         k, live = min(question.k, len(candidates)), np.flatnonzero(z)
         judge = self._loss_judge(surface, question)
-        objective = float(0.5 * z @ self._energy.gradient(z) + judge.loss_value())
-        decrease = min(judge.decrease(live) / objective, 1.0) if objective > 0.0 else 0.0
-        settled = decrease <= TOLERANCE and len(live) <= k
+        objective = self._energy.value(z) + judge.loss_value()
+        decrease = _share(judge.decrease(live), objective) if len(live) <= k else 1.0
+        settled = decrease <= TOLERANCE
         full = len(live) == k
         return Certificate(
             objective=objective,
@@ -184,6 +184,11 @@ class Judge:
         scale = np.where(self._constant, np.inf, C * statistics.absolute)
         residuals = Residuals(self._X, self._energy, surface.coordinates(), surface.c, scale, C * statistics.weight)
         return loss_named(question.loss).judge(residuals, surface(self._X), question.y, self._loss_weight, C)
+
+
+def _share(decrease: float, objective: float) -> float:
+    """A decrease relative to the objective (5.6), which is never below zero."""
+    return min(decrease / objective, 1.0) if objective > 0.0 else 0.0
 
 
 def _padded(live: IntArray, k: int, judge: LossJudge, candidates: IntArray, preferred: IntArray | None) -> IntArray:

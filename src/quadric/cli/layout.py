@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import quadric
 
 WIDTH = 80
+CONSTANT = "no term moves any score: f is the same for all rows"
 QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
 
@@ -94,7 +95,7 @@ def certificate_words(certificate: quadric.Certificate, is_constant: bool, no_bo
         What to say where there is none.
     """
     parts = [f"objective {certificate.objective:.6g}"]
-    parts.append("f is the same for all rows: its coefficients are rounding" if is_constant else _nearby(certificate))
+    parts.append(CONSTANT if is_constant or certificate.n_terms == 0 else _nearby(certificate))
     if certificate.status == "optimal":
         return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
     parts += ["no exchange of one term helps"] if certificate.swap_optimal else []

@@ -21,12 +21,16 @@ from quadric.types import FloatArray, IntArray
 
 SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
 """Ratio of two columns' standard deviations, and of a column's mean to its own, above which a ScaleWarning is due."""
+OUTLYING = 1e3
+"""Distance from its column's median, in units that three quarters of the values keep within, above which a value is outlying."""
+SAMPLED = 20_000
+"""Rows that medians are taken of."""
 LARGEST = 1e60
 """Fourth powers of larger values, summed over samples, leave the range of floating point."""
 
 
 class ScaleWarning(UserWarning):
-    """The columns of X differ so much in origin or spread that one budget of terms and one C cannot suit them all."""
+    """Columns of X differ so much in origin or spread, or some rows lie so far out, that one C cannot suit them all."""
 
 
 @dataclass(frozen=True)
@@ -165,5 +169,24 @@ def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
     elif level[far] > LEVEL_RATIO * spread[far]:
         trouble = f"{labels[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
     else:
-        return None
+        return _outlying_rows(X, spread, labels)
     return f"the columns of X are far from standardised: {trouble}"
+
+
+def _outlying_rows(X: FloatArray, spread: FloatArray, labels: Sequence[str]) -> str | None:
+    """Rows far outside their columns, in words: such a row enters with its squares and can outweigh all others."""
+    some = X[:: 1 + len(X) // SAMPLED]
+    center = np.median(some, axis=0)
+    usual = np.quantile(np.abs(some - center), 0.75, axis=0)
+    usual = np.where(usual > 0.0, usual, spread)  # most values are equal: the others are rare, not far
+    far = np.abs(X - center)
+    far /= np.where(usual > 0.0, usual, np.inf)
+    rows = np.flatnonzero(far.max(axis=1) > OUTLYING)
+    if len(rows) == 0:
+        return None
+    worst, column = (int(i) for i in np.unravel_index(int(np.argmax(far)), far.shape))
+    which = ", ".join(str(row) for row in rows[:5]) + (", ..." if len(rows) > 5 else "")
+    return (
+        f"X has outlying rows, counted from 0: {which}; row {worst} has {labels[column]} = {X[worst, column]:.3g}, "
+        f"{far[worst, column]:.2g} times as far from the median as most: check them"
+    )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quadric.geometry.terms import term_count, to_matrix, to_vector
-from quadric.types import FloatArray
+from quadric.geometry.factors import graded_factor
+from quadric.geometry.lifting import row_chunks
+from quadric.geometry.terms import LINEAR, term_count, term_factors, to_matrix, to_vector
+from quadric.types import FloatArray, IntArray
 
 SINGULAR_BELOW = 1e-10
 """Smallest eigenvalue of the unit-diagonal moment matrix of [x 1] under which G counts as singular."""
 RIDGE = 1e-8
 """What is then added to G, as a fraction of its own diagonal."""
+ACCURATE_FROM = 1e-6
+"""Smallest eigenvalue of that matrix from which on its own factor has digits enough; below, the rows are asked."""
 
 
 @dataclass(frozen=True)
@@ -27,26 +31,42 @@ class Energy:
         Weighted sum of x.
     S : array of shape (n, n)
         Weighted sum of xx'.
-    ridge : float
-        0.0, or RIDGE where [x 1] has linearly dependent columns (constant, duplicate or one-hot features).
+    smallest : float
+        Smallest eigenvalue of the second moments of [x 1], scaled to a unit diagonal.
+    factor : array of shape (n + 1, n + 1)
+        U with U'U the second moments of [x 1].
     """
 
     weight: float
     s: FloatArray
     S: FloatArray
-    ridge: float
+    smallest: float
+    factor: FloatArray
 
     @staticmethod
     def of_moments(weight: float, s: FloatArray, S: FloatArray) -> Energy:
         moment = _moment_matrix(weight, s, S)
         scale = np.sqrt(np.diag(moment))
         scale[scale == 0.0] = 1.0  # a feature that is zero throughout: its row is zero and makes the matrix singular
-        smallest = np.linalg.eigvalsh(moment / np.outer(scale, scale))[0]
-        return Energy(weight, s, S, RIDGE if smallest < SINGULAR_BELOW else 0.0)
+        e, V = np.linalg.eigh(moment / np.outer(scale, scale))
+        factor = (np.sqrt(np.maximum(e, 0.0)) * V).T * scale
+        return Energy(weight, s, S, float(e[0]), factor)
 
     @staticmethod
     def of_samples(X: FloatArray, sample_weight: FloatArray) -> Energy:
-        return Energy.of_moments(float(sample_weight.sum()), sample_weight @ X, X.T @ (X * sample_weight[:, None]))
+        root = np.sqrt(sample_weight)[:, None]
+        weighted = X * root
+        energy = Energy.of_moments(float(sample_weight.sum()), sample_weight @ X, weighted.T @ weighted)
+        if energy.smallest >= ACCURATE_FROM:
+            return energy
+        chunks = row_chunks(*X.shape)
+        blocks = (np.column_stack([weighted[rows], root[rows]]) for rows in chunks)
+        return replace(energy, factor=graded_factor(blocks))
+
+    @property
+    def ridge(self) -> float:
+        """0.0, or RIDGE where [x 1] has linearly dependent columns (constant, duplicate or one-hot features)."""
+        return RIDGE if self.smallest < SINGULAR_BELOW else 0.0
 
     def gram(self) -> FloatArray:
         """G as a dense p x p matrix.
@@ -75,6 +95,27 @@ class Energy:
         quadratic[np.diag_indices_from(T)] = np.diag(T)
         linear = 2.0 * (W @ self.s + self.weight * b)
         return to_vector(quadratic, linear) + self.ridge * self._diagonal() * z
+
+    def rows(self, terms: IntArray) -> FloatArray:
+        """H with 1/2 z'Gz = ||H z||^2 for z on ``terms``: nothing cancels in it, whatever the scales (1.10).
+
+        Row a of [W b] times U'; W_ab is in the rows of a and of b. Rows without entries are left out.
+        """
+        left, right = (factors[terms] for factors in term_factors(len(self.s)))
+        touched, place = np.unique(np.concatenate([left, right[right != LINEAR]]), return_inverse=True)
+        n_terms = len(terms)
+        H = np.zeros((len(touched), len(self.factor), n_terms))
+        columns, quadratic = np.arange(n_terms), np.flatnonzero((right != LINEAR) & (right != left))
+        H[place[:n_terms], :, columns] = self.factor.T[right]  # LINEAR is -1: the column of ones
+        H[np.searchsorted(touched, right[quadratic]), :, quadratic] = self.factor.T[left[quadratic]]
+        rows = H.reshape(len(touched) * len(self.factor), n_terms)
+        return np.vstack([rows, np.diag(np.sqrt(0.5 * self.ridge * self._diagonal()[terms]))]) if self.ridge else rows
+
+    def value(self, z: FloatArray) -> float:
+        """1/2 z'Gz, as a sum of squares."""
+        W, b = to_matrix(z)
+        squares = np.sum((np.column_stack([W, b]) @ self.factor.T) ** 2)
+        return float(squares + 0.5 * self.ridge * (self._diagonal() @ z**2))
 
     def _diagonal(self) -> FloatArray:
         squares = np.diag(self.S)

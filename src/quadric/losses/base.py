@@ -15,11 +15,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from quadric.geometry.energy import Energy
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
@@ -65,6 +67,11 @@ class LabelledSamples:
     def signs(self, positive: int) -> FloatArray:
         """1 for the samples of one class, -1 for the rest."""
         return np.where(self.codes == positive, 1.0, -1.0)
+
+    @cached_property
+    def energy(self) -> Energy:
+        """The regulariser of the samples."""
+        return Energy.of_samples(self.X, self.sample_weight)
 
 
 @dataclass(frozen=True)
@@ -295,6 +302,10 @@ class Step(ABC):
     @abstractmethod
     def refit(self, support: IntArray) -> StepSolution:
         """argmin of F over (z, c) with z = 0 off ``support``."""
+
+    def bracket(self, support: IntArray) -> tuple[float, float]:
+        """F as reached on a support, and a lower bound of its minimum there that is safe on any scale; dearer than a refit."""
+        raise NoBound("the loss cannot tell")
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,6 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from quadric.losses.base import Bounds, NoBound, Relaxation, SparseProblem
 from quadric.types import BoolArray, FloatArray, IntArray
 
-HOPELESS = 1e14
-"""Condition number beyond which the inverse is worth nothing to a bound."""
-
 
 class QuadraticBounds(Bounds):
     """Bounds from one matrix that all nodes share.
@@ -27,12 +24,20 @@ class QuadraticBounds(Bounds):
     problem : SparseProblem
     matrix : array of shape (p, p)
         Of the quadratic.
+    gamma : float
+        Relative rounding error of the sums that the matrix is made of.
+    swelling : array of shape (p,), optional
+        How much larger they were than what is left of them on the diagonal; by default nothing has cancelled.
     """
 
-    def __init__(self, problem: SparseProblem, matrix: FloatArray) -> None:
-        self.inverse, condition = scaled_inverse(matrix)
+    def __init__(self, problem: SparseProblem, matrix: FloatArray, gamma: float, swelling: FloatArray | None = None) -> None:
+        scale = 1.0 / np.sqrt(np.diag(matrix))
+        unit = matrix * np.outer(scale, scale)
+        tau2 = np.ones(len(unit)) if swelling is None else swelling
+        self.rounding = safe_margin(unit, tau2, problem.k, gamma) * problem.at_zero()
+        inverse = cho_solve(cho_factor(unit, check_finite=False), np.eye(len(unit)), check_finite=False)
+        self.inverse = 0.5 * (inverse + inverse.T) * np.outer(scale, scale)
         self.diagonal = diagonal_below(self.inverse)
-        self.rounding = rounding_error(condition, problem)
 
     def bound(self, node: Relaxation, free: BoolArray, n_to_drop: int) -> float:
         """The better of the two bounds."""
@@ -44,21 +49,34 @@ class QuadraticBounds(Bounds):
         return node.f + max(float(costs[n_to_drop - 1]), 0.5 * float(cheapest.sum()))
 
 
-def scaled_inverse(matrix: FloatArray) -> tuple[FloatArray, float]:
-    """Inverse, by way of the matrix with a unit diagonal, and that one's condition number."""
-    scale = 1.0 / np.sqrt(np.diag(matrix))
-    unit = matrix * np.outer(scale, scale)
-    inverse = cho_solve(cho_factor(unit), np.eye(len(unit)))
-    e = eigh(unit, eigvals_only=True)
-    condition = float(e[-1] / max(e[0], np.finfo(float).eps * e[-1]))
-    if condition > HOPELESS:
-        raise NoBound("singular to working precision")
-    return 0.5 * (inverse + inverse.T) * np.outer(scale, scale), condition
+def safe_margin(unit: FloatArray, swelling: FloatArray, k: int, gamma: float) -> float:
+    """How far rounding may have put a bound above the truth, as a share of F at zero (7.7).
 
+    Parameters
+    ----------
+    unit : array of shape (p, p)
+        The matrix of the quadratic, scaled to a unit diagonal.
+    swelling : array of shape (p,)
+        tau_j^2: the error of entry ij of ``unit`` is at most gamma tau_i tau_j.
+    k : int
+        Number of terms of the supports that are bounded.
+    gamma : float
+        Relative rounding error of the sums that the matrix is made of.
 
-def rounding_error(condition: float, problem: SparseProblem) -> float:
-    """What rounding in the inverse can do to a bound: the bounds are parts of F at zero."""
-    return 16.0 * np.finfo(float).eps * (condition + problem.n_terms) * problem.at_zero()
+    Raises
+    ------
+    NoBound
+        Where the smallest eigenvalue could be rounding.
+    """
+    e = eigh(unit, eigvals_only=True, check_finite=False)
+    eps, p = np.finfo(float).eps, len(unit)
+    swollen = float(np.sort(swelling)[-k:].sum())
+    doubt = gamma * swollen + eps * p * float(e[-1])
+    if not e[0] > 2.0 * doubt:
+        raise NoBound("the matrix is singular but for rounding")
+    data = gamma * (1.0 + np.sqrt(swollen / (e[0] - doubt))) ** 2
+    inverse = eps * (16.0 + np.sqrt(p)) * float(e[-1] / e[0])  # of the inverse and of its downdates along the tree
+    return data + inverse
 
 
 def diagonal_below(inverse: FloatArray) -> FloatArray:

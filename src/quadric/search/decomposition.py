@@ -30,7 +30,7 @@ DESCENT_TOLERANCE = 1e-13
 
 
 class Status(StrEnum):
-    """How a decomposition ended."""
+    """How a search ended: "optimal" with a proof, "converged" without, or at one of its limits."""
 
     CONVERGED = "converged"
     OPTIMAL = "optimal"

@@ -9,18 +9,26 @@ What fixed and missing terms imply for others is asked of the rule.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.losses.base import Bounds, Found, NoBound, Relaxation, SparseProblem
+from quadric.losses.base import Bounds, Found, NoBound, Relaxation, SparseProblem, Step
 from quadric.progress import Report, silent
 from quadric.types import BoolArray, IntArray
 
 REPORT_EVERY = 32
 """Nodes between two lines of progress."""
+COARSE = 1e-4
+"""Margin for rounding, as a share of the objective, beyond which a tree would have to visit nearly every support."""
+MAX_ENUMERATED = 3000
+"""Supports that are tried one by one instead."""
+ENUMERATED = 1e-7
+"""Relative difference of objectives that such a proof may leave."""
 
 
 @dataclass(frozen=True)
@@ -176,11 +184,6 @@ def prove(problem: SparseProblem, start: Found, *, time_limit: float | None = No
     """
     began = time.monotonic()
     step = problem.step()
-    try:
-        bounds = problem.loss.bounds(problem, step)
-    except NoBound:
-        return Proof(start, None, False, 0)
-    tree = _Tree(problem, bounds, start)
 
     def out_of_time() -> bool:
         return time_limit is not None and time.monotonic() - began >= time_limit
@@ -192,4 +195,44 @@ def prove(problem: SparseProblem, start: Found, *, time_limit: float | None = No
             f"{tree.n_nodes} nodes: best {tree.best.value:.6g}, bound {bound:.6g}, gap {100 * gap:.2f} %, open {len(tree.open)}"
         )
 
-    return tree.search(out_of_time, tell)
+    try:
+        bounds = problem.loss.bounds(problem, step)
+    except NoBound:
+        return _enumerated(problem, step, start, -np.inf, out_of_time)
+    # the proof rests on the incumbent's value: as accurate as can be
+    tree = _Tree(problem, bounds, Found(start.support, bounds.examined(start.support)[0]))
+    if bounds.rounding <= COARSE * tree.best.value:
+        return tree.search(out_of_time, tell)
+    root = tree.search(lambda: True, tell)
+    return root if root.closed else _enumerated(problem, step, root.best, root.lower_bound or -np.inf, out_of_time)
+
+
+def _enumerated(problem: SparseProblem, step: Step, start: Found, floor: float, out_of_time: Callable[[], bool]) -> Proof:
+    """Where rounding leaves no relaxation: every support by itself, if they are few; else what all terms together reach."""
+    best, lowest, n_tried, stopped = start, np.inf, 0, False
+    try:
+        floor = max(floor, step.bracket(np.arange(problem.n_terms))[1])
+        for support in _few_supports(problem):
+            stopped = out_of_time()
+            if stopped:
+                break
+            value, least = step.bracket(support)
+            best = Found(support, value).better_of(best) if problem.rule.admissible(support) else best
+            lowest, n_tried = min(lowest, least), n_tried + 1
+    except NoBound:
+        stopped = True
+    if n_tried and not stopped:
+        floor = max(floor, lowest)
+    bound = float(max(floor, 0.0)) if floor > -np.inf else None  # F >= 0
+    closed = bound is not None and bound >= best.value * (1.0 - ENUMERATED)
+    return Proof(best, bound, closed, n_tried, stopped and not closed and out_of_time())
+
+
+def _few_supports(problem: SparseProblem) -> Iterator[IntArray]:
+    """All supports of k terms, the largest ones that the rule could admit; none where they are too many."""
+    required = problem.rule.required
+    others = np.setdiff1d(np.arange(problem.n_terms), required)
+    size = problem.k - len(required)
+    if comb(len(others), size) <= MAX_ENUMERATED:
+        for chosen in combinations(others.tolist(), size):
+            yield np.union1d(required, np.array(chosen, dtype=np.intp)).astype(np.intp)

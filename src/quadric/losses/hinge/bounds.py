@@ -17,7 +17,7 @@ class HingeBounds(QuadraticBounds):
     tolerance = 1e-7
 
     def __init__(self, problem: HingeProblem, step: HingeStep) -> None:
-        super().__init__(problem, problem.G)
+        super().__init__(problem, problem.G, np.finfo(float).eps * (8.0 + np.sqrt(len(problem.y))))
         self.problem = problem
         self.step = step
 

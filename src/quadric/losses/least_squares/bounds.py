@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadric.losses.base import Relaxation, Step
+from quadric.losses.base import NoBound, Relaxation, Step
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.relaxation import QuadraticBounds, left_out
 from quadric.types import IntArray
@@ -16,7 +16,7 @@ class LeastSquaresBounds(QuadraticBounds):
     tolerance = 1e-9
 
     def __init__(self, problem: LeastSquaresProblem, step: Step) -> None:
-        super().__init__(problem, problem.M)
+        super().__init__(problem, problem.M, problem.unit_roundoff, problem.swelling)
         self.problem = problem
         self.step = step
 
@@ -33,8 +33,12 @@ class LeastSquaresBounds(QuadraticBounds):
 
     def minimum(self, support: IntArray) -> tuple[float, float]:
         M, q = self.problem.M[support[:, None], support], self.problem.q[support]
-        try:  # a tenth of the price of the step's own refit, which matters at ten thousand nodes per second
-            value = self.problem.constant - 0.5 * float(q @ np.linalg.solve(M, q))
-        except np.linalg.LinAlgError:
-            value = self.step.refit(support).value
-        return value, value
+        # a tenth of the price of the step's own refit, which matters at ten thousand nodes per second
+        value = self.problem.constant - 0.5 * float(q @ np.linalg.solve(M, q))
+        return value + self.rounding, value - self.rounding
+
+    def examined(self, support: IntArray) -> tuple[float, float]:
+        try:
+            return self.step.bracket(support)
+        except NoBound:
+            return self.minimum(support)

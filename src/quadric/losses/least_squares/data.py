@@ -10,7 +10,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.geometry.moments import Moments, moments_by_class
 from quadric.losses.base import LabelledSamples, Limits, TrainingData
-from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
+from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem, SampleRows
 from quadric.types import FloatArray
 
 
@@ -22,9 +22,14 @@ class LeastSquaresData(TrainingData):
     moments : sequence of Moments, one per class
     class_weight : array of shape (n_classes,)
     limits : Limits
+    samples : LabelledSamples, optional
+        What the moments are of: refits go back to them where moments have lost digits.
     """
 
-    def __init__(self, moments: Sequence[Moments], class_weight: FloatArray, limits: Limits) -> None:
+    def __init__(
+        self, moments: Sequence[Moments], class_weight: FloatArray, limits: Limits, samples: LabelledSamples | None = None
+    ) -> None:
+        self._samples = samples
         everything = _merged(moments)
         weighted = _merged([part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)])
         self._energy = everything.energy()
@@ -41,7 +46,7 @@ class LeastSquaresData(TrainingData):
     def from_samples(cls, samples: LabelledSamples, limits: Limits) -> LeastSquaresData:
         with one_blas_thread():
             moments = moments_by_class(samples.X, samples.codes, samples.sample_weight, len(samples.class_weight))
-            return cls(moments, samples.class_weight, limits)
+            return cls(moments, samples.class_weight, limits, samples)
 
     @cached_property
     def _G(self) -> FloatArray:
@@ -70,6 +75,7 @@ class LeastSquaresData(TrainingData):
             mean_y=2.0 * share - 1.0,
             scatter_y=4.0 * self._total_weight * share * (1.0 - share),
             total_weight=self._total_weight,
+            rows=None if self._samples is None else SampleRows(self._samples, positive),
         )
 
 

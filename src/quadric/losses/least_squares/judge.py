@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from quadric.geometry.compensated import misfits
+from quadric.geometry.lifting import lift
 from quadric.geometry.residuals import Residuals
+from quadric.geometry.stacked import StackedRows
+
+CANCELLED = 1e3
+"""Size of a term, beside a margin of one, from which on the scores are computed with more digits."""
 
 
 class LeastSquaresJudge:
@@ -12,7 +18,11 @@ class LeastSquaresJudge:
 
     def __init__(self, residuals: Residuals, scores: np.ndarray, y: np.ndarray, loss_weight: np.ndarray, C: float) -> None:
         self._residuals = residuals
+        self._y, self._weight = y, C * loss_weight
         misfit = y - scores
+        if _cancels(residuals):
+            live = np.flatnonzero(residuals.z)
+            misfit = misfits(residuals.X, live, np.append(residuals.z[live], residuals.c), y)
         self._v = 2.0 * C * loss_weight * misfit
         self._value = float(C * loss_weight @ misfit**2)
         self._gradient = residuals.gradient(self._v)
@@ -27,4 +37,12 @@ class LeastSquaresJudge:
         return self._residuals.largest(self._gradient[terms], self._v)
 
     def decrease(self, terms: np.ndarray) -> float:
-        return 0.0 if self.residual(terms) <= 1e-8 else np.inf
+        at = self._residuals
+        rows = StackedRows(at.X, at.energy, self._weight, self._y, terms)
+        return rows.decrease(np.append(at.z[terms], at.c))
+
+
+def _cancels(residuals: Residuals) -> bool:
+    """Whether some term may be so large on some sample that scores near one would lose digits to it."""
+    largest = lift(np.abs(residuals.X).max(axis=0)[None], np.flatnonzero(residuals.z))[0]
+    return bool(largest @ np.abs(residuals.z[residuals.z != 0.0]) + abs(residuals.c) > CANCELLED)

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import eigh
 
-from quadric.losses.base import SparseProblem
-from quadric.types import FloatArray
+from quadric.geometry.stacked import StackedRows
+from quadric.losses.base import LabelledSamples, SparseProblem
+from quadric.types import FloatArray, IntArray
 
 
 class Curvature:
@@ -32,6 +33,28 @@ class Curvature:
         return np.maximum(e, 0.0), np.ascontiguousarray(V)
 
 
+@dataclass(frozen=True)
+class SampleRows:
+    """The samples of one class against the rest, for where their sums have lost digits.
+
+    Attributes
+    ----------
+    samples : LabelledSamples
+    positive : int
+    """
+
+    samples: LabelledSamples
+    positive: int
+
+    def __len__(self) -> int:
+        return len(self.samples.codes)
+
+    def stacked(self, C: float, terms: IntArray) -> StackedRows:
+        """F on some terms as a sum of squares."""
+        samples = self.samples
+        return StackedRows(samples.X, samples.energy, C * samples.loss_weight, samples.signs(self.positive), terms)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LeastSquaresProblem(SparseProblem):
     """Squared loss with c eliminated: F(z) = 1/2 z'Mz - q'z + constant (docs/mathematics.md, section 2).
@@ -48,6 +71,8 @@ class LeastSquaresProblem(SparseProblem):
         Loss-weighted mean and scatter of the labels.
     total_weight : float
         Sum of the loss weights.
+    rows : SampleRows or None
+        The samples themselves, if they are at hand.
     """
 
     loss_name: ClassVar[str] = "least_squares"
@@ -57,6 +82,7 @@ class LeastSquaresProblem(SparseProblem):
     mean_y: float
     scatter_y: float
     total_weight: float
+    rows: SampleRows | None = None
 
     @property
     def M(self) -> FloatArray:
@@ -69,6 +95,17 @@ class LeastSquaresProblem(SparseProblem):
     @property
     def constant(self) -> float:
         return self.C * self.scatter_y
+
+    @cached_property
+    def swelling(self) -> FloatArray:
+        """tau_j^2: how much larger the sums behind M_jj were than what centring has left of them (7.6)."""
+        return 1.0 + (2.0 * self.C * self.total_weight) * self.mean**2 / np.diag(self.M)
+
+    @property
+    def unit_roundoff(self) -> float:
+        """gamma: relative rounding error of the sums over samples behind M and q (7.6)."""
+        count = self.total_weight if self.rows is None else len(self.rows)
+        return float(np.finfo(float).eps * (8.0 + np.sqrt(count)))
 
     def objective(self, z: FloatArray, c: float) -> float:
         off_optimum = c - self.intercept(z)  # (2.2) is F at the best c; elsewhere F grows as a parabola in c

@@ -8,17 +8,20 @@ F(z) = 1/2 z'Mz - q'z + constant with c eliminated (docs/mathematics.md, eq. 2.2
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from quadric.losses.base import Step, StepSolution
-from quadric.losses.least_squares.problem import LeastSquaresProblem
+from quadric.losses.base import NoBound, Step, StepSolution
+from quadric.losses.least_squares.problem import LeastSquaresProblem, SampleRows
 from quadric.types import FloatArray, IntArray
 
 Solver: TypeAlias = Callable[[FloatArray], FloatArray]
+ACCURATE = 1e-8
+"""Share of the minimum that rounding in M and q may change before a refit goes back to the rows."""
 
 
 class LeastSquaresStep(Step):
@@ -45,39 +48,68 @@ class LeastSquaresStep(Step):
         rows = V[support]
         N = (rows * (e / (e + rho))) @ rows.T  # (4.5): the limit of all sweeps that keep choosing this support
         u = np.zeros(self.problem.n_terms)
-        u[support] = _solve_positive(N, rows @ (self._Vq / (e + rho)))
+        u[support] = _UnitFactor(N).solve(rows @ (self._Vq / (e + rho)))
         return self.sweep(u, rho)
 
     def refit(self, support: IntArray) -> StepSolution:
-        M, q = self.problem.M, self.problem.q
+        problem, z = self.problem, np.zeros(self.problem.n_terms)
+        if len(support) == 0:
+            return self._solution(z, problem.constant)
+        factor = _UnitFactor(problem.M[np.ix_(support, support)])
+        z[support] = factor.solve(problem.q[support])
+        value = problem.objective(z, problem.intercept(z))
+        # (7.7): what rounding in M and q does to the minimum
+        error = problem.constant * problem.unit_roundoff * float(problem.swelling[support].sum()) * factor.amplification
+        if error <= ACCURATE * value:
+            return self._solution(z, value)
+        if problem.rows is None:
+            return replace(self._solution(z, value), residual=error)
+        return self._from_rows(problem.rows, support)
+
+    def bracket(self, support: IntArray) -> tuple[float, float]:
+        if self.problem.rows is None:
+            raise NoBound("there are no rows to be asked")
+        rows = self.problem.rows.stacked(self.problem.C, self.problem.terms[support])
+        return rows.bracket(rows.refit())
+
+    def _from_rows(self, samples: SampleRows, support: IntArray) -> StepSolution:
+        rows = samples.stacked(self.problem.C, self.problem.terms[support])
+        x = rows.refit()
         z = np.zeros(self.problem.n_terms)
-        if len(support):
-            z[support] = _solve_positive(M[np.ix_(support, support)], q[support])
-        return self._solution(z, self.problem.objective(z, self.problem.intercept(z)))
+        z[support] = x[:-1]
+        value, bound = rows.bracket(x)
+        return StepSolution(z, float(x[-1]), value, value - bound)
 
     def _solution(self, z: FloatArray, value: float) -> StepSolution:
         return StepSolution(z, self.problem.intercept(z), value, 0.0)
 
 
-def _solve_positive(matrix: FloatArray, rhs: FloatArray) -> FloatArray:
-    """Solve with a positive definite matrix, scaled to a unit diagonal, with one step of refinement.
+class _UnitFactor:
+    """Solves with a positive semidefinite matrix, scaled to a unit diagonal, with one step of refinement.
 
     Where the matrix is singular to working precision (a huge C on dependent columns), the solution of least norm.
     """
-    scale = 1.0 / np.sqrt(np.diag(matrix))
-    scaled, target = matrix * np.outer(scale, scale), rhs * scale
-    solve = _cholesky_solver(scaled) or _least_norm_solver(scaled)
-    solution = solve(target)
-    solution += solve(target - scaled @ solution)
-    return solution * scale
 
+    def __init__(self, matrix: FloatArray) -> None:
+        self._scale = 1.0 / np.sqrt(np.diag(matrix))
+        self._matrix = matrix * np.outer(self._scale, self._scale)
+        try:
+            self._factor = cho_factor(self._matrix, lower=True, check_finite=False)
+        except LinAlgError:
+            self._solve, self.amplification = _least_norm_solver(self._matrix), np.inf
+        else:
+            self._solve = lambda rhs: cho_solve(self._factor, rhs, check_finite=False)
 
-def _cholesky_solver(matrix: FloatArray) -> Solver | None:
-    try:
-        factor = cho_factor(matrix, lower=True, check_finite=False)
-    except LinAlgError:
-        return None
-    return lambda rhs: cho_solve(factor, rhs, check_finite=False)
+    @cached_property
+    def amplification(self) -> float:
+        """Largest eigenvalue of the inverse, or a little more."""
+        return float(np.trace(cho_solve(self._factor, np.eye(len(self._matrix)), check_finite=False)))
+
+    def solve(self, rhs: FloatArray) -> FloatArray:
+        target = rhs * self._scale
+        solution = self._solve(target)
+        solution += self._solve(target - self._matrix @ solution)
+        return solution * self._scale
 
 
 def _least_norm_solver(matrix: FloatArray) -> Solver:

@@ -1,0 +1,208 @@
+"""F of the squared loss as ||A x - t||^2 with x = [z, c]: no normal equations, and a bound on what rounding does.
+
+The rows of A are those of the energy and sqrt(C o_i) [r_i, 1]; t is zero and sqrt(C o_i) y_i. With rho = t - A x and A = QU,
+the decrease that is left on the terms is exactly (docs/mathematics.md, eq. 5.5)
+
+    F(x) - min F = ||U^-T A'rho||^2.
+
+U matters little: a few digits of it are enough. What matters is A'rho, so its rounding errors are bounded row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+
+from quadric.geometry.compensated import misfits
+from quadric.geometry.energy import Energy
+from quadric.geometry.factors import graded_factor
+from quadric.geometry.lifting import lift, row_chunks
+from quadric.types import FloatArray, IntArray
+
+EPS = float(np.finfo(float).eps)
+TRUSTED = 0.1
+"""Relative error of U that the bounds allow for; beyond it nothing is claimed."""
+SMALL = 1e-9
+"""Decrease, as a share of F, that need not be known any better."""
+KEPT_BYTES = 64 << 20
+"""Lifted rows up to this size are kept; larger ones are lifted again for each pass."""
+REFINEMENTS = 8
+"""Newton steps of a refit; each gains as many digits as U has."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """F at one surface and its gradient, with bounds on their rounding errors.
+
+    Attributes
+    ----------
+    value, value_error : float
+    misfit_error : float
+        Of rho, as a length.
+    gradient, gradient_error : arrays of shape (k + 1,)
+        A'rho in units in which the columns of A have length one, and its error beyond that of rho.
+    """
+
+    value: float
+    value_error: float
+    misfit_error: float
+    gradient: FloatArray
+    gradient_error: FloatArray
+
+
+class StackedRows:
+    """The rows on some terms.
+
+    Parameters
+    ----------
+    X : array of shape (m, n)
+    energy : Energy
+    weight : array of shape (m,)
+        C o.
+    y : array of shape (m,)
+    terms : array
+        Positions in the full z.
+    """
+
+    def __init__(self, X: FloatArray, energy: Energy, weight: FloatArray, y: FloatArray, terms: IntArray) -> None:
+        self._X = X
+        self._root = np.sqrt(weight)
+        self._y = y
+        self.terms = terms
+        self._H = energy.rows(terms)
+
+    @cached_property
+    def _kept(self) -> list[tuple[slice, FloatArray]]:
+        return list(self._lifted())
+
+    def _blocks(self) -> Iterable[tuple[slice, FloatArray]]:
+        """A of the samples, block by block; lifted once where it is small enough to keep."""
+        return self._kept if 8 * len(self._X) * (len(self.terms) + 1) <= KEPT_BYTES else self._lifted()
+
+    def _lifted(self) -> Iterator[tuple[slice, FloatArray]]:
+        width = len(self.terms) + 1
+        for rows in row_chunks(len(self._X), width):
+            A = np.empty((rows.stop - rows.start, width))
+            A[:, :-1] = lift(self._X[rows], self.terms)
+            A[:, -1] = 1.0
+            A *= self._root[rows, None]
+            yield rows, A
+
+    @cached_property
+    def _gram(self) -> FloatArray:
+        """A'A with its rounding errors."""
+        gram = np.zeros((len(self.terms) + 1,) * 2)
+        gram[:-1, :-1] = self._H.T @ self._H
+        for _, A in self._blocks():
+            gram += A.T @ A
+        return gram
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """Lengths of the columns of A."""
+        return np.sqrt(np.diag(self._gram))
+
+    @property
+    def _units(self) -> float:
+        """Rounding of a sum over all rows, relative to the sum of absolute values; errors have two signs."""
+        return EPS * (len(self.terms) + 8.0 + np.sqrt(len(self._X)))
+
+    @cached_property
+    def _inverse(self) -> tuple[FloatArray, float]:
+        """U^-1 for columns of length one, and a bound on the relative error of U; infinite where U is worth nothing."""
+        size = len(self.lengths)
+        unit = self._gram / np.outer(self.lengths, self.lengths)
+        try:
+            inverse = solve_triangular(cholesky(unit, check_finite=False), np.eye(size), check_finite=False)
+        except LinAlgError:
+            error = np.inf
+        else:
+            error = self._units * size * float(np.sum(inverse**2))
+        if error <= TRUSTED:
+            return inverse, error
+        return self._inverse_from_rows()
+
+    def _inverse_from_rows(self) -> tuple[FloatArray, float]:
+        """The same by orthogonal transformations of the rows: the condition counts once, not squared."""
+        size = len(self.lengths)
+        energy = np.column_stack([self._H, np.zeros(len(self._H))])
+        blocks = [energy / self.lengths, *(A / self.lengths for _, A in self._blocks())]
+        U = graded_factor(blocks if len(self._X) > 4096 else [np.vstack(blocks)])
+        if len(U) < size:
+            return np.eye(size), np.inf
+        try:
+            inverse: FloatArray = np.linalg.inv(U).astype(float)
+        except LinAlgError:
+            return np.eye(size), np.inf
+        return inverse, 4.0 * EPS * size * float(np.linalg.norm(inverse))
+
+    def roughly(self, x: FloatArray) -> Evaluation:
+        """F and its gradient at [z, c] in plain doubles, with errors from lengths alone."""
+        value, gradient = self._energy_at(x)
+        for rows, A in self._blocks():
+            rho = self._root[rows] * self._y[rows] - A @ x
+            gradient += rho @ A
+            value += float(rho @ rho)
+        length = self._units * float(self.lengths @ np.abs(x) + np.linalg.norm(self._root))
+        error = self._units * value**0.5
+        return Evaluation(value, length * (2.0 * value**0.5 + length), length, gradient / self.lengths, np.full(len(x), error))
+
+    def at(self, x: FloatArray) -> Evaluation:
+        """F and its gradient at [z, c] with the scores in twice the digits, and errors row by row."""
+        value, gradient = self._energy_at(x)
+        size = np.append(np.sqrt(np.sum(self._H**2, axis=0)), 0.0)
+        length = float(size @ np.abs(x))
+        first, second, error = length * value**0.5, length**2, size * value**0.5
+        for rows, A in self._blocks():
+            rho = self._root[rows] * misfits(self._X[rows], self.terms, x, self._y[rows])
+            absolute, misfit = np.abs(A), np.abs(rho)
+            doubt = misfit + EPS * (absolute @ np.abs(x) + self._root[rows])
+            gradient += rho @ A
+            value += float(rho @ rho)
+            first += float(misfit @ doubt)
+            second += float(doubt @ doubt)
+            error += misfit @ absolute
+        units = self._units
+        value_error = units * (2.0 * first + value) + units**2 * second
+        return Evaluation(value, value_error, units * second**0.5, gradient / self.lengths, units * error / self.lengths)
+
+    def _energy_at(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """The rows of the energy: their share of F and of A'rho."""
+        curved = self._H @ x[:-1]
+        return float(curved @ curved), np.append(-(curved @ self._H), 0.0)
+
+    def decrease(self, x: FloatArray) -> float:
+        """Upper bound on what F can still lose on these terms (5.5); inf where it cannot be told."""
+        rough = self.roughly(x)
+        bound = self._left(rough)
+        return bound if bound <= SMALL * rough.value else self._left(self.at(x))
+
+    def _left(self, evaluation: Evaluation) -> float:
+        inverse, error = self._inverse
+        if not error <= TRUSTED:
+            return np.inf
+        length = np.linalg.norm(evaluation.gradient @ inverse) + np.linalg.norm(evaluation.gradient_error @ np.abs(inverse))
+        return float((length / (1.0 - error) + evaluation.misfit_error) ** 2)
+
+    def refit(self) -> FloatArray:
+        """argmin of F over [z, c]: Newton steps with the gradient from the rows, as long as they help."""
+        inverse, _ = self._inverse
+        best = x = np.zeros(len(self.lengths))
+        evaluation, left = self.at(x), np.inf
+        for _ in range(REFINEMENTS):
+            x = x + (inverse @ (evaluation.gradient @ inverse)) / self.lengths
+            evaluation = self.at(x)
+            step = float(np.linalg.norm(evaluation.gradient @ inverse))
+            if not step < left:
+                break
+            best, left = x, step
+        return best
+
+    def bracket(self, x: FloatArray) -> tuple[float, float]:
+        """F at [z, c], and a safe lower bound of its minimum (5.7)."""
+        reached = self.at(x)
+        return reached.value, float(reached.value - reached.value_error - self._left(reached))

@@ -34,6 +34,15 @@ from quadric.search.methods import METHODS, SearchOptions, search
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray
 
+DECOMPOSITION = {
+    "rho": none_or(number_above(0.0)),
+    "growth": number_above(1.0),
+    "inner_tol": number_above(0.0),
+    "outer_tol": number_above(0.0),
+    "max_iter": integer_from(1),
+}
+"""Parameters of penalty decomposition."""
+
 
 class SparseQuadraticSVC(SparseSurfaceClassifier):
     r"""Quadratic-surface support vector classifier with at most k terms.
@@ -135,11 +144,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         "method": one_of(*METHODS),
         "standardize": TRUE_OR_FALSE,
         "clip": NONE,
-        "rho": none_or(number_above(0.0)),
-        "growth": number_above(1.0),
-        "inner_tol": number_above(0.0),
-        "outer_tol": number_above(0.0),
-        "max_iter": integer_from(1),
+        **DECOMPOSITION,
         "time_limit": none_or(number_from(0.0)),
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from quadric._sklearn import check_sample_weight
-from quadric.estimators import ScaleWarning, SparseQuadraticSVC
+from quadric.estimators import ScaleWarning
 from quadric.estimators._base import RandomState, SparseSurfaceClassifier, drawn_seed
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.progress import Report, silent
@@ -110,15 +110,8 @@ def stability(
 
 def _refittable(view: FittedModel) -> Any:
     """An estimator to clone, for data in fitted units: those stay as they are."""
-    model = view.classifier
-    if not isinstance(model, SparseSurfaceClassifier):
-        return model
-    limits = view.limits(int(view.question("k")))
-    settings = {"standardize": False, "include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
-    if isinstance(model, SparseQuadraticSVC):
-        return clone(model).set_params(**settings)
-    names = ("k", "C", "loss", "method", "class_weight", "random_state")
-    return SparseQuadraticSVC(**{name: view.question(name) for name in names}, **settings)
+    is_sparse = isinstance(view.classifier, SparseSurfaceClassifier)
+    return view.procedure().set_params(standardize=False) if is_sparse else view.classifier
 
 
 def _coefficients(estimator: Any, Z: Any, y: np.ndarray, weight: FloatArray, seed: tuple[int, int]) -> FloatArray:

@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators._base import SurfaceClassifier, predicted
 from quadric.estimators._constraints import support_limits
 from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration, SigmoidCalibration, probabilities
@@ -180,6 +181,18 @@ class FittedModel:
         """
         names = getattr(self.classifier, "feature_names_in_", None)
         return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k)
+
+    def procedure(self) -> SparseQuadraticSVC:
+        """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.
+
+        Returns
+        -------
+        SparseQuadraticSVC
+        """
+        own = self.classifier.get_params() | {name: self.question(name) for name in ("k", "C")}
+        limits = self.limits(int(own["k"]))
+        own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
+        return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})
 
     def with_surfaces(self, surfaces: Sequence[QuadraticSurface]) -> Any:
         """The model, without calibration, as it would be with other surfaces.

@@ -16,6 +16,7 @@ from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._validation import check_spread, check_values, one_of, validate_samples
 from quadric.estimators.classifier import DECOMPOSITION
 from quadric.geometry.terms import term_count
+from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import writer_for
 from quadric.search.decomposition import Schedule
@@ -87,6 +88,7 @@ def sparse_quadratic_path(
         {"loss": loss, "method": method, **schedule},
         {**DECOMPOSITION, "loss": one_of(*LOSS_NAMES), "method": one_of(*PATH_METHODS)},
     )
+    refuse_masked(X=X, y=y)
     names = feature_names(X)
     checked_X, checked_y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
     samples = validate_samples(checked_X, checked_y, sample_weight, class_weight)

@@ -15,6 +15,7 @@ from quadric._sklearn import check_sample_weight
 from quadric.estimators import ScaleWarning
 from quadric.estimators._base import RandomState, SparseSurfaceClassifier, drawn_seed
 from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.labels import refuse_masked
 from quadric.progress import Report, silent
 from quadric.tables.table import Rows
 from quadric.types import FloatArray
@@ -95,6 +96,7 @@ def stability(
     view = fitted_model(model)
     if view.is_surface:
         raise TypeError("stability refits a model: give a fitted estimator or a Pipeline, not a QuadraticSurface")
+    refuse_masked(y=y)
     estimator, Z, y = _refittable(view), view.fitted(X), np.asarray(y)
     weight = check_sample_weight(sample_weight, Z, non_negative=False)
     seed = drawn_seed(random_state)

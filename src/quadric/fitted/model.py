@@ -24,6 +24,7 @@ from quadric.extras import require
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, is_nan, read_step, without_name_warnings
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
+from quadric.labels import refuse_masked
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder, as_table
 from quadric.tables.inputs import Level, coded_values, missing_cells, with_unique_names
@@ -223,6 +224,7 @@ class FittedModel:
         -------
         Table
         """
+        refuse_masked(X=X)
         table = as_table(X, self.input_names)
         if not isinstance(X, Table | Mapping) and not self.has_names and len(table.names) == len(self.inputs):
             table = replace(table, names=tuple(self.input_names))  # a frame for a model that knows no names: by position
@@ -244,6 +246,7 @@ class FittedModel:
         -------
         Table or array
         """
+        refuse_masked(X=X)
         if self.is_plain and isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.shape[1:] == (self.n_features,):
             return np.ascontiguousarray(X, dtype=np.float64)
         return self.rows(X)
@@ -275,6 +278,7 @@ class FittedModel:
         -------
         Table, frame or array
         """
+        refuse_masked(X=X)
         first = self.steps[0][1] if self.steps else None
         if not isinstance(X, Table) or isinstance(first, TableEncoder):
             return X

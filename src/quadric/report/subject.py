@@ -17,6 +17,7 @@ from quadric.export import SavedModel
 from quadric.export.scoring import checked_class_names
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.terms import term_count
+from quadric.labels import refuse_masked
 from quadric.report.values import Feature
 from quadric.search.path import QuadraticPath
 from quadric.search.rules import SupportLimits
@@ -144,6 +145,7 @@ def _feature_name(feature: CodedFeature, column: str) -> str:
 
 
 def _codes(classes: list[Any], y: Any, n_rows: int) -> IntArray:
+    refuse_masked(y=y)
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise ValueError(f"y has shape {labels.shape}, but X has {n_rows} rows: pass one label per row")

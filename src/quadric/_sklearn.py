@@ -12,6 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
+from quadric.labels import refuse_masked
 from quadric.types import FloatArray
 
 GROUPING = ("_infrequent_enabled", "_infrequent_indices", "_default_to_infrequent_mappings")
@@ -26,6 +27,7 @@ PRIVATE_STATE = {
 
 def check_sample_weight(sample_weight: npt.ArrayLike | None, X: Any, *, non_negative: bool = True) -> FloatArray:
     """One finite weight per row of X, 1 where there are none."""
+    refuse_masked(sample_weight=sample_weight)
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=non_negative)
 
 

@@ -23,6 +23,7 @@ from quadric.estimators._validation import (
 )
 from quadric.fitted import Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
+from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
 from quadric.losses.footprint import check_memory
@@ -281,6 +282,7 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
     view = fitted_model(model)
     own = {name: view.question(name) if question.get(name) is None else question[name] for name in ("class_weight", *RULES)}
     check_values(own, RULES)
+    refuse_masked(X=X, y=y)
     Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C")
     loss, C, k, classes = str(own["loss"]), float(own["C"]), int(own["k"]), None if view.is_surface else view.classes
     samples = validate_samples(Z, y, sample_weight, own["class_weight"], classes)

@@ -1,4 +1,4 @@
-"""Weights of samples and classes, in one place for fitting and for judging."""
+"""Weights of samples and classes, and what no sample may have, in one place for fitting and for judging."""
 
 from __future__ import annotations
 
@@ -10,6 +10,19 @@ import numpy as np
 from quadric.defaults import LARGEST_WEIGHT
 from quadric.errors import ParameterError, unknown_names
 from quadric.types import FloatArray, IntArray
+
+
+def refuse_masked(**data: Any) -> None:
+    """Refuse masked values: they are missing ones, and conversions would lose the mask and use what is behind it.
+
+    Parameters
+    ----------
+    **data : array-likes
+        By the name of the parameter.
+    """
+    for name, values in data.items():
+        if isinstance(values, np.ma.MaskedArray) and (count := int(np.ma.getmaskarray(values).sum())):
+            raise ValueError(f"Input {name} contains NaN: {count} value(s) are masked; fill them in or drop their rows")
 
 
 def class_weights(

@@ -234,3 +234,18 @@ def test_default_grids():
     assert_allclose(SparseQuadraticSVCCV(ks=[2], Cs=10, cv=2, loss="least_squares").fit(X, y).Cs_, 4.0 ** np.arange(-1, 9))
     forced = SparseQuadraticSVCCV(Cs=[1.0], cv=2, loss="least_squares", include=["x0", "x1"], exclude=["x0^2"]).fit(X, y)
     assert_array_equal(forced.ks_, [2, 3, 4])
+
+
+@pytest.mark.parametrize("method", ["pd", "best", "exact"])
+@pytest.mark.parametrize("loss", ["hinge", "least_squares"])
+@pytest.mark.parametrize("time_limit", [None, 0.0])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_is_shipped_is_never_worse_than_what_the_path_found(method, loss, time_limit):
+    X, y = random_samples(2, m=60, n=4)
+    search = SparseQuadraticSVCCV([2, 4], Cs=[1.0, 16.0], cv=2, loss=loss, method=method, time_limit=time_limit).fit(X, y)
+    cell = list(search.Cs_).index(search.best_C_), list(search.ks_).index(search.best_k_)
+    found = search.paths_[0].objective[cell]
+    for model in (search, search.best_estimator_):
+        (certificate,) = model.certificates_
+        assert certificate.objective <= found * (1 + 1e-9)
+        assert certificate.n_terms <= search.best_k_

@@ -95,7 +95,7 @@ WRONG = [
     (FRAME.assign(age=pd.to_datetime(["2020-01-01"] * 5)), "column 'age' must hold numbers, and it holds dates"),
     (FRAME.assign(age=[object()] * 5), "column 'age' holds a object"),
     (FRAME.assign(job=None), "column 'job' is missing in 5"),
-    (np.zeros((2, 3)), "3 columns instead of 4"),
+    (np.zeros((2, 3)), "X has 3 features, but TableEncoder is expecting 4"),
 ]
 
 

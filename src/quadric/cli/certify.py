@@ -14,6 +14,8 @@ from quadric.cli.inputs import read_data, read_table_model
 from quadric.cli.layout import certificate_words, paragraph
 from quadric.defaults import LARGEST_COUNT
 
+NO_BOUND = "not proved: rounding leaves no safe bound on these data"
+
 
 @shared.expanded(table_format=shared.TableFormat)
 def certify(
@@ -40,17 +42,16 @@ def certify(
     with working("certify") as report:
         table = read_data(data, table_format.how(loaded), loaded.text_names, report=report)
         rows, y = loaded.labelled(table)
-        certificates = quadric.certify(
-            loaded.saved.model, loaded.view.native(loaded.inputs(rows)), y, time_limit=time_limit, verbose=1
-        )
+        X = loaded.view.native(loaded.inputs(rows))
+        certificates = quadric.certify(loaded.saved.model, X, y, time_limit=time_limit, verbose=1)
     subjects = loaded.class_names if len(certificates) > 1 else loaded.class_names[1:]
     same = None if loaded.saved.data is None else table.sha256 == loaded.saved.data.sha256
     if as_json:
         facts = [{"class": name, **asdict(c)} for name, c in zip(subjects, certificates, strict=True)]
         say_json({"rows": len(rows), "same_file": same, "certificates": facts})
         return
-    for name, certificate in zip(subjects, certificates, strict=True):
+    for name, certificate, constant in zip(subjects, certificates, loaded.view.is_constant(X), strict=True):
         terms = f"{certificate.n_terms} terms of {certificate.k} allowed"
-        say(paragraph(f"surface of {name}", f"{terms}; {certificate_words(certificate)}"))
+        say(paragraph(f"surface of {name}", f"{terms}; {certificate_words(certificate, constant, NO_BOUND)}"))
     if same is False:
         note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")

@@ -74,11 +74,13 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
     equations = quadric.export.equation(trained.saved()).splitlines()
     say("\n".join([*map(wrapped_equation, equations), ""]))
     subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
+    constant = quadric.fitted.fitted_model(trained.classifier).is_constant(data.X)
+    words = (certificate_words(*one, "no bound yet: run quadric certify") for one in zip(certificates, constant, strict=True))
     facts = {
         "classes": _classes(trained),
         "terms": _terms(trained),
         "accuracy": _accuracy(trained),
-        **dict(zip(subjects, map(certificate_words, certificates), strict=True)),
+        **dict(zip(subjects, words, strict=True)),
         "left out": _excluded(trained),
         "missing values": _missing(trained),
         "probabilities": trained.options.calibrate and f"{trained.options.calibrate}, fitted on out-of-fold scores",

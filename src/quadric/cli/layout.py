@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import quadric
 
 WIDTH = 80
+CONSTANT = "no term moves any score: f is the same for all rows"
 QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
 
@@ -82,23 +83,37 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def certificate_words(certificate: quadric.Certificate) -> str:
-    """What a certificate says."""
-    parts = [f"objective {certificate.objective:.6g}", _nearby(certificate)]
+def certificate_words(certificate: quadric.Certificate, is_constant: bool, no_bound: str) -> str:
+    """What a certificate says.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    is_constant : bool
+        Whether f is the same for all rows, but for rounding.
+    no_bound : str
+        What to say where there is none.
+    """
+    parts = [f"objective {certificate.objective:.6g}"]
+    parts.append(CONSTANT if is_constant or certificate.n_terms == 0 else _nearby(certificate))
     if certificate.status == "optimal":
         return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
     parts += ["no exchange of one term helps"] if certificate.swap_optimal else []
     if certificate.gap is None:
-        return "; ".join([*parts, "no bound yet: run quadric certify"])
+        return "; ".join([*parts, no_bound])
     return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
 
 
 def _nearby(certificate: quadric.Certificate) -> str:
-    """What a certificate says about surfaces near by."""
-    if certificate.n_terms == 0:
-        return "no term moves any score: the model says the same of every row"
+    """How far the fit is from the best one with the same terms, or with free ones."""
+    from quadric.certificate import TOLERANCE
+
+    if certificate.decrease >= 1.0:
+        return "not proved: how far the fit could be improved is not known"
+    if certificate.decrease > TOLERANCE:
+        return f"the fit could be improved by up to {max(100 * certificate.decrease, 0.1):.2g} %"
     if certificate.local_minimum:
         return "no better surface nearby"
     if certificate.basic_feasible:
         return "no free term would help nearby"
-    return f"for all that is known, the same terms could lower it by {percent(certificate.decrease)}"
+    return f"optimality conditions hold to {certificate.stationarity:.1g}"

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import MOST_BINS
 from quadric.estimators._validation import Rule, check_values, integer_from, number_from
+from quadric.labels import refuse_masked
 from quadric.types import BoolArray, FloatArray, IntArray
 
 SMALLEST_SHARE = 1e-4
@@ -346,6 +347,7 @@ class LabelledScores:
 def labelled_scores(y: Any, score: Any, sample_weight: Any, event: Any) -> LabelledScores:
     """Check what every measure takes; samples of weight zero are left out."""
     check_classification_targets(y)
+    refuse_masked(y=y, score=score)
     y, values = column_or_1d(y), np.asarray(score, dtype=float)
     if values.ndim != 1:
         raise ValueError(f"score must have one dimension, got shape {values.shape}; of probabilities, pass one column")
@@ -370,6 +372,7 @@ def _by_score(samples: LabelledScores) -> FloatArray:
 
 
 def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatArray, FloatArray]:
+    refuse_masked(**{name: values})
     values = np.asarray(values, dtype=float)
     if values.ndim != 1 or len(values) == 0 or np.isnan(values).any():
         raise ValueError(f"{name} must have one dimension, at least one value and no NaN")

@@ -17,6 +17,7 @@ from quadric.certificate import Certificate, Judge, Question
 from quadric.estimators._validation import Samples, check_spread
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
+from quadric.labels import refuse_masked
 from quadric.losses.base import SparseProblem
 from quadric.search.decomposition import Status
 from quadric.search.methods import SearchResult
@@ -49,10 +50,11 @@ class SurfaceClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._fit_or_forget(X, y, sample_weight)
 
-    def _fit_or_forget(self, *arguments: Any) -> Self:
+    def _fit_or_forget(self, X: Any, y: Any, *others: Any) -> Self:
         try:
             self._forget()
-            self._fit(*arguments)
+            refuse_masked(X=X, y=y)
+            self._fit(X, y, *others)
         except BaseException:  # an interrupted fit too: half of the old model and half of the new would be no model
             self._forget()
             raise
@@ -90,6 +92,7 @@ class SurfaceClassifier(ClassifierMixin, BaseEstimator):
         array of shape (m,) for two classes, (m, n_classes) otherwise
         """
         check_is_fitted(self)
+        refuse_masked(X=X)
         X = self._prepared(validate_data(self, X, dtype=np.float64, order="C", reset=False))
         scores = [surface(X) for surface in self.surfaces_]
         return scores[0] if len(scores) == 1 else np.column_stack(scores)

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from quadric._sklearn import check_sample_weight
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
+from quadric.labels import refuse_masked
 from quadric.resources import processes_of
 from quadric.types import FloatArray, IntArray
 from quadric.workers import workers_end_with_us
@@ -294,6 +295,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         array of shape (m,) for two classes, (m, n_classes) otherwise
         """
         check_is_fitted(self)
+        refuse_masked(X=X)
         return np.asarray(self.estimator_.decision_function(X))
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -426,6 +428,7 @@ def _name(estimator: Any) -> str:
 def _checked_labels(X: Any, y: Any) -> np.ndarray:
     if y is None:
         raise ValueError("CalibratedModel requires y to be passed, but the target y is None")
+    refuse_masked(X=X, y=y)
     check_consistent_length(X, y)
     check_classification_targets(y)
     y = column_or_1d(y, warn=True)

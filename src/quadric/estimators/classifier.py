@@ -40,6 +40,15 @@ from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray
 from quadric.workers import workers
 
+DECOMPOSITION = {
+    "rho": none_or(number_above(0.0)),
+    "growth": number_above(1.0),
+    "inner_tol": number_above(0.0),
+    "outer_tol": number_above(0.0),
+    "max_iter": integer_from(1, LARGEST_COUNT),
+}
+"""Parameters of penalty decomposition."""
+
 
 class SparseQuadraticSVC(SparseSurfaceClassifier):
     r"""Quadratic-surface support vector classifier with at most k terms.
@@ -141,11 +150,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         "method": one_of(*METHODS),
         "standardize": TRUE_OR_FALSE,
         "clip": NONE,
-        "rho": none_or(number_above(0.0)),
-        "growth": number_above(1.0),
-        "inner_tol": number_above(0.0),
-        "outer_tol": number_above(0.0),
-        "max_iter": integer_from(1, LARGEST_COUNT),
+        **DECOMPOSITION,
         "time_limit": none_or(number_from(0.0)),
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,

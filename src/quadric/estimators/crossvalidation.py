@@ -41,7 +41,7 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
-from quadric.estimators.classifier import SparseQuadraticSVC, fit_surface
+from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.geometry.lifting import lift
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
@@ -50,7 +50,7 @@ from quadric.losses.footprint import check_memory
 from quadric.progress import Report, writer_for
 from quadric.resources import processes_of
 from quadric.search.decomposition import Schedule
-from quadric.search.methods import METHODS, SearchOptions
+from quadric.search.methods import METHODS, SearchOptions, search
 from quadric.search.path import QuadraticPath, trace_path
 from quadric.search.rules import SupportLimits
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -377,5 +377,8 @@ def _final_surface(
     k = int(task.ks[cell[1]])
     problem = data.one_against_rest(positive, float(task.Cs[cell[0]]), k)
     start = np.flatnonzero(path.support[cell][problem.terms])
-    options = SearchOptions(schedule, (task.seed, positive), report, (start,))
-    return path, fit_surface(problem, judge, y, k, task.method, options)
+    result = search(problem, task.method, SearchOptions(schedule, (task.seed, positive), report, (start,)))
+    if path.objective[cell] < result.objective:  # a time limit, or a search that takes no starts: what the path found stays
+        z, c = path.coef[cell][problem.terms], float(path.intercept[cell])
+        result = replace(result, z=z, c=c, support=start, objective=float(path.objective[cell]), swap_optimal=None)
+    return path, SurfaceFit.of(problem, result, judge, y, k)

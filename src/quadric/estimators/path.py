@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,10 +14,13 @@ from quadric.estimators._base import ClassWeight, RandomState, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._validation import check_spread, check_values, one_of, validate_samples
+from quadric.estimators.classifier import DECOMPOSITION
 from quadric.geometry.terms import term_count
+from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.footprint import check_memory
 from quadric.progress import writer_for
+from quadric.search.decomposition import Schedule
 from quadric.search.path import PATH_METHODS, QuadraticPath, trace_path
 
 
@@ -33,6 +36,11 @@ def sparse_quadratic_path(
     class_weight: ClassWeight = None,
     include: Terms = None,
     exclude: Terms = None,
+    rho: float | None = None,
+    growth: float = 10**0.5,
+    inner_tol: float = 1e-4,
+    outer_tol: float = 1e-4,
+    max_iter: int = 10_000,
     random_state: RandomState = 0,
     verbose: int = 0,
 ) -> QuadraticPath:
@@ -59,6 +67,8 @@ def sparse_quadratic_path(
         Factors on the loss of the classes.
     include, exclude : sequence or None
         Terms that must, or must not, be in every support, as in SparseQuadraticSVC.
+    rho, growth, inner_tol, outer_tol, max_iter :
+        Of the decompositions of "pd", as in SparseQuadraticSVC.
     random_state : int, RandomState or None
         Seed of the perturbations; None draws a new one.
     verbose : int
@@ -68,7 +78,18 @@ def sparse_quadratic_path(
     -------
     QuadraticPath
     """
-    check_values({"loss": loss, "method": method}, {"loss": one_of(*LOSS_NAMES), "method": one_of(*PATH_METHODS)})
+    schedule: dict[str, Any] = {
+        "rho": rho,
+        "growth": growth,
+        "inner_tol": inner_tol,
+        "outer_tol": outer_tol,
+        "max_iter": max_iter,
+    }
+    check_values(
+        {"loss": loss, "method": method, **schedule},
+        {**DECOMPOSITION, "loss": one_of(*LOSS_NAMES), "method": one_of(*PATH_METHODS)},
+    )
+    refuse_masked(X=X, y=y)
     names = feature_names(X)
     checked_X, checked_y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
     samples = validate_samples(checked_X, checked_y, sample_weight, class_weight)
@@ -80,4 +101,7 @@ def sparse_quadratic_path(
     check_memory(loss, samples.extent(limits, grid=(len(weights), len(grid))))
     check_spread(samples.X, names, "SparseQuadraticSVC", depth=1)
     data = loss_named(loss).data.from_samples(samples, limits)
-    return trace_path(data, 1, weights, grid, method=method, seed=(seed_of(random_state), 1), report=writer_for(verbose))
+    seed = (seed_of(random_state), 1)
+    return trace_path(
+        data, 1, weights, grid, method=method, seed=seed, schedule=Schedule(**schedule), report=writer_for(verbose)
+    )

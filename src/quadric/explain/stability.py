@@ -13,10 +13,11 @@ from sklearn.utils.parallel import delayed
 
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import MOST_BOOTSTRAPS
-from quadric.estimators import ScaleWarning, SparseQuadraticSVC
+from quadric.estimators import ScaleWarning
 from quadric.estimators._base import RandomState, SparseSurfaceClassifier, drawn_seed
 from quadric.estimators._validation import N_JOBS, check_values, integer_from
 from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.labels import refuse_masked
 from quadric.progress import Report, silent
 from quadric.resources import processes_of
 from quadric.tables.table import Rows
@@ -98,6 +99,7 @@ def stability(
     view = fitted_model(model)
     if view.is_surface:
         raise TypeError("stability refits a model: give a fitted estimator or a Pipeline, not a QuadraticSurface")
+    refuse_masked(y=y)
     estimator, Z, y = _refittable(view), view.fitted(X), np.asarray(y)
     weight = check_sample_weight(sample_weight, Z, non_negative=False)
     seed = drawn_seed(random_state)
@@ -113,15 +115,8 @@ def stability(
 
 def _refittable(view: FittedModel) -> Any:
     """An estimator to clone, for data in fitted units: those stay as they are."""
-    model = view.classifier
-    if not isinstance(model, SparseSurfaceClassifier):
-        return model
-    limits = view.limits(int(view.question("k")))
-    settings = {"standardize": False, "include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
-    if isinstance(model, SparseQuadraticSVC):
-        return clone(model).set_params(**settings)
-    names = ("k", "C", "loss", "method", "class_weight", "random_state")
-    return SparseQuadraticSVC(**{name: view.question(name) for name in names}, **settings)
+    is_sparse = isinstance(view.classifier, SparseSurfaceClassifier)
+    return view.procedure().set_params(standardize=False) if is_sparse else view.classifier
 
 
 def _coefficients(estimator: Any, Z: Any, y: np.ndarray, weight: FloatArray, seed: tuple[int, int]) -> FloatArray:

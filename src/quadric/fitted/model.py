@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from quadric.errors import Troubles, unknown_names
+from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators._base import SurfaceClassifier, predicted
 from quadric.estimators._constraints import support_limits
 from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration, SigmoidCalibration, probabilities
@@ -24,6 +25,7 @@ from quadric.extras import require
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, is_nan, read_step, without_name_warnings
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
+from quadric.labels import refuse_masked
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder, as_table
 from quadric.tables.dates import dates_after
@@ -35,6 +37,8 @@ Model: TypeAlias = BaseEstimator | QuadraticSurface
 """What every door accepts; see :func:`fitted_model`."""
 SIDES = np.array([-1, 1])
 """Classes of a bare surface: its negative and its positive side."""
+ROUNDING = 1e-9
+"""Scores that differ by less, where margins are 1, do not differ."""
 FAR = 1e100
 """No decision value is farther from zero."""
 
@@ -182,6 +186,18 @@ class FittedModel:
         names = getattr(self.classifier, "feature_names_in_", None)
         return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k)
 
+    def procedure(self) -> SparseQuadraticSVC:
+        """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.
+
+        Returns
+        -------
+        SparseQuadraticSVC
+        """
+        own = self.classifier.get_params() | {name: self.question(name) for name in ("k", "C")}
+        limits = self.limits(int(own["k"]))
+        own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
+        return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})
+
     def with_surfaces(self, surfaces: Sequence[QuadraticSurface]) -> Any:
         """The model, without calibration, as it would be with other surfaces.
 
@@ -211,6 +227,7 @@ class FittedModel:
         -------
         Table
         """
+        refuse_masked(X=X)
         table = as_table(X, self.input_names)
         if not isinstance(X, Table | Mapping) and not self.has_names and len(table.names) == len(self.inputs):
             table = replace(table, names=tuple(self.input_names))  # a frame for a model that knows no names: by position
@@ -237,13 +254,8 @@ class FittedModel:
         -------
         Table or array
         """
-        if (
-            self.is_plain
-            and isinstance(X, np.ndarray)
-            and not np.ma.isMaskedArray(X)
-            and X.dtype.kind in "biuf"
-            and X.shape[1:] == (self.n_features,)
-        ):
+        refuse_masked(X=X)
+        if self.is_plain and isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.shape[1:] == (self.n_features,):
             return np.ascontiguousarray(X, dtype=np.float64)
         return self.rows(X)
 
@@ -274,6 +286,7 @@ class FittedModel:
         -------
         Table, frame or array
         """
+        refuse_masked(X=X)
         first = self.steps[0][1] if self.steps else None
         if not isinstance(X, Table) or isinstance(first, TableEncoder):
             return X
@@ -365,6 +378,21 @@ class FittedModel:
             return self.classifier(self.fitted(X))
         with without_name_warnings():
             return np.asarray(self.model.decision_function(self.native(X)))
+
+    def is_constant(self, X: Any) -> list[bool]:
+        """Whether each surface has the same value for all rows, but for rounding: it then tells nothing of them.
+
+        Parameters
+        ----------
+        X : rows as the model takes them, or Table
+
+        Returns
+        -------
+        list of bool
+        """
+        U = self.fitted(X)
+        values = [surface(U) for surface in self.surfaces]
+        return [bool(np.ptp(f) <= ROUNDING * max(1.0, np.abs(f).max())) for f in values]
 
     def changed(self, cases: Table | FloatArray, before: FloatArray, after: FloatArray) -> Table | FloatArray:
         """Rows in which some numbers are others.

@@ -58,12 +58,14 @@ def objective(views: Sequence[View], own: int) -> Figure:
     bounds = [(view.k, view.certificate.lower_bound) for view in views if view.certificate.lower_bound is not None]
     plot = _plot_over(list(at), [*at.values(), *(bound for _, bound in bounds)], "objective")
     _dotted(plot, list(at.items()))
-    plot.line(bounds, "line bound")
+    legend = [("line", "best equation found")]
+    if bounds:
+        plot.line(bounds, "line bound")
+        legend.append(("line bound", "proved lower bound"))
     described = (
         "The objective of the best equation found for each number of terms, and the proved lower bound: no equation with that "
         "many terms can be below it. The closer the two lines, the closer the equation is to the best possible one."
     )
-    legend = (("line", "best equation found"), ("line bound", "proved lower bound"))
     return _tracked(plot, "objective", "How good the equations are, and how good any could be", described, legend, at, own)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -13,12 +14,11 @@ from sklearn.base import clone
 from sklearn.metrics import brier_score_loss, confusion_matrix, roc_curve
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import delayed
 
 from quadric.credit import auc, gains_table, gini, ks_statistic
-from quadric.estimators import SparseQuadraticSVC
-from quadric.estimators._base import predicted
+from quadric.estimators import ScaleWarning
+from quadric.estimators._base import Standardisation, predicted
 from quadric.estimators.crossvalidation import chosen_cell
 from quadric.fitted import FittedModel
 from quadric.fitted.steps import without_name_warnings
@@ -72,7 +72,8 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     """Fit every fold for every number of terms, and score its test rows.
 
     Each fold fits the scalers before the classifier to its training rows. Codes of categories, imputed values and scalers
-    inside a ColumnTransformer stay as fitted. Two classes run along the path; more are fitted for each number of terms.
+    inside a ColumnTransformer stay as fitted. The model's own number of terms is fitted as the model was, with all its
+    parameters except the proof of method "exact"; other numbers, of two classes, come from the path.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     jobs = (delayed(_decisions)(subject, V, scalers, ks, *fold) for fold in folds)
     processes = processes_of(n_jobs, len(folds))
     extent = Extent(subject.V.shape, len(subject.class_names), len(subject.limits.exclude), (1, len(ks)))
-    check_memory(subject.search["loss"], extent, processes)
+    check_memory(subject.procedure.loss, extent, processes)
     classes, scores = np.arange(len(subject.class_names)), []
     total, times = np.zeros_like(subject.scores.decision), np.zeros(len(subject.V))
     for (_, test), decisions in zip(folds, workers(processes, return_as="generator")(jobs), strict=True):
@@ -114,22 +115,27 @@ def _before_scalers(fitted: FittedModel, X: Any) -> tuple[FloatArray, list[Any]]
     with without_name_warnings():
         for step in steps[: len(steps) - len(scalers)]:
             coded = step.transform(coded)
-    if getattr(fitted.classifier, "standardize", False):
-        scalers.append(StandardScaler())
     return np.asarray(coded, dtype=np.float64), [clone(scaler).set_output(transform="default") for scaler in scalers]
 
 
 def _decisions(
     subject: Subject, V: FloatArray, scalers: Sequence[Any], ks: Sequence[int], train: IntArray, test: IntArray
 ) -> FloatArray:
-    """Decision values of the test rows, for each number of terms."""
+    """Decision values of the test rows, for each number of terms: the model's own by its own procedure, others by the path."""
     scaler = make_pipeline(*map(clone, scalers), "passthrough").fit(V[train])  # clones: threads share the scalers
     U, U_test = (np.ascontiguousarray(scaler.transform(V[rows])) for rows in (train, test))
-    if subject.is_binary:
-        path = subject.path(U, subject.labels[train], ks)
-        return path.coef[0] @ lift(U_test).T + path.intercept[0][:, None]
-    models = (SparseQuadraticSVC(k, subject.fitted.question("C"), **subject.search).fit(U, subject.labels[train]) for k in ks)
-    return np.array([model.decision_function(U_test) for model in models])
+    labels = subject.labels[train]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScaleWarning)  # fitting the model has said so
+        own = clone(subject.procedure).fit(U, labels)
+    decisions = own.decision_function(U_test)[None]
+    if not subject.is_binary:
+        return decisions
+    units = Standardisation(own.center_, own.scale_)
+    path = subject.path(units(U), labels, ks)
+    along = path.coef[0] @ lift(units(U_test)).T + path.intercept[0][:, None]
+    along[list(ks).index(subject.k)] = decisions[0]
+    return along
 
 
 def _curve(ks: Sequence[int], scores: FloatArray) -> CrossValidation:

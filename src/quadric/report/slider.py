@@ -55,7 +55,7 @@ def stop(
         f"{certificate.n_terms} of {view.k} allowed",
         number(certificate.objective, 6),
         number(certificate.lower_bound, 6),
-        "not computed" if certificate.gap is None else gap_text(certificate.gap),
+        "not known" if certificate.gap is None else gap_text(certificate.gap),
         number(certificate.stationarity, 2),
     )
     return {

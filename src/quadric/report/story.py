@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 
-from quadric.certificate import Certificate
+from quadric.certificate import TOLERANCE, Certificate
 from quadric.report.numbers import MINUS, number, percent, short
 from quadric.report.values import Coefficient, Feature, ReportSummary
 
@@ -133,7 +134,7 @@ def _how_good(summary: ReportSummary) -> Card:
 
 
 def _how_sure(summary: ReportSummary) -> Card:
-    worst = max((surface.view.certificate for surface in summary.surfaces), key=lambda c: c.gap if c.gap is not None else 1.0)
+    worst = max((surface.view.certificate for surface in summary.surfaces), key=lambda c: inf if c.gap is None else c.gap)
     lines = [proved(worst)]
     if summary.n_boot:
         rows = [row for surface in summary.surfaces for row in surface.terms]
@@ -162,8 +163,19 @@ def proved(certificate: Certificate) -> str:
     if certificate.status == "optimal":
         return f"Proved: no equation with at most {k} has a lower objective on these data."
     if certificate.gap is None:
-        return "No bound was computed."
-    return f"Proved: no equation with at most {k} lowers the objective by more than {gap_text(certificate.gap)}."
+        sentence = "Not proved: rounding leaves no safe bound on these data."
+    else:
+        sentence = f"Proved: no equation with at most {k} lowers the objective by more than {gap_text(certificate.gap)}."
+    return f"{sentence} {_unsettled(certificate)}".rstrip()
+
+
+def _unsettled(certificate: Certificate) -> str:
+    """What the coefficients leave to be desired, where that is more than the tolerance."""
+    if certificate.decrease <= TOLERANCE:
+        return ""
+    if certificate.decrease >= 1.0:
+        return "How far other coefficients of the same terms could lower the objective is not known."
+    return f"Other coefficients of the same terms could lower the objective by up to {gap_text(certificate.decrease)}."
 
 
 def gap_text(gap: float) -> str:

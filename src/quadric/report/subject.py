@@ -6,16 +6,18 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from quadric.estimators import ScaleWarning, sparse_quadratic_path
+from quadric.estimators import ScaleWarning, SparseQuadraticSVC, sparse_quadratic_path
 from quadric.estimators._base import SparseSurfaceClassifier
 from quadric.export import SavedModel
 from quadric.export.scoring import checked_class_names
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.terms import term_count
+from quadric.labels import refuse_masked
 from quadric.report.values import Feature
 from quadric.search.path import QuadraticPath
 from quadric.search.rules import SupportLimits
@@ -105,24 +107,19 @@ class Subject:
         """Terms that the model had to include and to exclude."""
         return self.fitted.limits(self.k)
 
-    @property
-    def search(self) -> dict[str, Any]:
-        """The model's own way of fitting, as parameters of paths and classifiers."""
-        own = self.fitted.classifier
-        return {
-            "loss": own.loss,
-            "method": "pd" if own.method == "pd" else "best",  # a proof for every k would take too long
-            "class_weight": own.class_weight,
-            "include": self.limits.include.tolist(),
-            "exclude": self.limits.exclude.tolist(),
-            "random_state": own.random_state,
-        }
+    @cached_property
+    def procedure(self) -> SparseQuadraticSVC:
+        """The model's own way of fitting, with all its parameters, but without a proof: one per fold would take too long."""
+        own = self.fitted.procedure()
+        return own.set_params(method="best") if own.method == "exact" else own
 
     def path(self, U: FloatArray, labels: np.ndarray, ks: Sequence[int]) -> QuadraticPath:
-        """Surfaces for several numbers of terms, fitted as the model was."""
+        """Surfaces for several numbers of terms, with the parameters of the model."""
+        own = self.procedure.get_params()
+        shared = {name: own[name] for name in signature(sparse_quadratic_path).parameters if name in own}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScaleWarning)  # fitting the model has said so
-            return sparse_quadratic_path(U, labels, ks=list(ks), Cs=(self.fitted.question("C"),), **self.search)
+            return sparse_quadratic_path(U, labels, ks=list(ks), Cs=(own["C"],), **shared)
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
@@ -149,6 +146,7 @@ def _feature_name(feature: CodedFeature, own: InputColumn) -> str:
 
 
 def _codes(classes: list[Any], y: Any, n_rows: int) -> IntArray:
+    refuse_masked(y=y)
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise ValueError(f"y has shape {labels.shape}, but X has {n_rows} rows: pass one label per row")

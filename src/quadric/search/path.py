@@ -114,6 +114,7 @@ def trace_path(
     *,
     method: str = "best",
     seed: tuple[int, ...] = (0,),
+    schedule: Schedule | None = None,
     report: Report = silent,
 ) -> QuadraticPath:
     """Surfaces for every C and k of one class against the rest.
@@ -126,6 +127,8 @@ def trace_path(
         ks in increasing order.
     method : "pd" or "best"
     seed : tuple of int
+    schedule : Schedule or None
+        Of the decompositions of "pd".
     report : callable
         Told one line per C.
     """
@@ -133,7 +136,9 @@ def trace_path(
     rows: list[list[_Point]] = []
     for i, C in enumerate(Cs):
         maker = _PathMaker(data.one_against_rest(positive, float(C), int(ks[-1])), ks, (*seed, i), report)
-        rows.append(maker.by_decomposition() if method == "pd" else maker.best(rows[-1] if rows else None))
+        rows.append(
+            maker.by_decomposition(schedule or Schedule()) if method == "pd" else maker.best(rows[-1] if rows else None)
+        )
         makers.append(maker)
         report(f"path: C = {C:g} done ({i + 1} of {len(Cs)}), {len(ks)} numbers of terms")
     if method == "best":
@@ -161,11 +166,11 @@ class _PathMaker:
         self.seed = seed
         self.report = report
 
-    def by_decomposition(self) -> list[_Point]:
+    def by_decomposition(self, schedule: Schedule) -> list[_Point]:
         points = []
         for k in self.sizes:
             began = time.perf_counter()
-            result = decompose(self.problem.with_k(k), Schedule(), step=self.step)
+            result = decompose(self.problem.with_k(k), schedule, step=self.step)
             found = Found(result.support, result.objective)
             points.append(_Point(found, result.n_iter, time.perf_counter() - began, result.status, result))
             self._tell("decomposition", k, points[-1])

@@ -9,12 +9,15 @@ from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.defaults import MOST_LEVELS
 from quadric.errors import ParameterError, Troubles, listed, unknown_names
 from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
+from quadric.labels import refuse_masked
 from quadric.tables.dates import first_day
 from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells
 from quadric.tables.suspects import suspect_texts
@@ -115,7 +118,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_parameters(self, self._rules)
         if self.unseen == "as_dropped" and self.coding == "ordinal":
             raise ValueError("unseen='as_dropped' needs coding='onehot': an unknown level has no rank")
-        table = self.usable(as_table(X))
+        table = self.usable(as_table(_checked_rows(X)))
         troubles = Troubles("{} columns cannot be used")
         inputs = []
         for name in table.names:
@@ -242,7 +245,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         array of shape (m, n_features_out)
         """
         check_is_fitted(self)
-        table = as_table(X, self.input_names_)
+        table = as_table(_checked_rows(X, self.n_features_in_), self.input_names_)
         absent = [name for name in self.input_names_ if name not in table.names]
         if absent:
             raise ValueError(unknown_names(absent, table.names, "the table"))
@@ -319,6 +322,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
+def _checked_rows(X: Any, n_features: int | None = None) -> Any:
+    """Arrays as scikit-learn checks them: dense, real, not empty, of two dimensions and the right width; others as they are."""
+    if not (isinstance(X, np.ndarray) or issparse(X)):
+        return X
+    refuse_masked(X=X)
+    X = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+    if n_features not in (None, X.shape[1]):
+        raise ValueError(f"X has {X.shape[1]} features, but TableEncoder is expecting {n_features} features as input")
+    return X
+
+
 def structural_exclusions(encoder: TableEncoder, X: FloatArray) -> list[tuple[int, int]]:
     """Pairs of features whose product is redundant with their linear terms, for ``exclude``.
 
@@ -367,7 +381,7 @@ def _refuse_infinite(name: str, numbers: FloatArray, table: Table) -> None:
 def _refused_missing(name: str, absent: BoolArray, table: Table) -> ParameterError:
     row = table.first_row + int(np.flatnonzero(absent)[0])
     return ParameterError(
-        f"column {name!r} is missing in {int(absent.sum())} row(s), the first is row {row}: "
+        f"column {name!r} is missing in {int(absent.sum())} row(s), the first is row {row} (empty or NaN): "
         "fill it in, drop the rows, or fit with missing='impute' or 'indicator'",
         missing="impute",
     )

@@ -90,7 +90,8 @@ class HingeJudge:
         self, terms: np.ndarray, near: np.ndarray, shortfall: np.ndarray, weighed: Callable[[np.ndarray], np.ndarray]
     ) -> np.ndarray:
         """lambda: at its bound where the margin decides, by bounded least squares on the weighed equations of ``terms`` and c
-        elsewhere."""
+        elsewhere.
+        """
         multipliers = np.where(shortfall > 0.0, self._upper, 0.0)
         if len(near) == 0:
             return multipliers

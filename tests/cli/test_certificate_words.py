@@ -1,0 +1,75 @@
+"""What ``fit`` and ``certify`` say of a certificate is what the certificate says, no more."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from quadric import Certificate, QuadraticSurface
+from quadric.cli.layout import certificate_words
+from quadric.fitted import fitted_model
+from quadric.report.story import proved
+
+SETTLED = Certificate(10.0, 5, 5, 1e-12, 1e-9, True, True, 0.0)
+
+
+def words(certificate, is_constant=False):
+    return certificate_words(certificate, is_constant, "no bound")
+
+
+def test_a_local_minimum():
+    assert words(SETTLED) == "objective 10; no better surface nearby; no bound"
+
+
+def test_coefficients_that_are_rounding_are_called_that():
+    text = words(SETTLED, is_constant=True)
+    assert "nearby" not in text
+    assert "f is the same for all rows" in text
+
+
+@pytest.mark.parametrize(
+    ("decrease", "expected"),
+    [
+        (0.23, "the fit could be improved by up to 23 %"),
+        (2e-6, "the fit could be improved by up to 0.1 %"),
+        (1.0, "not proved: how far the fit could be improved is not known"),
+        (np.inf, "not proved: how far the fit could be improved is not known"),
+    ],
+)
+def test_a_fit_that_can_be_improved(decrease, expected):
+    text = words(replace(SETTLED, decrease=decrease, local_minimum=False))
+    assert expected in text
+    assert "nearby" not in text
+
+
+def test_bounds():
+    assert "proved best with at most 5 terms" in words(SETTLED.bounded(10.0))
+    assert "the best is at most 50.0 % lower (bound 5)" in words(SETTLED.bounded(5.0))
+    assert words(SETTLED.bounded(None)).endswith("; no bound")
+
+
+def test_sentences_of_the_report():
+    assert proved(SETTLED) == "Not proved: rounding leaves no safe bound on these data."
+    assert proved(SETTLED.bounded(10.0)).startswith("Proved: no equation with at most 5 terms has")
+    loose = replace(SETTLED, decrease=0.23, local_minimum=False)
+    assert "could lower the objective by up to 23.0" in proved(loose.bounded(5.0))
+    assert "is not known" in proved(replace(loose, decrease=1.0))
+
+
+def test_surfaces_that_are_constant():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    for c in (0.0, 1.0, -1e3):
+        assert fitted_model(QuadraticSurface(np.full((2, 2), 1e-14), [1e-14, 0.0], c)).is_constant(X) == [True]
+    assert fitted_model(QuadraticSurface(np.zeros((2, 2)), [1e-3, 0.0], 1.0)).is_constant(X) == [False]
+    assert fitted_model(QuadraticSurface(np.zeros((2, 2)), [1e-10, 0.0], 0.0)).is_constant(1e10 * X) == [False]
+
+
+def test_a_model_without_any_slope_is_not_called_fine(run, tmp_path):
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    lines = [f"{','.join(f'{x:.3f}' for x in row)},{'bad' if i < 8 else 'good'}" for i, row in enumerate(X)]
+    (tmp_path / "data.csv").write_text("\n".join(["a,b,c,d,risk", *lines]))
+    result = run("fit", tmp_path / "data.csv", "--target", "risk", "--k", 5, "--C", 0.01, "--output", tmp_path / "m.json")
+    again = run("certify", tmp_path / "m.json", tmp_path / "data.csv", "--time-limit", 0)
+    for text in (" ".join(result.out.split()), " ".join(again.out.split())):
+        assert "no term moves any score: f is the same for all rows" in text
+        assert "nearby" not in text

@@ -95,10 +95,10 @@ def certificate_words(certificate: quadric.Certificate) -> str:
 
 def _nearby(certificate: quadric.Certificate) -> str:
     """What a certificate says about surfaces near by."""
-    if certificate.n_terms == 0:
-        return "no term moves any score: the model says the same of every row"
     if certificate.local_minimum:
         return "no better surface nearby"
     if certificate.basic_feasible:
         return "no free term would help nearby"
+    if certificate.converged:
+        return "right for these terms, but some of them are zero but for rounding, or others would help"
     return f"for all that is known, the same terms could lower it by {percent(certificate.decrease)}"

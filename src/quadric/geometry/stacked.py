@@ -74,6 +74,7 @@ class StackedRows:
         self._y = y
         self.terms = terms
         self._H = energy.rows(terms)
+        self._graded = energy.graded
 
     @cached_property
     def _kept(self) -> list[tuple[slice, FloatArray]]:
@@ -156,7 +157,8 @@ class StackedRows:
         value, gradient = self._energy_at(x)
         size = np.append(np.sqrt(np.sum(self._H**2, axis=0)), 0.0)
         length = float(size @ np.abs(x))
-        first, second, error = length * value**0.5, length**2, size * value**0.5
+        size_of_rho = value**0.5 if self._graded else length  # in sums, what is small beside their terms is lost
+        first, second, error = length * size_of_rho, length**2 if self._graded else 0.0, size * size_of_rho
         for rows, A in self._blocks():
             rho = self._root[rows] * misfits(self._X[rows], self.terms, x, self._y[rows])
             absolute, misfit = np.abs(A), np.abs(rho)

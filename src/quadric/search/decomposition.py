@@ -163,12 +163,11 @@ class _Run:
         status = self._outer_loop()
         support = self.trace[-1].support
         refit = self._refit(support)
-        objective = self.problem.objective(refit.z, refit.c)
         return Decomposition(
             z=refit.z,
             c=refit.c,
             support=support,
-            objective=objective,
+            objective=refit.value,
             n_iter=self.n_steps,
             status=status,
             distance=self.trace[-1].distance,

@@ -19,6 +19,8 @@ from quadric.losses.base import NoBound, Step, StepSolution
 from quadric.losses.least_squares.problem import LeastSquaresProblem, SampleRows
 from quadric.types import FloatArray, IntArray
 
+MOST_WORK = 2e10
+"""Operations that a bound from the rows may take: some seconds."""
 Solver: TypeAlias = Callable[[FloatArray], FloatArray]
 ACCURATE = 1e-8
 """Share of the minimum that rounding in M and q may change before a refit goes back to the rows."""
@@ -67,8 +69,8 @@ class LeastSquaresStep(Step):
         return self._from_rows(problem.rows, support)
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
-        if self.problem.rows is None:
-            raise NoBound("there are no rows to be asked")
+        if self.problem.rows is None or len(self.problem.rows) * len(support) ** 2 > MOST_WORK:
+            raise NoBound("there are no rows to be asked, or too many")
         rows = self.problem.rows.stacked(self.problem.C, self.problem.terms[support])
         return rows.bracket(rows.refit())
 

@@ -106,14 +106,12 @@ def certificate_words(certificate: quadric.Certificate, is_constant: bool, no_bo
 
 def _nearby(certificate: quadric.Certificate) -> str:
     """How far the fit is from the best one with the same terms, or with free ones."""
-    from quadric.certificate import TOLERANCE
-
     if certificate.decrease >= 1.0:
         return "not proved: how far the fit could be improved is not known"
-    if certificate.decrease > TOLERANCE:
+    if not certificate.converged:
         return f"the fit could be improved by up to {max(100 * certificate.decrease, 0.1):.2g} %"
     if certificate.local_minimum:
         return "no better surface nearby"
     if certificate.basic_feasible:
         return "no free term would help nearby"
-    return f"optimality conditions hold to {certificate.stationarity:.1g}"
+    return "right for these terms, but some of them are zero but for rounding, or others would help"

@@ -22,8 +22,8 @@ def warn_unless_converged(fit: SurfaceFit, schedule: Schedule, subject: str) -> 
             f"{subject}: the search stopped at its {fit.search.status} ({parameter}={getattr(schedule, parameter)}) with "
             f"max|z - u| = {fit.search.distance:.2g}, outer_tol = {schedule.outer_tol:g}; raise {parameter}"
         )
-    decrease = fit.certificate.decrease
-    if not decrease <= TOLERANCE:
+    if not fit.certificate.converged:
+        decrease = fit.certificate.decrease
         _warn(
             f"{subject}: for all that is known, the same terms could lower the objective by decrease = {decrease:.2g} of it, "
             f"above {TOLERANCE:g}; standardise X or lower C"

@@ -26,7 +26,7 @@ SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
 """Ratio of two columns' standard deviations, and of a column's mean to its own, above which a ScaleWarning is due."""
 OUTLYING = 1e3
 """Distance from its column's median, in units that three quarters of the values keep to, above which a value is outlying."""
-SAMPLED = 20_000
+SAMPLED = 5_000
 """Rows that medians are taken of."""
 LARGEST = 1e60
 """Fourth powers of larger values, summed over samples, leave the range of floating point."""
@@ -162,7 +162,7 @@ def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str
 
     ``depth`` is the number of our own functions between this one and the user's code, which the warning is to point at.
     """
-    if np.abs(X).max() > LARGEST:
+    if max(X.max(), -X.min()) > LARGEST:
         raise ValueError(f"X has values beyond {LARGEST:g}, whose products overflow: rescale it first")
     trouble = spread_trouble(X, names)
     if trouble is not None:
@@ -176,7 +176,7 @@ def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str
 def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
     """How far from standardised the columns are, in words; None where they are near enough."""
     spread, level = X.std(axis=0), np.abs(X.mean(axis=0))
-    varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.abs(X).max(axis=0))
+    varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.maximum(X.max(axis=0), -X.min(axis=0)))
     if len(varying) == 0:
         return None
     labels = [repr(str(names[i])) if names is not None else f"'x{i}'" for i in range(X.shape[1])]
@@ -196,12 +196,11 @@ def _outlying_rows(X: FloatArray, spread: FloatArray, labels: Sequence[str]) -> 
     some = X[:: 1 + len(X) // SAMPLED]
     center = np.median(some, axis=0)
     usual = np.quantile(np.abs(some - center), 0.75, axis=0)
-    usual = np.where(usual > 0.0, usual, spread)  # most values are equal: the others are rare, not far
-    far = np.abs(X - center)
-    far /= np.where(usual > 0.0, usual, np.inf)
-    rows = np.flatnonzero(far.max(axis=1) > OUTLYING)
-    if len(rows) == 0:
+    usual = np.where(usual > 0.0, usual, np.where(spread > 0.0, spread, np.inf))  # mostly equal: the others are rare, not far
+    if not (np.maximum(X.max(axis=0) - center, center - X.min(axis=0)) > OUTLYING * usual).any():
         return None
+    far = np.abs(X - center) / usual
+    rows = np.flatnonzero(far.max(axis=1) > OUTLYING)
     worst, column = (int(i) for i in np.unravel_index(int(np.argmax(far)), far.shape))
     which = ", ".join(str(row) for row in rows[:5]) + (", ..." if len(rows) > 5 else "")
     return (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from quadric.certificate import TOLERANCE, Certificate
+from quadric.certificate import Certificate
 from quadric.report.numbers import MINUS, number, percent, short
 from quadric.report.values import Coefficient, Feature, ReportSummary
 
@@ -171,7 +171,7 @@ def proved(certificate: Certificate) -> str:
 
 def _unsettled(certificate: Certificate) -> str:
     """What the coefficients leave to be desired, where that is more than the tolerance."""
-    if certificate.decrease <= TOLERANCE:
+    if certificate.converged:
         return ""
     if certificate.decrease >= 1.0:
         return "How far other coefficients of the same terms could lower the objective is not known."

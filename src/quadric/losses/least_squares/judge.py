@@ -44,5 +44,6 @@ class LeastSquaresJudge:
 
 def _cancels(residuals: Residuals) -> bool:
     """Whether some term may be so large on some sample that scores near one would lose digits to it."""
-    largest = lift(np.abs(residuals.X).max(axis=0)[None], np.flatnonzero(residuals.z))[0]
+    X = residuals.X
+    largest = lift(np.maximum(X.max(axis=0), -X.min(axis=0))[None], np.flatnonzero(residuals.z))[0]
     return bool(largest @ np.abs(residuals.z[residuals.z != 0.0]) + abs(residuals.c) > CANCELLED)

@@ -176,7 +176,8 @@ def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str
 def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
     """How far from standardised the columns are, in words; None where they are near enough."""
     spread, level = X.std(axis=0), np.abs(X.mean(axis=0))
-    varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.maximum(X.max(axis=0), -X.min(axis=0)))
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.maximum(highest, -lowest))
     if len(varying) == 0:
         return None
     labels = [repr(str(names[i])) if names is not None else f"'x{i}'" for i in range(X.shape[1])]
@@ -187,17 +188,17 @@ def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
     elif level[far] > LEVEL_RATIO * spread[far]:
         trouble = f"{labels[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
     else:
-        return _outlying_rows(X, spread, labels)
+        return _outlying_rows(X, spread, (lowest, highest), labels)
     return f"the columns of X are far from standardised: {trouble}"
 
 
-def _outlying_rows(X: FloatArray, spread: FloatArray, labels: Sequence[str]) -> str | None:
+def _outlying_rows(X: FloatArray, spread: FloatArray, ends: tuple[FloatArray, FloatArray], labels: Sequence[str]) -> str | None:
     """Rows far outside their columns, in words: such a row enters with its squares and can outweigh all others."""
     some = X[:: 1 + len(X) // SAMPLED]
     center = np.median(some, axis=0)
     usual = np.quantile(np.abs(some - center), 0.75, axis=0)
     usual = np.where(usual > 0.0, usual, np.where(spread > 0.0, spread, np.inf))  # mostly equal: the others are rare, not far
-    if not (np.maximum(X.max(axis=0) - center, center - X.min(axis=0)) > OUTLYING * usual).any():
+    if not (np.maximum(center - ends[0], ends[1] - center) > OUTLYING * usual).any():
         return None
     far = np.abs(X - center) / usual
     rows = np.flatnonzero(far.max(axis=1) > OUTLYING)

@@ -44,6 +44,9 @@ class LeastSquaresJudge:
 
 def _cancels(residuals: Residuals) -> bool:
     """Whether some term may be so large on some sample that scores near one would lose digits to it."""
-    X = residuals.X
-    largest = lift(np.maximum(X.max(axis=0), -X.min(axis=0))[None], np.flatnonzero(residuals.z))[0]
-    return bool(largest @ np.abs(residuals.z[residuals.z != 0.0]) + abs(residuals.c) > CANCELLED)
+    X, z = residuals.X, np.abs(residuals.z)
+    largest = max(float(X.max()), -float(X.min()))
+    if z.sum() * max(largest, largest**2) + abs(residuals.c) <= CANCELLED:
+        return False
+    by_column = lift(np.maximum(X.max(axis=0), -X.min(axis=0))[None])[0]
+    return bool(by_column @ z + abs(residuals.c) > CANCELLED)

@@ -24,6 +24,8 @@ from quadric.types import FloatArray, IntArray
 
 STATIONARY = 1e-8
 """Scaled gradient up to which no free term would help, for ``basic_feasible``."""
+NEGLIGIBLE = 1e-10
+"""Change of scores, whose margins are 1, that counts as none."""
 TOLERANCE = 1e-6
 """Share of the objective that "local minimum" and "optimal" may leave, and that rounding may put a bound above an objective
 (docs/mathematics.md, eq. 5.6). Proofs themselves are tighter."""
@@ -45,9 +47,11 @@ class Certificate:
         How much lower the objective could be with the same terms, as a share of it: an upper estimate that is safe against
         rounding, 1.0 where nothing can be told.
     basic_feasible : bool
-        ``decrease`` within the tolerance, and with fewer than k terms the gradient vanishes for every term that varies.
+        ``decrease`` within the tolerance, each term moves some score by more than rounding, and with fewer than k terms the
+        gradient vanishes for every term that varies.
     local_minimum : bool
-        Exactly k terms, and ``decrease`` within the tolerance of 1e-6: no better surface nearby.
+        Exactly k terms, each of which moves some score by more than rounding, and ``decrease`` within the tolerance of 1e-6: no
+        better surface nearby.
     ridge : float
         Fraction of diag(G) added to a singular G; 0.0 otherwise.
     swap_optimal : bool or None
@@ -71,6 +75,11 @@ class Certificate:
     gap: float | None = None
     status: str = "local"
 
+    @property
+    def converged(self) -> bool:
+        """Whether the coefficients are the best for their terms: ``decrease`` is within the tolerance (5.6)."""
+        return self.decrease <= TOLERANCE
+
     def bounded(self, lower_bound: float | None) -> Certificate:
         """The same with a proved bound and what follows from it.
 
@@ -88,7 +97,7 @@ class Certificate:
         if self.n_terms <= self.k:
             lower_bound = min(lower_bound, self.objective)  # above it by rounding only
         gap = (self.objective - lower_bound) / self.objective if self.objective else 0.0
-        optimal = gap <= TOLERANCE and self.decrease <= TOLERANCE and self.n_terms <= self.k
+        optimal = gap <= TOLERANCE and self.converged and self.n_terms <= self.k
         return replace(
             self,
             lower_bound=lower_bound,
@@ -166,7 +175,7 @@ class Judge:
         judge = self._loss_judge(surface, question)
         objective = self._energy.value(z) + judge.loss_value()
         decrease = _share(judge.decrease(live), objective) if len(live) <= k else 1.0
-        settled = decrease <= TOLERANCE
+        settled = decrease <= TOLERANCE and self._all_matter(z, live)
         full = len(live) == k
         return Certificate(
             objective=objective,
@@ -178,6 +187,12 @@ class Judge:
             local_minimum=bool(settled and full),
             ridge=self._energy.ridge,
         )
+
+    def _all_matter(self, z: FloatArray, live: IntArray) -> bool:
+        """Whether each term moves the score of some sample; a coefficient that is zero but for rounding does not."""
+        statistics = self._statistics
+        farthest = np.sqrt(len(self._X) * statistics.scatter[live] / statistics.weight)
+        return bool(np.all(np.abs(z[live]) * farthest > NEGLIGIBLE))
 
     def _loss_judge(self, surface: QuadraticSurface, question: Question) -> LossJudge:
         statistics, C = self._statistics, question.C

@@ -434,7 +434,7 @@ def test_different_scales_are_warned_of(loss):
 
 def test_unmet_conditions_are_warned_of():
     X, y = shifted_classes()
-    expected = "conditions hold only to stationarity = .*, above 1e-06; standardise X or lower C"
+    expected = "the same terms could lower the objective by decrease = .* of it, above 1e-06; standardise X or lower C"
     with pytest.warns(ScaleWarning), pytest.warns(ConvergenceWarning, match=expected):
         SparseQuadraticSVC(k=9, C=1e6, loss="least_squares").fit(X + 1e6, y)
 

@@ -36,7 +36,7 @@ def check_surface(dirty, exact, model, optimum):
     (certificate,), z = model.certificates_, model.coef_[0][exact.terms]
     objective = exact.squared_objective(z, model.intercept_[0])
     own = exact.squared_minimum(tuple(np.flatnonzero(z).tolist()))
-    assert certificate.objective == pytest.approx(objective, rel=1e-7)
+    assert certificate.objective == pytest.approx(objective, rel=1e-9)
     if certificate.local_minimum:
         assert objective <= own * (1.0 + TOLERANCE)
     assert own >= objective * (1.0 - certificate.decrease * (1.0 + 1e-6) - 1e-12)

@@ -84,13 +84,21 @@ def percent(share: float) -> str:
 
 def certificate_words(certificate: quadric.Certificate) -> str:
     """What a certificate says."""
-    nearby = "no better surface nearby" if certificate.local_minimum else "no free term would help nearby"
-    if not (certificate.local_minimum or certificate.basic_feasible):
-        nearby = f"optimality conditions hold to {certificate.stationarity:.1g}"
-    parts = [f"objective {certificate.objective:.6g}", nearby]
+    parts = [f"objective {certificate.objective:.6g}", _nearby(certificate)]
     if certificate.status == "optimal":
         return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
     parts += ["no exchange of one term helps"] if certificate.swap_optimal else []
     if certificate.gap is None:
         return "; ".join([*parts, "no bound yet: run quadric certify"])
     return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
+
+
+def _nearby(certificate: quadric.Certificate) -> str:
+    """What a certificate says about surfaces near by."""
+    if certificate.local_minimum:
+        return "no better surface nearby"
+    if certificate.basic_feasible:
+        return "no free term would help nearby"
+    if certificate.converged:
+        return "right for these terms, but some of them are zero but for rounding, or others would help"
+    return f"for all that is known, the same terms could lower it by {percent(certificate.decrease)}"

@@ -18,6 +18,7 @@ from quadric.estimators._validation import Samples, check_spread
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
 from quadric.losses.base import SparseProblem
+from quadric.search.decomposition import Status
 from quadric.search.methods import SearchResult
 from quadric.types import FloatArray
 
@@ -186,9 +187,14 @@ class SurfaceFit:
         question = Question(problem.loss.name, problem.C, k, y, problem.terms)
         certificate = judge.certificate(surface, question, problem.terms[search.support])
         certificate = replace(certificate, swap_optimal=search.swap_optimal)
-        if search.lower_bound is not None:
-            certificate = certificate.bounded(search.lower_bound)
-        return SurfaceFit(surface, search, certificate)
+        return SurfaceFit(surface, search, certificate.bounded(search.lower_bound))
+
+    @property
+    def status(self) -> Status:
+        """How the search ended; "optimal" if and only if the certificate says so."""
+        if self.certificate.status == "optimal":
+            return Status.OPTIMAL
+        return Status.CONVERGED if self.search.status is Status.OPTIMAL else self.search.status
 
 
 class SparseSurfaceClassifier(SurfaceClassifier):
@@ -208,7 +214,7 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         self._set_surfaces([fit.surface for fit in fits])
         self.raw_surfaces_ = [surface.unscale(units.center, units.scale) for surface in self.surfaces_]
         self.certificates_ = [fit.certificate for fit in fits]
-        self.status_ = [str(fit.search.status) for fit in fits]
+        self.status_ = [str(fit.status) for fit in fits]
         self.traces_ = [fit.search.trace for fit in fits]
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
 

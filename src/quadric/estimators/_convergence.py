@@ -6,11 +6,10 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
+from quadric.certificate import TOLERANCE
 from quadric.estimators._base import SurfaceFit
 from quadric.search.decomposition import Schedule, Status
 
-STATIONARITY_TOLERANCE = 1e-6
-"""Residual of the certificate that is worth a warning."""
 REMEDIES = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}
 
 
@@ -23,10 +22,11 @@ def warn_unless_converged(fit: SurfaceFit, schedule: Schedule, subject: str) -> 
             f"{subject}: the search stopped at its {fit.search.status} ({parameter}={getattr(schedule, parameter)}) with "
             f"max|z - u| = {fit.search.distance:.2g}, outer_tol = {schedule.outer_tol:g}; raise {parameter}"
         )
-    if not fit.certificate.stationarity <= STATIONARITY_TOLERANCE:
+    if not fit.certificate.converged:
+        decrease = fit.certificate.decrease
         _warn(
-            f"{subject}: the optimality conditions hold only to stationarity = {fit.certificate.stationarity:.2g}, above "
-            f"{STATIONARITY_TOLERANCE:g}; standardise X or lower C"
+            f"{subject}: for all that is known, the same terms could lower the objective by decrease = {decrease:.2g} of it, "
+            f"above {TOLERANCE:g}; standardise X or lower C"
         )
 
 

@@ -21,12 +21,16 @@ from quadric.types import FloatArray, IntArray
 
 SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
 """Ratio of two columns' standard deviations, and of a column's mean to its own, above which a ScaleWarning is due."""
+OUTLYING = 1e3
+"""Distance from its column's median, in units that three quarters of the values keep to, above which a value is outlying."""
+SAMPLED = 5_000
+"""Rows that medians are taken of."""
 LARGEST = 1e60
 """Fourth powers of larger values, summed over samples, leave the range of floating point."""
 
 
 class ScaleWarning(UserWarning):
-    """The columns of X differ so much in origin or spread that one budget of terms and one C cannot suit them all."""
+    """Columns of X differ so much in origin or spread, or some rows lie so far out, that one C cannot suit them all."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,7 @@ def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str
 
     ``depth`` is the number of our own functions between this one and the user's code, which the warning is to point at.
     """
-    if np.abs(X).max() > LARGEST:
+    if max(X.max(), -X.min()) > LARGEST:
         raise ValueError(f"X has values beyond {LARGEST:g}, whose products overflow: rescale it first")
     trouble = spread_trouble(X, names)
     if trouble is not None:
@@ -154,7 +158,8 @@ def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str
 def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
     """How far from standardised the columns are, in words; None where they are near enough."""
     spread, level = X.std(axis=0), np.abs(X.mean(axis=0))
-    varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.abs(X).max(axis=0))
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.maximum(highest, -lowest))
     if len(varying) == 0:
         return None
     labels = [repr(str(names[i])) if names is not None else f"'x{i}'" for i in range(X.shape[1])]
@@ -165,5 +170,23 @@ def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
     elif level[far] > LEVEL_RATIO * spread[far]:
         trouble = f"{labels[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
     else:
-        return None
+        return _outlying_rows(X, spread, (lowest, highest), labels)
     return f"the columns of X are far from standardised: {trouble}"
+
+
+def _outlying_rows(X: FloatArray, spread: FloatArray, ends: tuple[FloatArray, FloatArray], labels: Sequence[str]) -> str | None:
+    """Rows far outside their columns, in words: such a row enters with its squares and can outweigh all others."""
+    some = X[:: 1 + len(X) // SAMPLED]
+    center = np.median(some, axis=0)
+    usual = np.quantile(np.abs(some - center), 0.75, axis=0)
+    usual = np.where(usual > 0.0, usual, np.where(spread > 0.0, spread, np.inf))  # mostly equal: the others are rare, not far
+    if not (np.maximum(center - ends[0], ends[1] - center) > OUTLYING * usual).any():
+        return None
+    far = np.abs(X - center) / usual
+    rows = np.flatnonzero(far.max(axis=1) > OUTLYING)
+    worst, column = (int(i) for i in np.unravel_index(int(np.argmax(far)), far.shape))
+    which = ", ".join(str(row) for row in rows[:5]) + (", ..." if len(rows) > 5 else "")
+    return (
+        f"X has outlying rows, counted from 0: {which}; row {worst} has {labels[column]} = {X[worst, column]:.3g}, "
+        f"{far[worst, column]:.2g} times as far from the median as most: check them"
+    )

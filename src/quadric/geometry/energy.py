@@ -15,7 +15,7 @@ SINGULAR_BELOW = 1e-10
 """Smallest eigenvalue of the unit-diagonal moment matrix of [x 1] under which G counts as singular."""
 RIDGE = 1e-8
 """What is then added to G, as a fraction of its own diagonal."""
-ACCURATE_FROM = 1e-6
+ACCURATE_FROM = 1e-3
 """Smallest eigenvalue of that matrix from which on its own factor has digits enough; below, the rows are asked."""
 
 
@@ -35,6 +35,8 @@ class Energy:
         Smallest eigenvalue of the second moments of [x 1], scaled to a unit diagonal.
     factor : array of shape (n + 1, n + 1)
         U with U'U the second moments of [x 1].
+    graded : bool
+        Whether U comes from the rows; otherwise it has the errors of the sums.
     """
 
     weight: float
@@ -42,6 +44,7 @@ class Energy:
     S: FloatArray
     smallest: float
     factor: FloatArray
+    graded: bool = False
 
     @staticmethod
     def of_moments(weight: float, s: FloatArray, S: FloatArray) -> Energy:
@@ -61,7 +64,7 @@ class Energy:
             return energy
         chunks = row_chunks(*X.shape)
         blocks = (np.column_stack([weighted[rows], root[rows]]) for rows in chunks)
-        return replace(energy, factor=graded_factor(blocks))
+        return replace(energy, factor=graded_factor(blocks), graded=True)
 
     @property
     def ridge(self) -> float:

@@ -10,13 +10,14 @@ U matters little: a few digits of it are enough. What matters is A'rho, so its r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from quadric.geometry.compensated import misfits
 from quadric.geometry.energy import Energy
 from quadric.geometry.factors import graded_factor
 from quadric.geometry.lifting import lift, row_chunks
@@ -25,6 +26,10 @@ from quadric.types import FloatArray, IntArray
 EPS = float(np.finfo(float).eps)
 TRUSTED = 0.1
 """Relative error of U that the bounds allow for; beyond it nothing is claimed."""
+SMALL = 1e-9
+"""Decrease, as a share of F, that need not be known any better."""
+KEPT_BYTES = 64 << 20
+"""Lifted rows up to this size are kept; larger ones are lifted again for each pass."""
 REFINEMENTS = 8
 """Newton steps of a refit; each gains as many digits as U has."""
 
@@ -69,23 +74,31 @@ class StackedRows:
         self._y = y
         self.terms = terms
         self._H = energy.rows(terms)
+        self._graded = energy.graded
 
-    def _blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """A and t of the samples, block by block."""
+    @cached_property
+    def _kept(self) -> list[tuple[slice, FloatArray]]:
+        return list(self._lifted())
+
+    def _blocks(self) -> Iterable[tuple[slice, FloatArray]]:
+        """A of the samples, block by block; lifted once where it is small enough to keep."""
+        return self._kept if 8 * len(self._X) * (len(self.terms) + 1) <= KEPT_BYTES else self._lifted()
+
+    def _lifted(self) -> Iterator[tuple[slice, FloatArray]]:
         width = len(self.terms) + 1
         for rows in row_chunks(len(self._X), width):
             A = np.empty((rows.stop - rows.start, width))
             A[:, :-1] = lift(self._X[rows], self.terms)
             A[:, -1] = 1.0
             A *= self._root[rows, None]
-            yield A, self._root[rows] * self._y[rows]
+            yield rows, A
 
     @cached_property
     def _gram(self) -> FloatArray:
         """A'A with its rounding errors."""
         gram = np.zeros((len(self.terms) + 1,) * 2)
         gram[:-1, :-1] = self._H.T @ self._H
-        for A, _ in self._blocks():
+        for _, A in self._blocks():
             gram += A.T @ A
         return gram
 
@@ -118,7 +131,7 @@ class StackedRows:
         """The same by orthogonal transformations of the rows: the condition counts once, not squared."""
         size = len(self.lengths)
         energy = np.column_stack([self._H, np.zeros(len(self._H))])
-        blocks = [energy / self.lengths, *(A / self.lengths for A, _ in self._blocks())]
+        blocks = [energy / self.lengths, *(A / self.lengths for _, A in self._blocks())]
         U = graded_factor(blocks if len(self._X) > 4096 else [np.vstack(blocks)])
         if len(U) < size:
             return np.eye(size), np.inf
@@ -128,32 +141,49 @@ class StackedRows:
             return np.eye(size), np.inf
         return inverse, 4.0 * EPS * size * float(np.linalg.norm(inverse))
 
-    def at(self, x: FloatArray) -> Evaluation:
-        """F and its gradient at [z, c]."""
-        k, scale = len(self.terms), self.lengths
-        curved = self._H @ x[:k]
-        size = np.sqrt(np.sum(self._H**2, axis=0))
-        swollen = float(size @ np.abs(x[:k]))
-        value = float(curved @ curved)
-        length = self._units * swollen
-        first, second = length * value**0.5, length**2
-        gradient, error = np.zeros(k + 1), np.zeros(k + 1)
-        gradient[:k] -= self._H.T @ curved
-        error[:k] += size * value**0.5
-        for A, t in self._blocks():
-            rho = t - A @ x
-            absolute = np.abs(A)
+    def roughly(self, x: FloatArray) -> Evaluation:
+        """F and its gradient at [z, c] in plain doubles, with errors from lengths alone."""
+        value, gradient = self._energy_at(x)
+        for rows, A in self._blocks():
+            rho = self._root[rows] * self._y[rows] - A @ x
             gradient += rho @ A
-            error += np.abs(rho) @ absolute
             value += float(rho @ rho)
-            doubt = EPS * (k + 4.0) * (absolute @ np.abs(x) + np.abs(t))
-            first += float(np.abs(rho) @ doubt)
-            second += float(doubt @ doubt)
-        value_error = 2.0 * first + second + self._units * value
-        return Evaluation(value, value_error, second**0.5, gradient / scale, self._units * error / scale)
+        length = self._units * float(self.lengths @ np.abs(x) + np.linalg.norm(self._root))
+        error = self._units * value**0.5
+        return Evaluation(value, length * (2.0 * value**0.5 + length), length, gradient / self.lengths, np.full(len(x), error))
 
-    def decrease(self, evaluation: Evaluation) -> float:
+    def at(self, x: FloatArray) -> Evaluation:
+        """F and its gradient at [z, c] with the scores in twice the digits, and errors row by row."""
+        value, gradient = self._energy_at(x)
+        size = np.append(np.sqrt(np.sum(self._H**2, axis=0)), 0.0)
+        length = float(size @ np.abs(x))
+        size_of_rho = value**0.5 if self._graded else length  # in sums, what is small beside their terms is lost
+        first, second, error = length * size_of_rho, length**2 if self._graded else 0.0, size * size_of_rho
+        for rows, A in self._blocks():
+            rho = self._root[rows] * misfits(self._X[rows], self.terms, x, self._y[rows])
+            absolute, misfit = np.abs(A), np.abs(rho)
+            doubt = misfit + EPS * (absolute @ np.abs(x) + self._root[rows])
+            gradient += rho @ A
+            value += float(rho @ rho)
+            first += float(misfit @ doubt)
+            second += float(doubt @ doubt)
+            error += misfit @ absolute
+        units = self._units
+        value_error = units * (2.0 * first + value) + units**2 * second
+        return Evaluation(value, value_error, units * second**0.5, gradient / self.lengths, units * error / self.lengths)
+
+    def _energy_at(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """The rows of the energy: their share of F and of A'rho."""
+        curved = self._H @ x[:-1]
+        return float(curved @ curved), np.append(-(curved @ self._H), 0.0)
+
+    def decrease(self, x: FloatArray) -> float:
         """Upper bound on what F can still lose on these terms (5.5); inf where it cannot be told."""
+        rough = self.roughly(x)
+        bound = self._left(rough)
+        return bound if bound <= SMALL * rough.value else self._left(self.at(x))
+
+    def _left(self, evaluation: Evaluation) -> float:
         inverse, error = self._inverse
         if not error <= TRUSTED:
             return np.inf
@@ -164,15 +194,17 @@ class StackedRows:
         """argmin of F over [z, c]: Newton steps with the gradient from the rows, as long as they help."""
         inverse, _ = self._inverse
         best = x = np.zeros(len(self.lengths))
-        evaluation = self.at(x)
-        left, value = np.inf, evaluation.value
+        evaluation, left = self.at(x), np.inf
         for _ in range(REFINEMENTS):
             x = x + (inverse @ (evaluation.gradient @ inverse)) / self.lengths
             evaluation = self.at(x)
             step = float(np.linalg.norm(evaluation.gradient @ inverse))
-            if evaluation.value < value or step < left:
-                best, value = x, evaluation.value
-            if not step < 0.5 * left:
+            if not step < left:
                 break
-            left = step
+            best, left = x, step
         return best
+
+    def bracket(self, x: FloatArray) -> tuple[float, float]:
+        """F at [z, c], and a safe lower bound of its minimum (5.7)."""
+        reached = self.at(x)
+        return reached.value, float(reached.value - reached.value_error - self._left(reached))

@@ -162,7 +162,7 @@ def proved(certificate: Certificate) -> str:
     if certificate.status == "optimal":
         return f"Proved: no equation with at most {k} has a lower objective on these data."
     if certificate.gap is None:
-        return "No bound was computed."
+        return "There is no bound: none was computed, or rounding leaves none."
     return f"Proved: no equation with at most {k} lowers the objective by more than {gap_text(certificate.gap)}."
 
 

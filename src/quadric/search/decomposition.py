@@ -30,7 +30,7 @@ DESCENT_TOLERANCE = 1e-13
 
 
 class Status(StrEnum):
-    """How a decomposition ended."""
+    """How a search ended: "optimal" with a proof, "converged" without, or at one of its limits."""
 
     CONVERGED = "converged"
     OPTIMAL = "optimal"
@@ -163,12 +163,11 @@ class _Run:
         status = self._outer_loop()
         support = self.trace[-1].support
         refit = self._refit(support)
-        objective = self.problem.objective(refit.z, refit.c)
         return Decomposition(
             z=refit.z,
             c=refit.c,
             support=support,
-            objective=objective,
+            objective=refit.value,
             n_iter=self.n_steps,
             status=status,
             distance=self.trace[-1].distance,

@@ -23,7 +23,7 @@ from quadric.types import BoolArray, IntArray
 
 REPORT_EVERY = 32
 """Nodes between two lines of progress."""
-COARSE = 1e-4
+COARSE = 1e-2
 """Margin for rounding, as a share of the objective, beyond which a tree would have to visit nearly every support."""
 MAX_ENUMERATED = 3000
 """Supports that are tried one by one instead."""
@@ -198,19 +198,22 @@ def prove(problem: SparseProblem, start: Found, *, time_limit: float | None = No
     try:
         bounds = problem.loss.bounds(problem, step)
     except NoBound:
-        return _enumerated(problem, step, start, -np.inf, out_of_time)
+        return _enumerated(problem, step, start, -np.inf, out_of_time, report)
     # the proof rests on the incumbent's value: as accurate as can be
     tree = _Tree(problem, bounds, Found(start.support, bounds.examined(start.support)[0]))
     if bounds.rounding <= COARSE * tree.best.value:
         return tree.search(out_of_time, tell)
     root = tree.search(lambda: True, tell)
-    return root if root.closed else _enumerated(problem, step, root.best, root.lower_bound or -np.inf, out_of_time)
+    return root if root.closed else _enumerated(problem, step, root.best, root.lower_bound or 0.0, out_of_time, report)
 
 
-def _enumerated(problem: SparseProblem, step: Step, start: Found, floor: float, out_of_time: Callable[[], bool]) -> Proof:
+def _enumerated(
+    problem: SparseProblem, step: Step, start: Found, floor: float, out_of_time: Callable[[], bool], report: Report
+) -> Proof:
     """Where rounding leaves no relaxation: every support by itself, if they are few; else what all terms together reach."""
     best, lowest, n_tried, stopped = start, np.inf, 0, False
     try:
+        best = Found(start.support, step.bracket(start.support)[0])
         floor = max(floor, step.bracket(np.arange(problem.n_terms))[1])
         for support in _few_supports(problem):
             stopped = out_of_time()
@@ -219,6 +222,8 @@ def _enumerated(problem: SparseProblem, step: Step, start: Found, floor: float, 
             value, least = step.bracket(support)
             best = Found(support, value).better_of(best) if problem.rule.admissible(support) else best
             lowest, n_tried = min(lowest, least), n_tried + 1
+            if n_tried % REPORT_EVERY == 0:
+                report(f"{n_tried} supports one by one: best {best.value:.6g}")
     except NoBound:
         stopped = True
     if n_tried and not stopped:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import isclose
+from typing import TypeVar
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.losses.base import Explorer, Found, SparseProblem, Step
+from quadric.losses.base import Explorer, Found, Move, SparseProblem, Step
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
 from quadric.search.exact import prove
@@ -17,6 +19,10 @@ from quadric.types import IntArray
 
 START_KICKS = 30
 """Perturbations of the support of a cheaper loss that a search starts from."""
+SAME_VALUE = 1e-6
+"""Relative difference of two ways to the same minimum up to which closed forms for exchanges are trusted."""
+MAX_EXCHANGES = 500
+"""Exchanges of one support that are otherwise refitted one by one."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,9 @@ class SearchResult(Decomposition):
     lower_bound: float | None = None
 
 
+Result = TypeVar("Result", bound=Decomposition)
+
+
 def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
     step = problem.step()
@@ -75,10 +84,12 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
         starts = (result.support, promising_support(problem, explorer, rng), *options.starts)
         found = explorer.descend_from(starts).better_of(found)
     options.report(f"local search: objective {found.value:.6g}, decomposition alone {result.objective:.6g}")
-    found = explorer.refined(found, rng, problem.loss.kicks, going)
+    finalists = [found, found := explorer.refined(found, rng, problem.loss.kicks, going)]
     if (restarts := problem.loss.restarts) > 0:  # another basin, where that costs little
         fresh = explorer.restarted(problem.k, rng, restarts, going)
-        found = explorer.refined(fresh, rng, restarts, going).better_of(found)
+        finalists += [fresh, found := explorer.refined(fresh, rng, restarts, going).better_of(found)]
+    if problem.loss.cheap_exchanges:
+        found = _verified(problem, step, found, finalists)
     options.report(f"after perturbations: objective {found.value:.6g}")
     status = result.status if going() else Status.TIME_LIMIT
     return _result(problem, step, replace(result, status=status), found)
@@ -89,9 +100,7 @@ def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult
     limit = options.schedule.time_limit
     local = search_best(problem, replace(options, schedule=replace(options.schedule, time_limit=None)))
     proof = prove(problem, Found(local.support, local.objective), time_limit=limit, report=options.report)
-    refit = problem.step().refit(proof.best.support)
-    if refit.value < local.objective:
-        local = replace(local, z=refit.z, c=refit.c, support=proof.best.support, objective=refit.value)
+    local = _refitted(local, problem.step(), proof.best.support)
     return replace(
         local,
         status=Status.OPTIMAL if proof.closed else Status.TIME_LIMIT if proof.stopped else local.status,
@@ -124,18 +133,52 @@ def promising_support(problem: SparseProblem, explorer: Explorer, rng: np.random
 
 
 def is_swap_optimal(problem: SparseProblem, found: Found) -> bool | None:
-    """Whether no exchange of one term helps, where a closed form tells."""
+    """Whether no exchange of one term helps, where a closed form tells and rounding has left it its digits."""
     if not problem.loss.cheap_exchanges:
         return None
-    return not problem.explorer().descend(found.support).beats(found)
+    end = problem.explorer().descend(found.support)
+    if np.array_equal(end.support, found.support):
+        return True if isclose(end.value, found.value, rel_tol=SAME_VALUE) else None
+    better = Found(end.support, problem.step().refit(end.support).value)
+    return False if better.beats(found) else None
+
+
+def _verified(problem: SparseProblem, step: Step, found: Found, finalists: Sequence[Found]) -> Found:
+    """What a search found by closed forms, by exact refits; where they differ, the best of all finalists, exchanged further."""
+    exact = Found(found.support, step.refit(found.support).value)
+    if isclose(exact.value, found.value, rel_tol=SAME_VALUE):
+        return exact
+    for other in finalists:
+        exact = Found(other.support, step.refit(other.support).value).better_of(exact)
+    return _exchanged(problem, step, exact)
+
+
+def _exchanged(problem: SparseProblem, step: Step, found: Found) -> Found:
+    """The end of exchanges that are refitted one by one, as far as they are few."""
+    while True:
+        moves = problem.rule.moves(found.support)
+        if len(moves.out) * len(moves.into) > MAX_EXCHANGES:
+            return found
+        pairs = [Move((out,), (into,)) for out in moves.out.tolist() for into in moves.into.tolist()]
+        supports = [support for pair in pairs if problem.rule.admissible(support := pair.applied(found.support))]
+        best = min((Found(s, step.refit(s).value) for s in supports), key=lambda other: other.value, default=found)
+        if not best.beats(found):
+            return found
+        found = best
 
 
 def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Found) -> SearchResult:
     """The found support, refitted, unless the decomposition's is as good."""
-    if found.value < result.objective and (refit := step.refit(found.support)).value < result.objective:
-        result = replace(result, z=refit.z, c=refit.c, support=found.support, objective=refit.value)
+    result = _refitted(result, step, found.support)
     optimal = is_swap_optimal(problem, Found(result.support, result.objective))
     return SearchResult(**vars(result), swap_optimal=optimal)
+
+
+def _refitted(result: Result, step: Step, support: IntArray) -> Result:
+    """The result with another support, if its refit is better."""
+    if not np.array_equal(support, result.support) and (refit := step.refit(support)).value < result.objective:
+        return replace(result, z=refit.z, c=refit.c, support=support, objective=refit.value)
+    return result
 
 
 def _clock(limit: float | None) -> Callable[[], bool]:

@@ -32,7 +32,7 @@ class LeastSquaresData(TrainingData):
         self._samples = samples
         everything = _merged(moments)
         weighted = _merged([part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)])
-        self._energy = everything.energy() if samples is None else samples.energy
+        self._energy = everything.energy()
         self._terms = limits.candidates(everything.constant_terms())
         self._rule = limits.rule(self._terms)
         self._total_weight = weighted.weight

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from quadric.geometry.compensated import misfits
+from quadric.geometry.lifting import lift
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.stacked import StackedRows
+
+CANCELLED = 1e3
+"""Size of a term, beside a margin of one, from which on the scores are computed with more digits."""
 
 
 class LeastSquaresJudge:
@@ -15,6 +20,9 @@ class LeastSquaresJudge:
         self._residuals = residuals
         self._y, self._weight = y, C * loss_weight
         misfit = y - scores
+        if _cancels(residuals):
+            live = np.flatnonzero(residuals.z)
+            misfit = misfits(residuals.X, live, np.append(residuals.z[live], residuals.c), y)
         self._v = 2.0 * C * loss_weight * misfit
         self._value = float(C * loss_weight @ misfit**2)
         self._gradient = residuals.gradient(self._v)
@@ -31,4 +39,14 @@ class LeastSquaresJudge:
     def decrease(self, terms: np.ndarray) -> float:
         at = self._residuals
         rows = StackedRows(at.X, at.energy, self._weight, self._y, terms)
-        return rows.decrease(rows.at(np.append(at.z[terms], at.c)))
+        return rows.decrease(np.append(at.z[terms], at.c))
+
+
+def _cancels(residuals: Residuals) -> bool:
+    """Whether some term may be so large on some sample that scores near one would lose digits to it."""
+    X, z = residuals.X, np.abs(residuals.z)
+    largest = max(float(X.max()), -float(X.min()))
+    if z.sum() * max(largest, largest**2) + abs(residuals.c) <= CANCELLED:
+        return False
+    by_column = lift(np.maximum(X.max(axis=0), -X.min(axis=0))[None])[0]
+    return bool(by_column @ z + abs(residuals.c) > CANCELLED)

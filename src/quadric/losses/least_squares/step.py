@@ -16,9 +16,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from quadric.losses.base import NoBound, Step, StepSolution
-from quadric.losses.least_squares.problem import LeastSquaresProblem
+from quadric.losses.least_squares.problem import LeastSquaresProblem, SampleRows
 from quadric.types import FloatArray, IntArray
 
+MOST_WORK = 2e10
+"""Operations that a bound from the rows may take: some seconds."""
 Solver: TypeAlias = Callable[[FloatArray], FloatArray]
 ACCURATE = 1e-8
 """Share of the minimum that rounding in M and q may change before a refit goes back to the rows."""
@@ -64,25 +66,21 @@ class LeastSquaresStep(Step):
             return self._solution(z, value)
         if problem.rows is None:
             return replace(self._solution(z, value), residual=error)
-        return self._from_rows(support)[0]
+        return self._from_rows(problem.rows, support)
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
-        if self.problem.rows is None:
-            raise NoBound("there are no rows to be asked")
-        solution, bound = self._from_rows(support)
-        return solution.value, bound
+        if self.problem.rows is None or len(self.problem.rows) * len(support) ** 2 > MOST_WORK:
+            raise NoBound("there are no rows to be asked, or too many")
+        rows = self.problem.rows.stacked(self.problem.C, self.problem.terms[support])
+        return rows.bracket(rows.refit())
 
-    def _from_rows(self, support: IntArray) -> tuple[StepSolution, float]:
-        """The refit by the rows, and a safe lower bound of the minimum (5.7)."""
-        problem = self.problem
-        assert problem.rows is not None
-        rows = problem.rows.stacked(problem.C, problem.terms[support])
+    def _from_rows(self, samples: SampleRows, support: IntArray) -> StepSolution:
+        rows = samples.stacked(self.problem.C, self.problem.terms[support])
         x = rows.refit()
-        reached = rows.at(x)
-        z = np.zeros(problem.n_terms)
+        z = np.zeros(self.problem.n_terms)
         z[support] = x[:-1]
-        decrease = rows.decrease(reached)
-        return StepSolution(z, float(x[-1]), reached.value, decrease), float(reached.value - reached.value_error - decrease)
+        value, bound = rows.bracket(x)
+        return StepSolution(z, float(x[-1]), value, value - bound)
 
     def _solution(self, z: FloatArray, value: float) -> StepSolution:
         return StepSolution(z, self.problem.intercept(z), value, 0.0)

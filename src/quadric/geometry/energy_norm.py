@@ -67,7 +67,9 @@ class EnergyNorm:
         x = self.coordinates(h)
         z = np.abs(self.inverse @ x) / self.lengths
         blurred = (doubt / self.lengths) @ np.abs(self.inverse)
-        return float((0.25 * x @ x + 0.5 * z @ doubt + 0.25 * blurred @ blurred) * (1.0 + 2.0 * self.error / (1.0 - self.error)))
+        return float(
+            (0.25 * x @ x + 0.5 * z @ doubt + 0.25 * blurred @ blurred) * (1.0 + 2.0 * self.error / (1.0 - self.error))
+        )
 
 
 def rounding_of_sum(n: int) -> float:

@@ -50,6 +50,23 @@ def lift(X: FloatArray, terms: IntArray | None = None) -> FloatArray:
     return R
 
 
+def lift_about(X: FloatArray, middle: FloatArray, terms: IntArray) -> FloatArray:
+    """r(x) - r(middle) on some terms, from x - middle: nothing cancels where the features are far from zero."""
+    left, right = (factors[terms] for factors in term_factors(X.shape[1]))
+    # LINEAR is -1 and picks the last column: ones for x, zeros for the difference
+    difference = np.column_stack([X - middle, np.zeros(len(X))])
+    R = difference[:, left] * np.column_stack([X, np.ones(len(X))])[:, right]
+    R += middle[left] * difference[:, right]
+    R *= np.where(left == right, 0.5, 1.0)
+    return R
+
+
+def sizes_about(X: FloatArray, middle: FloatArray, terms: IntArray) -> FloatArray:
+    """What ``lift_about`` adds up, without signs: its rounding errors are shares of these."""
+    middle, distance = np.abs(middle), np.abs(X - middle)
+    return lift_about(distance + middle, middle, terms)
+
+
 def lift_adjoint(X: FloatArray, v: FloatArray) -> FloatArray:
     """R'v without R (8.2): the upper triangle of X' diag(v) X with its diagonal halved, then X'v."""
     n_features = X.shape[1]

@@ -14,22 +14,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
 from quadric.geometry.energy_norm import EPS, EnergyNorm, rounding_of_sum
 from quadric.geometry.exact_sums import balanced, two_product
-from quadric.geometry.lifting import lift
+from quadric.geometry.lifting import lift, lift_about, sizes_about
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.terms import LINEAR, term_factors
 
 MARGIN_BANDS = (1e-9, 1e-6)
 """|1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts."""
+ROUNDING = 1e-12
+"""A residual that no other band could make much smaller."""
 SETTLED = 1e-8
 """Share of F: no better multipliers are looked for where the gap is below."""
 NOISE = 16.0
 """A margin is met where it is met but for so many times its rounding error."""
+
+Weighing: TypeAlias = Callable[[np.ndarray], np.ndarray]
+"""From equations, one per row with that of c last, to comparable numbers."""
 
 
 class HingeJudge:
@@ -49,7 +55,12 @@ class HingeJudge:
         return self._residuals.gradient(self._in_band(tuple(terms), MARGIN_BANDS[-1]) * self._y)
 
     def residual(self, terms: np.ndarray) -> float:
-        return min(self._residual_in_band(terms, band) for band in MARGIN_BANDS)
+        residual = np.inf
+        for band in MARGIN_BANDS:
+            residual = min(residual, self._residual_in_band(terms, band))
+            if residual <= ROUNDING:
+                break
+        return residual
 
     def decrease(self, terms: np.ndarray) -> float:
         """The duality gap (5.8) at the best multipliers that a few attempts find."""
@@ -70,8 +81,8 @@ class HingeJudge:
         for band in MARGIN_BANDS:
             yield self._in_band(tuple(terms), band)
         for band in (0.0, *MARGIN_BANDS):
-            near = np.flatnonzero(np.abs(gap.shortfall) <= np.maximum(band, NOISE * gap.doubt))
-            yield self._multipliers(terms, near, gap.shortfall, gap.weighed)
+            near = np.flatnonzero(np.abs(gap.shortfall) <= np.maximum(band, gap.noise))
+            yield self._multipliers(gap.R, self._residuals.energy_gradient[terms], near, gap.shortfall, gap.weighed)
 
     def _residual_in_band(self, terms: np.ndarray, band: float) -> float:
         multipliers = self._in_band(tuple(terms), band)
@@ -84,28 +95,30 @@ class HingeJudge:
         chosen, at = np.array(terms, dtype=np.intp), self._residuals
         near = np.flatnonzero(np.abs(self._shortfall) <= band)
         scale = np.append(at.scale[chosen], at.total_scale)
-        return self._multipliers(chosen, near, self._shortfall, lambda equations: equations / scale)
+        R = lift(at.X, chosen)
+        return self._multipliers(R, at.energy_gradient[chosen], near, self._shortfall, lambda equations: equations / scale)
 
     def _multipliers(
-        self, terms: np.ndarray, near: np.ndarray, shortfall: np.ndarray, weighed: Callable[[np.ndarray], np.ndarray]
+        self, R: np.ndarray, pull: np.ndarray, near: np.ndarray, shortfall: np.ndarray, weighed: Weighing
     ) -> np.ndarray:
-        """lambda: at its bound where the margin decides, by bounded least squares on the weighed equations of ``terms`` and c
-        elsewhere.
+        """lambda: at its bound where the margin decides, elsewhere by bounded least squares on R'(y lambda) = pull and on the
+        equation of c, as they are weighed.
         """
         multipliers = np.where(shortfall > 0.0, self._upper, 0.0)
         if len(near) == 0:
             return multipliers
-        at, y = self._residuals, self._y
+        y = self._y
         multipliers[near] = 0.0
         v = multipliers * y
-        # Unknowns lambda / upper in [0, 1]; equal samples make equal columns and are taken together
-        rows, group = np.unique(np.column_stack([at.X[near], y[near]]), axis=0, return_inverse=True)
-        group = group.ravel()
+        missing = weighed(np.append(pull - v @ R, -v.sum())[None])[0]
+        # Equal samples make equal equations and are taken together
+        samples = np.column_stack([self._residuals.X[near], y[near]])
+        _, first, group = np.unique(samples, axis=0, return_index=True, return_inverse=True)
+        group, first = group.ravel(), near[first]
         weight = np.bincount(group, weights=self._upper[near])
-        equations = np.column_stack([lift(rows[:, :-1], terms), np.ones(len(rows))])
-        missing = np.append(at.energy_gradient[terms] - v @ lift(at.X, terms), -v.sum())
-        solution = _bounded_least_squares(weighed(equations) * rows[:, -1:], weighed(missing[None])[0], weight)
-        multipliers[near] = np.minimum((solution / weight)[group], 1.0) * self._upper[near]
+        equations = weighed(np.column_stack([R[first], np.ones(len(first))])) * y[first, None]
+        share = _bounded_least_squares(equations, missing, weight) / weight
+        multipliers[near] = np.minimum(share[group], 1.0) * self._upper[near]
         return multipliers
 
 
@@ -122,16 +135,20 @@ class _Gap:
     """
 
     def __init__(self, residuals: Residuals, terms: np.ndarray, y: np.ndarray, upper: np.ndarray, norm: EnergyNorm) -> None:
-        z = residuals.z[terms]
-        self._R, self._y, self._upper, self._norm = lift(residuals.X, terms), y, upper, norm
-        self._sizes = np.abs(self._R)
+        z, middle = residuals.z[terms], np.median(residuals.X, axis=0)
+        # Multipliers that balance do not see where the samples are lifted about, so where least cancels
+        self.R, self._y, self._upper, self._norm = lift_about(residuals.X, middle, terms), y, upper, norm
+        self._sizes = sizes_about(residuals.X, middle, terms)
+        self._reach = float(np.median(np.linalg.norm(norm.coordinates(self.R), axis=1))) or 1.0
         self._pull = residuals.energy_gradient[terms]
         # Gz comes from sums over all samples; in units of the columns of H each error is a share of all of |H z|
         self._pull_doubt = 2.0 * rounding_of_sum(len(y)) * norm.lengths * float(norm.lengths @ np.abs(z))
-        swollen = self._sizes @ np.abs(z) + abs(residuals.c) + 1.0
-        self.shortfall = 1.0 - y * (self._R @ z + residuals.c)
+        raw = lift(residuals.X, terms)
+        swollen = np.abs(raw) @ np.abs(z) + abs(residuals.c) + 1.0
+        self.shortfall = 1.0 - y * (raw @ z + residuals.c)
         self.doubt = EPS * (len(terms) + 4.0) * swollen
-        close = np.flatnonzero(np.abs(self.shortfall) <= NOISE * self.doubt + MARGIN_BANDS[-1])
+        self.noise = NOISE * self.doubt
+        close = np.flatnonzero(np.abs(self.shortfall) <= self.noise + MARGIN_BANDS[-1])
         left, right = term_factors(residuals.X.shape[1])
         exact = _exact_scores(residuals.X[close], left[terms], right[terms], z, residuals.c)
         self.shortfall[close] = 1.0 - y[close] * exact
@@ -145,13 +162,13 @@ class _Gap:
 
     def weighed(self, equations: np.ndarray) -> np.ndarray:
         """Equations of the terms, in the norm of the gap, and of c, in rows."""
-        return np.column_stack([self._norm.coordinates(equations[:, :-1]), equations[:, -1]])
+        return np.column_stack([self._norm.coordinates(equations[:, :-1]), self._reach * equations[:, -1]])
 
     def at(self, multipliers: np.ndarray) -> float:
         """The gap at multipliers that balance, rounded up."""
         below, above = np.maximum(self.shortfall + self.doubt, 0.0), np.maximum(self.doubt - self.shortfall, 0.0)
         slack = float((self._upper - multipliers) @ below + multipliers @ above)
-        e = (self._y * multipliers) @ self._R - self._pull
+        e = (self._y * multipliers) @ self.R - self._pull
         doubt = rounding_of_sum(len(self._y)) * (multipliers @ self._sizes) + self._pull_doubt
         return (slack + self._norm.halved_square(e, doubt)) * (1.0 + rounding_of_sum(len(self._y)))
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from quadric.geometry.energy import Energy
 from quadric.geometry.exact_sums import leading_half
-from quadric.geometry.lifting import lift, row_chunks
-from quadric.geometry.terms import term_factors
+from quadric.geometry.lifting import lift, lift_about, row_chunks, sizes_about
 from quadric.types import FloatArray, IntArray
 
 
@@ -52,16 +51,4 @@ class LiftedSamples:
 
     def sizes(self, support: IntArray) -> FloatArray:
         """What r(x) - r(middle) is made of on some candidates, added up without signs: rounding errors are shares of it."""
-        middle = np.abs(self.middle)
-        return lift_about(np.abs(self.X - self.middle) + middle, middle, self.terms[support])
-
-
-def lift_about(X: FloatArray, middle: FloatArray, terms: IntArray) -> FloatArray:
-    """r(x) - r(middle) on some terms, from x - middle: nothing cancels where the features are far from zero."""
-    left, right = (factors[terms] for factors in term_factors(X.shape[1]))
-    # LINEAR is -1 and picks the last column: ones for x, zeros for the difference
-    difference = np.column_stack([X - middle, np.zeros(len(X))])
-    R = difference[:, left] * np.column_stack([X, np.ones(len(X))])[:, right]
-    R += middle[left] * difference[:, right]
-    R *= np.where(left == right, 0.5, 1.0)
-    return R
+        return sizes_about(self.X, self.middle, self.terms[support])

@@ -31,7 +31,18 @@ def dated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dated")
     (folder / "data.csv").write_text(loans())
     options = ["--dates", "issued", "--dates", "closed", "--missing", "indicator", "--unseen", "as_dropped"]
-    arguments = ["fit", folder / "data.csv", "--target", "risk", *K, *options, "--include", "issued", "--include", "home is missing"]
+    arguments = [
+        "fit",
+        folder / "data.csv",
+        "--target",
+        "risk",
+        *K,
+        *options,
+        "--include",
+        "issued",
+        "--include",
+        "home is missing",
+    ]
     assert main([*map(str, arguments), "--output", str(folder / "model.json")]) == 0
     return folder
 
@@ -54,7 +65,12 @@ def test_every_command_takes_a_model_of_dates(dated, run, tmp_path):
     assert "issued is 20" in words
     assert "proved" in run("certify", model, data, "--time-limit", "1").out or "bound" in run("certify", model, data).out
     assert "issued: days since " in run("export", model, "--format", "equation").out
-    assert run("path", data, "--target", "risk", "--dates", "issued", "--ignore", "closed", "--missing", "impute", "--ks", "1:2").code == 0
+    assert (
+        run(
+            "path", data, "--target", "risk", "--dates", "issued", "--ignore", "closed", "--missing", "impute", "--ks", "1:2"
+        ).code
+        == 0
+    )
     assert run("predict", model, data).code == 0
 
 

@@ -1,6 +1,6 @@
 """Columns of dates as days, and columns that cannot be used, all named at once."""
 
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ FORMS = [
     np.array(["2019-03-02", "2019-03-04"], dtype="datetime64[ns]"),
     [date(2019, 3, 2), date(2019, 3, 4)],
     [datetime(2019, 3, 2), datetime(2019, 3, 4)],
-    [datetime(2019, 3, 2, 2, tzinfo=timezone(timedelta(hours=2))), datetime(2019, 3, 4, tzinfo=timezone.utc)],
+    [datetime(2019, 3, 2, 2, tzinfo=timezone(timedelta(hours=2))), datetime(2019, 3, 4, tzinfo=UTC)],
     pd.Series(pd.to_datetime(["2019-03-02", "2019-03-04"])),
     pd.Series(["2019-03-02", " 2019-03-04 "], dtype="string"),
 ]

@@ -62,7 +62,7 @@ TABLES = {
     "infinite": (csv_text(with_column("age", np.r_[np.inf, np.ones(119)])), [], 1, "infinite on line 2"),
     "no class": (csv_text(credit_columns()), ["--positive", "ugly"], 2, "no value 'ugly'"),
     "unknown term": (csv_text(credit_columns()), ["--include", "shoe^2"], 2, "there is no term 'shoe^2'"),
-    "weight of no class": (csv_text(credit_columns()), ["--class-weight", "ugly=2"], 2, "there is no class 'ugly'"),
+    "weight of no class": (csv_text(credit_columns()), ["--class-weight", "ugly=2"], 2, "the target has no class 'ugly'"),
 }
 
 

@@ -73,7 +73,10 @@ def test_missing_dates_follow_the_rule_for_missing_values():
     ],
 )
 def test_what_is_no_date_is_refused_by_name_and_row(values, words):
-    for call in (lambda: TableEncoder(dates=["issued"]).fit({"issued": values}), lambda: model_of_dates().predict(rows_of(values))):
+    for call in (
+        lambda: TableEncoder(dates=["issued"]).fit({"issued": values}),
+        lambda: model_of_dates().predict(rows_of(values)),
+    ):
         with pytest.raises(ValueError, match=words) as caught:
             call()
         assert "\n" not in str(caught.value)
@@ -141,7 +144,11 @@ def test_columns_of_other_types_than_when_fitted_are_named_at_once():
     wrong = {"issued": [1.0, 2.0], "age": ["1", "2"], "home": pd.to_datetime(["2020-01-01"] * 2)}
     with pytest.raises(ValueError, match="3 columns do not suit the model: ") as caught:
         encoder.transform(wrong)
-    for words in ("'issued', row 1: '1' is no date", "'age' must hold numbers; row 1 has '1'", "'home' must hold texts, and it holds dates"):
+    for words in (
+        "'issued', row 1: '1' is no date",
+        "'age' must hold numbers; row 1 has '1'",
+        "'home' must hold texts, and it holds dates",
+    ):
         assert words in str(caught.value)
 
 
@@ -166,7 +173,9 @@ def test_one_definition_of_a_missing_text():
     assert not is_missing_text("nan")
     assert is_missing_text(" nan ", ["NaN"])
     assert not is_missing_text("nano", ["NaN"])
-    encoder = TableEncoder(missing="impute", missing_texts=["NA", "-999"]).fit({"a": [1.0, -999.0, 3.0], "b": ["x", "na", " x "]})
+    encoder = TableEncoder(missing="impute", missing_texts=["NA", "-999"]).fit(
+        {"a": [1.0, -999.0, 3.0], "b": ["x", "na", " x "]}
+    )
     assert encoder.inputs_[0].fill == 2.0
     assert encoder.inputs_[1].categories == ("x",)
     assert encoder.transform({"a": [-999.0], "b": ["Na"]}).tolist() == [[2.0]]

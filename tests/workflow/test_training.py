@@ -260,7 +260,7 @@ def test_class_weights_go_by_names():
         weighted.model.decision_function(table).mean()
         > train(table, "risk", options(positive="bad")).model.decision_function(table).mean()
     )
-    with pytest.raises(ValueError, match="there is no class 'ugly'"):
+    with pytest.raises(ValueError, match="the target has no class 'ugly'"):
         train(table, "risk", options(class_weight={"ugly": 2.0}))
 
 
@@ -310,7 +310,7 @@ def test_options_that_make_no_sense_are_refused(given, says):
 @pytest.mark.parametrize(
     ("target", "ignore", "says"),
     [
-        ("riks", (), "no column 'riks'; it has 'age'"),
+        ("riks", (), "no column 'riks' .did you mean 'risk'"),
         ("risk", ("idd",), "no column 'idd'"),
         ("risk", ("risk",), "cannot be ignored"),
         ("risk", ("age", "income", "home", "phone"), "no column besides the target"),

@@ -6,7 +6,7 @@ Schema 3, top keys:
 - ``task``: ``target``, names of the ``classes``, the ``positive`` one of two; the estimator's own ``labels``, of ``dtype``
 - ``inputs``: the columns of raw data: ``name``, ``type``, and whether values may be ``missing`` and levels ``unseen``
 - ``steps``: the transformers before the classifier, each with ``name``, ``class``, ``params``, ``fitted`` attributes, ``inner``
-  steps or columns, and ``output``, the kind of frame that it was set to give
+  steps or columns (with the ``origin`` of dates), and ``output``, the kind of frame that it was set to give
 - ``features``: ``count`` and ``names`` of what the classifier takes
 - ``surfaces``: ``terms`` [i, j, W_ij] with i <= j, [i, null, b_i] for linear ones, and ``c``; in the units of the classifier
 - ``estimator``: its ``class``, the name of its ``step``, and what else it knows of its fit; ``params``: its parameters

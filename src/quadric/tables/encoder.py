@@ -21,7 +21,7 @@ from quadric.labels import refuse_masked
 from quadric.tables.dates import first_day
 from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells
 from quadric.tables.suspects import suspect_texts
-from quadric.tables.table import Rows, Table, as_table, is_number_text
+from quadric.tables.table import Rows, Table, as_table
 from quadric.types import BoolArray, FloatArray, IntArray
 
 _TEXTS = Rule(
@@ -153,7 +153,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return Table(table.names, tuple(columns), table.sha256, table.first_row)
 
     def _usable(self, name: str, table: Table) -> np.ndarray:
-        kind = "date" if name in self.dates else "number"
+        kind = "date" if name in self.dates else "unused"
         column = InputColumn(name, kind, missing_texts=tuple(self.missing_texts)).cleaned(table[name], table.first_row)
         if missing_cells(column).all():
             raise ParameterError(f"column {name!r} has no values: leave it out", ignore=name)
@@ -264,11 +264,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         absent = missing_cells(values)
         if column.fill is None and absent.any():
             raise _refused_missing(column.name, absent, table)
-        if values.dtype.kind == "M" and column.type != "date":
-            kind = {"number": "numbers", "category": "texts"}[column.type]
-            raise ValueError(f"column {column.name!r} must hold {kind}, and it holds dates")
         if column.type != "category":
-            return _as_numbers(column, values, absent, table)
+            numbers = column.numbers(values)
+            _refuse_infinite(column.name, numbers, table)
+            return numbers
         if self.unseen == "refuse":
             cells, levels = cells_like(values, column.categories), {None, *column.categories}
             unseen = [row for row, value in enumerate(cells) if value not in levels]
@@ -355,21 +354,6 @@ def structural_exclusions(encoder: TableEncoder, X: FloatArray) -> list[tuple[in
     squares = [(j, j) for j in range(X.shape[1]) if ((X[:, j] == low[j]) | (X[:, j] == high[j])).all()]
     blocks = encoder.blocks_.tolist()
     return squares + [(i, j) for i, j in combinations(range(len(blocks)), 2) if blocks[i] == blocks[j]]
-
-
-def _as_numbers(column: InputColumn, values: np.ndarray, absent: BoolArray, table: Table) -> FloatArray:
-    if values.dtype == object and not absent.all():
-        row = _first_no_number(values, absent)
-        raise ValueError(f"column {column.name!r} must hold numbers; row {table.first_row + row} has {values[row]!r}")
-    numbers = np.full(len(values), np.nan) if values.dtype == object else column.numbers(values)
-    _refuse_infinite(column.name, numbers, table)
-    return numbers
-
-
-def _first_no_number(texts: np.ndarray, absent: BoolArray) -> int:
-    """Row of the first text that is no number; where all are, as in a frame of texts, of the first."""
-    present = np.flatnonzero(~absent).tolist()
-    return next((row for row in present if not is_number_text(texts[row])), present[0])
 
 
 def _refuse_infinite(name: str, numbers: FloatArray, table: Table) -> None:

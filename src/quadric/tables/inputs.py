@@ -83,6 +83,8 @@ class InputColumn:
     def cleaned(self, values: np.ndarray, first_row: int = 1) -> np.ndarray:
         """The values with one form of missing ones (NaN, None or NaT), texts without blanks around them, and dates as such.
 
+        An error for a column of another type than when fitted.
+
         Parameters
         ----------
         values : array of shape (m,)
@@ -95,7 +97,14 @@ class InputColumn:
         array of shape (m,)
         """
         values = without_missing_texts(values, self.missing_texts or (), self.blanks)
-        return as_dates(self.name, values, first_row) if self.type == "date" else values
+        if self.type == "date":
+            return as_dates(self.name, values, first_row)
+        if self.missing_texts is None or self.type == "unused":
+            return values
+        if values.dtype.kind == "M":
+            kind = "numbers" if self.type == "number" else "texts"
+            raise ValueError(f"column {self.name!r} must hold {kind}, and it holds dates")
+        return as_numbers(self.name, values, first_row) if self.type == "number" else values
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
         """Cleaned values, of dates the number of days since the origin.
@@ -234,6 +243,30 @@ def missing_numbers(texts: Collection[str]) -> list[float]:
     list of float
     """
     return [number for number in map(float, filter(is_number_text, texts)) if np.isfinite(number)]
+
+
+def as_numbers(name: str, column: np.ndarray, first_row: int = 1) -> np.ndarray:
+    """A column of numbers as it is; an error for texts, unless all of them are missing.
+
+    Parameters
+    ----------
+    name : str
+        Of the column, for messages.
+    column : array of shape (m,)
+    first_row : int
+        Its number, for messages.
+
+    Returns
+    -------
+    array of shape (m,)
+    """
+    if column.dtype != object:
+        return column
+    present = np.flatnonzero(~missing_cells(column)).tolist()
+    if present:  # the first text that is no number; where all are numbers, as in a frame of texts, the first
+        row = next((row for row in present if not is_number_text(column[row])), present[0])
+        raise ValueError(f"column {name!r} must hold numbers; row {first_row + row} has {column[row]!r}")
+    return np.full(len(column), np.nan)
 
 
 def as_dates(name: str, column: np.ndarray, first_row: int = 1) -> np.ndarray:

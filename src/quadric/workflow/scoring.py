@@ -146,7 +146,7 @@ class TableModel:
         if target is None:
             raise ValueError("the model file does not say which column is the target")
         if target not in table.names:
-            raise ValueError(unknown_names([target], table.names, "the table", note=", the target of the model"))
+            raise ValueError(unknown_names([target], table.names, "the table", note=", which is the target of the model"))
         labels = table.labels(target).tolist()
         if None in labels:
             raise ValueError(f"the target is missing in row {labels.index(None) + 1}")

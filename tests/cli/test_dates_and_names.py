@@ -1,0 +1,138 @@
+"""Dates from fit to report, one meaning of missing texts, and names that were nearly right."""
+
+import json
+import sqlite3
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+from quadric.export import read_model
+
+K = ["--k", "3", "--C", "16", "--loss", "least_squares"]
+
+
+def loans(m=120):
+    rng = np.random.default_rng(3)
+    days, age = rng.integers(0, 700, m), rng.integers(18, 80, m)
+    risk = np.where(days + 5 * age + rng.normal(0, 40, m) > 600, "bad", "good")
+    closed = [day + int(more) for day, more in zip(days, rng.integers(1, 90, m), strict=True)]
+    lines = ["risk,age,issued,closed,home"]
+    for i in range(m):
+        issued, until = (date(2019, 3, 1) + timedelta(int(n)) for n in (days[i], closed[i]))
+        lines.append(f"{risk[i]},{age[i]},{issued},{'' if i % 20 == 0 else until},{('own', ' rent', 'NA', 'nan', '')[i % 5]}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory):
+    from quadric.cli import main
+
+    folder = tmp_path_factory.mktemp("dated")
+    (folder / "data.csv").write_text(loans())
+    options = ["--dates", "issued", "--dates", "closed", "--missing", "indicator", "--unseen", "as_dropped"]
+    arguments = [
+        "fit",
+        folder / "data.csv",
+        "--target",
+        "risk",
+        *K,
+        *options,
+        "--include",
+        "issued",
+        "--include",
+        "home is missing",
+    ]
+    assert main([*map(str, arguments), "--output", str(folder / "model.json")]) == 0
+    return folder
+
+
+def test_the_model_file_keeps_dates_and_missing_texts(dated):
+    encoder = read_model(dated / "model.json").model[0]
+    columns = {column.name: column for column in encoder.inputs_}
+    assert columns["issued"].type == columns["closed"].type == "date"
+    assert columns["issued"].origin == min(line.split(",")[2] for line in loans().splitlines()[1:])
+    assert columns["home"].categories == ("own", "rent")
+    assert encoder.missing_texts == ("", "NA", "NaN", "null", "?")
+
+
+def test_every_command_takes_a_model_of_dates(dated, run, tmp_path):
+    model, data = dated / "model.json", dated / "data.csv"
+    explained = json.loads(run("explain", model, data, "--rows", "0:4", "--json").out)
+    values = {c["column"]: c["value"] for row in explained["rows"] for c in row["contributions"]}
+    assert values["issued"].startswith("20")
+    words = run("explain", model, data, "--rows", "0:4").out
+    assert "issued is 20" in words
+    assert "proved" in run("certify", model, data, "--time-limit", "1").out or "bound" in run("certify", model, data).out
+    assert "issued: days since " in run("export", model, "--format", "equation").out
+    assert (
+        run(
+            "path", data, "--target", "risk", "--dates", "issued", "--ignore", "closed", "--missing", "impute", "--ks", "1:2"
+        ).code
+        == 0
+    )
+    assert run("predict", model, data).code == 0
+
+
+def test_scores_of_a_file_are_those_of_the_exports(dated, run, tmp_path):
+    model, data = dated / "model.json", dated / "data.csv"
+    scores = [float(line.split(",")[0]) for line in run("predict", model, data).out.splitlines()[1:]]
+    select = run("export", model, "--format", "sql").out
+    header, *rows = [line.split(",") for line in loans().splitlines()]
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute(f"CREATE TABLE data (n, {', '.join(f'{name} TEXT' for name in header)})")
+        marks = ", ".join("?" * (len(header) + 1))
+        connection.executemany(f"INSERT INTO data VALUES ({marks})", [(i, *row) for i, row in enumerate(rows)])
+        names = [column[0] for column in connection.execute(select).description]
+        found = sorted(connection.execute(select).fetchall())
+    np.testing.assert_allclose([row[names.index("quadric_score")] for row in found], scores, rtol=1e-9)
+
+
+WRONG = {
+    "target": (["--target", "Risk"], 2, "no column 'Risk' (did you mean 'risk'?)"),
+    "all names": (
+        ["--target", "Risk", "--ignore", "Age", "--dates", "isued"],
+        2,
+        "no columns 'Risk' (did you mean 'risk'?), 'Age' (did you mean 'age'?), 'isued' (did you mean 'issued'?)",
+    ),
+    "class": (["--positive", "Bad"], 2, "no value 'Bad' (did you mean 'bad'?)"),
+    "weight": (["--class-weight", "Bad=2"], 2, "no class 'Bad' (did you mean 'bad'?) (--class-weight)"),
+    "term": (["--include", "Age*isued"], 2, "no term 'Age*isued' (did you mean 'age*issued'?)"),
+    "products": (["--exclude", "Age*"], 2, "no term 'Age*' (did you mean 'age*'?)"),
+    "date of the target": (["--dates", "risk"], 2, "the column 'risk' is the target or ignored: it cannot be a date (--dates)"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_near_names_are_offered(case, refused, csv_file, tmp_path):
+    options, code, words = WRONG[case]
+    target = [] if "--target" in options else ["--target", "risk"]
+    dates = ["--dates", "issued", "--ignore", "closed", "--missing", "impute"]
+    fit = ["fit", csv_file(loans()), *target, *dates, *K, *options, "--output", tmp_path / "m.json"]
+    assert words in refused(*fit, code=code)
+
+
+def test_columns_that_cannot_be_used_are_named_at_once_with_their_options(refused, csv_file, tmp_path):
+    fit = ["fit", csv_file(loans()), "--target", "risk", *K, "--output", tmp_path / "m.json"]
+    line = refused(*fit, code=1)
+    assert "2 columns cannot be used: column 'issued' holds dates such as" in line
+    assert "--dates issued, --dates closed" in line
+    bad = loans().replace("2019-", "2019-1", 3)
+    line = refused("fit", csv_file(bad), "--target", "risk", *K, "--dates", "issued", "--ignore", "closed", *fit[-2:], code=1)
+    assert "column 'issued', row " in line
+    assert "is no date" in line
+
+
+def test_new_tables_with_other_names_and_types(dated, refused, csv_file):
+    text = loans()
+    line = refused("predict", dated / "model.json", csv_file(text.replace("age,issued", "Age,Issued", 1)), code=1)
+    assert "no columns 'age' (did you mean 'Age'?), 'issued' (did you mean 'Issued'?), which the model needs" in line
+    wrong = text.replace("bad,", "bad,x").replace(",2019-", ",2019/")
+    line = refused("predict", dated / "model.json", csv_file(wrong), code=1)
+    assert "3 columns do not suit the model: " in line
+    for words in ("column 'age' must hold numbers", "column 'issued', row ", "column 'closed', row "):
+        assert words in line
+    line = refused("explain", dated / "model.json", csv_file(text), "--frozen", "Issued", "--frozen", "ag", code=2)
+    assert "no columns 'Issued' (did you mean 'issued'?), 'ag' (did you mean 'age'?)" in line
+    line = refused("predict", dated / "model.json", csv_file(text), "--keep", "Home", code=2)
+    assert "--keep: the table has no column 'Home' (did you mean 'home'?)" in line

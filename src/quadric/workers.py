@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
@@ -56,18 +57,23 @@ def workers_end_with_us(n_jobs: int | None) -> Iterator[None]:
 
 
 class _Backend(LokyBackend):
-    """Processes that leave Ctrl-C to the one that started them: it is sent to all processes of a terminal."""
+    """Processes that leave Ctrl-C to the one that started them: a terminal sends it to all."""
 
     def submit(self, *arguments: Any, **more: Any) -> Any:
-        """Submit a task; the first one starts the processes, which inherit what is blocked."""
-        if not hasattr(signal, "pthread_sigmask"):  # Windows
-            return super().submit(*arguments, **more)
+        """Submit a task in a thread of its own.
+
+        The first one starts the processes. They inherit what the thread blocks; and an interrupt, which only the main thread
+        sees, cannot leave them half started, which joblib would wait for in vain.
+        """
+        submit = super().submit
+        with ThreadPoolExecutor(1, initializer=_block_interrupts) as thread:
+            return thread.submit(submit, *arguments, **more).result()
+
+
+def _block_interrupts() -> None:
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
         resource_tracker.ensure_running()  # whoever starts it unblocks the signal
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            return super().submit(*arguments, **more)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _watch(parent: int) -> None:

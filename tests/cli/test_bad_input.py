@@ -1,5 +1,7 @@
 """Whatever is wrong: one clear line, the right exit code, nothing written and nothing lost."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -11,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.commands import ended, forked
 from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import main
 
@@ -371,3 +374,50 @@ def test_without_a_command_there_is_the_help(run):
     assert bare.errors == []
     assert bare.out == run("--help").out
     assert len(bare.out.splitlines()) > 15
+
+
+def test_names_of_any_length_that_the_file_system_takes(made, run, refused, tmp_path):
+    for command in (["predict", made.model, made.data_csv], ["export", made.model, "--format", "sql"]):
+        longest = tmp_path / (command[0].ljust(250, "x"))
+        assert run(*command, "--output", longest).code == 0
+        assert longest.stat().st_size > 0
+        assert "File name too long" in refused(*command, "--output", tmp_path / ("x" * 256), code=2)
+
+
+def test_a_link_that_leads_nowhere_is_not_followed_unasked(made, refused, run, tmp_path):
+    (tmp_path / "out.csv").symlink_to(tmp_path / "elsewhere.csv")
+    predict = ["predict", made.model, made.data_csv, "--output", tmp_path / "out.csv"]
+    assert "--force" in refused(*predict, code=2)
+    assert run(*predict, "--force").code == 0
+    assert (tmp_path / "elsewhere.csv").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files have no modes")
+@pytest.mark.parametrize("command", ["predict", "export", "fit"])
+def test_private_files_stay_private(command, made, run, tmp_path):
+    path = tmp_path / "private.sql"
+    path.write_text("old")
+    path.chmod(0o600)
+    more = {"predict": [made.model, made.data_csv], "export": [made.model], "fit": [made.data_csv, "--target", "risk", *K]}
+    assert run(command, *more[command], "--output", path, "--force").code == 0
+    assert path.read_text() != "old"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_folders_that_cannot_be_written_to_are_named_before_any_work(made, tmp_path):
+    def as_nobody():
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            code = main(["predict", made.model, made.data_csv, "--output", str(tmp_path / "s.csv")])
+        is_named = errors.getvalue() == f"quadric: cannot write to the folder {tmp_path}\n"
+        return code if is_named else 50
+
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == tmp_path.owner() and "pytest" in folder.name:
+            folder.chmod(0o755)
+    Path(made.model).parent.chmod(0o755)
+    tmp_path.chmod(0o555)
+    assert ended(forked(as_nobody)).code == 2
+    tmp_path.chmod(0o755)

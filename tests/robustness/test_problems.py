@@ -52,7 +52,7 @@ def check_surface(dirty, exact, model, optimum):
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_dirty_problems(block, size, tally):
-    for seed in range(block, size(150, 2000), BLOCKS):
+    for seed in range(block, size(80, 2000), BLOCKS):
         dirty = dirty_problem(seed)
         terms = candidates(dirty)
         proved, decomposed = fitted(dirty, "exact"), fitted(dirty, "pd")

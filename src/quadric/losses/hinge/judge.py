@@ -11,7 +11,6 @@ shortfall t_i = 1 - y_i f(x_i) of the surface, F is above that bound by a sum of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TypeAlias
@@ -19,11 +18,11 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from quadric.geometry.balance import balanced
+from quadric.geometry.compensated import misfits
 from quadric.geometry.energy_norm import EPS, EnergyNorm, rounding_of_sum
-from quadric.geometry.exact_sums import balanced, two_product
 from quadric.geometry.lifting import lift, lift_about, sizes_about
 from quadric.geometry.residuals import Residuals
-from quadric.geometry.terms import LINEAR, term_factors
 
 MARGIN_BANDS = (1e-9, 1e-6)
 """|1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts."""
@@ -149,16 +148,14 @@ class _Gap:
         self.doubt = EPS * (len(terms) + 4.0) * swollen
         self.noise = NOISE * self.doubt
         close = np.flatnonzero(np.abs(self.shortfall) <= self.noise + MARGIN_BANDS[-1])
-        left, right = term_factors(residuals.X.shape[1])
-        exact = _exact_scores(residuals.X[close], left[terms], right[terms], z, residuals.c)
-        self.shortfall[close] = 1.0 - y[close] * exact
-        self.doubt[close] = EPS * (2.0 + np.abs(exact) + (4.0 + len(terms)) * EPS * swollen[close])
+        self.shortfall[close] = y[close] * misfits(residuals.X[close], terms, np.append(z, residuals.c), y[close])
+        self.doubt[close] = EPS * (2.0 + (4.0 + len(terms)) * EPS * swollen[close])
 
     @staticmethod
     def of(residuals: Residuals, terms: np.ndarray, y: np.ndarray, upper: np.ndarray) -> _Gap | None:
         """None where rounding leaves nothing of the norm on these terms."""
         norm = EnergyNorm.of(residuals.energy, terms, len(y)) if len(terms) else EnergyNorm.of_nothing()
-        return norm and _Gap(residuals, terms, y, upper, norm)
+        return None if norm is None else _Gap(residuals, terms, y, upper, norm)
 
     def weighed(self, equations: np.ndarray) -> np.ndarray:
         """Equations of the terms, in the norm of the gap, and of c, in rows."""
@@ -171,16 +168,6 @@ class _Gap:
         e = (self._y * multipliers) @ self.R - self._pull
         doubt = rounding_of_sum(len(self._y)) * (multipliers @ self._sizes) + self._pull_doubt
         return (slack + self._norm.halved_square(e, doubt)) * (1.0 + rounding_of_sum(len(self._y)))
-
-
-def _exact_scores(X: np.ndarray, left: np.ndarray, right: np.ndarray, z: np.ndarray, c: float) -> np.ndarray:
-    """f of some samples as if with twice the digits: where a sample is on its margin, large terms may cancel."""
-    halved = np.where(left == right, 0.5, 1.0) * z
-    factors = np.where(right == LINEAR, 1.0, X[:, right])
-    r, rest = two_product(X[:, left], factors)
-    product, error = two_product(r, np.broadcast_to(halved, r.shape))
-    parts = np.column_stack([product, error, rest * halved, np.full(len(X), c)])
-    return np.array([math.fsum(row) for row in parts.tolist()])
 
 
 def _bounded_least_squares(rows: np.ndarray, target: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -5,6 +5,8 @@ No wider type is needed: numpy's longdouble is a plain double on some systems.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_factors
@@ -19,8 +21,8 @@ def misfits(X: FloatArray, terms: IntArray, x: FloatArray, y: FloatArray) -> Flo
     high, low = _sum(y, np.full(len(y), -x[-1]))
     ones = np.ones(len(y))
     for a, b, z in zip(left, right, np.where(left == right, 0.5, 1.0) * x[:-1], strict=True):
-        product, rest = _product(X[:, a], ones if b == LINEAR else X[:, b])
-        main, small = _product(product, -z * ones)
+        product, rest = two_product(X[:, a], ones if b == LINEAR else X[:, b])
+        main, small = two_product(product, -z * ones)
         high, carried = _sum(high, main)
         low += carried + (small - rest * z)
     return high + low
@@ -33,16 +35,22 @@ def _sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     return total, (a - (total - part)) + (b - part)
 
 
-def _product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """a * b as a rounded product and its rounding error."""
     product = a * b
-    a_high, a_low = _split(a)
-    b_high, b_low = _split(b)
+    a_high, a_low = split(a)
+    b_high, b_low = split(b)
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def _split(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+def split(a: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Upper and lower half of the digits."""
     scaled = SPLITTER * a
     high = scaled - (scaled - a)
     return high, a - high
+
+
+def exact_dot(a: FloatArray, b: FloatArray, *more: float) -> float:
+    """sum_j a_j b_j and more, rounded once."""
+    product, error = two_product(a, b)
+    return math.fsum([*product.tolist(), *error.tolist(), *more])

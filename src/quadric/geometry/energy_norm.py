@@ -1,7 +1,7 @@
 """The norm that the regulariser gives to gradients on a support, 1/2 h'G^-1 h, with a bound on what rounding does to it.
 
-G = 2 H'H with the rows H of geometry/energy.py and H = Q T D, D the lengths of its columns: 1/2 h'G^-1 h = 1/4 ||T^-T D^-1 h||^2.
-No product of columns is formed, so the condition of G counts once and not squared.
+With the rows H of geometry/energy.py, G = 2 H'H, and with H = Q T D, D the lengths of its columns, the norm is
+1/4 ||T^-T D^-1 h||^2. No product of columns is formed, so the condition of G counts once and not squared.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from quadric.geometry.balance import balanced
 from quadric.geometry.energy_norm import EnergyNorm, rounding_of_sum
-from quadric.geometry.exact_sums import balanced
 from quadric.losses.base import NoBound
 from quadric.losses.hinge.problem import HingeProblem
 from quadric.types import FloatArray, IntArray

@@ -11,7 +11,6 @@ shortfall t_i = 1 - y_i f(x_i) of the surface, F is above that bound by a sum of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TypeAlias
@@ -19,11 +18,11 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from quadric.geometry.balance import balanced
+from quadric.geometry.compensated import misfits
 from quadric.geometry.energy_norm import EPS, EnergyNorm, rounding_of_sum
-from quadric.geometry.exact_sums import balanced, two_product
 from quadric.geometry.lifting import lift, lift_about, sizes_about
 from quadric.geometry.residuals import Residuals
-from quadric.geometry.terms import LINEAR, term_factors
 
 MARGIN_BANDS = (1e-9, 1e-6)
 """|1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts."""
@@ -31,6 +30,8 @@ ROUNDING = 1e-12
 """A residual that no other band could make much smaller."""
 SETTLED = 1e-8
 """Share of F: no better multipliers are looked for where the gap is below."""
+SURE = 1e-11
+"""Error of a margin that changes nothing."""
 NOISE = 16.0
 """A margin is met where it is met but for so many times its rounding error."""
 
@@ -44,7 +45,8 @@ class HingeJudge:
     def __init__(self, residuals: Residuals, scores: np.ndarray, y: np.ndarray, loss_weight: np.ndarray, C: float) -> None:
         self._residuals = residuals
         self._y = y
-        self._shortfall = 1.0 - y * scores
+        self._margins = _Margins(residuals, scores, y)
+        self._shortfall = self._margins.shortfall
         self._upper = C * loss_weight
         self._in_band = lru_cache(len(MARGIN_BANDS))(self._multipliers_in_band)
 
@@ -65,7 +67,7 @@ class HingeJudge:
     def decrease(self, terms: np.ndarray) -> float:
         """The duality gap (5.8) at the best multipliers that a few attempts find."""
         at = self._residuals
-        gap = _Gap.of(at, terms, self._y, self._upper)
+        gap = _Gap.of(at, terms, self._y, self._upper, self._margins)
         if gap is None:
             return np.inf
         settled = SETTLED * (at.energy.value(at.z) + self.loss_value())
@@ -81,8 +83,8 @@ class HingeJudge:
         for band in MARGIN_BANDS:
             yield self._in_band(tuple(terms), band)
         for band in (0.0, *MARGIN_BANDS):
-            near = np.flatnonzero(np.abs(gap.shortfall) <= np.maximum(band, gap.noise))
-            yield self._multipliers(gap.R, self._residuals.energy_gradient[terms], near, gap.shortfall, gap.weighed)
+            near = np.flatnonzero(np.abs(self._shortfall) <= np.maximum(band, self._margins.noise))
+            yield self._multipliers(gap.R, self._residuals.energy_gradient[terms], near, gap.weighed)
 
     def _residual_in_band(self, terms: np.ndarray, band: float) -> float:
         multipliers = self._in_band(tuple(terms), band)
@@ -96,15 +98,13 @@ class HingeJudge:
         near = np.flatnonzero(np.abs(self._shortfall) <= band)
         scale = np.append(at.scale[chosen], at.total_scale)
         R = lift(at.X, chosen)
-        return self._multipliers(R, at.energy_gradient[chosen], near, self._shortfall, lambda equations: equations / scale)
+        return self._multipliers(R, at.energy_gradient[chosen], near, lambda equations: equations / scale)
 
-    def _multipliers(
-        self, R: np.ndarray, pull: np.ndarray, near: np.ndarray, shortfall: np.ndarray, weighed: Weighing
-    ) -> np.ndarray:
+    def _multipliers(self, R: np.ndarray, pull: np.ndarray, near: np.ndarray, weighed: Weighing) -> np.ndarray:
         """lambda: at its bound where the margin decides, elsewhere by bounded least squares on R'(y lambda) = pull and on the
         equation of c, as they are weighed.
         """
-        multipliers = np.where(shortfall > 0.0, self._upper, 0.0)
+        multipliers = np.where(self._shortfall > 0.0, self._upper, 0.0)
         if len(near) == 0:
             return multipliers
         y = self._y
@@ -122,6 +122,25 @@ class HingeJudge:
         return multipliers
 
 
+class _Margins:
+    """1 - y f of a surface with a bound on the error of each: with twice the digits where rounding could decide.
+
+    ``noise`` is what the rounding of the coefficients alone may have done.
+    """
+
+    def __init__(self, residuals: Residuals, scores: np.ndarray, y: np.ndarray) -> None:
+        live = np.flatnonzero(residuals.z)
+        x = np.append(residuals.z[live], residuals.c)
+        swollen = np.abs(lift(residuals.X, live)) @ np.abs(x[:-1]) + abs(residuals.c) + 1.0
+        unit = EPS * (len(live) + residuals.X.shape[1] + 4.0)
+        self.shortfall = 1.0 - y * scores
+        self.doubt = unit * swollen
+        self.noise = NOISE * self.doubt
+        unsure = np.flatnonzero((np.abs(self.shortfall) <= self.noise + MARGIN_BANDS[-1]) | (self.doubt > SURE))
+        self.shortfall[unsure] = y[unsure] * misfits(residuals.X[unsure], live, x, y[unsure])
+        self.doubt[unsure] = EPS * (1.0 + np.abs(self.shortfall[unsure])) + unit * self.doubt[unsure]
+
+
 class _Gap:
     """F at the surface minus a dual bound on some terms, as a sum without cancellation.
 
@@ -132,9 +151,12 @@ class _Gap:
     y, upper : arrays of shape (m,)
         Labels and C o.
     norm : EnergyNorm
+    margins : _Margins
     """
 
-    def __init__(self, residuals: Residuals, terms: np.ndarray, y: np.ndarray, upper: np.ndarray, norm: EnergyNorm) -> None:
+    def __init__(
+        self, residuals: Residuals, terms: np.ndarray, y: np.ndarray, upper: np.ndarray, norm: EnergyNorm, margins: _Margins
+    ) -> None:
         z, middle = residuals.z[terms], np.median(residuals.X, axis=0)
         # Multipliers that balance do not see where the samples are lifted about, so where least cancels
         self.R, self._y, self._upper, self._norm = lift_about(residuals.X, middle, terms), y, upper, norm
@@ -143,22 +165,13 @@ class _Gap:
         self._pull = residuals.energy_gradient[terms]
         # Gz comes from sums over all samples; in units of the columns of H each error is a share of all of |H z|
         self._pull_doubt = 2.0 * rounding_of_sum(len(y)) * norm.lengths * float(norm.lengths @ np.abs(z))
-        raw = lift(residuals.X, terms)
-        swollen = np.abs(raw) @ np.abs(z) + abs(residuals.c) + 1.0
-        self.shortfall = 1.0 - y * (raw @ z + residuals.c)
-        self.doubt = EPS * (len(terms) + 4.0) * swollen
-        self.noise = NOISE * self.doubt
-        close = np.flatnonzero(np.abs(self.shortfall) <= self.noise + MARGIN_BANDS[-1])
-        left, right = term_factors(residuals.X.shape[1])
-        exact = _exact_scores(residuals.X[close], left[terms], right[terms], z, residuals.c)
-        self.shortfall[close] = 1.0 - y[close] * exact
-        self.doubt[close] = EPS * (2.0 + np.abs(exact) + (4.0 + len(terms)) * EPS * swollen[close])
+        self._margins = margins
 
     @staticmethod
-    def of(residuals: Residuals, terms: np.ndarray, y: np.ndarray, upper: np.ndarray) -> _Gap | None:
+    def of(residuals: Residuals, terms: np.ndarray, y: np.ndarray, upper: np.ndarray, margins: _Margins) -> _Gap | None:
         """None where rounding leaves nothing of the norm on these terms."""
         norm = EnergyNorm.of(residuals.energy, terms, len(y)) if len(terms) else EnergyNorm.of_nothing()
-        return norm and _Gap(residuals, terms, y, upper, norm)
+        return None if norm is None else _Gap(residuals, terms, y, upper, norm, margins)
 
     def weighed(self, equations: np.ndarray) -> np.ndarray:
         """Equations of the terms, in the norm of the gap, and of c, in rows."""
@@ -166,21 +179,12 @@ class _Gap:
 
     def at(self, multipliers: np.ndarray) -> float:
         """The gap at multipliers that balance, rounded up."""
-        below, above = np.maximum(self.shortfall + self.doubt, 0.0), np.maximum(self.doubt - self.shortfall, 0.0)
+        shortfall, doubt = self._margins.shortfall, self._margins.doubt
+        below, above = np.maximum(shortfall + doubt, 0.0), np.maximum(doubt - shortfall, 0.0)
         slack = float((self._upper - multipliers) @ below + multipliers @ above)
         e = (self._y * multipliers) @ self.R - self._pull
         doubt = rounding_of_sum(len(self._y)) * (multipliers @ self._sizes) + self._pull_doubt
         return (slack + self._norm.halved_square(e, doubt)) * (1.0 + rounding_of_sum(len(self._y)))
-
-
-def _exact_scores(X: np.ndarray, left: np.ndarray, right: np.ndarray, z: np.ndarray, c: float) -> np.ndarray:
-    """f of some samples as if with twice the digits: where a sample is on its margin, large terms may cancel."""
-    halved = np.where(left == right, 0.5, 1.0) * z
-    factors = np.where(right == LINEAR, 1.0, X[:, right])
-    r, rest = two_product(X[:, left], factors)
-    product, error = two_product(r, np.broadcast_to(halved, r.shape))
-    parts = np.column_stack([product, error, rest * halved, np.full(len(X), c)])
-    return np.array([math.fsum(row) for row in parts.tolist()])
 
 
 def _bounded_least_squares(rows: np.ndarray, target: np.ndarray, upper: np.ndarray) -> np.ndarray:

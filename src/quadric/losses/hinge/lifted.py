@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quadric.geometry.compensated import split
 from quadric.geometry.energy import Energy
-from quadric.geometry.exact_sums import leading_half
 from quadric.geometry.lifting import lift, lift_about, row_chunks, sizes_about
 from quadric.types import FloatArray, IntArray
 
@@ -35,7 +35,7 @@ class LiftedSamples:
     @staticmethod
     def of(X: FloatArray, terms: IntArray, energy: Energy) -> LiftedSamples:
         """Centred where products are exact, so that the intercept can be, too."""
-        return LiftedSamples(X, leading_half(np.median(X, axis=0)), terms, energy)
+        return LiftedSamples(X, split(np.median(X, axis=0))[0], terms, energy)
 
     def center(self) -> FloatArray:
         """r(middle) on the candidates."""

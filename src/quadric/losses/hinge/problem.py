@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from quadric.geometry.exact_sums import exact_dot
+from quadric.geometry.compensated import exact_dot
 from quadric.geometry.lifting import row_chunks
 from quadric.geometry.moments import gram
 from quadric.losses.base import SparseProblem

@@ -138,3 +138,13 @@ def test_the_readmes_commands_print_what_it_shows():
     for (command, expected), output in zip(pairs, readme_commands.actual([command for command, _ in pairs]), strict=True):
         assert max(len(line) for line in output.splitlines()) <= 80
         assert output == expected, command
+
+
+def test_every_promise_names_tests_that_are_there():
+    promises = (ROOT / "docs/promises.md").read_text().split("\n- ")[1:]
+    for promise in promises:
+        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", promise)
+        assert named or "same tests" in promise, promise
+        for file, test in named:
+            source = (ROOT / file).read_text()
+            assert (f"def {test}(" if test else "def test_") in source, f"{file}: {test}"

@@ -51,7 +51,7 @@ def test_a_folder_of_parquet_files_is_a_table(run, tmp_path):
     folder, model, out = tmp_path / "parts", tmp_path / "m.json", tmp_path / "out.csv"
     folder.mkdir()
     empty = fit(run, folder, model)
-    assert (empty.code, "folder without Parquet files" in empty.errors[0]) == (1, True)
+    assert (empty.code, "folder without Parquet files" in empty.errors[0]) == (2, True)
     for part in range(3):
         values = range(20 * part, 20 * part + 20)
         pq.write_table(pa.table({"x": [float(i) for i in values], "y": [i % 2 for i in values]}), folder / f"{part}.parquet")

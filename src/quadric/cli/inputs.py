@@ -31,9 +31,9 @@ def read_table_model(path: Path) -> quadric.workflow.TableModel:
 def check_there(path: Path, *, or_folder: bool = False) -> None:
     """Refuse a path that is no file; a table may be a folder of files."""
     if path.is_dir():
-        if or_folder:
+        if or_folder and any(path.glob("*.parquet")):
             return
-        raise UsageError(f"{path} is a folder; give the name of a file")
+        raise UsageError(f"{path} is a folder{' without Parquet files' * or_folder}; give the name of a file")
     if not path.exists():
         raise UsageError(f"there is no file {path}")
     if not path.is_file():

@@ -24,8 +24,10 @@ from quadric.types import FloatArray, IntArray
 
 STATIONARY = 1e-8
 """Scaled gradient up to which no free term would help, for ``basic_feasible``."""
-NEGLIGIBLE = 1e-10
+NEGLIGIBLE = 1e-12
 """Change of scores, whose margins are 1, that counts as none."""
+FARTHEST = 30.0
+"""Standard deviations that samples are away from the mean, at most, for that question."""
 TOLERANCE = 1e-6
 """Share of the objective that "local minimum" and "optimal" may leave, and that rounding may put a bound above an objective
 (docs/mathematics.md, eq. 5.6). Proofs themselves are tighter."""
@@ -191,7 +193,8 @@ class Judge:
     def _all_matter(self, z: FloatArray, live: IntArray) -> bool:
         """Whether each term moves the score of some sample; a coefficient that is zero but for rounding does not."""
         statistics = self._statistics
-        farthest = np.sqrt(len(self._X) * statistics.scatter[live] / statistics.weight)
+        deviation = np.sqrt(statistics.scatter[live] / statistics.weight)
+        farthest = min(len(self._X) ** 0.5, FARTHEST) * deviation
         return bool(np.all(np.abs(z[live]) * farthest > NEGLIGIBLE))
 
     def _loss_judge(self, surface: QuadraticSurface, question: Question) -> LossJudge:

@@ -15,12 +15,11 @@ from quadric import workers as module
 from quadric.workers import workers, workers_end_with_us
 
 
-def state():
-    blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []) if hasattr(signal, "pthread_sigmask") else None
-    return os.getpid(), blocked, [thread.name for thread in threading.enumerate()]
-
-
 def test_workers_watch_and_leave_interrupts_to_their_parent():
+    def state():  # in here: other processes need not find this module
+        blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []) if hasattr(signal, "pthread_sigmask") else None
+        return os.getpid(), blocked, [thread.name for thread in threading.enumerate()]
+
     for process, blocked, threads in workers(2)(delayed(state)() for _ in range(2)):
         assert process != os.getpid()
         assert blocked in (True, None)
@@ -33,7 +32,7 @@ def test_workers_watch_and_leave_interrupts_to_their_parent():
 def test_one_process_needs_no_workers(n_jobs):
     with workers_end_with_us(n_jobs):
         assert type(get_active_backend()[0]) is LokyBackend
-    assert workers(n_jobs)(delayed(state)() for _ in range(2))[0][0] == os.getpid()
+    assert workers(n_jobs)(delayed(os.getpid)() for _ in range(2))[0] == os.getpid()
 
 
 @pytest.mark.parametrize("chosen", [{"backend": "threading"}, {"backend": "loky", "inner_max_num_threads": 1}])

@@ -23,6 +23,8 @@ PRIVATE_STATE = {
     "OrdinalEncoder": ("_missing_indices", *GROUPING),
 }
 """What transformers need to know of their fit beside their public attributes; not every release has all of it."""
+FEATURE_COUNTS = {"n_features_in_", "_n_features"}
+"""Attributes of fitted transformers that are numbers of features."""
 
 
 def check_sample_weight(sample_weight: npt.ArrayLike | None, X: Any, *, non_negative: bool = True) -> FloatArray:

@@ -127,6 +127,6 @@ def near_name(name: str, names: Sequence[str]) -> str | None:
     str or None
     """
     folded = {other.strip().casefold(): other for other in reversed(names)}
-    same = folded.get(name.strip().casefold())
-    close = get_close_matches(name.strip().casefold(), folded, 1) if same is None else []
+    same = folded.get(str(name).strip().casefold())
+    close = get_close_matches(str(name).strip().casefold(), folded, 1) if same is None else []
     return same if same is not None else folded[close[0]] if close else None

@@ -117,7 +117,7 @@ def test_coefficients_that_are_rounding_are_not_called_fine():
     assert certificate.n_terms == 5
     assert not certificate.local_minimum
     assert not certificate.basic_feasible
-    assert "no better surface" not in certificate_words(certificate)
+    assert "no better surface" not in certificate_words(certificate, False, "no bound")
 
 
 def test_outlying_rows_are_named():

@@ -271,7 +271,7 @@ def test_model_files_that_cannot_be_used(case, command, made, refused, tmp_path)
     more = [made.data_csv] if command == "predict" else ["--format", "sql"]
     line = refused(command, tmp_path / "bad.json", *more, "--output", tmp_path / "out", code=1)
     assert "bad.json" in line
-    assert {"newer": "newer quadric", "tampered": "do not fit the model"}.get(case, "model file") in line
+    assert {"newer": "newer quadric", "tampered": "does not agree with its digest"}.get(case, "model file") in line
 
 
 def test_hostile_names_are_shown_and_never_obeyed(run, csv_file, tmp_path):
@@ -424,6 +424,7 @@ def test_folders_that_cannot_be_written_to_are_named_before_any_work(made, tmp_p
         if folder.owner() == tmp_path.owner() and "pytest" in folder.name:
             folder.chmod(0o755)
     Path(made.model).parent.chmod(0o755)
+    main(["predict", made.model, made.data_csv, "--output", str(tmp_path / "first.csv")])  # imports all: nobody may not read it
     tmp_path.chmod(0o555)
     assert ended(forked(as_nobody)).code == 2
     tmp_path.chmod(0o755)

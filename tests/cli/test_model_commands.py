@@ -89,7 +89,7 @@ def test_texts_go_to_standard_output_without_a_file(made, run, tmp_path):
     sql = run("export", made.model, "--format", "sql", "--table", "applications").out
     assert 'FROM "applications"' in sql
     run("export", made.model, "--format", "sql", "--table", "applications", "--output", tmp_path / "m.sql")
-    assert (tmp_path / "m.sql").read_text() == sql
+    assert (tmp_path / "m.sql").read_bytes().decode() == sql
     assert json.loads(run("export", made.model, "--format", "python", "--json").out)["content"].startswith("# Scores")
 
 

@@ -205,7 +205,7 @@ def test_names_and_constraints():
     [
         ({"ks": []}, "ks is empty"),
         ({"ks": [2, 1]}, "strictly increasing"),
-        ({"Cs": 0}, "Cs must be a sequence"),
+        ({"Cs": 0}, "Cs must be an integer from 1 to 100"),
         ({"rule": "2se"}, "rule must be 'best' or '1se'"),
         ({"standardize": "yes"}, "standardize must be True or False"),
         ({"method": "fast"}, "method must be"),

@@ -393,8 +393,8 @@ def test_a_row_at_the_tip_of_a_cone_gets_an_answer_that_raw_units_can_hold():
     ("change", "message"),
     [
         ({"target": 3}, "target must be one of the classes"),
-        ({"frozen": ["wrong"]}, "frozen: there is no feature 'wrong'"),
-        ({"frozen": [5]}, "frozen: there is no feature 5"),
+        ({"frozen": ["wrong"]}, "frozen: the model has no feature 'wrong'; it has 'x0', 'x1'"),
+        ({"frozen": [5]}, "frozen: the model has no feature 5; it has 'x0', 'x1'"),
         ({"lower": {"x0": 1.0}, "upper": {"x0": 0.0}}, "lower is above upper for 'x0'"),
         ({"lower": [1.0]}, r"lower has shape \(1,\), but there are 2 features"),
         ({"metric": [1.0, -1.0]}, "metric must hold positive"),

@@ -191,7 +191,7 @@ TAMPERED = {
     ),
     "k of a certificate": (setting(10**6, "certificates", 0, "k"), r"certificates\[0\]\.k must be from n_terms to"),
     "k": (setting(1, "params", "k"), r"certificates\[0\]\.k must be from n_terms to 1"),
-    "negative k": (setting(-1, "params", "k"), "params cannot be used: k must be an integer of at least 1"),
+    "negative k": (setting(-1, "params", "k"), "params cannot be used: k must be an integer from 1 to"),
     "negative objective": (setting(-1.0, "certificates", 0, "objective"), r"certificates\[0\]\.objective must not be negative"),
     "infinite objective": (setting("inf", "certificates", 0, "objective"), r"certificates\[0\]\.objective must be a number"),
     "gap without a bound": (setting(0.1, "certificates", 0, "gap"), r"certificates\[0\]\.gap does not agree"),

@@ -19,13 +19,14 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from quadric._sklearn import PRIVATE_STATE, input_positions, output_kind, set_parts
+from quadric._sklearn import FEATURE_COUNTS, PRIVATE_STATE, input_positions, output_kind, set_parts
 from quadric.export._checks import Node
 from quadric.export._parameters import read_parameter, written_parameter
 from quadric.export._schema import MAX_FEATURES
 from quadric.tables import InputColumn, TableEncoder
 from quadric.tables.dates import parsed_date
-from quadric.tables.inputs import BLANKS, is_missing_text
+from quadric.tables.inputs import is_missing_text
+from quadric.tables.table import BLANKS
 
 
 class _Kind(NamedTuple):
@@ -151,7 +152,7 @@ def _fitted(node: Node, kind: _Kind) -> dict[str, Any]:
     if not isinstance(node.value, dict) or not set(node.value) <= {*kind.attributes, *_NAMES}:
         raise node.fail(f"must be an object with some of the keys {', '.join((*kind.attributes, *_NAMES))}")
     values = node.fields(node.value)
-    for name in {"n_features_in_", "_n_features"} & set(values):  # names and columns are made up for as many
+    for name in FEATURE_COUNTS & set(values):  # names and columns are made up for as many
         values[name].integer(0, MAX_FEATURES)
     return {name: read_parameter(value) for name, value in values.items()}
 

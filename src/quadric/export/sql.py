@@ -15,7 +15,8 @@ from quadric.export.equations import equation
 from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.fitted import Model, Variable
 from quadric.geometry.surface import QuadraticSurface
-from quadric.tables.inputs import BLANKS, missing_numbers
+from quadric.tables.inputs import missing_numbers
+from quadric.tables.table import BLANKS
 
 GROUP = 50
 """Terms per pair of parentheses: SQLite refuses expressions that are nested more than 1000 deep."""

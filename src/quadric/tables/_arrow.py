@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from quadric.extras import require
-from quadric.tables.table import CONVERT_OR_IGNORE, label_texts
+from quadric.tables.table import BLANKS, CONVERT_OR_IGNORE, label_texts
 
 pa: Any = require("pyarrow", "cli")
 parquet: Any = require("pyarrow.parquet", "cli")
@@ -71,7 +71,7 @@ def _texts(column: Any) -> np.ndarray:
         column = column.cast(pa.large_string()).dictionary_encode()
     parts = []
     for chunk in column.unify_dictionaries().chunks:
-        levels = [text if text and text.strip() else None for text in chunk.dictionary.to_pylist()]
+        levels = [text if text and text.strip(BLANKS) else None for text in chunk.dictionary.to_pylist()]
         parts.append(np.array([*levels, None], dtype=object)[chunk.indices.fill_null(len(levels)).to_numpy()])
     return np.concatenate(parts) if parts else np.empty(0, dtype=object)
 

@@ -9,12 +9,10 @@ from typing import TypeAlias
 import numpy as np
 
 from quadric.tables.dates import LIKE_THIS, days_since, parsed_date
-from quadric.tables.table import is_number_text, number_text, text_column
+from quadric.tables.table import BLANKS, is_number_text, number_text, text_column
 from quadric.types import BoolArray, FloatArray
 
 Level: TypeAlias = str | float
-BLANKS = " \t\n\r\x0b\x0c"
-"""Characters that count for nothing before and after a text."""
 
 
 def is_missing_text(text: str, others: Collection[str] = (), blanks: str = BLANKS) -> bool:

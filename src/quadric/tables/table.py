@@ -17,6 +17,8 @@ from quadric.types import FloatArray
 
 EXACT_INTEGERS = 2.0**53
 """Floats below this limit represent integers exactly."""
+BLANKS = " \t\n\r\x0b\x0c"
+"""Characters that count for nothing before and after a text."""
 CONVERT_OR_IGNORE = "convert it to numbers, texts or dates, or leave it out"
 
 
@@ -185,8 +187,10 @@ def as_column(name: str, values: Any) -> np.ndarray:
         return np.ma.filled(array.astype("datetime64[us]", copy=False), np.datetime64("NaT"))
     if array.dtype.kind not in "OUT":
         raise ValueError(f"column {name!r} is of type {array.dtype}: {CONVERT_OR_IGNORE}")
-    items = [None if is_missing(value) or (isinstance(value, str) and not value.strip()) else value for value in array.tolist()]
+    items = [None if is_missing(value) or _is_blank(value) else value for value in array.tolist()]
     present = [value for value in items if value is not None]
+    if array.dtype == object and not present:
+        return text_column(items)  # of a part of a table: what the whole column holds is not known
     if all(isinstance(value, Real) for value in present):
         return np.array([np.nan if value is None else float(value) for value in items])
     if all(isinstance(value, date) for value in present):
@@ -224,7 +228,11 @@ def label_texts(name: str, values: Any) -> np.ndarray:
             raise ValueError(f"column {name!r} holds dates: a classifier needs classes")
         items = [None if is_missing(value) else value for value in column.tolist()]
     texts = [value if value is None or isinstance(value, str) else number_text(value) for value in items]
-    return text_column([text if text and text.strip() else None for text in texts])
+    return text_column([None if _is_blank(text) else text for text in texts])
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip(BLANKS)
 
 
 def _without_zone(value: Any) -> Any:

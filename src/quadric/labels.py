@@ -21,7 +21,9 @@ def refuse_masked(**data: Any) -> None:
         By the name of the parameter.
     """
     for name, values in data.items():
-        if isinstance(values, np.ma.MaskedArray) and (count := int(np.ma.getmaskarray(values).sum())):
+        parts = values if isinstance(values, list | tuple) else [values]
+        count = sum(int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray))
+        if count:
             raise ValueError(f"Input {name} contains NaN: {count} value(s) are masked; fill them in or drop their rows")
 
 

@@ -99,7 +99,7 @@ WRONG = {
     "weight": (["--class-weight", "Bad=2"], 2, "no class 'Bad' (did you mean 'bad'?) (--class-weight)"),
     "term": (["--include", "Age*isued"], 2, "no term 'Age*isued' (did you mean 'age*issued'?)"),
     "products": (["--exclude", "Age*"], 2, "no term 'Age*' (did you mean 'age*'?)"),
-    "date of the target": (["--dates", "risk"], 2, "the column 'risk' is the target or ignored: it cannot be a date (--dates)"),
+    "date of the target": (["--dates", "risk"], 2, "the column 'risk' is the target, ignored or named twice (--dates)"),
 }
 
 
@@ -136,3 +136,27 @@ def test_new_tables_with_other_names_and_types(dated, refused, csv_file):
     assert "no columns 'Issued' (did you mean 'issued'?), 'ag' (did you mean 'age'?)" in line
     line = refused("predict", dated / "model.json", csv_file(text), "--keep", "Home", code=2)
     assert "--keep: the table has no column 'Home' (did you mean 'home'?)" in line
+
+
+def test_numbers_in_another_notation_than_the_files_are_no_levels(run, csv_file, tmp_path):
+    lines = [f"{20 + i},5;{1 + i % 9}.{100 + 7 * i};{'good' if i % 3 else 'bad'}" for i in range(60)]
+    path = csv_file("age;amount;risk\n" + "\n".join(lines))
+    fit = ["fit", path, "--target", "risk", "--k", 2, "--loss", "least_squares", "--output", tmp_path / "m.json"]
+    refused = run(*fit, "--decimal", ",")
+    assert refused.code == 1
+    assert "column 'amount' holds numbers such as" in refused.errors[0]
+    assert "--thousands '.'" in refused.errors[0]
+    fitted = run(*fit, "--decimal", ",", "--thousands", ".", "--json")
+    assert fitted.code == 0
+    assert "amount=" not in fitted.out
+
+
+def test_codes_that_look_like_numbers_can_be_kept_as_texts(run, csv_file, tmp_path):
+    lines = [f"{20 + i},{100 + i % 30},{'good' if i % 3 else 'bad'}" for i in range(90)]
+    path, model = csv_file("age,code,risk\n" + "\n".join(lines)), tmp_path / "m.json"
+    fit = ["fit", path, "--target", "risk", "--k", 2, "--loss", "least_squares", "--output", model]
+    assert run(*fit, "--texts", "code", "--json").code == 0
+    stored = json.loads(model.read_text())
+    assert [column["type"] for column in stored["inputs"]] == ["number", "category"]
+    assert len(run("predict", model, path).out.splitlines()) == 91
+    assert "did you mean 'code'" in run(*fit, "--texts", "Code", "--force").errors[0]

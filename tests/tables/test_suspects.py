@@ -13,10 +13,17 @@ NUMBERS = {
     "apostrophes": (["1'000,5", "22"], {"decimal": ",", "thousands": "'"}),
     "a mark for missing": ([*map(str, range(50)), "-"], {"na": ",NA,NaN,null,?,-"}),
     "percent": ([f"{i} %" for i in range(30)], {}),
+    "units": ([f"{i}.50 EUR" for i in range(30)], {}),
+    "read with other marks": ([f"{i}.271" for i in range(1, 30)], {"thousands": "."}),
+    "read with a wrong mark": ([f"{i}.5" for i in range(30)], {"decimal": "."}),
+    "exponents": (["62,88", "9,271E+00"], {"decimal": ","}),
 }
 DATES = {
     "iso": (["2020-01-31", "2021-12-01"], {"dates": "x", "ignore": "x"}),
-    "moments": (["2020-01-31 10:00:00", "2021-12-01T09:30Z"], {"dates": "x", "ignore": "x"}),
+    "moments": (["2020-01-31 10:00:00", "2021-12-01T09:30"], {"dates": "x", "ignore": "x"}),
+    "zones": (["2020-01-31T10:00:00+02:00", "2021-12-01T09:30Z"], {"ignore": "x"}),
+    "single digits": (["2020-1-3", "4/9/2022"], {"ignore": "x"}),
+    "months": (["2022-09", "2021-12"], {"ignore": "x"}),
     "points": (["31.1.2020", "1.12.2021"], {"ignore": "x"}),
     "short": (["01/31/20", "12/01/21"], {"ignore": "x"}),
     "month names": (["Jan 5, 2020", "March 12, 2021"], {"ignore": "x"}),
@@ -29,6 +36,9 @@ TEXTS = [
     ["1-2", "3-4"],
     ["A1,5"],
     ["1", "2", "other"],
+    [f"10.0.0.{i}" for i in range(40)],
+    [f"{i}.0.2" for i in range(40)],
+    [f"ABC{i}" for i in range(40)],
     [None],
 ]
 
@@ -40,7 +50,7 @@ def test_numbers_and_dates_are_found_with_what_mends_them(cases, trouble, other)
     for column, remedies in cases.values():
         assert trouble(column) in str(suspect_texts("x", column))
         assert other(column) is None
-        assert suspect_texts("x", column).remedies == remedies
+        assert suspect_texts("x", column).remedies == {**remedies, "texts": "x"}
         assert str(suspect_texts("x", column)).startswith("column 'x' holds ")
         assert suspect_texts("x", [*column, *["text"] * len(column)]) is None
 

@@ -406,11 +406,14 @@ def test_a_folder_of_parquet_files_is_one_table(parquet, tmp_path):
     digests = [hashlib.sha256((folder / name).read_bytes()).digest() for name in ("a.parquet", "b.parquet")]
     assert table.sha256 == hashlib.sha256(b"".join(digests)).hexdigest()
     assert [(len(chunk), chunk.first_row) for chunk in read_chunks(folder, rows=4)] == [(4, 1), (2, 5)]
-    parquet({"x": pa.array([1.5]), "home": pa.array(["own"])}, "parts/c.parquet")
-    with pytest.raises(
-        ValueError,
-        match=r"c\.parquet: its columns are not those of a\.parquet: 'x' of type double instead of 'x' of type int64",
-    ):
+    parquet({"home": pa.nulls(1), "x": pa.array([1.5])}, "parts/c.parquet")  # another order, and types that can be joined
+    assert read_table(folder)["x"].tolist() == [0, 1, 2, 3, 4, 5, 1.5]
+    assert values(read_table(folder)["home"])[-1] is None
+    parquet({"x": pa.array(["a"]), "home": pa.array(["own"])}, "parts/d.parquet")
+    with pytest.raises(ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: 'x' is of type string"):
+        read_table(folder)
+    parquet({"x": pa.array([1.5]), "house": pa.array(["own"])}, "parts/d.parquet")
+    with pytest.raises(ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: only one of them has 'home'"):
         read_table(folder)
 
 

@@ -46,7 +46,7 @@ def compare(
     """
     with working("compare") as report:
         how = table_format.how()
-        table = read_data(data, how, [target], report=report)
+        table = read_data(data, how, [target, *options.texts], report=report)
         options = replace(options, missing_texts=tuple(how["missing"]))
         comparison = quadric.workflow.compare(table, target, options, report=report)
     facts = _facts(comparison)

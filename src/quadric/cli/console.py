@@ -56,7 +56,8 @@ def with_flags(problem: BaseException) -> str:
 
 def _typed(value: str) -> str:
     """A value behind its flag; a single mark in quotes, so that it is not taken for a part of the sentence."""
-    quoted = shlex.quote(value) if any(map(str.isalnum, value)) else f"'{value}'"
+    mark = '"' if "'" in value else "'"
+    quoted = shlex.quote(value) if any(map(str.isalnum, value)) else f"{mark}{value}{mark}"
     return f" {quoted}" if value else ""
 
 

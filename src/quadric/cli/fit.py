@@ -53,7 +53,7 @@ def fit(
     options = replace(options, missing_texts=tuple(how["missing"]))
     began = time.monotonic()
     with working("fit") as report:
-        table = read_data(data, how, [target], report=report)
+        table = read_data(data, how, [target, *options.texts], report=report)
         report(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
         trained = quadric.workflow.train(table, target, options, verbose=1)
     saved = trained.saved(file=data.name, **{key: how[name] for name, key in NOTATION.items()})

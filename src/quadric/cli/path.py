@@ -58,7 +58,7 @@ def path(
             require("matplotlib", "plot")
     with working("path") as report:
         how = table_format.how()
-        table = read_data(data, how, [target], report=report)
+        table = read_data(data, how, [target, *options.texts], report=report)
         options = replace(options, missing_texts=tuple(how["missing"]))
         report(f"one path per fold, {options.folds} folds")
         prepared = quadric.workflow.prepare(table, target, options)

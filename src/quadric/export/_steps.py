@@ -66,7 +66,7 @@ KINDS = {
         ("categories_", *PRIVATE_STATE["OrdinalEncoder"]),
     ),
     "FunctionTransformer": _Kind(FunctionTransformer, ("accept_sparse", "check_inverse", "feature_names_out")),
-    "TableEncoder": _Kind(TableEncoder, ("coding", "missing", "unseen", "max_levels", "dates", "missing_texts")),
+    "TableEncoder": _Kind(TableEncoder, ("coding", "missing", "unseen", "max_levels", "dates", "texts", "missing_texts")),
     "ColumnTransformer": _Kind(
         ColumnTransformer, ("sparse_threshold", "verbose_feature_names_out"), ("sparse_output_", "output_indices_")
     ),

@@ -46,7 +46,8 @@ class Tableau:
 
     def __init__(self, M: FloatArray, q: FloatArray, constant: float, required: IntArray) -> None:
         p = len(q)
-        scale = 1.0 / np.sqrt(np.diag(M))  # a unit diagonal: pivots of all terms can be compared with SINGULAR
+        # A unit diagonal: pivots of all terms can be compared with SINGULAR. Rounding may leave nothing of a term's own
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(M), np.finfo(float).tiny))
         self._fresh = np.empty((p + 1, p + 1), order="F")
         self._fresh[:p, :p] = M * np.outer(scale, scale)
         self._fresh[:p, p] = self._fresh[p, :p] = q * scale

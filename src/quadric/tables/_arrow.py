@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -139,19 +138,24 @@ class ArrowFiles(ArrowSource):
 
     def batches(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Record batches, of up to ``n_rows`` rows where a file has more in one."""
-        n_found, first = 0, None
+        n_found, schema = 0, self._schema()
         for path in self.paths:
             with _one_line_errors(path), _opened(path) as file:
-                schema = getattr(file, "schema_arrow", file.schema)
-                first = schema if first is None else first
-                if not schema.equals(first):
-                    raise ValueError(f"its columns are not those of {self.paths[0].name}: {_difference(first, schema)}")
                 each = file.iter_batches(batch_size=n_rows) if _magic(path).startswith(PARQUET) else _feather_batches(file)
                 for batch in each:
                     n_found += batch.num_rows
-                    yield batch
+                    yield batch if batch.schema.equals(schema) else batch.select(schema.names).cast(schema)
         if n_found == 0:
             raise ValueError(f"{self.paths[0].name}: the file has columns but no rows")
+
+    def _schema(self) -> Any:
+        """Columns of all files, in the order of the first one, with types that hold the values of each."""
+        common = None
+        for path in self.paths:
+            with _one_line_errors(path), _opened(path) as file:
+                own = getattr(file, "schema_arrow", file.schema)
+                common = own if common is None else _promoted(common, own, self.paths[0].name)
+        return common
 
 
 def _magic(path: Path) -> bytes:
@@ -169,14 +173,21 @@ def _feather_batches(file: Any) -> Iterator[Any]:
     return (file.get_batch(i) for i in range(file.num_record_batches))
 
 
-def _difference(expected: Any, schema: Any) -> str:
-    pairs = zip_longest(expected, schema)
-    wanted, found = next((a, b) for a, b in pairs if a is None or b is None or not a.equals(b))
-    return f"{_described(found)} instead of {_described(wanted)}"
-
-
-def _described(field: Any) -> str:
-    return "nothing" if field is None else f"{field.name!r} of type {field.type}"
+def _promoted(common: Any, own: Any, first: str) -> Any:
+    """A schema that holds two, with the columns in the order of the first one."""
+    if own.equals(common):
+        return common
+    different = set(common.names).symmetric_difference(own.names)
+    if different:
+        raise ValueError(f"its columns are not those of {first}: only one of them has {min(different)!r}")
+    fields = []
+    for field in common:
+        try:
+            fields += pa.unify_schemas([pa.schema([field]), pa.schema([own.field(field.name)])], promote_options="permissive")
+        except pa.ArrowException:
+            types = f"{own.field(field.name).type} instead of {field.type}"
+            raise ValueError(f"its columns are not those of {first}: {field.name!r} is of type {types}") from None
+    return pa.schema(fields)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 
 from quadric.extras import require
 from quadric.tables.suspects import number_pattern
+from quadric.tables.table import BLANKS
 
 pa: Any = require("pyarrow", "cli")
 compute: Any = require("pyarrow.compute", "cli")
@@ -57,7 +58,7 @@ class Notation:
 
     def _cleaned(self, column: Any) -> Any:
         """The texts without spaces around them, null if missing."""
-        trimmed = compute.utf8_trim_whitespace(column)
+        trimmed = compute.utf8_trim(column, characters=BLANKS)
         absent = compute.is_in(compute.utf8_lower(trimmed), pa.array([text.lower() for text in ("", *self.missing)]))
         return compute.if_else(absent, pa.scalar(None, pa.string()), trimmed)
 

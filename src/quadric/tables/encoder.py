@@ -21,7 +21,7 @@ from quadric.labels import refuse_masked
 from quadric.tables.dates import first_day
 from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells
 from quadric.tables.suspects import suspect_texts
-from quadric.tables.table import Rows, Table, as_table
+from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import BoolArray, FloatArray, IntArray
 
 _TEXTS = Rule(
@@ -51,6 +51,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     dates : sequence of str
         Columns of dates, which become days since the earliest date of the table, with fractions where there are times. They
         hold dates, or texts such as 2024-01-31, 2024-01-31 18:30 and 2024-01-31T18:30:15.25, without a time zone.
+    texts : sequence of str
+        Columns of names that look like numbers or dates, such as codes: they become levels.
     missing_texts : sequence of str
         Other texts that mean a missing value, such as "NA"; upper and lower case are the same. Numbers among them ("-999")
         also count in columns of numbers.
@@ -82,6 +84,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "unseen": one_of("refuse", "as_dropped"),
         "max_levels": integer_from(2, MOST_LEVELS),
         "dates": _TEXTS,
+        "texts": _TEXTS,
         "missing_texts": _TEXTS,
     }
 
@@ -93,6 +96,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         unseen: str = "refuse",
         max_levels: int = 100,
         dates: Sequence[str] = (),
+        texts: Sequence[str] = (),
         missing_texts: Sequence[str] = (),
     ) -> None:
         self.coding = coding
@@ -100,6 +104,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.unseen = unseen
         self.max_levels = max_levels
         self.dates = dates
+        self.texts = texts
         self.missing_texts = missing_texts
 
     def fit(self, X: Rows, y: None = None) -> Self:
@@ -141,9 +146,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         if not table.names or table.n_rows == 0:
             raise ValueError("the table has no columns" if not table.names else "the table has no rows")
-        unknown = [name for name in self.dates if name not in table.names]
-        if unknown:
-            raise ParameterError(f"dates: {unknown_names(unknown, table.names, 'the table')}")
+        for parameter in ("dates", "texts"):
+            unknown = [name for name in getattr(self, parameter) if name not in table.names]
+            if unknown:
+                raise ParameterError(f"{parameter}: {unknown_names(unknown, table.names, 'the table')}")
         troubles = Troubles("{} columns cannot be used")
         columns = []
         for name in table.names:
@@ -155,6 +161,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _usable(self, name: str, table: Table) -> np.ndarray:
         kind = "date" if name in self.dates else "unused"
         column = InputColumn(name, kind, missing_texts=tuple(self.missing_texts)).cleaned(table[name], table.first_row)
+        if name in self.texts and column.dtype.kind == "f":
+            column = text_column([None if np.isnan(value) else number_text(value) for value in column.tolist()])
         if missing_cells(column).all():
             raise ParameterError(f"column {name!r} has no values: leave it out", ignore=name)
         if column.dtype.kind == "M" and name not in self.dates:
@@ -162,7 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if column.dtype.kind == "f":
             _refuse_infinite(name, column, table)
         elif column.dtype == object:
-            suspicion = suspect_texts(name, column)
+            suspicion = None if name in self.texts else suspect_texts(name, column)
             if suspicion is not None:
                 raise suspicion
             levels = sorted(set(column[~missing_cells(column)].tolist()))

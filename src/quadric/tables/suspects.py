@@ -17,10 +17,12 @@ MANY_NUMBERS = 20
 NOTATIONS = ((".", ","), (",", None), (",", "."), *((decimal, mark) for mark in " '’\u00a0\u202f" for decimal in ".,"))
 """Pairs of a decimal and a thousands mark, the likelier ones first."""
 SIGNS = "%$€£¥"
-ISO_DATE = re.compile(r"\d{4}-(0?[1-9]|1[0-2])-(0?[1-9]|[12]\d|3[01])([T ]\d{1,2}:\d\d.*)?")
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
+"""A number whose groups of three digits have points between them; a plain number too, if there are two groups."""
+ISO_DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 OTHER_DATE = re.compile(
-    r"\d{4}([/.])\d{1,2}\1\d{1,2}( .*)?|\d{1,2}([/.-])\d{1,2}\3\d{4}( .*)?|\d\d([/.-])\d\d\5\d\d"
+    r"\d{4}([/.-])\d{1,2}\1\d{1,2}([T ].*)?|\d{1,2}([/.-])\d{1,2}\3\d{4}( .*)?|\d{1,2}([/.-])\d{1,2}\5\d\d|\d{4}[-/]\d\d"
     rf"|\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}",
     re.IGNORECASE,
 )
@@ -72,8 +74,8 @@ def suspect_texts(name: str, column: Iterable[str | None]) -> ParameterError | N
     name : str
     column : array of str or None
     """
-    found = _number_error(column) or _date_error(column, name)
-    return None if found is None else ParameterError(f"column {name!r} {found}", **found.remedies)
+    found = _date_error(column, name) or _number_error(column)
+    return None if found is None else ParameterError(f"column {name!r} {found}", **found.remedies, texts=name)
 
 
 def _number_error(column: Iterable[str | None]) -> ParameterError | None:
@@ -81,22 +83,37 @@ def _number_error(column: Iterable[str | None]) -> ParameterError | None:
     plain = re.compile(number_pattern())
     others = {text for text in counts if not plain.fullmatch(text)}
     if not others:
-        return None  # numbers that are texts on purpose
+        return _unread_numbers(counts) if len(counts) > MANY_NUMBERS else None  # a few may be names on purpose
     for decimal, thousands in NOTATIONS:
         reading = re.compile(number_pattern(decimal, thousands))
-        marked = next((text for text in counts if text in others and reading.fullmatch(text)), None)
+        read = (text for text in counts if text in others and reading.fullmatch(text))
+        marked = next((text for text in read if thousands is None or "e" not in text.lower()), None)
         if marked is not None and _mostly(reading, counts):
             return _wrong_marks(marked, decimal, thousands)
-    signed = re.compile(rf"[{SIGNS}]?\s*[+-]?[\d.,]*\d\s*[{SIGNS}]?")
     if len(counts) <= MANY_NUMBERS:
         return None
     if _mostly(plain, counts):
         other = max(others, key=lambda text: counts[text])
         words = f"holds numbers but for texts such as {other!r}: count them as missing values"
         return ParameterError(words, na=",".join([*MISSING, other]))
-    if _mostly(signed, counts):
-        return ParameterError(f"holds numbers with a sign, such as {min(others)!r}: write them without it")
+    if _mostly(_signed(), counts):
+        return ParameterError(f"holds numbers with a sign or a unit, such as {min(others)!r}: write them without it")
     return None
+
+
+def _signed() -> re.Pattern:
+    number = rf"(?:{number_pattern('.', ',')}|{number_pattern(',', '.')})"
+    return re.compile(
+        rf"[{SIGNS}]\s*{number}|{number}\s*[{SIGNS}]|[A-Z]{{3}}\s{number}|{number}\s[A-Z]{{3}}|\({number}\)|\u2212?{number}"
+    )
+
+
+def _unread_numbers(counts: Counter[str]) -> ParameterError:
+    """For plain numbers among many: the table was read with other marks, or they were texts before."""
+    pointed = [text for text in counts if "." in text]
+    grouped = bool(pointed) and all(GROUPED.fullmatch(text) for text in pointed)
+    marks = {"thousands": "."} if grouped else {"decimal": "."}
+    return ParameterError(f"holds numbers such as {min(counts)!r}, which are texts here: convert them to numbers", **marks)
 
 
 def _wrong_marks(example: str, decimal: str, thousands: str | None) -> ParameterError:

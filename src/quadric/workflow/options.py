@@ -50,6 +50,8 @@ class TrainingOptions:
         A text column with more levels is refused.
     ignore : tuple of str
         Columns that are not used.
+    texts : tuple of str
+        Columns of names that look like numbers or dates, such as codes.
     dates : tuple of str
         Columns of dates, which become days since the earliest date.
     missing_texts : tuple of str
@@ -83,6 +85,7 @@ class TrainingOptions:
     unseen: Literal["refuse", "as_dropped"] = "refuse"
     max_levels: int = 100
     ignore: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     missing_texts: tuple[str, ...] = ()
     class_weight: str | Mapping[str, float] | None = None

@@ -129,6 +129,7 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
         unseen=options.unseen,
         max_levels=options.max_levels,
         dates=options.dates,
+        texts=options.texts,
         missing_texts=options.missing_texts,
     )
     inputs = encoder.usable(inputs)
@@ -196,14 +197,17 @@ def lighter_loss(loss: str) -> str | None:
 
 
 def _check_columns(table: Table, target: str, options: TrainingOptions) -> None:
-    unknown = [name for name in dict.fromkeys((target, *options.ignore, *options.dates)) if name not in table.names]
+    unknown = [
+        name for name in dict.fromkeys((target, *options.ignore, *options.dates, *options.texts)) if name not in table.names
+    ]
     if unknown:
         raise OptionError(unknown_names(unknown, table.names, "the table"))
     if target in options.ignore:
         raise OptionError(f"the column {target!r} is the target: it cannot be ignored")
-    twice = [name for name in options.dates if name in (target, *options.ignore)]
-    if twice:
-        raise OptionError(f"the column {twice[0]!r} is the target or ignored: it cannot be a date", dates=None)
+    for option, others in {"dates": (target, *options.ignore), "texts": (target, *options.ignore, *options.dates)}.items():
+        twice = [name for name in getattr(options, option) if name in others]
+        if twice:
+            raise OptionError(f"the column {twice[0]!r} is the target, ignored or named twice", **{option: None})
     if not set(table.names).difference((target, *options.ignore)):
         raise OptionError(f"the table has no column besides the target {target!r} and the ignored ones")
 

@@ -102,8 +102,8 @@ class Certificate:
         optimal = gap <= TOLERANCE and self.converged and self.n_terms <= self.k
         return replace(
             self,
-            lower_bound=lower_bound,
-            gap=gap,
+            lower_bound=float(lower_bound),
+            gap=float(gap),
             status="optimal" if optimal else "gap",
             swap_optimal=True if optimal else self.swap_optimal,
         )

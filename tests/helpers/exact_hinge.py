@@ -109,7 +109,7 @@ class HingeReference:
         root = np.array([mpmath.sqrt(s * s + 4 * h * h) for s, h in zip(target, mu / upper, strict=True)], dtype=object)
         t, x = (root - target) / 2 + mu / upper, (root + target) / 2 + mu / upper
         alpha, beta = mu / t, mu / x
-        for _ in range(300):
+        for iteration in range(300):
             gap = alpha.dot(t) + beta.dot(x)
             value = self._value(_backward(L, w[:-1]), w[-1], support)
             if gap <= PROVED * value and value - self._dual(alpha / unit, L, V) <= PROVED * value:
@@ -133,9 +133,11 @@ class HingeReference:
             step = direction(alpha * t, beta * x)
             size = longest(step)
             after = (alpha + size * step[1]).dot(t + size * step[2]) + (beta - size * step[1]).dot(x + size * step[3])
-            aim = (after / gap) ** 3 * gap / (2 * len(t))
-            step = direction(alpha * t - aim + step[1] * step[2], beta * x - aim - step[1] * step[3])
-            size = longest(step) * mpmath.mpf("0.995")
+            late = iteration > 50  # seldom: the predictor jams, and plain steps towards the middle do not
+            aim = (mpmath.mpf("0.3") if late else (after / gap) ** 3) * gap / (2 * len(t))
+            corrector = 0 if late else step[1] * step[2], 0 if late else step[1] * step[3]
+            step = direction(alpha * t - aim + corrector[0], beta * x - aim - corrector[1])
+            size = longest(step) * mpmath.mpf("0.9" if late else "0.995")
             w, alpha, beta = w + size * step[0], alpha + size * step[1], beta - size * step[1]
             t, x = t + size * step[2], x + size * step[3]
         raise ArithmeticError(f"no proof for {support}")

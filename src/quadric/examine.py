@@ -119,7 +119,7 @@ def _certificate(case: _Case, time_limit: float, verbose: int) -> Certificate:
     else:  # terms that the problem does not allow, or too many: bound it all the same, from another start
         start = promising_support(problem, problem.explorer(step), np.random.default_rng(0))
         found = Found(start, step.refit(start).value)
-    proof = prove(problem, found, time_limit=time_limit, report=writer_for(verbose))
+    proof = prove(problem, found, time_limit=time_limit, report=writer_for(verbose), step=step)
     return certificate.bounded(proof.lower_bound)
 
 

@@ -58,8 +58,8 @@ def processes_of(n_jobs: int | None, n_tasks: int) -> int:
     from joblib import effective_n_jobs
 
     processes = max(1, min(effective_n_jobs(n_jobs), n_tasks))
-    room = memory(processes)
-    if processes > 1 and room is not None and room.size < PROCESS_BYTES:
+    room = memory(processes) if processes > 1 else None
+    if room is not None and room.size < PROCESS_BYTES:
         alone = memory() or room
         raise MemoryLimitError(
             f"{processes:,} processes need about {gigabytes(processes * PROCESS_BYTES)} of memory for themselves, "
@@ -112,9 +112,9 @@ def _control_groups() -> Iterator[Room]:
             root, name = CGROUPS / "memory", "memory.limit_in_bytes"
         else:
             continue
-        group = root / path.lstrip("/")
-        for folder in (group, *group.parents):
-            limit = _text(folder / name).strip() if folder.is_relative_to(root) else ""
+        group = [part for part in path.split("/") if part]
+        for depth in range(len(group), -1, -1):
+            limit = _text(os.path.join(root, *group[:depth], name)).strip()
             if limit.isdigit():  # version 2 writes "max" where there is none, version 1 a number beyond any machine
                 yield Room(int(limit), "its control group allows")
 
@@ -132,8 +132,9 @@ def _process_limits() -> Iterator[Room]:
             yield Room(max(most - used[position], 0), f"the limit of this process (ulimit -{letter}) leaves")
 
 
-def _text(path: Path) -> str:
+def _text(path: Path | str) -> str:
     try:
-        return path.read_text()
+        with open(path) as file:
+            return file.read()
     except OSError:
         return ""

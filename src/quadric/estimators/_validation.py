@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -196,7 +197,8 @@ def _outlying_rows(X: FloatArray, spread: FloatArray, ends: tuple[FloatArray, Fl
     """Rows far outside their columns, in words: such a row enters with its squares and can outweigh all others."""
     some = X[:: 1 + len(X) // SAMPLED]
     center = np.median(some, axis=0)
-    usual = np.quantile(np.abs(some - center), 0.75, axis=0)
+    place = math.ceil(0.75 * (len(some) - 1))
+    usual = np.partition(np.abs(some - center), place, axis=0)[place]
     usual = np.where(usual > 0.0, usual, np.where(spread > 0.0, spread, np.inf))  # mostly equal: the others are rare, not far
     if not (np.maximum(center - ends[0], ends[1] - center) > OUTLYING * usual).any():
         return None

@@ -97,7 +97,8 @@ class Energy:
         quadratic = T + T.T
         quadratic[np.diag_indices_from(T)] = np.diag(T)
         linear = 2.0 * (W @ self.s + self.weight * b)
-        return to_vector(quadratic, linear) + self.ridge * self._diagonal() * z
+        gradient = to_vector(quadratic, linear)
+        return gradient + self.ridge * self._diagonal() * z if self.ridge else gradient
 
     def rows(self, terms: IntArray) -> FloatArray:
         """H with 1/2 z'Gz = ||H z||^2 for z on ``terms``: nothing cancels in it, whatever the scales (1.10).
@@ -117,8 +118,8 @@ class Energy:
     def value(self, z: FloatArray) -> float:
         """1/2 z'Gz, as a sum of squares."""
         W, b = to_matrix(z)
-        squares = np.sum((np.column_stack([W, b]) @ self.factor.T) ** 2)
-        return float(squares + 0.5 * self.ridge * (self._diagonal() @ z**2))
+        squares = float(np.sum((np.column_stack([W, b]) @ self.factor.T) ** 2))
+        return squares + 0.5 * self.ridge * float(self._diagonal() @ z**2) if self.ridge else squares
 
     def _diagonal(self) -> FloatArray:
         squares = np.diag(self.S)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from quadric.geometry.energy import ACCURATE_FROM, Energy
 from quadric.types import FloatArray, IntArray
@@ -43,9 +43,11 @@ class EnergyNorm:
         H = energy.rows(terms)
         lengths = np.sqrt(np.sum(H * H, axis=0))
         k = len(terms)
-        try:
-            inverse = solve_triangular(np.linalg.qr(H / lengths, mode="r"), np.eye(k), check_finite=False)
-        except (LinAlgError, ValueError):
+        triangle = np.linalg.qr(H / lengths, mode="r")
+        if len(triangle) < k:
+            return None
+        inverse, failed = dtrtri(triangle)
+        if failed:
             return None
         swelling = float(np.sqrt(np.sum(inverse**2)))
         # of what H was made of: from sums over all samples, where their errors are magnified twice, or from the samples

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from quadric.geometry.compensated import misfits
 from quadric.geometry.energy import Energy
@@ -28,6 +29,8 @@ TRUSTED = 0.1
 """Relative error of U that the bounds allow for; beyond it nothing is claimed."""
 SMALL = 1e-9
 """Decrease, as a share of F, that need not be known any better."""
+TIGHT = 1e-11
+"""Distance of two bounds, as a share of F, that need not be any smaller."""
 KEPT_BYTES = 64 << 20
 """Lifted rows up to this size are kept; larger ones are lifted again for each pass."""
 REFINEMENTS = 8
@@ -117,14 +120,12 @@ class StackedRows:
         """U^-1 for columns of length one, and a bound on the relative error of U; infinite where U is worth nothing."""
         size = len(self.lengths)
         unit = self._gram / np.outer(self.lengths, self.lengths)
-        try:
-            inverse = solve_triangular(cholesky(unit, check_finite=False), np.eye(size), check_finite=False)
-        except LinAlgError:
-            error = np.inf
-        else:
+        factor, failed = dpotrf(unit)
+        if not failed:
+            inverse = dtrtri(factor)[0]
             error = self._units * size * float(np.sum(inverse**2))
-        if error <= TRUSTED:
-            return inverse, error
+            if error <= TRUSTED:
+                return inverse, error
         return self._inverse_from_rows()
 
     def _inverse_from_rows(self) -> tuple[FloatArray, float]:
@@ -148,9 +149,9 @@ class StackedRows:
             rho = self._root[rows] * self._y[rows] - A @ x
             gradient += rho @ A
             value += float(rho @ rho)
-        length = self._units * float(self.lengths @ np.abs(x) + np.linalg.norm(self._root))
-        error = self._units * value**0.5
-        return Evaluation(value, length * (2.0 * value**0.5 + length), length, gradient / self.lengths, np.full(len(x), error))
+        swollen = float(self.lengths @ np.abs(x) + np.linalg.norm(self._root))  # at least the length of rho
+        error = self._units * swollen
+        return Evaluation(value, 4.0 * error * swollen, error, gradient / self.lengths, np.full(len(x), error))
 
     def at(self, x: FloatArray) -> Evaluation:
         """F and its gradient at [z, c] with the scores in twice the digits, and errors row by row."""
@@ -206,5 +207,12 @@ class StackedRows:
 
     def bracket(self, x: FloatArray) -> tuple[float, float]:
         """F at [z, c], and a safe lower bound of its minimum (5.7)."""
-        reached = self.at(x)
+        return self._bracket(self.at(x))
+
+    def bracket_near(self, x: FloatArray) -> tuple[float, float]:
+        """The same at [z, c] in plain doubles where that settles it, else at the minimum."""
+        value, least = self._bracket(self.roughly(x))
+        return (value, least) if value - least <= TIGHT * value else self.bracket(self.refit())
+
+    def _bracket(self, reached: Evaluation) -> tuple[float, float]:
         return reached.value, float(reached.value - reached.value_error - self._left(reached))

@@ -169,7 +169,14 @@ class _Tree:
 
 
 @one_blas_thread()
-def prove(problem: SparseProblem, start: Found, *, time_limit: float | None = None, report: Report = silent) -> Proof:
+def prove(
+    problem: SparseProblem,
+    start: Found,
+    *,
+    time_limit: float | None = None,
+    report: Report = silent,
+    step: Step | None = None,
+) -> Proof:
     """Branch and bound from a known support.
 
     Parameters
@@ -181,9 +188,11 @@ def prove(problem: SparseProblem, start: Found, *, time_limit: float | None = No
         Seconds; at zero only the root is bounded.
     report : callable
         Told incumbent, bound, gap and nodes from time to time.
+    step : Step, optional
+        The problem's solver, where one has been at work already.
     """
     began = time.monotonic()
-    step = problem.step()
+    step = step or problem.step()
 
     def out_of_time() -> bool:
         return time_limit is not None and time.monotonic() - began >= time_limit

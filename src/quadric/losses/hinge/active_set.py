@@ -8,7 +8,6 @@ until none does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -73,8 +72,9 @@ def _places(qp: HingeQP, alpha: FloatArray) -> Places:
     """Where multipliers are, those that are at a bound but for rounding on it."""
     place = np.where(alpha > 0.0, FREE, AT_ZERO).astype(np.int8)
     place[alpha >= qp.upper * (1.0 - TOLERANCE)] = AT_UPPER
-    inside = np.flatnonzero(place == FREE)
-    place[inside[alpha[inside] <= _slack(qp.upper[inside], qp.least_reach(inside))]] = AT_ZERO
+    tiny = np.flatnonzero((place == FREE) & (alpha <= TOLERANCE * qp.upper))
+    if len(tiny):
+        place[tiny[alpha[tiny] <= _slack(qp.upper[tiny], qp.least_reach(tiny))]] = AT_ZERO
     return place
 
 
@@ -101,16 +101,20 @@ def _move(qp: HingeQP, place: Places, candidate: _Candidate) -> Places:
     """The partition that the candidate asks for."""
     alpha = candidate.alpha
     shortfall = qp.target - candidate.margins
-    slack = _slack(qp.upper, candidate.curvature)
     moved = place.copy()
-    moved[(place == FREE) & (alpha < -slack)] = AT_ZERO
-    moved[(place == FREE) & (alpha > qp.upper + slack)] = AT_UPPER
+    free = np.flatnonzero(place == FREE)
+    slack = _slack(qp.upper[free], candidate.curvature)
+    moved[free[alpha[free] < -slack]] = AT_ZERO
+    moved[free[alpha[free] > qp.upper[free] + slack]] = AT_UPPER
     leaving = np.flatnonzero(((place == AT_ZERO) & (shortfall > TOLERANCE)) | ((place == AT_UPPER) & (shortfall < -TOLERANCE)))
     # A sample that must leave its bound goes straight to the other one when its whole multiplier could not mend its margin
     # alone; otherwise the free set would swell.
-    far = np.abs(shortfall[leaving]) > qp.upper[leaving] * np.maximum(candidate.curvature, qp.least_reach(leaving))
-    moved[leaving] = np.where(far, AT_ZERO + AT_UPPER - place[leaving], FREE)
-    if np.array_equal(moved, place) and not (place == FREE)[qp.sees_level].any() and qp.imbalance(alpha) > TOLERANCE:
+    moved[leaving] = FREE
+    far = leaving[np.abs(shortfall[leaving]) > qp.upper[leaving] * candidate.curvature]
+    if len(far):
+        far = far[np.abs(shortfall[far]) > qp.upper[far] * qp.least_reach(far)]
+        moved[far] = AT_ZERO + AT_UPPER - place[far]
+    if np.array_equal(moved, place) and not qp.sees_level[free].any() and qp.imbalance(alpha) > TOLERANCE:
         # The equation of c needs somebody to give way: the sample at the kink
         moved[np.argmin(np.where(qp.sees_level, np.abs(shortfall), np.inf))] = FREE
     return moved
@@ -121,13 +125,14 @@ def _checked(qp: HingeQP, free: IntArray, candidate: _Candidate, n_iter: int) ->
     alpha = np.clip(candidate.alpha, 0.0, qp.upper)
     shortfall = qp.target - candidate.margins
     at_bound = np.where(alpha > 0.0, np.maximum(-shortfall, 0.0), np.maximum(shortfall, 0.0))
-    at_bound[free] = np.abs(shortfall[free]) - qp.margin_rounding(candidate.w, free)
+    at_bound[free] = np.abs(shortfall[free])
+    if len(free) and at_bound[free].max() > TOLERANCE:
+        at_bound[free] -= qp.margin_rounding(candidate.w, free)
     violation = max(float(at_bound.max()), qp.imbalance(alpha), qp.relative_gap(candidate.w, alpha, candidate.margins))
     return HingeSolution(candidate.w, alpha, n_iter, violation) if violation <= ACCEPTED else None
 
 
-@dataclass(frozen=True)
-class _FreeSystem:
+class _FreeSystem(NamedTuple):
     """K s + c e = rhs, e's = total, for the free rows.
 
     With k + 1 free rows K alone is singular and only the balance determines s (e: the rows' entries of c, all 1 for samples).
@@ -145,13 +150,13 @@ class _FreeSystem:
     @staticmethod
     def of(K: FloatArray, e: FloatArray) -> _FreeSystem | None:
         """Overwrites K; None where it is singular."""
-        curvature = _typical(np.diag(K))
+        curvature = _typical(K.diagonal())
         if curvature == 0.0:
             return None
-        K += curvature * np.outer(e, e)
-        unit = np.sqrt(np.diag(K))
-        K /= np.outer(unit, unit)
-        K[np.diag_indices(len(e))] += PROXIMAL
+        K += (curvature * e)[:, None] * e
+        unit = np.sqrt(K.diagonal())
+        K /= unit[:, None] * unit
+        K.flat[:: len(e) + 1] += PROXIMAL
         factor, failed = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
         if failed:
             return None
@@ -202,7 +207,7 @@ class _FreeRows:
         wanted = y * qp.target[free]
         signed, c = system.solve(wanted - A[:, :-1] @ z, -h[-1], y * np.clip(alpha[free], 0.0, qp.upper[free]))
         z = z + self._surface_of(mine, signed)
-        off = wanted - A[:, :-1] @ z - c * A[:, -1]
+        off = wanted - A @ np.append(z, c)
         if np.abs(off).max() > REFINE_ABOVE:  # cancellation among large terms: once more, for what is left of the margins
             more, shift = system.solve(off, -h[-1] - float(A[:, -1] @ signed), np.zeros(len(free)))
             signed, c, z = signed + more, c + shift, z + self._surface_of(mine, more)

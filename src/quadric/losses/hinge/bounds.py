@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -32,15 +33,20 @@ class HingeBounds(QuadraticBounds):
         self.problem = problem
         self.step = step
         self._sizes = problem.samples.sizes(np.arange(problem.n_terms))
+        self._minimum = lru_cache(1)(self._bracket)
 
     def root(self) -> Relaxation:
+        self.step = HingeStep(self.problem)  # an answer on few terms is no place to start from
         return self._solved(np.arange(self.problem.n_terms), self.inverse)
 
     def without(self, parent: Relaxation, position: int) -> Relaxation:
         return self._solved(*left_out(parent, position))
 
     def minimum(self, support: IntArray) -> tuple[float, float]:
-        return self.step.bracket(support)
+        return self._minimum(tuple(support.tolist()))
+
+    def _bracket(self, support: tuple[int, ...]) -> tuple[float, float]:
+        return self.step.bracket(np.array(support, dtype=np.intp))
 
     def _solved(self, terms: IntArray, B: FloatArray) -> Relaxation:
         self.step.refit(terms)

@@ -12,7 +12,7 @@ shortfall t_i = 1 - y_i f(x_i) of the surface, F is above that bound by a sum of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -161,7 +161,6 @@ class _Gap:
         # Multipliers that balance do not see where the samples are lifted about, so where least cancels
         self.R, self._y, self._upper, self._norm = lift_about(residuals.X, middle, terms), y, upper, norm
         self._sizes = sizes_about(residuals.X, middle, terms)
-        self._reach = float(np.median(np.linalg.norm(norm.coordinates(self.R), axis=1))) or 1.0
         self._pull = residuals.energy_gradient[terms]
         # Gz comes from sums over all samples; in units of the columns of H each error is a share of all of |H z|
         self._pull_doubt = 2.0 * rounding_of_sum(len(y)) * norm.lengths * float(norm.lengths @ np.abs(z))
@@ -172,6 +171,11 @@ class _Gap:
         """None where rounding leaves nothing of the norm on these terms."""
         norm = EnergyNorm.of(residuals.energy, terms, len(y)) if len(terms) else EnergyNorm.of_nothing()
         return None if norm is None else _Gap(residuals, terms, y, upper, norm, margins)
+
+    @cached_property
+    def _reach(self) -> float:
+        """How long the equations of a typical sample are in the norm of the gap."""
+        return float(np.median(np.linalg.norm(self._norm.coordinates(self.R), axis=1))) or 1.0
 
     def weighed(self, equations: np.ndarray) -> np.ndarray:
         """Equations of the terms, in the norm of the gap, and of c, in rows."""

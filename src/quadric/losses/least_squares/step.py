@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from quadric.losses.base import NoBound, Step, StepSolution
 from quadric.losses.least_squares.problem import LeastSquaresProblem, SampleRows
@@ -57,7 +58,7 @@ class LeastSquaresStep(Step):
         problem, z = self.problem, np.zeros(self.problem.n_terms)
         if len(support) == 0:
             return self._solution(z, problem.constant)
-        factor = _UnitFactor(problem.M[np.ix_(support, support)])
+        factor = self._factor(support)
         z[support] = factor.solve(problem.q[support])
         value = problem.objective(z, problem.intercept(z))
         # (7.7): what rounding in M and q does to the minimum
@@ -72,7 +73,11 @@ class LeastSquaresStep(Step):
         if self.problem.rows is None or len(self.problem.rows) * len(support) ** 2 > MOST_WORK:
             raise NoBound("there are no rows to be asked, or too many")
         rows = self.problem.rows.stacked(self.problem.C, self.problem.terms[support])
-        return rows.bracket(rows.refit())
+        z = self._factor(support).solve(self.problem.q[support])
+        return rows.bracket_near(np.append(z, self.problem.mean_y - self.problem.mean[support] @ z))
+
+    def _factor(self, support: IntArray) -> _UnitFactor:
+        return _UnitFactor(self.problem.M[np.ix_(support, support)])
 
     def _from_rows(self, samples: SampleRows, support: IntArray) -> StepSolution:
         rows = samples.stacked(self.problem.C, self.problem.terms[support])
@@ -95,19 +100,20 @@ class _UnitFactor:
     def __init__(self, matrix: FloatArray) -> None:
         self._scale = 1.0 / np.sqrt(np.diag(matrix))
         self._matrix = matrix * np.outer(self._scale, self._scale)
-        try:
-            self._factor = cho_factor(self._matrix, lower=True, check_finite=False)
-        except LinAlgError:
+        self._factor, failed = dpotrf(self._matrix, lower=1, clean=0)
+        if failed:
             self._solve, self.amplification = _least_norm_solver(self._matrix), np.inf
         else:
-            self._solve = lambda rhs: cho_solve(self._factor, rhs, check_finite=False)
+            self._solve = lambda rhs: dpotrs(self._factor, rhs, lower=1)[0]
 
     @cached_property
     def amplification(self) -> float:
         """Largest eigenvalue of the inverse, or a little more."""
-        return float(np.trace(cho_solve(self._factor, np.eye(len(self._matrix)), check_finite=False)))
+        return float(np.trace(dpotrs(self._factor, np.eye(len(self._matrix)), lower=1)[0]))
 
     def solve(self, rhs: FloatArray) -> FloatArray:
+        if len(rhs) == 0:
+            return rhs
         target = rhs * self._scale
         solution = self._solve(target)
         solution += self._solve(target - self._matrix @ solution)

@@ -93,3 +93,18 @@ def test_functions(name):
     if name in WEIGHTED:
         with pytest.raises(ValueError, match="Input sample_weight contains NaN"):
             door(X, Y, hiding(W))
+
+
+def test_masks_inside_lists_bounds_and_surfaces():
+    rows, model = list(hiding(X)), fitted()
+    bound = np.ma.masked_array(np.ones(X.shape[1]), mask=np.arange(X.shape[1]) == 0)
+    for door in (
+        lambda: FAST.fit(rows, Y),
+        lambda: FAST.fit(X, Y).predict(rows),
+        lambda: certify(model, rows, Y),
+        lambda: FAST.surfaces_[0](hiding(X)),
+        lambda: recourse(model, X, target=1.0, lower=bound),
+        lambda: recourse(model, X, target=1.0, metric=bound),
+    ):
+        with pytest.raises(ValueError, match=r"Input \w+ contains NaN: \d value\(s\) are masked"):
+            door()

@@ -13,6 +13,7 @@ from quadric.explain._answers import Start, smallest_change, smallest_common_cha
 from quadric.explain._branch import TOLERANCE, Answers
 from quadric.explain._request import Actions, WantedDecision, actions, wanted_decision
 from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.labels import refuse_masked
 from quadric.tables.table import Rows
 from quadric.types import BoolArray, FloatArray
 
@@ -142,6 +143,7 @@ def recourse(
         "decrease_only": decrease_only,
         "integer": integer,
     }
+    refuse_masked(metric=metric, lower=lower, upper=upper)
     rules = actions(view, metric, frozen, limits)
     goal = wanted_decision(view, target, cutoff, float(margin))
     U, cases = view.fitted(X), view.cases(X)

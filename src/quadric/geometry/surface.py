@@ -12,6 +12,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.geometry.lifting import row_chunks
 from quadric.geometry.terms import LINEAR, default_names, term_factors, term_names, to_matrix, to_vector
+from quadric.labels import refuse_masked
 from quadric.types import BoolArray, FloatArray, IntArray
 
 FLAT = 1e-12
@@ -339,6 +340,7 @@ class QuadraticSurface:
         return _central_quadric(int(curved.sum()), self.n_features, definite, side)
 
     def _checked(self, X: FloatArray) -> FloatArray:
+        refuse_masked(X=X)
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(

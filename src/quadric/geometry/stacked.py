@@ -195,9 +195,9 @@ class StackedRows:
         """argmin of F over [z, c]: Newton steps with the gradient from the rows, as long as they help."""
         inverse, _ = self._inverse
         best = x = np.zeros(len(self.lengths))
-        evaluation, left = self.at(x), np.inf
+        evaluation, left = self.roughly(x), np.inf  # nothing cancels at zero
         for _ in range(REFINEMENTS):
-            x = x + (inverse @ (evaluation.gradient @ inverse)) / self.lengths
+            x = self._towards(x, evaluation)
             evaluation = self.at(x)
             step = float(np.linalg.norm(evaluation.gradient @ inverse))
             if not step < left:
@@ -209,10 +209,23 @@ class StackedRows:
         """F at [z, c], and a safe lower bound of its minimum (5.7)."""
         return self._bracket(self.at(x))
 
-    def bracket_near(self, x: FloatArray) -> tuple[float, float]:
-        """The same at [z, c] in plain doubles where that settles it, else at the minimum."""
-        value, least = self._bracket(self.roughly(x))
-        return (value, least) if value - least <= TIGHT * value else self.bracket(self.refit())
+    def refitted_near(self, x: FloatArray, width: float = TIGHT) -> tuple[FloatArray, tuple[float, float]]:
+        """The minimum, and a bracket of it: from [z, c] by a step in plain doubles where its width is at most that share of F,
+        else by ``refit``.
+        """
+        for _ in range(2):
+            reached = self.roughly(x)
+            value, least = self._bracket(reached)
+            if value - least <= width * value:
+                return x, (value, least)
+            x = self._towards(x, reached)
+        x = self.refit()
+        return x, self.bracket(x)
+
+    def _towards(self, x: FloatArray, evaluation: Evaluation) -> FloatArray:
+        """A Newton step."""
+        inverse, _ = self._inverse
+        return x + (inverse @ (evaluation.gradient @ inverse)) / self.lengths
 
     def _bracket(self, reached: Evaluation) -> tuple[float, float]:
         return reached.value, float(reached.value - reached.value_error - self._left(reached))

@@ -67,24 +67,26 @@ class LeastSquaresStep(Step):
             return self._solution(z, value)
         if problem.rows is None:
             return replace(self._solution(z, value), residual=error)
-        return self._from_rows(problem.rows, support)
+        return self._from_rows(problem.rows, support, z[support])
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         if self.problem.rows is None or len(self.problem.rows) * len(support) ** 2 > MOST_WORK:
             raise NoBound("there are no rows to be asked, or too many")
         rows = self.problem.rows.stacked(self.problem.C, self.problem.terms[support])
         z = self._factor(support).solve(self.problem.q[support])
-        return rows.bracket_near(np.append(z, self.problem.mean_y - self.problem.mean[support] @ z))
+        return rows.refitted_near(self._with_intercept(support, z))[1]
 
     def _factor(self, support: IntArray) -> _UnitFactor:
         return _UnitFactor(self.problem.M[np.ix_(support, support)])
 
-    def _from_rows(self, samples: SampleRows, support: IntArray) -> StepSolution:
+    def _with_intercept(self, support: IntArray, z: FloatArray) -> FloatArray:
+        return np.append(z, self.problem.mean_y - self.problem.mean[support] @ z)
+
+    def _from_rows(self, samples: SampleRows, support: IntArray, start: FloatArray) -> StepSolution:
         rows = samples.stacked(self.problem.C, self.problem.terms[support])
-        x = rows.refit()
+        x, (value, bound) = rows.refitted_near(self._with_intercept(support, start), ACCURATE / 10.0)
         z = np.zeros(self.problem.n_terms)
         z[support] = x[:-1]
-        value, bound = rows.bracket(x)
         return StepSolution(z, float(x[-1]), value, value - bound)
 
     def _solution(self, z: FloatArray, value: float) -> StepSolution:

@@ -11,7 +11,6 @@ from helpers import make_problem, random_samples, slow_objective, surface_of
 from helpers.ill_scaled import Dirty, ExactProblem
 from quadric import QuadraticSurface, SparseQuadraticSVC, certify
 from quadric.certificate import TOLERANCE, Certificate, Judge, Question
-from quadric.cli.layout import certificate_words
 from quadric.errors import BoundWarning
 from quadric.estimators._validation import ScaleWarning
 
@@ -117,7 +116,6 @@ def test_coefficients_that_are_rounding_are_not_called_fine():
     assert certificate.n_terms == 5
     assert not certificate.local_minimum
     assert not certificate.basic_feasible
-    assert "no better surface" not in certificate_words(certificate, False, "no bound")
 
 
 def test_outlying_rows_are_named():

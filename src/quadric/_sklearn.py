@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.compose import ColumnTransformer
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 from quadric.labels import refuse_masked
@@ -36,11 +35,6 @@ def check_sample_weight(sample_weight: npt.ArrayLike | None, X: Any, *, non_nega
 def feature_names(X: Any) -> Sequence[str] | None:
     """The columns of a frame whose names are all texts, otherwise None."""
     return _get_feature_names(X)
-
-
-def rows_of(X: Any, positions: list[int]) -> Any:
-    """Some rows of an array or a frame, of the same kind."""
-    return _safe_indexing(X, positions)
 
 
 def scorer_takes_weights(scorer: Any) -> bool:

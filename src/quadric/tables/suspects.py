@@ -44,28 +44,6 @@ def number_pattern(decimal: str = ".", thousands: str | None = None) -> str:
     return rf"[+-]?(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
 
 
-def number_trouble(column: Iterable[str | None]) -> str | None:
-    """What is wrong with a column of texts that most likely are numbers; None for other texts.
-
-    Parameters
-    ----------
-    column : array of str or None
-    """
-    found = _number_error(column)
-    return None if found is None else str(found)
-
-
-def date_trouble(column: Iterable[str | None]) -> str | None:
-    """What to do with a column of texts that most likely are dates; None for other texts.
-
-    Parameters
-    ----------
-    column : array of str or None
-    """
-    found = _date_error(column, "")
-    return None if found is None else str(found)
-
-
 def suspect_texts(name: str, column: Iterable[str | None]) -> ParameterError | None:
     """The error for a column of texts that most likely are numbers or dates, with the parameters that mend it; else None.
 

@@ -25,6 +25,8 @@ MOST_WORK = 2e10
 Solver: TypeAlias = Callable[[FloatArray], FloatArray]
 ACCURATE = 1e-8
 """Share of the minimum that rounding in M and q may change before a refit goes back to the rows."""
+SURELY_REGULAR = 1e-2
+"""Relative error of the inverse of M_SS up to which (7.8) holds."""
 
 
 class LeastSquaresStep(Step):
@@ -61,13 +63,21 @@ class LeastSquaresStep(Step):
         factor = self._factor(support)
         z[support] = factor.solve(problem.q[support])
         value = problem.objective(z, problem.intercept(z))
-        # (7.7): what rounding in M and q does to the minimum
-        error = problem.constant * problem.unit_roundoff * float(problem.swelling[support].sum()) * factor.amplification
+        error = self._rounding(support, z[support], factor)
         if error <= ACCURATE * value:
             return self._solution(z, value)
         if problem.rows is None:
             return replace(self._solution(z, value), residual=error)
         return self._from_rows(problem.rows, support, z[support])
+
+    def _rounding(self, support: IntArray, z: FloatArray, factor: _UnitFactor) -> float:
+        """What rounding in M and q does to the minimum on a support, given the minimiser (7.8); inf where M_SS may be singular."""
+        problem, swelling = self.problem, self.problem.swelling[support]
+        gamma = problem.unit_roundoff
+        if not gamma * float(swelling.sum()) * factor.amplification <= SURELY_REGULAR:
+            return np.inf
+        reach = float(np.sqrt(swelling) @ np.abs(z / factor.scale)) + np.sqrt(8.0 * problem.C * problem.total_weight)
+        return gamma * float(reach**2)
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         if self.problem.rows is None or len(self.problem.rows) * len(support) ** 2 > MOST_WORK:
@@ -100,8 +110,8 @@ class _UnitFactor:
     """
 
     def __init__(self, matrix: FloatArray) -> None:
-        self._scale = 1.0 / np.sqrt(np.diag(matrix))
-        self._matrix = matrix * np.outer(self._scale, self._scale)
+        self.scale = 1.0 / np.sqrt(np.diag(matrix))
+        self._matrix = matrix * np.outer(self.scale, self.scale)
         self._factor, failed = dpotrf(self._matrix, lower=1, clean=0)
         if failed:
             self._solve, self.amplification = _least_norm_solver(self._matrix), np.inf
@@ -116,10 +126,10 @@ class _UnitFactor:
     def solve(self, rhs: FloatArray) -> FloatArray:
         if len(rhs) == 0:
             return rhs
-        target = rhs * self._scale
+        target = rhs * self.scale
         solution = self._solve(target)
         solution += self._solve(target - self._matrix @ solution)
-        return solution * self._scale
+        return solution * self.scale
 
 
 def _least_norm_solver(matrix: FloatArray) -> Solver:

@@ -71,7 +71,7 @@ class LeastSquaresStep(Step):
         return self._from_rows(problem.rows, support, z[support])
 
     def _rounding(self, support: IntArray, z: FloatArray, factor: _UnitFactor) -> float:
-        """What rounding in M and q does to the minimum on a support, given the minimiser (7.8); inf where M_SS may be singular."""
+        """What rounding in M and q does to the minimum on a support (7.8); inf where M_SS may be singular."""
         problem, swelling = self.problem, self.problem.swelling[support]
         gamma = problem.unit_roundoff
         if not gamma * float(swelling.sum()) * factor.amplification <= SURELY_REGULAR:

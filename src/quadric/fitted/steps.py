@@ -187,9 +187,13 @@ def _imputer(step: SimpleImputer, variables: list[Variable], notes: ColumnNotes)
 
 def _filled(variable: Variable, statistic: Any) -> Variable:
     fill = statistic if isinstance(statistic, str) else float(variable.center + variable.scale * statistic)
-    feature = variable.feature
+    return replace(variable, feature=filled_in(variable.feature, fill))
+
+
+def filled_in(feature: CodedFeature, fill: Level | None) -> CodedFeature:
+    """The feature with another value where missing or unseen ones are NaN; None: they are refused."""
     changes: dict[str, Any] = {name: fill for name in ("missing", "unseen") if is_nan(getattr(feature, name))}
-    return replace(variable, feature=replace(feature, **changes))
+    return replace(feature, **changes)
 
 
 def _flag(feature: CodedFeature) -> Variable:

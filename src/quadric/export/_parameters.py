@@ -60,8 +60,7 @@ def read_parameter(node: Node) -> Any:
     value = node.value
     if type(value) in _PLAIN:
         return _PLAIN[type(value)](node)
-    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in _MARKED:
-        raise node.fail("is not a parameter")
+    node.require(isinstance(value, dict) and len(value) == 1 and set(value) <= set(_MARKED), "is not a parameter")
     (mark,) = value
     return _MARKED[mark](Node(value[mark], f"{node.place}.{mark}"))
 
@@ -70,22 +69,19 @@ def _read_dict(node: Node) -> dict[Any, Any]:
     out = {}
     for item in node.items():
         key, value = item.items(length=2)
-        if not isinstance(key.value, str | int | float | bool):
-            raise key.fail("cannot be a key")
+        key.require(isinstance(key.value, str | int | float | bool), "cannot be a key")
         out[read_parameter(key)] = read_parameter(value)
     return out
 
 
 def _read_range(node: Node) -> range:
     start, stop, step = (item.integer(-LARGEST_RANGE, LARGEST_RANGE) for item in node.items(length=3))
-    if step == 0:
-        raise node.fail("has step 0")
+    node.require(step != 0, "has step 0")
     return range(start, stop, step)
 
 
 def _read_type(node: Node) -> np.dtype:
-    if not ARRAY_TYPES.fullmatch(node.text()):
-        raise node.fail("is not a type of numbers or texts")
+    node.require(ARRAY_TYPES.fullmatch(node.text()), "is not a type of numbers or texts")
     return np.dtype(node.text())
 
 
@@ -96,8 +92,7 @@ def _read_array(node: Node) -> np.ndarray:
         array = np.array(items, dtype=dtype)
     except (ValueError, TypeError, OverflowError):
         raise node.fail("is not an array of its type") from None
-    if written_parameter("", array)["array"][1] != values.value:
-        raise node.fail("is not an array of its type")
+    node.require(written_parameter("", array)["array"][1] == values.value, "is not an array of its type")
     return array
 
 

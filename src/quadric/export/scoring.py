@@ -19,6 +19,7 @@ from quadric.fitted import FittedModel, Model, Variable, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn, Table
 from quadric.tables.dates import date_text, dates_after
+from quadric.tables.inputs import missing_numbers
 from quadric.tables.table import Rows, is_missing, text_column
 
 OFFSETS = (0.0, 1.0, -1.0, 0.5, -0.5)
@@ -80,6 +81,11 @@ class ScoringModel:
         """Whether there are two classes, and so one surface."""
         return len(self.surfaces) == 1
 
+    @property
+    def threshold(self) -> float:
+        """The score or, where the model is calibrated, the probability above which the second of two classes is decided."""
+        return 0.5 if self.calibrators else 0.0
+
     def outputs(self, name: str) -> list[str]:
         """Names for one column per surface: "score", or "score_1", "score_2", ... in the order of the classes.
 
@@ -130,15 +136,10 @@ def scoring_model(
     """
     if isinstance(model, ScoringModel):
         return model
-    if isinstance(model, SavedModel):
-        class_names = class_names or model.class_names or None
-        target = model.target if target is None else target
-        samples = model.samples if samples is None else samples
-        model = model.model
-    view = fitted_model(model)
-    rows = made_up_rows(view) if samples is None else view.rows(samples)
-    names = checked_class_names(view, class_names)
-    scored = scored_samples(view, rows, names)
+    saved = SavedModel.of(model, class_names=class_names, target=target, samples=samples)
+    view = fitted_model(saved.model)
+    names = checked_class_names(view, saved.class_names)
+    scored = scored_samples(view, sample_rows(view, saved.samples), names)
     used = np.flatnonzero(np.any([surface.live_features for surface in view.surfaces], axis=0))
     kept = np.unique(view.blocks[used]).tolist() or [0]
     variables = [view.variables[j] for j in used]
@@ -149,13 +150,13 @@ def scoring_model(
         classes=names,
         calibrators=view.calibrators,
         samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in scored),
-        target=target,
+        target=saved.target,
     )
 
 
 def checked_class_names(view: FittedModel, class_names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of the classes; by default the labels."""
-    if class_names is None:
+    if class_names is None or len(class_names) == 0:
         return view.class_texts
     n_classes = len(view.classes)
     if len(class_names) != n_classes or len(set(class_names)) != n_classes:
@@ -177,6 +178,17 @@ def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -
         )
         for i, values in enumerate(zip(*columns, strict=True))
     )
+
+
+def sample_rows(view: FittedModel, samples: Rows | None) -> Table:
+    """The user's rows to try a model on, or made-up ones."""
+    return made_up_rows(view) if samples is None else view.rows(samples)
+
+
+def missing_values(column: InputColumn) -> tuple[list[str], list[float]]:
+    """Texts without blanks around them, and numbers, that mean a missing value of a column; the empty text always does."""
+    texts = column.missing_texts or ()
+    return [text.strip(column.blanks) for text in texts], missing_numbers(texts) if column.type == "number" else []
 
 
 def _written(value: Any) -> Any:

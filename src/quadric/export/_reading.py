@@ -190,7 +190,6 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
 def _set_units(classifier: Any, keys: dict[str, Node], n_features: int) -> None:
     """What classifiers have that standardise by themselves."""
     classifier.center_, classifier.scale_ = (np.array(keys[name].numbers(n_features)) for name in ("center", "scale"))
-    keys["scale"].require((classifier.scale_ > 0.0).all(), "must be positive")
     classifier.raw_surfaces_ = [surface.unscale(classifier.center_, classifier.scale_) for surface in classifier.surfaces_]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -113,12 +113,8 @@ class Node:
 
     def number(self) -> float:
         self.require(isinstance(self.value, int | float) and not isinstance(self.value, bool), "must be a number")
-        try:
-            number = float(self.value)
-        except OverflowError:
-            number = math.inf
-        self.require(math.isfinite(number), "must be a finite number")
-        return number
+        self.require(abs(self.value) <= sys.float_info.max, "must be a finite number")
+        return float(self.value)
 
     def numbers(self, length: int | None = None) -> list[float]:
         return [item.number() for item in self.items(length)]

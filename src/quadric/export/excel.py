@@ -203,7 +203,7 @@ class _Book:
     def _score(self, row: int, s: int) -> str:
         constant, terms = f"Model!{self._fixed(self._coefficient_row(s), 4)}", self._terms(row, s)
         total = f"{constant}+SUM({terms})" if terms else constant
-        if self.scoring.is_binary:
+        if self.scoring.is_binary and terms:
             return total
         # a row that is refused has no score at all, not only none of the classes that use the column
         return f"{total}+0*SUM(Variables!{self._across(row, 0, len(self.names) - 1)})"

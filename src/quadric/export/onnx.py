@@ -125,8 +125,6 @@ class _Graph:
         """Z = (features - center) / scale; then products of its columns, and Z itself, times coefficients, plus constants."""
         variables, surfaces = self.scoring.variables, self.scoring.surfaces
         constants = self._constant([[surface.c for surface in surfaces]])
-        if not variables:
-            return self._node("Add", self._node("Mul", self._any_column(), self._constant(0.0)), constants)
         columns = self._node("Concat", *(self._feature(variable) for variable in variables), axis=1)
         centred = self._node("Sub", columns, self._constant([variable.center for variable in variables]))
         Z = self._node("Div", centred, self._constant([variable.scale for variable in variables]))
@@ -139,14 +137,6 @@ class _Graph:
         left, right = (self._node("Gather", Z, self._constant(place, np.int64), axis=1) for place in pairs)
         weights = np.column_stack([halves * surface.W[pairs] for surface in surfaces])
         return self._node("Gemm", self._node("Mul", left, right), self._constant(weights), total)
-
-    def _any_column(self) -> str:
-        """A column of finite numbers, for a model without terms: it gives the number of rows."""
-        if self.numbers:
-            column = self._node("IsNaN", self._node("Gather", self._wide, self._constant([0], np.int64), axis=1))
-        else:
-            column = self._codes(self.categories[0], [])
-        return self._node("Cast", column, to=self.onnx.TensorProto.DOUBLE)
 
     def _feature(self, variable: Variable) -> str:
         """A column of shape (m, 1) in double precision."""

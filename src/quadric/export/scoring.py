@@ -140,8 +140,9 @@ def scoring_model(
     view = fitted_model(saved.model)
     names = checked_class_names(view, saved.class_names)
     scored = scored_samples(view, sample_rows(view, saved.samples), names)
-    used = np.flatnonzero(np.any([surface.live_features for surface in view.surfaces], axis=0))
-    kept = np.unique(view.blocks[used]).tolist() or [0]
+    live = np.any([surface.live_features for surface in view.surfaces], axis=0)
+    used = np.flatnonzero(live) if live.any() else np.array([0])  # a model without terms still takes rows
+    kept = np.unique(view.blocks[used]).tolist()
     variables = [view.variables[j] for j in used]
     return ScoringModel(
         inputs=tuple(view.inputs[i] for i in kept),

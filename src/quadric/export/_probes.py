@@ -83,7 +83,7 @@ def probe_rows(view: FittedModel) -> Table:
     found = random[_first_of_each_class(view, _chosen(U, random, view))]
     choices = np.unique(np.vstack([rotated, *_meetings(view, U, rotated, most - len(rotated)), found]), axis=0)
     near = [column[choices[:, i]] for i, column in enumerate(columns)]
-    far = _far_rows(view)
+    far = made_up_rows(view, (FAR_AWAY, -FAR_AWAY))
     table = Table(far.names, tuple(np.concatenate(both) for both in zip(near, far.columns, strict=True)))
     with np.errstate(over="ignore", invalid="ignore"):
         U = view.scaled(view.reported(table))
@@ -167,12 +167,3 @@ def _first_of_each_class(view: FittedModel, U: FloatArray) -> IntArray:
         scores = np.column_stack([surface(U) for surface in view.surfaces])
     codes, _ = view.decided(scores[:, 0] if len(view.surfaces) == 1 else scores)
     return np.sort(np.unique(codes, return_index=True)[1])
-
-
-def _far_rows(view: FittedModel) -> Table:
-    """Two rows in which all numbers are very large and very small."""
-    rows = made_up_rows(view)[np.arange(2)]
-    columns = list(rows.columns)
-    for j in np.flatnonzero(view.numeric & [columns[i].dtype == float for i in view.blocks]):
-        columns[view.blocks[j]] = view.center[j] + np.array([FAR_AWAY, -FAR_AWAY]) * view.scale[j]
-    return Table(rows.names, tuple(columns))

@@ -197,24 +197,31 @@ def _written(value: Any) -> Any:
     return None if is_missing(value) else date_text(value) if isinstance(value, datetime) else value
 
 
-def made_up_rows(view: FittedModel) -> Table:
+def made_up_rows(view: FittedModel, offsets: Sequence[float] = OFFSETS) -> Table:
     """Rows to try a model on where the caller brings none; no record of a person may travel with an export.
 
-    A few rows around the center of the training data, with all sorts of levels; in the last one, values are missing.
+    Rows that lie so many scales from the center of the training data, with all sorts of levels; where the model takes missing
+    values, some are missing in one more row.
     """
     columns = []
     for i, column in enumerate(view.inputs):
-        values: list[Any] = [np.nan] * len(OFFSETS)
+        values: list[Any] = [np.nan] * len(offsets)
         if column.categories:
-            values = [column.categories[(i + row) % len(column.categories)] for row in range(len(OFFSETS))]
+            values = [column.categories[(i + row) % len(column.categories)] for row in range(len(offsets))]
         elif column.type != "unused":
-            j = int(np.flatnonzero(view.blocks == i)[0])
-            offsets = np.roll(OFFSETS, -i)  # in the same order everywhere, products would all be squares
-            values = [float(f"{view.center[j] + offset * view.scale[j]:.4g}") for offset in offsets]
-        values.append(None if i % 2 == 0 and view.accepts_missing else values[0])
-        numbers = None if column.type == "category" else np.array(values, dtype=float)
-        if column.origin is not None and numbers is not None:
-            numbers = dates_after(np.rint(numbers), column.origin)
-        columns.append(text_column(values) if numbers is None else numbers)
-    n_rows = len(OFFSETS) + view.accepts_missing
-    return Table(tuple(view.input_names), tuple(column[:n_rows] for column in columns))
+            variable = view.variables[np.argmax(view.blocks == i)]
+            near = np.roll(offsets, -i)  # in the same order everywhere, products would all be squares
+            near = near if column.origin is None else np.clip(near, -1.0, 1.0)  # calendars end
+            values = [float(f"{variable.center + offset * variable.scale:.4g}") for offset in near]
+        if view.accepts_missing:
+            values.append(None if i % 2 == 0 else values[0])
+        columns.append(_as_column(values, column))
+    return Table(tuple(view.input_names), tuple(columns))
+
+
+def _as_column(values: list[Any], column: InputColumn) -> np.ndarray:
+    """Levels, or numbers that count the days of a date."""
+    if column.type == "category":
+        return text_column(values)
+    numbers = np.array(values, dtype=float)
+    return numbers if column.origin is None else dates_after(np.rint(numbers), column.origin)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,16 @@ def read_parameter(node: Node) -> Any:
     node.require(isinstance(value, dict) and len(value) == 1 and set(value) <= set(_MARKED), "is not a parameter")
     (mark,) = value
     return _MARKED[mark](Node(value[mark], f"{node.place}.{mark}"))
+
+
+def written_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters by name as plain JSON."""
+    return {name: written_parameter(name, value) for name, value in values.items()}
+
+
+def read_parameters(node: Node, names: Collection[str]) -> dict[str, Any]:
+    """What :func:`written_parameters` wrote, with exactly these names."""
+    return {name: read_parameter(value) for name, value in node.fields(names).items()}
 
 
 def _read_dict(node: Node) -> dict[Any, Any]:

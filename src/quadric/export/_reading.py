@@ -17,7 +17,7 @@ from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators._validation import check_parameters
 from quadric.estimators.calibration import METHODS, CalibratedModel
 from quadric.export._checks import ModelFileError, Node
-from quadric.export._parameters import ARRAY_TYPES, read_parameter
+from quadric.export._parameters import ARRAY_TYPES, read_parameter, read_parameters
 from quadric.export._probes import accepts
 from quadric.export._schema import (
     ESTIMATORS,
@@ -43,13 +43,6 @@ from quadric.types import BoolArray, FloatArray
 
 ESTIMATOR_KEYS = ("class", "step", *FITTED)
 _LABELS: dict[str, Any] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str | int | float}
-CERTIFICATE_VALUES: dict[str, Callable[[Node], Any]] = {
-    "float": lambda node: math.inf if node.value == INFINITE else _amount(node),
-    "int": lambda node: node.integer(0, 2**62),
-    "bool": Node.boolean,
-    "str": lambda node: node.choice(("local", "gap", "optimal")),
-}
-"""How fields of certificates are read, by their annotated types."""
 ANSWER = (*(field.name for field in fields(Sample)), "prediction")
 ROUNDING, FORMULA_ROUNDING = 1e-12, 1e-9
 """How far scores may be from those in the file, relative to the sum of the absolute terms: sums are rounded in another order on
@@ -161,9 +154,8 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         n_surfaces * n_features**2 <= MAX_COEFFICIENTS,
         f"of {n_features} features are too large: at most {MAX_COEFFICIENTS} coefficients",
     )
-    parameters = top["params"].fields(kind().get_params(deep=False))
     with top["params"].usable():
-        classifier = kind(**{name: read_parameter(node) for name, node in parameters.items()})
+        classifier = kind(**read_parameters(top["params"], kind().get_params(deep=False)))
         check_parameters(classifier, kind._rules)
     classifier.classes_, classifier.n_features_in_ = labels, n_features
     names = top["features"].fields(("count", "names"))["names"]
@@ -174,7 +166,7 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
     if keys["status"].value is not None:
         classifier.status_ = [item.text() for item in keys["status"].items(n_surfaces)]
     if keys["n_iter"].value is not None:
-        classifier.n_iter_ = np.array([item.integer(0, 2**62) for item in keys["n_iter"].items(n_surfaces)])
+        classifier.n_iter_ = np.array([_count(item) for item in keys["n_iter"].items(n_surfaces)])
     if keys["center"].value is not None or getattr(classifier, "standardize", False) is not False:
         with top["surfaces"].usable():
             _set_units(classifier, keys, n_features)
@@ -213,27 +205,43 @@ def _amount(node: Node) -> float:
     return node.number()
 
 
+def _residual(node: Node) -> float:
+    return math.inf if node.value == INFINITE else _amount(node)
+
+
+def _count(node: Node) -> int:
+    return node.integer(0, 2**62)
+
+
+CERTIFICATE: dict[str, Callable[[Node], Any]] = {
+    "objective": _amount,
+    "n_terms": _count,
+    "k": _count,
+    "stationarity": _residual,
+    "decrease": _residual,
+    "basic_feasible": Node.boolean,
+    "local_minimum": Node.boolean,
+    "ridge": _residual,
+    "swap_optimal": lambda node: node.optional(Node.boolean),
+    "lower_bound": lambda node: node.optional(_amount),
+    "gap": lambda node: node.optional(_residual),
+    "status": lambda node: node.choice(("local", "gap", "optimal")),
+}
+
+
 def _certificate(node: Node, surface: QuadraticSurface, k: int) -> Certificate:
     """A certificate that says nothing else than its surface, the budget k and its own bound."""
-    types = {field.name: str(field.type).partition(" | ") for field in fields(Certificate)}
-    keys = node.fields(types)
-    readers = {name: CERTIFICATE_VALUES[kind] for name, (kind, _, _) in types.items()}
-    values: dict[str, Any] = {
-        name: keys[name].optional(read) if types[name][2] else read(keys[name]) for name, read in readers.items()
-    }
-    keys["n_terms"].require(values["n_terms"] == surface.n_terms, f"is not that of the surface, which has {surface.n_terms}")
-    keys["k"].require(values["n_terms"] <= values["k"] <= k, f"must be from n_terms to {k}, the budget of the model")
-    keys["objective"].number()
-    bound = values["lower_bound"]
-    keys["lower_bound"].require(bound is None or bound <= values["objective"], "is above the objective")
-    certificate = Certificate(**values)
-    expected = replace(certificate, lower_bound=None, gap=None, status="local")
-    if bound is not None:
-        expected = expected.bounded(bound)
-    for name in types:
-        keys[name].require(
-            getattr(expected, name) == values[name], "does not agree with the objective, the bound and the status"
-        )
+    keys = node.fields(CERTIFICATE)
+    certificate = Certificate(**{name: read(keys[name]) for name, read in CERTIFICATE.items()})
+    n_terms, bound = certificate.n_terms, certificate.lower_bound
+    keys["n_terms"].require(n_terms == surface.n_terms, f"is not that of the surface, which has {surface.n_terms}")
+    keys["k"].require(n_terms <= certificate.k <= k, f"must be from n_terms to {k}, the budget of the model")
+    keys["lower_bound"].require(bound is None or bound <= certificate.objective, "is above the objective")
+    unbounded = replace(certificate, lower_bound=None, gap=None, status="local")
+    expected = unbounded if bound is None else unbounded.bounded(bound)
+    for name, key in keys.items():
+        agrees = getattr(expected, name) == getattr(certificate, name)
+        key.require(agrees, "does not agree with the objective, the bound and the status")
     return certificate
 
 
@@ -253,15 +261,14 @@ def _calibrated(node: Node, estimator: Any) -> CalibratedModel:
             len(scores) and scores.shape == chances.shape and (np.abs(curve(scores) - chances) <= ROUNDING).all(),
             "does not agree with the curve",
         )
-    parameters = keys["params"].fields(("cv", "n_jobs"))
-    return model.set_params(**{name: read_parameter(value) for name, value in parameters.items()})
+    return model.set_params(**read_parameters(keys["params"], ("cv", "n_jobs")))
 
 
 def _origin(node: Node) -> DataOrigin:
     keys = node.fields(("rows", "sha256"))
     checksum = keys["sha256"].optional(Node.text)
     keys["sha256"].require(re.fullmatch("[0-9a-f]{64}", checksum or 64 * "0"), "must be 64 hexadecimal digits or null")
-    return DataOrigin(keys["rows"].integer(0, 2**62), checksum)
+    return DataOrigin(_count(keys["rows"]), checksum)
 
 
 def _check_inputs(node: Node, view: FittedModel) -> None:

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 
 from quadric._sklearn import FEATURE_COUNTS, PRIVATE_STATE, input_positions, output_kind, set_parts
 from quadric.export._checks import Node
-from quadric.export._parameters import read_parameter, written_parameter
+from quadric.export._parameters import read_parameter, read_parameters, written_parameters
 from quadric.export._schema import MAX_FEATURES
 from quadric.tables import InputColumn, TableEncoder
 from quadric.tables.dates import parsed_date
@@ -97,8 +97,8 @@ def written_step(name: str, step: Any) -> dict[str, Any]:
     return {
         "name": name,
         "class": type(step).__name__,
-        "params": {p: written_parameter(p, getattr(step, p)) for p in kind.parameters},
-        "fitted": {a: written_parameter(a, getattr(step, a)) for a in present},
+        "params": written_parameters({name: getattr(step, name) for name in kind.parameters}),
+        "fitted": written_parameters({name: getattr(step, name) for name in present}),
         "inner": _inner(step),
         "output": output_kind(step),
     }
@@ -130,7 +130,7 @@ def read_step(node: Node) -> tuple[str, Any]:
     kind = KINDS[keys["class"].choice(KINDS)]
     if kind.make is Pipeline:
         return name, Pipeline([read_step(item) for item in keys["inner"].items()])
-    parameters = {p: read_parameter(value) for p, value in keys["params"].fields(kind.parameters).items()}
+    parameters = read_parameters(keys["params"], kind.parameters)
     if kind.make is TableEncoder:
         step = TableEncoder.from_inputs(_columns(keys["inner"], tuple(parameters["missing_texts"])), **parameters)
     else:

@@ -36,7 +36,7 @@ import numpy as np
 from quadric.certificate import Certificate
 from quadric.estimators.calibration import CalibratedModel
 from quadric.export._checks import MAX_BYTES, ModelFileError, parse
-from quadric.export._parameters import ARRAY_TYPES, written_parameter
+from quadric.export._parameters import ARRAY_TYPES, written_parameters
 from quadric.export._probes import accepts, probe_rows, probed_scores
 from quadric.export._reading import read_document
 from quadric.export._schema import (
@@ -165,7 +165,7 @@ def _document(saved: SavedModel, view: FittedModel) -> dict[str, Any]:
         "features": {"count": view.n_features, "names": None if feature_names is None else [*map(str, feature_names)]},
         "surfaces": [_surface(surface) for surface in view.surfaces],
         "estimator": _estimator(own, saved.model),
-        "params": _parameters(own.get_params(deep=False)),
+        "params": written_parameters(own.get_params(deep=False)),
         "calibration": _calibration(view),
         "certificates": [_certificate(c) for c in getattr(own, "certificates_", [])],
         "data": None if saved.data is None else asdict(saved.data),
@@ -184,10 +184,6 @@ def _answers(view: FittedModel, rows: Table, names: tuple[str, ...]) -> list[dic
 def _certificate(certificate: Certificate) -> dict[str, Any]:
     """Its fields; a text stands for infinity, which JSON does not have."""
     return {name: INFINITE if value == math.inf else value for name, value in asdict(certificate).items()}
-
-
-def _parameters(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: written_parameter(name, value) for name, value in values.items()}
 
 
 def _task(labels: np.ndarray, names: tuple[str, ...], target: str | None) -> dict[str, Any]:
@@ -231,7 +227,7 @@ def _calibration(view: FittedModel) -> dict[str, Any] | None:
         {"scores": (f := probed_scores(curve)).tolist(), "probabilities": curve(f).tolist()} for curve in view.calibrators
     ]
     settings = {name: getattr(view.model, name, None) for name in ("cv", "n_jobs")}
-    return {"method": view.calibration, "curves": curves, "params": _parameters(settings), "probes": probes}
+    return {"method": view.calibration, "curves": curves, "params": written_parameters(settings), "probes": probes}
 
 
 def read_model(path: str | os.PathLike[str]) -> SavedModel:

@@ -63,6 +63,8 @@ class ScoringModel:
         Names.
     calibrators : tuple of SigmoidCalibration or IsotonicCalibration
         One per surface, or none.
+    threshold : float
+        The score or, where the model is calibrated, the probability above which the second of two classes is decided.
     samples : tuple of Sample
     target : str or None
         Name of the target column.
@@ -73,6 +75,7 @@ class ScoringModel:
     surfaces: tuple[QuadraticSurface, ...]
     classes: tuple[str, ...]
     calibrators: tuple[Calibration, ...]
+    threshold: float
     samples: tuple[Sample, ...]
     target: str | None = None
 
@@ -80,11 +83,6 @@ class ScoringModel:
     def is_binary(self) -> bool:
         """Whether there are two classes, and so one surface."""
         return len(self.surfaces) == 1
-
-    @property
-    def threshold(self) -> float:
-        """The score or, where the model is calibrated, the probability above which the second of two classes is decided."""
-        return 0.5 if self.calibrators else 0.0
 
     def outputs(self, name: str) -> list[str]:
         """Names for one column per surface: "score", or "score_1", "score_2", ... in the order of the classes.
@@ -150,6 +148,7 @@ def scoring_model(
         surfaces=tuple(QuadraticSurface(s.W[np.ix_(used, used)], s.b[used], s.c) for s in view.surfaces),
         classes=names,
         calibrators=view.calibrators,
+        threshold=view.threshold,
         samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in scored),
         target=saved.target,
     )

@@ -67,6 +67,11 @@ class Decisions:
         return self.calibrators[0] if len(self.calibrators) == 1 else None
 
     @property
+    def threshold(self) -> float:
+        """The score or, where the model is calibrated, the probability above which the second of two classes is decided."""
+        return 0.5 if self.calibrators else 0.0
+
+    @property
     def _log_odds(self) -> list[SigmoidCalibration]:
         """Of several classes, where log-odds, which are quadratic too, tell which is the likeliest; else none."""
         sigmoids = [calibrator for calibrator in self.calibrators if isinstance(calibrator, SigmoidCalibration)]
@@ -149,7 +154,7 @@ class Decisions:
         float
         """
         if value is None:
-            return 0.0 if self.probability is None else _even_odds(self.probability)
+            return self.threshold if self.probability is None else _crossing(self.probability, self.threshold)
         if len(self.surfaces) > 1:
             raise ValueError("cutoff needs a model of two classes: with more, the largest decision value wins")
         if not np.isfinite(value):
@@ -157,11 +162,17 @@ class Decisions:
         return float(value)
 
 
-def _even_odds(probability: Calibration) -> float:
-    """The largest decision value with a probability of at most one half, to the last bit."""
+def _crossing(probability: Calibration, threshold: float) -> float:
+    """The largest decision value whose probability is not above a threshold, to the last bit."""
+
+    def is_above(value: float) -> bool:
+        return bool(probability(np.array([value]))[0] > threshold)
+
     low, high = -FAR, FAR
-    if probability(np.array([low]))[0] > 0.5 or probability(np.array([high]))[0] <= 0.5:
-        raise ValueError("the calibrated probability does not rise through one half: give a cutoff on the decision function")
+    if is_above(low) or not is_above(high):
+        raise ValueError(
+            f"the calibrated probability does not rise through {threshold:g}: give a cutoff on the decision function"
+        )
     while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (low, middle) if probability(np.array([middle]))[0] > 0.5 else (middle, high)
+        low, high = (low, middle) if is_above(middle) else (middle, high)
     return low

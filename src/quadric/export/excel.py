@@ -82,8 +82,7 @@ class _Book:
         self.dates = [i for i, column in enumerate(scoring.inputs) if column.origin is not None]
         self.n_scores = len(scoring.surfaces)
         self.first_score = 1 + len(scoring.inputs)
-        self.label_column = self.first_score + self.n_scores
-        self.first_chance = self.label_column + 1
+        self.first_chance = self.first_score + self.n_scores + 1  # after the label
         self.first_expected = self.first_chance + (self.n_scores if scoring.calibrators else 0)
         self.starts = [sum(len(p.products) for p in scoring.surfaces[:i]) for i in range(self.n_scores + 1)]
         self.first_coefficient = len(scoring.variables) + 3
@@ -163,17 +162,12 @@ class _Book:
     def _is_missing(self, x: str, position: int) -> str:
         column = self.scoring.inputs[position]
         empty = f'{_bare(x)}=""' if column.blanks else f'{x}=""'
-        texts = self._missing_texts(column)
+        texts = _missing_texts(column)
         if not texts:
             return empty
         place = 2 * len(self.names) + position
         listed = f"Levels!{self.span(1, place, len(texts), place)}"
         return f"OR({empty},SUMPRODUCT(--(LOWER({_bare(x)})={listed}))+SUMPRODUCT(--({x}={listed}))>0)"
-
-    def _missing_texts(self, column: InputColumn) -> list[str | float]:
-        """What means a missing value, besides an empty text."""
-        texts, numbers = missing_values(column)
-        return [*(bare for text in texts if (bare := " ".join(text.lower().split()))), *numbers]
 
     def _date_column(self, position: int) -> int:
         """Of "Variables": the date of an input as a text; beside it, the days since its origin."""
@@ -301,7 +295,7 @@ class _Book:
                 sheet.write_row(row, 2 * i, code)
         for i, column in enumerate(self.scoring.inputs):
             sheet.write_string(0, 2 * len(self.names) + i, f"{column.name}: missing values", self.bold)
-            sheet.write_column(1, 2 * len(self.names) + i, self._missing_texts(column))
+            sheet.write_column(1, 2 * len(self.names) + i, _missing_texts(column))
 
     def _curves(self) -> None:
         sheet = self.sheets["Curves"]
@@ -318,6 +312,12 @@ class _Book:
             "The coefficients on the sheet Model are those of the model: change them only on purpose.",
         ]
         self.sheets["About"].write_column(0, 0, [note[:LONGEST_TEXT] for note in notes])
+
+
+def _missing_texts(column: InputColumn) -> list[str | float]:
+    """What means a missing value, besides an empty text."""
+    texts, numbers = missing_values(column)
+    return [*(bare for text in texts if (bare := " ".join(text.lower().split()))), *numbers]
 
 
 def _bare(text: str) -> str:

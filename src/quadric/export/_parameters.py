@@ -62,7 +62,8 @@ def read_parameter(node: Node) -> Any:
         return _PLAIN[type(value)](node)
     node.require(isinstance(value, dict) and len(value) == 1 and set(value) <= set(_MARKED), "is not a parameter")
     (mark,) = value
-    return _MARKED[mark](Node(value[mark], f"{node.place}.{mark}"))
+    with node.usable():
+        return _MARKED[mark](Node(value[mark], f"{node.place}.{mark}"))
 
 
 def written_parameters(values: Mapping[str, Any]) -> dict[str, Any]:

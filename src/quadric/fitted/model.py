@@ -37,10 +37,21 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FittedModel(Columns, Decisions):
-    """What is known of a fitted model; its columns and decisions are described where they are defined.
+    """What is known of a fitted model.
 
     Attributes
     ----------
+    surfaces : list of QuadraticSurface
+        In fitted units: one for two classes, positive for the second; otherwise one per class.
+    classes : array
+    calibrators : tuple of SigmoidCalibration or IsotonicCalibration
+        One per surface, or none.
+    inputs : tuple of InputColumn
+        Columns of raw data, in the order in which the model takes them.
+    variables : tuple of Variable
+        What the surfaces are functions of: features of the inputs, centred and scaled.
+    has_names : bool
+        Whether the model was fitted to named columns.
     model : fitted estimator or QuadraticSurface
         As it came.
     steps : tuple of (name, transformer)

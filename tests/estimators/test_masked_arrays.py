@@ -79,6 +79,10 @@ def test_estimators(estimator):
     for door in (estimator.decision_function, estimator.predict):
         with pytest.raises(ValueError, match="Input X contains NaN"):
             door(hiding(X))
+    assert estimator.score(*whole) == estimator.score(X, Y, W)
+    for data in ((hiding(X), Y), (X, hiding(Y)), (X, Y, hiding(W))):
+        with pytest.raises(ValueError, match=r"Input (X|y|sample_weight) contains NaN: \d value\(s\) are masked"):
+            estimator.score(*data)
 
 
 @pytest.mark.parametrize("name", DOORS)

@@ -293,7 +293,7 @@ def test_a_calibrated_model_decides_by_its_probability(target):
     moved = answer.distance > 0
     assert_allclose(inner.decision_function(answer.x[moved]), 0.35, rtol=1e-9)  # -(a f + b) = 0
     falling = CalibratedModel.from_parts(inner, [SigmoidCalibration(2.0, 0.0)])
-    with pytest.raises(ValueError, match="does not rise through one half: give a cutoff"):
+    with pytest.raises(ValueError, match=r"does not rise through 0\.5: give a cutoff"):
         recourse(falling, X, target=target)
 
 

@@ -124,3 +124,12 @@ def test_a_model_without_terms_gives_its_constant(tmp_path, column):
 def test_other_types_are_refused(tmp_path):
     with pytest.raises(ValueError, match="dtype"):
         to_onnx(random_model(0)[0], tmp_path / "model.onnx", dtype="float16")
+
+
+def test_a_code_for_missing_numbers_is_no_number_of_days(tmp_path):
+    days = np.datetime64("2020-01-01") + np.array([-999, 0, 10, 20])
+    encoder = TableEncoder(dates=["day"], missing="impute", missing_texts=("-999",)).fit({"day": days[1:]})
+    model = Pipeline([("coding", encoder), ("classifier", fitted_classifier([QuadraticSurface([[0.0]], [1.0], 0.0)], [0, 1]))])
+    scorer = Scorer(model, tmp_path / "model.onnx", "float64")
+    since = (days - np.datetime64(scorer.metadata["dates"]["day"])).astype(float)
+    np.testing.assert_allclose(scorer({"day": since})["score"], model.decision_function({"day": days}))

@@ -73,3 +73,10 @@ def test_missing_values_and_unknown_categories_raise():
     ]:
         with pytest.raises(ValueError, match=words):
             predict(row)
+
+
+def test_a_model_without_terms_refuses_what_it_refused():
+    namespace = module_of(fitted_classifier([QuadraticSurface(np.zeros((1, 1)), [0.0], 2.5)], [0, 1]))
+    assert namespace["predict"]({"x0": 1.0}) == {"scores": [2.5], "label": "1"}
+    with pytest.raises(ValueError, match="'x0' is missing"):
+        namespace["predict"]({"x0": None})

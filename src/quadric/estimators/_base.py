@@ -29,7 +29,29 @@ Terms: TypeAlias = Sequence[str | int | Sequence[str | int]] | None
 """Terms as people write them: names, positions in ``coef_``, pairs of features."""
 
 
-class SurfaceClassifier(ClassifierMixin, BaseEstimator):
+class Classifier(ClassifierMixin):
+    """A classifier whose score is not taken of masked values."""
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the samples that are classified correctly.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, n)
+            Samples.
+        y : array-like of shape (m,)
+            Their labels.
+        sample_weight : array-like of shape (m,), optional
+
+        Returns
+        -------
+        float
+        """
+        refuse_masked(y=y, sample_weight=sample_weight)
+        return float(super().score(X, y, sample_weight))
+
+
+class SurfaceClassifier(Classifier, BaseEstimator):
     """Predicts with ``surfaces_``; subclasses write ``_fit``."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

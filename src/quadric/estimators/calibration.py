@@ -21,6 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from quadric._sklearn import check_sample_weight
+from quadric.estimators._base import Classifier
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.labels import refuse_masked
@@ -112,7 +113,7 @@ Calibration: TypeAlias = SigmoidCalibration | IsotonicCalibration
 METHODS: dict[str, type[Calibration]] = {"sigmoid": SigmoidCalibration, "isotonic": IsotonicCalibration}
 
 
-class CalibratedModel(ClassifierMixin, BaseEstimator):
+class CalibratedModel(Classifier, BaseEstimator):
     """A classifier with probabilities, and with predictions that agree with them.
 
     Computes what scikit-learn's ``CalibratedClassifierCV(estimator, ensemble=False)`` computes: the calibration is fitted on

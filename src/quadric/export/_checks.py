@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -74,6 +74,11 @@ class Node:
         """The error to raise."""
         return ModelFileError(f"damaged model file: {self.place or 'it'} {words}")
 
+    def require(self, holds: Any, words: str) -> None:
+        """Fail unless something holds."""
+        if not holds:
+            raise self.fail(words)
+
     @contextmanager
     def usable(self) -> Iterator[None]:
         """Whatever goes wrong with what is made of this value is the fault of the file."""
@@ -89,8 +94,7 @@ class Node:
 
     def fields(self, names: Collection[str]) -> dict[str, Node]:
         """The members of an object with exactly these keys."""
-        if not isinstance(self.value, dict):
-            raise self.fail("must be an object")
+        self.require(isinstance(self.value, dict), "must be an object")
         odd = sorted(set(names).symmetric_difference(self.value))
         if odd:
             raise self.fail(f"{'has an unknown' if odd[0] in self.value else 'lacks the'} key {_short(odd[0])}")
@@ -98,12 +102,9 @@ class Node:
 
     def items(self, length: int | None = None, at_most: int = MAX_ITEMS) -> list[Node]:
         """The members of a list."""
-        if not isinstance(self.value, list):
-            raise self.fail("must be a list")
-        if length is not None and len(self.value) != length:
-            raise self.fail(f"must have {length} items, it has {len(self.value)}")
-        if len(self.value) > at_most:
-            raise self.fail(f"has {len(self.value)} items, more than {at_most}")
+        self.require(isinstance(self.value, list), "must be a list")
+        self.require(length in (None, len(self.value)), f"must have {length} items, it has {len(self.value)}")
+        self.require(len(self.value) <= at_most, f"has {len(self.value)} items, more than {at_most}")
         return [Node(value, f"{self.place}[{i}]") for i, value in enumerate(self.value)]
 
     def optional(self, read: Callable[[Node], T]) -> T | None:
@@ -111,32 +112,26 @@ class Node:
         return None if self.value is None else read(self)
 
     def number(self) -> float:
-        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise self.fail("must be a number")
-        try:
-            number = float(self.value)
-        except OverflowError:
-            number = math.inf
-        if not math.isfinite(number):
-            raise self.fail("must be a finite number")
-        return number
+        self.require(isinstance(self.value, int | float) and not isinstance(self.value, bool), "must be a number")
+        self.require(abs(self.value) <= sys.float_info.max, "must be a finite number")
+        return float(self.value)
 
     def numbers(self, length: int | None = None) -> list[float]:
         return [item.number() for item in self.items(length)]
 
     def integer(self, low: int, high: int) -> int:
-        if isinstance(self.value, bool) or not isinstance(self.value, int) or not low <= self.value <= high:
-            raise self.fail(f"must be an integer from {low} to {high}")
+        is_integer = isinstance(self.value, int) and not isinstance(self.value, bool)
+        self.require(is_integer and low <= self.value <= high, f"must be an integer from {low} to {high}")
         return self.value
 
     def boolean(self) -> bool:
-        if not isinstance(self.value, bool):
-            raise self.fail("must be true or false")
+        self.require(isinstance(self.value, bool), "must be true or false")
         return self.value
 
     def text(self) -> str:
-        if not isinstance(self.value, str) or len(self.value) > MAX_TEXT:
-            raise self.fail(f"must be a text of at most {MAX_TEXT} characters")
+        self.require(
+            isinstance(self.value, str) and len(self.value) <= MAX_TEXT, f"must be a text of at most {MAX_TEXT} characters"
+        )
         try:
             self.value.encode("utf-8")
         except UnicodeEncodeError:
@@ -144,14 +139,12 @@ class Node:
         return self.value
 
     def choice(self, options: Collection[str]) -> str:
-        if not isinstance(self.value, str) or self.value not in options:
-            raise self.fail(f"must be one of {', '.join(sorted(options))}")
+        self.require(isinstance(self.value, str) and self.value in options, f"must be one of {', '.join(sorted(options))}")
         return self.value
 
     def texts(self, length: int | None = None, at_most: int = MAX_ITEMS) -> list[str]:
         texts = [item.text() for item in self.items(length, at_most)]
-        if len(set(texts)) != len(texts):
-            raise self.fail("has a text twice")
+        self.require(len(set(texts)) == len(texts), "has a text twice")
         return texts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -60,44 +60,44 @@ def read_parameter(node: Node) -> Any:
     value = node.value
     if type(value) in _PLAIN:
         return _PLAIN[type(value)](node)
-    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in _MARKED:
-        raise node.fail("is not a parameter")
+    node.require(isinstance(value, dict) and len(value) == 1 and set(value) <= set(_MARKED), "is not a parameter")
     (mark,) = value
-    return _MARKED[mark](Node(value[mark], f"{node.place}.{mark}"))
+    with node.usable():
+        return _MARKED[mark](Node(value[mark], f"{node.place}.{mark}"))
+
+
+def written_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters by name as plain JSON."""
+    return {name: written_parameter(name, value) for name, value in values.items()}
+
+
+def read_parameters(node: Node, names: Collection[str]) -> dict[str, Any]:
+    """What :func:`written_parameters` wrote, with exactly these names."""
+    return {name: read_parameter(value) for name, value in node.fields(names).items()}
 
 
 def _read_dict(node: Node) -> dict[Any, Any]:
     out = {}
     for item in node.items():
         key, value = item.items(length=2)
-        if not isinstance(key.value, str | int | float | bool):
-            raise key.fail("cannot be a key")
         out[read_parameter(key)] = read_parameter(value)
     return out
 
 
 def _read_range(node: Node) -> range:
     start, stop, step = (item.integer(-LARGEST_RANGE, LARGEST_RANGE) for item in node.items(length=3))
-    if step == 0:
-        raise node.fail("has step 0")
     return range(start, stop, step)
 
 
 def _read_type(node: Node) -> np.dtype:
-    if not ARRAY_TYPES.fullmatch(node.text()):
-        raise node.fail("is not a type of numbers or texts")
+    node.require(ARRAY_TYPES.fullmatch(node.text()), "is not a type of numbers or texts")
     return np.dtype(node.text())
 
 
 def _read_array(node: Node) -> np.ndarray:
     kind, values = node.items(length=2)
-    items, dtype = [read_parameter(item) for item in values.items()], _read_type(kind)
-    try:
-        array = np.array(items, dtype=dtype)
-    except (ValueError, TypeError, OverflowError):
-        raise node.fail("is not an array of its type") from None
-    if written_parameter("", array)["array"][1] != values.value:
-        raise node.fail("is not an array of its type")
+    array = np.array([read_parameter(item) for item in values.items()], dtype=_read_type(kind))
+    node.require(written_parameter("", array)["array"][1] == values.value, "is not an array of its type")
     return array
 
 

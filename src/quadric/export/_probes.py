@@ -9,7 +9,6 @@ the other feature is not zero. Two rows lie far away, and every class is the ans
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export.scoring import OFFSETS, made_up_rows
 from quadric.fitted import FittedModel
-from quadric.tables import CodedFeature, Table
+from quadric.tables import Table
 from quadric.types import BoolArray, FloatArray, IntArray
 
 MAX_CELLS = 200_000
@@ -31,32 +30,6 @@ LOG_ODDS = (-2.0, 0.0, 2.0)
 """Where the curve of a sigmoid is tried: beyond, its values hardly change."""
 
 
-@dataclass(frozen=True)
-class _Options:
-    """What rows are put together from.
-
-    Attributes
-    ----------
-    columns : list of arrays
-        Options of each input.
-    features : list of arrays of shape (n_options, n_own_features)
-        Scaled features of each input, by option.
-    own : list of arrays
-        Positions of the features of each input.
-    """
-
-    columns: list[np.ndarray]
-    features: list[FloatArray]
-    own: list[IntArray]
-
-    def scaled(self, choices: IntArray) -> FloatArray:
-        """Features of rows that are told by the number of the option of each input, of shape (m, n_inputs)."""
-        out = np.empty((len(choices), sum(map(len, self.own))))
-        for i, (values, own) in enumerate(zip(self.features, self.own, strict=True)):
-            out[:, own] = values[choices[:, i]]
-        return out
-
-
 def accepts(view: FittedModel) -> list[dict[str, Any]]:
     """The inputs of a model by name and type, with whether it takes missing values and levels that it does not know.
 
@@ -68,11 +41,9 @@ def accepts(view: FittedModel) -> list[dict[str, Any]]:
     -------
     list of dict
     """
-    features: list[list[CodedFeature]] = [[] for _ in view.inputs]
-    for feature in view.features:
-        features[feature.input].append(feature)
     out = []
-    for i, (column, own) in enumerate(zip(view.inputs, features, strict=True)):
+    for i, column in enumerate(view.inputs):
+        own = [view.features[j] for j in np.flatnonzero(view.blocks == i)]
         missing = all(feature.missing is not None for feature in own)
         unseen = all(feature.unseen is not None for feature in own if feature.kind != "number")
         if not own and column.type != "unused":  # a single level, of which nothing is left but the encoder's own check
@@ -103,16 +74,16 @@ def probe_rows(view: FittedModel) -> Table:
     -------
     Table
     """
-    options = _options(view)
-    n_options = np.array([len(column) for column in options.columns])
-    rows, columns = np.arange(n_options.max()), np.arange(len(n_options))
-    rotated = np.vstack([np.add.outer(rows, stride * columns) % n_options for stride in (1, 2)])
-    most = max(len(rotated), MAX_CELLS // len(n_options))
-    random = np.random.default_rng(0).integers(0, n_options, size=(min(RANDOM_ROWS, most), len(n_options)))
-    found = random[_first_of_each_class(view, options.scaled(random))]
-    choices = np.unique(np.vstack([rotated, *_meetings(view, options, rotated, most - len(rotated)), found]), axis=0)
-    near = [column[choices[:, i]] for i, column in enumerate(options.columns)]
-    far = _far_rows(view)
+    columns, U = _options(view)
+    n_options = np.array([len(column) for column in columns])
+    strides = np.arange(len(columns))
+    rotated = np.vstack([np.add.outer(np.arange(len(U)), stride * strides) % n_options for stride in (1, 2)])
+    most = max(len(rotated), MAX_CELLS // len(columns))
+    random = np.random.default_rng(0).integers(0, n_options, size=(min(RANDOM_ROWS, most), len(columns)))
+    found = random[_first_of_each_class(view, _chosen(U, random, view))]
+    choices = np.unique(np.vstack([rotated, *_meetings(view, U, rotated, most - len(rotated)), found]), axis=0)
+    near = [column[choices[:, i]] for i, column in enumerate(columns)]
+    far = made_up_rows(view, (FAR_AWAY, -FAR_AWAY))
     table = Table(far.names, tuple(np.concatenate(both) for both in zip(near, far.columns, strict=True)))
     with np.errstate(over="ignore", invalid="ignore"):
         U = view.scaled(view.reported(table))
@@ -139,7 +110,11 @@ def probed_scores(calibrator: Calibration) -> FloatArray:
     return np.concatenate([[x[0]], x[:-1] + 0.5 * np.diff(x), [x[-1]]])
 
 
-def _options(view: FittedModel) -> _Options:
+def _options(view: FittedModel) -> tuple[list[np.ndarray], FloatArray]:
+    """The options of each column, and the features in fitted units, row by row of all columns' options at once.
+
+    No feature depends on two columns. Columns with fewer options repeat theirs.
+    """
     usual = made_up_rows(view)[np.arange(len(OFFSETS))]
     columns = []
     for column, ordinary, taken in zip(view.inputs, usual.columns, accepts(view), strict=True):
@@ -147,10 +122,14 @@ def _options(view: FittedModel) -> _Options:
         values += [_unknown(column.categories)] if taken["unseen"] else []
         values += [None] if taken["missing"] else []
         columns.append(np.array(values, dtype=ordinary.dtype))
-    rows = np.arange(max(map(len, columns)))  # all options at once: no feature depends on two columns
-    U = view.scaled(view.reported(Table(usual.names, tuple(options[rows % len(options)] for options in columns))))
-    own = [np.flatnonzero(view.blocks == i) for i in range(len(columns))]
-    return _Options(columns, [U[: len(options), mine] for options, mine in zip(columns, own, strict=True)], own)
+    rows = np.arange(max(map(len, columns)))
+    table = Table(usual.names, tuple(options[rows % len(options)] for options in columns))
+    return columns, view.scaled(view.reported(table))
+
+
+def _chosen(U: np.ndarray, choices: IntArray, view: FittedModel) -> np.ndarray:
+    """Features of rows, of which the numbers of the options are given, of shape (m, n_inputs)."""
+    return U[choices[:, view.blocks], np.arange(view.n_features)]
 
 
 def _unknown(levels: Sequence[Any]) -> Any:
@@ -162,24 +141,23 @@ def _unknown(levels: Sequence[Any]) -> Any:
     return name
 
 
-def _meetings(view: FittedModel, options: _Options, rows: IntArray, most: int) -> list[IntArray]:
+def _meetings(view: FittedModel, U: FloatArray, rows: IntArray, most: int) -> list[IntArray]:
     """Rows in which options meet features that they are multiplied with, as far as they have not met in the first rows."""
-    sizes = np.concatenate([np.abs(values).max(axis=0) for values in options.features])[np.argsort(np.concatenate(options.own))]
-    shows = [np.abs(values) > NEGLIGIBLE * sizes[own] for values, own in zip(options.features, options.own, strict=True)]
-    live: BoolArray = np.abs(options.scaled(rows)) > NEGLIGIBLE * sizes
+    sizes = np.abs(U).max(axis=0)
+    shows: BoolArray = np.abs(U) > NEGLIGIBLE * sizes
+    live = _chosen(shows, rows, view)
     products = np.any([surface.W != 0.0 for surface in view.surfaces], axis=0) & (sizes > 0.0)
     added: list[IntArray] = []
-    for i, own in enumerate(options.own):
-        others = products[own].any(axis=0) & (view.blocks != i)
-        for choice in range(len(options.columns[i])) if others.any() else ():
+    for i in range(len(view.inputs)):
+        others = products[view.blocks == i].any(axis=0) & (view.blocks != i)
+        for choice in np.unique(rows[:, i]) if others.any() else ():
             pending = others & ~live[rows[:, i] == choice].any(axis=0)
             while pending.any() and len(added) < most:
                 row = rows[len(added) % len(rows)].copy()
                 row[i] = choice
                 for j in np.unique(view.blocks[pending]):
-                    wanted = pending[options.own[j]]
-                    row[j] = np.argmax(shows[j][:, wanted].sum(axis=1))
-                    pending[options.own[j]] &= ~shows[j][row[j]]
+                    row[j] = np.argmax(shows[:, pending & (view.blocks == j)].sum(axis=1))
+                    pending &= ~shows[row[j]] | (view.blocks != j)
                 added.append(row)
     return added
 
@@ -189,12 +167,3 @@ def _first_of_each_class(view: FittedModel, U: FloatArray) -> IntArray:
         scores = np.column_stack([surface(U) for surface in view.surfaces])
     codes, _ = view.decided(scores[:, 0] if len(view.surfaces) == 1 else scores)
     return np.sort(np.unique(codes, return_index=True)[1])
-
-
-def _far_rows(view: FittedModel) -> Table:
-    """Two rows in which all numbers are very large and very small."""
-    rows = made_up_rows(view)[np.arange(2)]
-    columns = list(rows.columns)
-    for j in np.flatnonzero(view.numeric & [columns[i].dtype == float for i in view.blocks]):
-        columns[view.blocks[j]] = view.center[j] + np.array([FAR_AWAY, -FAR_AWAY]) * view.scale[j]
-    return Table(rows.names, tuple(columns))

@@ -17,7 +17,7 @@ from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators._validation import check_parameters
 from quadric.estimators.calibration import METHODS, CalibratedModel
 from quadric.export._checks import ModelFileError, Node
-from quadric.export._parameters import ARRAY_TYPES, read_parameter
+from quadric.export._parameters import ARRAY_TYPES, read_parameter, read_parameters
 from quadric.export._probes import accepts
 from quadric.export._schema import (
     ESTIMATORS,
@@ -43,13 +43,6 @@ from quadric.types import BoolArray, FloatArray
 
 ESTIMATOR_KEYS = ("class", "step", *FITTED)
 _LABELS: dict[str, Any] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str | int | float}
-CERTIFICATE_VALUES: dict[str, Callable[[Node], Any]] = {
-    "float": lambda node: math.inf if node.value == INFINITE else _amount(node),
-    "int": lambda node: node.integer(0, 2**62),
-    "bool": Node.boolean,
-    "str": lambda node: node.choice(("local", "gap", "optimal")),
-}
-"""How fields of certificates are read, by their annotated types."""
 ANSWER = (*(field.name for field in fields(Sample)), "prediction")
 ROUNDING, FORMULA_ROUNDING = 1e-12, 1e-9
 """How far scores may be from those in the file, relative to the sum of the absolute terms: sums are rounded in another order on
@@ -74,8 +67,7 @@ def _read(top: dict[str, Node]) -> SavedModel:
     task = top["task"].fields(("target", "classes", "positive", "labels", "dtype"))
     names, labels = _classes(task)
     target, data = task["target"].optional(Node.text), top["data"].optional(_origin)
-    if not isinstance(top["metadata"].value, dict):
-        raise top["metadata"].fail("must be an object")
+    top["metadata"].require(isinstance(top["metadata"].value, dict), "must be an object")
     view = _checked_view(top, _model(top, labels))
     _check_digests(top)
     _check_inputs(top["inputs"], view)
@@ -100,8 +92,10 @@ def _check_digests(top: dict[str, Node]) -> None:
     for name in MEMBERS:
         with top[name].usable():
             found = digest(top[name].value)
-        if recorded[name].value != found:
-            raise top[name].fail("does not agree with its digest: the file was damaged or changed after it was written")
+        top[name].require(
+            recorded[name].value == found,
+            "does not agree with its digest: the file was damaged or changed after it was written",
+        )
 
 
 def _model(top: dict[str, Node], labels: np.ndarray) -> Any:
@@ -120,38 +114,35 @@ def _checked_view(top: dict[str, Node], model: Any) -> FittedModel:
     node, n_features = top["steps"], top["features"].value["count"]
     with node.usable():
         view = fitted_model(model)
-    if view.n_features != n_features:
-        raise node.fail(f"make {view.n_features} features, but the classifier takes {n_features}")
-    if not (np.isfinite(view.center).all() and np.isfinite(view.scale).all() and (view.scale > 0.0).all()):
-        raise node.fail("have a scale that is not positive")
+    node.require(view.n_features == n_features, f"make {view.n_features} features, but the classifier takes {n_features}")
+    node.require(
+        np.isfinite(view.center).all() and np.isfinite(view.scale).all() and (view.scale > 0.0).all(),
+        "have a scale that is not positive",
+    )
     return view
 
 
 def _classes(task: dict[str, Node]) -> tuple[tuple[str, ...], np.ndarray]:
     """Names and labels."""
     names = tuple(task["classes"].texts(at_most=MAX_CLASSES))
-    if len(names) < 2:
-        raise task["classes"].fail("must have two classes or more")
-    if task["positive"].value != (names[1] if len(names) == 2 else None):
-        raise task["positive"].fail("must be the second of two classes, or null")
+    task["classes"].require(len(names) >= 2, "must have two classes or more")
+    task["positive"].require(
+        task["positive"].value == (names[1] if len(names) == 2 else None), "must be the second of two classes, or null"
+    )
     values = [read_parameter(item) for item in task["labels"].items(length=len(names))]
     kind = task["dtype"].text()
-    if not ARRAY_TYPES.fullmatch(kind) or not all(isinstance(value, _LABELS[kind[1]]) for value in values):
-        raise task["labels"].fail("do not fit their type")
-    if not all(low < high for low, high in pairwise(values)):
-        raise task["labels"].fail("must be in increasing order")
+    fits = ARRAY_TYPES.fullmatch(kind) and all(isinstance(value, _LABELS[kind[1]]) for value in values)
+    task["labels"].require(fits, "do not fit their type")
+    task["labels"].require(all(low < high for low, high in pairwise(values)), "must be in increasing order")
     labels = np.array(values, dtype=kind)
-    if labels.tolist() != values:
-        raise task["labels"].fail("do not fit their type")
+    task["labels"].require(labels.tolist() == values, "do not fit their type")
     return names, labels
 
 
 def _steps(node: Node) -> list[tuple[str, Any]]:
     steps = [read_step(item) for item in node.items(at_most=MAX_FEATURES)]
-    if any(isinstance(step, str) for _, step in steps):
-        raise node.fail("must be transformers")
-    if len({name for name, _ in steps}) < len(steps):
-        raise node.fail("must have unique names")
+    node.require(not any(isinstance(step, str) for _, step in steps), "must be transformers")
+    node.require(len(dict(steps)) == len(steps), "must have unique names")
     return steps
 
 
@@ -159,11 +150,12 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
     keys = top["estimator"].fields(ESTIMATOR_KEYS)
     kind = ESTIMATORS[keys["class"].choice(ESTIMATORS)]
     n_surfaces = 1 if len(labels) == 2 else len(labels)
-    if n_surfaces * n_features**2 > MAX_COEFFICIENTS:
-        raise top["surfaces"].fail(f"of {n_features} features are too large: at most {MAX_COEFFICIENTS} coefficients")
-    parameters = top["params"].fields(kind().get_params(deep=False))
+    top["surfaces"].require(
+        n_surfaces * n_features**2 <= MAX_COEFFICIENTS,
+        f"of {n_features} features are too large: at most {MAX_COEFFICIENTS} coefficients",
+    )
     with top["params"].usable():
-        classifier = kind(**{name: read_parameter(node) for name, node in parameters.items()})
+        classifier = kind(**read_parameters(top["params"], kind().get_params(deep=False)))
         check_parameters(classifier, kind._rules)
     classifier.classes_, classifier.n_features_in_ = labels, n_features
     names = top["features"].fields(("count", "names"))["names"]
@@ -174,7 +166,7 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
     if keys["status"].value is not None:
         classifier.status_ = [item.text() for item in keys["status"].items(n_surfaces)]
     if keys["n_iter"].value is not None:
-        classifier.n_iter_ = np.array([item.integer(0, 2**62) for item in keys["n_iter"].items(n_surfaces)])
+        classifier.n_iter_ = np.array([_count(item) for item in keys["n_iter"].items(n_surfaces)])
     if keys["center"].value is not None or getattr(classifier, "standardize", False) is not False:
         with top["surfaces"].usable():
             _set_units(classifier, keys, n_features)
@@ -190,8 +182,6 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
 def _set_units(classifier: Any, keys: dict[str, Node], n_features: int) -> None:
     """What classifiers have that standardise by themselves."""
     classifier.center_, classifier.scale_ = (np.array(keys[name].numbers(n_features)) for name in ("center", "scale"))
-    if not (classifier.scale_ > 0.0).all():
-        raise keys["scale"].fail("must be positive")
     classifier.raw_surfaces_ = [surface.unscale(classifier.center_, classifier.scale_) for surface in classifier.surfaces_]
 
 
@@ -204,41 +194,54 @@ def _surface(node: Node, n_features: int) -> QuadraticSurface:
         i = first.integer(0, n_features - 1)
         j = second.optional(lambda item, low=i: item.integer(low, n_features - 1))  # type: ignore[misc]
         position = term_index(i, j, n_features)
-        if position in taken:
-            raise term.fail("comes twice")
+        term.require(position not in taken, "comes twice")
         taken.add(position)
         z[position] = value.number()
     return QuadraticSurface.from_coordinates(z, keys["c"].number())
 
 
 def _amount(node: Node) -> float:
-    if node.number() < 0.0:
-        raise node.fail("must not be negative")
+    node.require(node.number() >= 0.0, "must not be negative")
     return node.number()
+
+
+def _residual(node: Node) -> float:
+    return math.inf if node.value == INFINITE else _amount(node)
+
+
+def _count(node: Node) -> int:
+    return node.integer(0, 2**62)
+
+
+CERTIFICATE: dict[str, Callable[[Node], Any]] = {
+    "objective": _amount,
+    "n_terms": _count,
+    "k": _count,
+    "stationarity": _residual,
+    "decrease": _residual,
+    "basic_feasible": Node.boolean,
+    "local_minimum": Node.boolean,
+    "ridge": _residual,
+    "swap_optimal": lambda node: node.optional(Node.boolean),
+    "lower_bound": lambda node: node.optional(_amount),
+    "gap": lambda node: node.optional(_residual),
+    "status": lambda node: node.choice(("local", "gap", "optimal")),
+}
 
 
 def _certificate(node: Node, surface: QuadraticSurface, k: int) -> Certificate:
     """A certificate that says nothing else than its surface, the budget k and its own bound."""
-    types = {field.name: str(field.type).partition(" | ") for field in fields(Certificate)}
-    keys = node.fields(types)
-    readers = {name: CERTIFICATE_VALUES[kind] for name, (kind, _, _) in types.items()}
-    values: dict[str, Any] = {
-        name: keys[name].optional(read) if types[name][2] else read(keys[name]) for name, read in readers.items()
-    }
-    if values["n_terms"] != surface.n_terms:
-        raise keys["n_terms"].fail(f"is not that of the surface, which has {surface.n_terms}")
-    if not values["n_terms"] <= values["k"] <= k:
-        raise keys["k"].fail(f"must be from n_terms to {k}, the budget of the model")
-    keys["objective"].number()
-    if values["lower_bound"] is not None and not values["lower_bound"] <= values["objective"]:
-        raise keys["lower_bound"].fail("is above the objective")
-    certificate = Certificate(**values)
-    expected = replace(certificate, lower_bound=None, gap=None, status="local")
-    if certificate.lower_bound is not None:
-        expected = expected.bounded(certificate.lower_bound)
-    for name in types:
-        if getattr(expected, name) != values[name]:
-            raise keys[name].fail("does not agree with the objective, the bound and the status")
+    keys = node.fields(CERTIFICATE)
+    certificate = Certificate(**{name: read(keys[name]) for name, read in CERTIFICATE.items()})
+    n_terms, bound = certificate.n_terms, certificate.lower_bound
+    keys["n_terms"].require(n_terms == surface.n_terms, f"is not that of the surface, which has {surface.n_terms}")
+    keys["k"].require(n_terms <= certificate.k <= k, f"must be from n_terms to {k}, the budget of the model")
+    keys["lower_bound"].require(bound is None or bound <= certificate.objective, "is above the objective")
+    unbounded = replace(certificate, lower_bound=None, gap=None, status="local")
+    expected = unbounded if bound is None else unbounded.bounded(bound)
+    for name, key in keys.items():
+        agrees = getattr(expected, name) == getattr(certificate, name)
+        key.require(agrees, "does not agree with the objective, the bound and the status")
     return certificate
 
 
@@ -254,51 +257,46 @@ def _calibrated(node: Node, estimator: Any) -> CalibratedModel:
     model = CalibratedModel.from_parts(estimator, curves)
     for curve, probe in zip(curves, keys["probes"].items(len(curves)), strict=True):
         scores, chances = (np.array(value.numbers()) for value in probe.fields(("scores", "probabilities")).values())
-        if not (len(scores) and scores.shape == chances.shape and (np.abs(curve(scores) - chances) <= ROUNDING).all()):
-            raise probe.fail("does not agree with the curve")
-    parameters = keys["params"].fields(("cv", "n_jobs"))
-    return model.set_params(**{name: read_parameter(value) for name, value in parameters.items()})
+        probe.require(
+            len(scores) and scores.shape == chances.shape and (np.abs(curve(scores) - chances) <= ROUNDING).all(),
+            "does not agree with the curve",
+        )
+    return model.set_params(**read_parameters(keys["params"], ("cv", "n_jobs")))
 
 
 def _origin(node: Node) -> DataOrigin:
     keys = node.fields(("rows", "sha256"))
     checksum = keys["sha256"].optional(Node.text)
-    if not re.fullmatch("[0-9a-f]{64}", checksum or 64 * "0"):
-        raise keys["sha256"].fail("must be 64 hexadecimal digits or null")
-    return DataOrigin(keys["rows"].integer(0, 2**62), checksum)
+    keys["sha256"].require(re.fullmatch("[0-9a-f]{64}", checksum or 64 * "0"), "must be 64 hexadecimal digits or null")
+    return DataOrigin(_count(keys["rows"]), checksum)
 
 
 def _check_inputs(node: Node, view: FittedModel) -> None:
     expected = accepts(view)
     for item, column in zip(node.items(len(expected)), expected, strict=True):
         for name, key in item.fields(column).items():
-            if key.value != column[name]:
-                raise key.fail("does not agree with the steps")
+            key.require(key.value == column[name], "does not agree with the steps")
 
 
 def _checked_answers(node: Node, view: FittedModel, names: tuple[str, ...]) -> Table:
     """Rows for which the model gives the scores, labels and probabilities of the file."""
     answers = [item.fields(ANSWER) for item in node.items()]
-    if not answers:
-        raise node.fail("is empty")
+    node.require(answers, "is empty")
     rows = _rows(answers, view)
     scores = np.array([answer["scores"].numbers(len(view.surfaces)) for answer in answers])
     with node.usable():
         wrong = ~_same_scores(view, rows, scores).all(axis=1)
-    if wrong.any():
-        raise answers[int(np.argmax(wrong))]["scores"].fail("does not agree with the model")
+    answers[int(np.argmax(wrong))]["scores"].require(not wrong.any(), "does not agree with the model")
     codes, chances = view.decided(scores.reshape(len(scores)) if len(view.surfaces) == 1 else scores)
     if chances is not None:  # as written: which of two equal ones is the largest may depend on the processor
         stored = np.array([answer["probabilities"].numbers(len(names)) for answer in answers])
         wrong, codes = (np.abs(chances - stored) > ROUNDING).any(axis=1), stored.argmax(axis=1)
-        if wrong.any():
-            raise answers[int(np.argmax(wrong))]["probabilities"].fail("does not agree with the model")
+        answers[int(np.argmax(wrong))]["probabilities"].require(not wrong.any(), "does not agree with the model")
     for answer, code in zip(answers, codes.tolist(), strict=True):
         expected = {"label": names[code], "prediction": view.classes[code : code + 1].tolist()[0]}
         expected |= {"probabilities": None} if chances is None else {}
         for name, value in expected.items():
-            if answer[name].value != value:
-                raise answer[name].fail("does not agree with the model")
+            answer[name].require(answer[name].value == value, "does not agree with the model")
     return rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,7 +17,7 @@ from quadric.baselines import (
     QuadraticSVC,
 )
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
-from quadric.tables import Table
+from quadric.tables.table import Rows
 
 SCHEMA = 3
 """Raised when files change in a way that older versions cannot read."""
@@ -114,13 +114,29 @@ class SavedModel:
         Name of the target column.
     metadata : dict
     data : DataOrigin or None
-    samples : Table or None
+    samples : Table, frame, mapping of columns, array or None
         Raw rows.
     """
 
     model: Any
-    class_names: tuple[str, ...]
-    target: str | None
-    metadata: dict[str, Any]
-    data: DataOrigin | None
-    samples: Table | None
+    class_names: tuple[str, ...] = ()
+    target: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    data: DataOrigin | None = None
+    samples: Rows | None = None
+
+    @staticmethod
+    def of(model: Any, **changes: Any) -> SavedModel:
+        """A model, saved before or not, with those of the changes that are not None.
+
+        Parameters
+        ----------
+        model : fitted estimator or SavedModel
+        **changes : Any
+
+        Returns
+        -------
+        SavedModel
+        """
+        saved = model if isinstance(model, SavedModel) else SavedModel(model)
+        return replace(saved, **{name: value for name, value in changes.items() if value is not None})

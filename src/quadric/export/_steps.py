@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 
 from quadric._sklearn import FEATURE_COUNTS, PRIVATE_STATE, input_positions, output_kind, set_parts
 from quadric.export._checks import Node
-from quadric.export._parameters import read_parameter, written_parameter
+from quadric.export._parameters import read_parameter, read_parameters, written_parameters
 from quadric.export._schema import MAX_FEATURES
 from quadric.tables import InputColumn, TableEncoder
 from quadric.tables.dates import parsed_date
@@ -97,8 +97,8 @@ def written_step(name: str, step: Any) -> dict[str, Any]:
     return {
         "name": name,
         "class": type(step).__name__,
-        "params": {p: written_parameter(p, getattr(step, p)) for p in kind.parameters},
-        "fitted": {a: written_parameter(a, getattr(step, a)) for a in present},
+        "params": written_parameters({name: getattr(step, name) for name in kind.parameters}),
+        "fitted": written_parameters({name: getattr(step, name) for name in present}),
         "inner": _inner(step),
         "output": output_kind(step),
     }
@@ -130,7 +130,7 @@ def read_step(node: Node) -> tuple[str, Any]:
     kind = KINDS[keys["class"].choice(KINDS)]
     if kind.make is Pipeline:
         return name, Pipeline([read_step(item) for item in keys["inner"].items()])
-    parameters = {p: read_parameter(value) for p, value in keys["params"].fields(kind.parameters).items()}
+    parameters = read_parameters(keys["params"], kind.parameters)
     if kind.make is TableEncoder:
         step = TableEncoder.from_inputs(_columns(keys["inner"], tuple(parameters["missing_texts"])), **parameters)
     else:
@@ -142,15 +142,15 @@ def read_step(node: Node) -> tuple[str, Any]:
     elif kind.make is SimpleImputer and step.add_indicator:
         (step.indicator_,) = (read_step(item)[1] for item in keys["inner"].items(length=1))
     output = read_parameter(keys["output"])
-    if output not in OUTPUTS:
-        raise keys["output"].fail("must be pandas, polars, default or null")
+    keys["output"].require(output in OUTPUTS, "must be pandas, polars, default or null")
     return name, step if output is None else step.set_output(transform=output)
 
 
 def _fitted(node: Node, kind: _Kind) -> dict[str, Any]:
     """Attributes that the class has in some version or setting; which ones it needs shows when the model is tried."""
-    if not isinstance(node.value, dict) or not set(node.value) <= {*kind.attributes, *_NAMES}:
-        raise node.fail(f"must be an object with some of the keys {', '.join((*kind.attributes, *_NAMES))}")
+    known = (*kind.attributes, *_NAMES)
+    is_known = isinstance(node.value, dict) and set(node.value) <= set(known)
+    node.require(is_known, f"must be an object with some of the keys {', '.join(known)}")
     values = node.fields(node.value)
     for name in FEATURE_COUNTS & set(values):  # names and columns are made up for as many
         values[name].integer(0, MAX_FEATURES)
@@ -168,10 +168,13 @@ def _set_transformers(step: ColumnTransformer, inner: Node) -> None:
 
 def _columns(node: Node, missing_texts: tuple[str, ...]) -> list[InputColumn]:
     columns = [_column(item, missing_texts) for item in node.items(at_most=MAX_FEATURES)]
-    if len({column.name for column in columns}) != len(columns) or not columns:
-        raise node.fail("must be columns of different names, at least one")
-    if sum(len(column.categories) + column.indicator + 1 for column in columns) > 2 * MAX_FEATURES:
-        raise node.fail(f"make more than {MAX_FEATURES} features")
+    node.require(
+        columns and len({column.name for column in columns}) == len(columns), "must be columns of different names, at least one"
+    )
+    node.require(
+        sum(len(column.categories) + column.indicator + 1 for column in columns) <= 2 * MAX_FEATURES,
+        f"make more than {MAX_FEATURES} features",
+    )
     return columns
 
 
@@ -182,18 +185,20 @@ def _column(node: Node, missing_texts: tuple[str, ...]) -> InputColumn:
     dropped = keys["dropped"].optional(Node.text)
     is_category = kind == "category"
     fill = keys["fill"].optional(Node.text) if is_category else keys["fill"].optional(Node.number)
-    if not is_category and (categories or dropped is not None):
-        raise node.fail(f"is a {kind} and has categories")
-    if is_category and not (categories and list(categories) == sorted(categories)):
-        raise keys["categories"].fail("must be sorted texts, at least one")
-    if any(text != text.strip(BLANKS) or is_missing_text(text, missing_texts) for text in categories):
-        raise keys["categories"].fail("must be texts without blanks around them, none of which means a missing value")
-    if not {dropped, fill if is_category else None} <= {None, *categories}:
-        raise node.fail("drops or fills in a category that is not there")
+    node.require(is_category or (not categories and dropped is None), f"is a {kind} and has categories")
+    keys["categories"].require(
+        bool(categories) == is_category and list(categories) == sorted(categories), "must be sorted texts, at least one"
+    )
+    is_bare = all(text == text.strip(BLANKS) and not is_missing_text(text, missing_texts) for text in categories)
+    keys["categories"].require(is_bare, "must be texts without blanks around them, none of which means a missing value")
+    node.require(
+        {dropped, fill if is_category else None} <= {None, *categories}, "drops or fills in a category that is not there"
+    )
     origin = keys["origin"].optional(Node.text)
-    if (origin is None) == (kind == "date") or (origin and (len(origin) != 10 or parsed_date(origin) is None)):
-        raise keys["origin"].fail("must be a day such as 2024-01-31 for a date, and null for other columns")
+    is_day = origin is not None and len(origin) == 10 and parsed_date(origin) is not None
+    keys["origin"].require(
+        is_day if kind == "date" else origin is None, "must be a day such as 2024-01-31 for a date, and null for other columns"
+    )
     indicator = keys["indicator"].boolean()
-    if indicator and fill is None:
-        raise node.fail("marks missing values that it refuses")
+    node.require(fill is not None or not indicator, "marks missing values that it refuses")
     return InputColumn(keys["name"].text(), kind, categories, dropped, fill, indicator, origin, missing_texts)

@@ -129,6 +129,7 @@ class _Text:
     """How the parts of an equation are written in plain text."""
 
     FORMS = {"number": "%s", "rank": "rank(%s)", "missing": "[%s is missing]"}
+    TIMES = "*"
 
     def __init__(self, digits: int) -> None:
         self.digits = digits
@@ -150,14 +151,21 @@ class _Text:
     def variable(self, variable: Variable, scoring: ScoringModel) -> str:
         text = self.feature(variable.feature, scoring.inputs[variable.feature.input].name)
         if variable.center != 0.0:
-            text = f"({text} {'-' if variable.center > 0 else '+'} {self.number(abs(variable.center))})"
-        return text if variable.scale == 1.0 else f"{text}/{self.number(variable.scale)}"
+            text = f"{text} {'-' if variable.center > 0 else '+'} {self.number(abs(variable.center))}"
+        return self.scaled(text, variable.center != 0.0, variable.scale)
+
+    def scaled(self, text: str, is_sum: bool, scale: float) -> str:
+        text = f"({text})" if is_sum else text
+        return text if scale == 1.0 else f"{text}/{self.number(scale)}"
+
+    def square(self, text: str) -> str:
+        return f"({text})^2" if "/" in text else f"{text}^2"
 
     def product(self, coefficient: float, variables: Sequence[Variable], scoring: ScoringModel) -> str:
         texts = [self.variable(variable, scoring) for variable in variables]
         if len(texts) == 2 and texts[0] == texts[1]:
-            texts = [f"({texts[0]})^2" if "/" in texts[0] else f"{texts[0]}^2"]
-        return "*".join([self.number(coefficient), *texts])
+            texts = [self.square(texts[0])]
+        return self.TIMES.join([self.number(coefficient), *texts])
 
 
 def _condition(feature: CodedFeature, written: Callable[[str], str]) -> str:
@@ -174,6 +182,7 @@ class _Latex(_Text):
     """The same in LaTeX."""
 
     FORMS = {"number": "%s", "rank": r"\operatorname{rank}(%s)", "missing": r"[%s\text{ is missing}]"}
+    TIMES = r" \, "
 
     def number(self, value: float) -> str:
         mantissa, _, exponent = super().number(value).partition("e")
@@ -184,19 +193,13 @@ class _Latex(_Text):
 
     level = name
 
-    def variable(self, variable: Variable, scoring: ScoringModel) -> str:
-        text = self.feature(variable.feature, scoring.inputs[variable.feature.input].name)
-        if variable.center != 0.0:
-            text = f"{text} {'-' if variable.center > 0 else '+'} {self.number(abs(variable.center))}"
-        if variable.scale != 1.0:
-            return f"\\frac{{{text}}}{{{self.number(variable.scale)}}}"
-        return f"({text})" if variable.center != 0.0 else text
+    def scaled(self, text: str, is_sum: bool, scale: float) -> str:
+        if scale != 1.0:
+            return f"\\frac{{{text}}}{{{self.number(scale)}}}"
+        return f"({text})" if is_sum else text
 
-    def product(self, coefficient: float, variables: Sequence[Variable], scoring: ScoringModel) -> str:
-        texts = [self.variable(variable, scoring) for variable in variables]
-        if len(texts) == 2 and texts[0] == texts[1]:
-            texts = [f"\\left({texts[0]}\\right)^2"]
-        return " \\, ".join([self.number(coefficient), *texts])
+    def square(self, text: str) -> str:
+        return f"\\left({text}\\right)^2"
 
 
 _LATEX_SPECIAL = {

@@ -12,12 +12,11 @@ import numpy as np
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._shown import heading
 from quadric.export.equations import equation
-from quadric.export.scoring import ScoringModel, scoring_model
+from quadric.export.scoring import Sample, ScoringModel, missing_values, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically
 from quadric.fitted import Model
 from quadric.tables import InputColumn
-from quadric.tables.inputs import missing_numbers
 
 MOST_COLUMNS, LONGEST_TEXT = 16_000, 32_000
 """Of a sheet, and of a cell; Excel's own limits are a little higher."""
@@ -83,8 +82,7 @@ class _Book:
         self.dates = [i for i, column in enumerate(scoring.inputs) if column.origin is not None]
         self.n_scores = len(scoring.surfaces)
         self.first_score = 1 + len(scoring.inputs)
-        self.label_column = self.first_score + self.n_scores
-        self.first_chance = self.label_column + 1
+        self.first_chance = self.first_score + self.n_scores + 1  # after the label
         self.first_expected = self.first_chance + (self.n_scores if scoring.calibrators else 0)
         self.starts = [sum(len(p.products) for p in scoring.surfaces[:i]) for i in range(self.n_scores + 1)]
         self.first_coefficient = len(scoring.variables) + 3
@@ -96,44 +94,44 @@ class _Book:
         self._curves()
         self._model()
         self._heads()
-        samples = self.scoring.samples
-        for row in range(1, len(samples) + spare_rows + 1):
-            sample = samples[row - 1] if row <= len(samples) else None
+        for row, sample in enumerate([*self.scoring.samples, *[None] * spare_rows], start=1):
+            self._formulas(row, sample)
             if sample is not None:
                 self.sheets["Score"].write_row(row, 0, [f"sample {row}", *sample.values])
                 self.sheets["Score"].write_row(row, self.first_expected, sample.scores)
-            self._formulas(row, sample)
+                agrees = f'=IF({self._agrees(row)},"ok","DIFFERS")'
+                self.sheets["Score"].write_formula(row, self.first_expected + self.n_scores, agrees, None, "")
 
-    def _formulas(self, row: int, sample: Any) -> None:
-        empty = f"COUNTA(Score!{self._across(row, 0, self.first_score - 1)})=0"
+    def _formulas(self, row: int, sample: Sample | None) -> None:
+        """All that is computed of a row: dates, variables, terms and curves; then what is shown beside the inputs."""
         for i in self.dates:
-            text, days = self._date(i, row)
-            self._formula("Variables", row, self._date_column(i), f'=IF({empty},"",{text})')
-            self._formula("Variables", row, self._date_column(i) + 1, f'=IF({empty},"",{days})')
-        for i in range(len(self.scoring.variables)):
-            standardised = f"({self._feature(i, row)}-Model!{self._fixed(i + 1, 4)})/Model!{self._fixed(i + 1, 5)}"
-            self._formula("Variables", row, i, f'=IF({empty},"",{standardised})')
+            for column, formula in enumerate(self._date(i, row), start=self._date_column(i)):
+                self._write("Variables", row, column, formula)
+        for i in range(len(self.names)):
+            self._write("Variables", row, i, self._variable(i, row))
         for s, surface in enumerate(self.scoring.surfaces):
             for t, term in enumerate(surface.products):
-                factors = [f"Variables!{self.cell(row, v)}" for v in term.factors]
-                product = "*".join([f"Model!{self._fixed(self._coefficient_row(s) + 1 + t, 4)}", *factors])
-                self._formula("Terms", row, self.starts[s] + t, f'=IF({empty},"",{product})')
-        for s in range(self.n_scores):
-            constant = f"Model!{self._fixed(self._coefficient_row(s), 4)}"
-            terms = self._terms(row, s)
-            total = f"{constant}+SUM({terms})" if terms else constant
-            if self.n_scores > 1:  # a row that is refused has no score at all, not only none of the classes that use the column
-                total += f"+0*SUM(Variables!{self._across(row, 0, len(self.names) - 1)})"
-            cached = "" if sample is None else sample.scores[s]
-            self._formula("Score", row, self.first_score + s, f'=IF({empty},"",{total})', cached)
-        if self.scoring.calibrators:
-            self._chances(row, empty, sample)
-        self._formula("Score", row, self.label_column, f'=IF({empty},"",{self._label(row)})', sample.label if sample else "")
+                coefficient = f"Model!{self._fixed(self._coefficient_row(s) + 1 + t, 4)}"
+                product = "*".join([coefficient, *(f"Variables!{self.cell(row, v)}" for v in term.factors)])
+                self._write("Terms", row, self.starts[s] + t, product)
+        for s, calibrator in enumerate(self.scoring.calibrators):
+            curve = self._curve(calibrator, s, f"Score!{self.cell(row, self.first_score + s)}")
+            self._write("Terms", row, self.starts[-1] + s, curve)
+        shown = [*(self._score(row, s) for s in range(self.n_scores)), self._label(row), *self._chances(row)]
+        cached: list[Any] = [""] * len(shown)
         if sample is not None:
-            self._formula("Score", row, self.first_expected + self.n_scores, f'=IF({self._agrees(row)},"ok","DIFFERS")')
+            chances = sample.probabilities or ()
+            cached = [*sample.scores, sample.label, *(chances[1:] if self.scoring.is_binary else chances)]
+        for column, (formula, value) in enumerate(zip(shown, cached, strict=True), start=self.first_score):
+            self._write("Score", row, column, formula, value)
 
-    def _formula(self, sheet: str, row: int, column: int, formula: str, cached: Any = "") -> None:
-        self.sheets[sheet].write_formula(row, column, formula, None, cached)
+    def _write(self, sheet: str, row: int, column: int, formula: str, cached: Any = "") -> None:
+        """A formula that shows nothing where no input of its row is filled in."""
+        empty = f"COUNTA(Score!{self._across(row, 0, self.first_score - 1)})=0"
+        self.sheets[sheet].write_formula(row, column, f'=IF({empty},"",{formula})', None, cached)
+
+    def _variable(self, position: int, row: int) -> str:
+        return f"({self._feature(position, row)}-Model!{self._fixed(position + 1, 4)})/Model!{self._fixed(position + 1, 5)}"
 
     def _feature(self, position: int, row: int) -> str:
         feature = self.scoring.variables[position].feature
@@ -164,18 +162,12 @@ class _Book:
     def _is_missing(self, x: str, position: int) -> str:
         column = self.scoring.inputs[position]
         empty = f'{_bare(x)}=""' if column.blanks else f'{x}=""'
-        texts = self._missing_texts(column)
+        texts = _missing_texts(column)
         if not texts:
             return empty
         place = 2 * len(self.names) + position
         listed = f"Levels!{self.span(1, place, len(texts), place)}"
         return f"OR({empty},SUMPRODUCT(--(LOWER({_bare(x)})={listed}))+SUMPRODUCT(--({x}={listed}))>0)"
-
-    def _missing_texts(self, column: InputColumn) -> list[str | float]:
-        """What means a missing value, besides an empty text."""
-        texts = column.missing_texts or ()
-        numbers = missing_numbers(texts) if column.type == "number" else []
-        return [*(bare for text in texts if (bare := " ".join(text.lower().split()))), *numbers]
 
     def _date_column(self, position: int) -> int:
         """Of "Variables": the date of an input as a text; beside it, the days since its origin."""
@@ -202,19 +194,22 @@ class _Book:
         before = (ANCHOR - date.fromisoformat(str(self.scoring.inputs[position].origin))).days
         return f'SUBSTITUTE({_bare(x)},"T"," ")', f"IFERROR(IF(ISNUMBER({x}),{x},{read})-{anchor}+{before},NA())"
 
-    def _chances(self, row: int, empty: str, sample: Any) -> None:
-        """Curves beside the terms, probabilities beside the scores."""
-        first = self.starts[-1]
-        for s, calibrator in enumerate(self.scoring.calibrators):
-            curve = self._curve(calibrator, s, f"Score!{self.cell(row, self.first_score + s)}")
-            self._formula("Terms", row, first + s, f'=IF({empty},"",{curve})')
-        total = f"SUM(Terms!{self._across(row, first, first + self.n_scores - 1)})"
-        for s in range(self.n_scores):
-            chance = f"Terms!{self.cell(row, first + s)}"
-            if not self.scoring.is_binary:
-                chance = f"IF({total}=0,1/{self.n_scores},{chance}/{total})"
-            cached = "" if sample is None else sample.probabilities[1 if self.scoring.is_binary else s]
-            self._formula("Score", row, self.first_chance + s, f'=IF({empty},"",{chance})', cached)
+    def _score(self, row: int, s: int) -> str:
+        constant, terms = f"Model!{self._fixed(self._coefficient_row(s), 4)}", self._terms(row, s)
+        total = f"{constant}+SUM({terms})" if terms else constant
+        if self.scoring.is_binary and terms:
+            return total
+        # a row that is refused has no score at all, not only none of the classes that use the column
+        return f"{total}+0*SUM(Variables!{self._across(row, 0, len(self.names) - 1)})"
+
+    def _chances(self, row: int) -> list[str]:
+        """One probability per curve, or none."""
+        n_curves, first = len(self.scoring.calibrators), self.starts[-1]
+        curves = [f"Terms!{self.cell(row, first + s)}" for s in range(n_curves)]
+        if n_curves < 2:
+            return curves
+        total = f"SUM(Terms!{self._across(row, first, first + n_curves - 1)})"
+        return [f"IF({total}=0,1/{n_curves},{curve}/{total})" for curve in curves]
 
     def _curve(self, calibrator: Calibration, s: int, score: str) -> str:
         if isinstance(calibrator, SigmoidCalibration):
@@ -233,8 +228,7 @@ class _Book:
         first = self.first_chance if self.scoring.calibrators else self.first_score
         classes = [f"Model!{self._fixed(i + 1, 7)}" for i in range(len(self.scoring.classes))]
         if self.scoring.is_binary:
-            threshold = "0.5" if self.scoring.calibrators else "0"
-            return f"IF({self.cell(row, first)}>{threshold},{classes[1]},{classes[0]})"
+            return f"IF({self.cell(row, first)}>{self.scoring.threshold:.17g},{classes[1]},{classes[0]})"
         judged = self._across(row, first, first + self.n_scores - 1)
         return f"INDEX(Model!{self.span(1, 7, len(classes), 7)},MATCH(MAX({judged}),{judged},0))"
 
@@ -301,7 +295,7 @@ class _Book:
                 sheet.write_row(row, 2 * i, code)
         for i, column in enumerate(self.scoring.inputs):
             sheet.write_string(0, 2 * len(self.names) + i, f"{column.name}: missing values", self.bold)
-            sheet.write_column(1, 2 * len(self.names) + i, self._missing_texts(column))
+            sheet.write_column(1, 2 * len(self.names) + i, _missing_texts(column))
 
     def _curves(self) -> None:
         sheet = self.sheets["Curves"]
@@ -318,6 +312,12 @@ class _Book:
             "The coefficients on the sheet Model are those of the model: change them only on purpose.",
         ]
         self.sheets["About"].write_column(0, 0, [note[:LONGEST_TEXT] for note in notes])
+
+
+def _missing_texts(column: InputColumn) -> list[str | float]:
+    """What means a missing value, besides an empty text."""
+    texts, numbers = missing_values(column)
+    return [*(bare for text in texts if (bare := " ".join(text.lower().split()))), *numbers]
 
 
 def _bare(text: str) -> str:

@@ -27,7 +27,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ import numpy as np
 from quadric.certificate import Certificate
 from quadric.estimators.calibration import CalibratedModel
 from quadric.export._checks import MAX_BYTES, ModelFileError, parse
-from quadric.export._parameters import ARRAY_TYPES, written_parameter
+from quadric.export._parameters import ARRAY_TYPES, written_parameters
 from quadric.export._probes import accepts, probe_rows, probed_scores
 from quadric.export._reading import read_document
 from quadric.export._schema import (
@@ -51,7 +51,7 @@ from quadric.export._schema import (
     quadric_version,
 )
 from quadric.export._steps import written_step
-from quadric.export.scoring import checked_class_names, made_up_rows, scored_samples
+from quadric.export.scoring import checked_class_names, sample_rows, scored_samples
 from quadric.files import write_atomically
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
@@ -98,22 +98,20 @@ def save_model(
     target_path = Path(path)
     if not force and target_path.exists():
         raise FileExistsError(f"{target_path} exists already")
-    saved = model if isinstance(model, SavedModel) else SavedModel(model, (), None, {}, None, None)
-    changes: dict[str, Any] = {
-        "class_names": None if class_names is None else tuple(class_names),
-        "target": target,
-        "metadata": None if metadata is None else dict(metadata),
-        "data": DataOrigin(data.n_rows, data.sha256) if isinstance(data, Table) else data,
-    }
-    saved = replace(saved, **{name: value for name, value in changes.items() if value is not None})
+    saved = SavedModel.of(
+        model,
+        class_names=class_names,
+        target=target,
+        metadata=None if metadata is None else dict(metadata),
+        data=DataOrigin(data.n_rows, data.sha256) if isinstance(data, Table) else data,
+        samples=samples,
+    )
     try:
         json.dumps(saved.metadata, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"metadata cannot be written as JSON: {error}") from None
     view = fitted_model(saved.model)
-    samples = saved.samples if samples is None else samples
-    rows = made_up_rows(view) if samples is None else view.rows(samples)
-    content = _laid_out(_document(saved, view, rows)).encode("utf-8")
+    content = _laid_out(_document(saved, view)).encode("utf-8")
     _check_readable(content, target_path.name)
     write_atomically(target_path, content)
 
@@ -142,7 +140,7 @@ def _laid_out(document: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(members) + "\n}\n"
 
 
-def _document(saved: SavedModel, view: FittedModel, rows: Table) -> dict[str, Any]:
+def _document(saved: SavedModel, view: FittedModel) -> dict[str, Any]:
     """Everything in plain values, in the order of the schema.
 
     Parameters
@@ -150,8 +148,6 @@ def _document(saved: SavedModel, view: FittedModel, rows: Table) -> dict[str, An
     saved : SavedModel
     view : FittedModel
         Of its model.
-    rows : Table
-        Sample rows.
     """
     own = view.classifier
     kind, feature_names = type(own).__name__, getattr(own, "feature_names_in_", None)
@@ -159,7 +155,7 @@ def _document(saved: SavedModel, view: FittedModel, rows: Table) -> dict[str, An
         raise TypeError(f"data must be a Table or a DataOrigin, not {type(saved.data).__name__}")
     if ESTIMATORS.get(kind) is not type(own):
         raise TypeError(f"cannot save a {kind}; a model file holds one of {', '.join(ESTIMATORS)}")
-    names = checked_class_names(view, saved.class_names or None)
+    names = checked_class_names(view, saved.class_names)
     document = {
         "schema": SCHEMA,
         "quadric_version": quadric_version(),
@@ -169,12 +165,12 @@ def _document(saved: SavedModel, view: FittedModel, rows: Table) -> dict[str, An
         "features": {"count": view.n_features, "names": None if feature_names is None else [*map(str, feature_names)]},
         "surfaces": [_surface(surface) for surface in view.surfaces],
         "estimator": _estimator(own, saved.model),
-        "params": _parameters(own.get_params(deep=False)),
+        "params": written_parameters(own.get_params(deep=False)),
         "calibration": _calibration(view),
         "certificates": [_certificate(c) for c in getattr(own, "certificates_", [])],
         "data": None if saved.data is None else asdict(saved.data),
         "metadata": saved.metadata,
-        "samples": _answers(view, rows, names),
+        "samples": _answers(view, sample_rows(view, saved.samples), names),
         "probes": _answers(view, probe_rows(view), names),
     }
     return document | {"digest": {name: digest(document[name]) for name in MEMBERS}}
@@ -188,10 +184,6 @@ def _answers(view: FittedModel, rows: Table, names: tuple[str, ...]) -> list[dic
 def _certificate(certificate: Certificate) -> dict[str, Any]:
     """Its fields; a text stands for infinity, which JSON does not have."""
     return {name: INFINITE if value == math.inf else value for name, value in asdict(certificate).items()}
-
-
-def _parameters(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: written_parameter(name, value) for name, value in values.items()}
 
 
 def _task(labels: np.ndarray, names: tuple[str, ...], target: str | None) -> dict[str, Any]:
@@ -235,7 +227,7 @@ def _calibration(view: FittedModel) -> dict[str, Any] | None:
         {"scores": (f := probed_scores(curve)).tolist(), "probabilities": curve(f).tolist()} for curve in view.calibrators
     ]
     settings = {name: getattr(view.model, name, None) for name in ("cv", "n_jobs")}
-    return {"method": view.calibration, "curves": curves, "params": _parameters(settings), "probes": probes}
+    return {"method": view.calibration, "curves": curves, "params": written_parameters(settings), "probes": probes}
 
 
 def read_model(path: str | os.PathLike[str]) -> SavedModel:

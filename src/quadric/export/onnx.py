@@ -11,13 +11,12 @@ import numpy as np
 
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._schema import quadric_version
-from quadric.export.scoring import ScoringModel, scoring_model
+from quadric.export.scoring import ScoringModel, missing_values, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically
 from quadric.fitted import Model, Variable
 from quadric.tables import InputColumn
 from quadric.tables.dates import days_since
-from quadric.tables.inputs import missing_numbers
 
 OPSET, IR_VERSION = 20, 9
 """The first with regular expressions, which texts are compared by."""
@@ -126,8 +125,6 @@ class _Graph:
         """Z = (features - center) / scale; then products of its columns, and Z itself, times coefficients, plus constants."""
         variables, surfaces = self.scoring.variables, self.scoring.surfaces
         constants = self._constant([[surface.c for surface in surfaces]])
-        if not variables:
-            return self._node("Add", self._node("Mul", self._any_column(), self._constant(0.0)), constants)
         columns = self._node("Concat", *(self._feature(variable) for variable in variables), axis=1)
         centred = self._node("Sub", columns, self._constant([variable.center for variable in variables]))
         Z = self._node("Div", centred, self._constant([variable.scale for variable in variables]))
@@ -141,14 +138,6 @@ class _Graph:
         weights = np.column_stack([halves * surface.W[pairs] for surface in surfaces])
         return self._node("Gemm", self._node("Mul", left, right), self._constant(weights), total)
 
-    def _any_column(self) -> str:
-        """A column of finite numbers, for a model without terms: it gives the number of rows."""
-        if self.numbers:
-            column = self._node("IsNaN", self._node("Gather", self._wide, self._constant([0], np.int64), axis=1))
-        else:
-            column = self._codes(self.categories[0], [])
-        return self._node("Cast", column, to=self.onnx.TensorProto.DOUBLE)
-
     def _feature(self, variable: Variable) -> str:
         """A column of shape (m, 1) in double precision."""
         feature = variable.feature
@@ -158,7 +147,7 @@ class _Graph:
             return self._node("Gather", table, self._codes(feature.input, levels), axis=0)
         raw = self._number_column(feature.input, self._wide)
         narrow = self._number_column(feature.input, "numbers")  # levels are compared in the type in which numbers come
-        for code in missing_numbers(self.scoring.inputs[feature.input].missing_texts or ()):
+        for code in missing_values(self.scoring.inputs[feature.input])[1]:
             is_missing = self._node("Equal", narrow, self._constant(code, self.kind))
             raw = self._node("Where", is_missing, self._constant(np.nan), raw)
         absent, missing = self._node("IsNaN", raw), self._constant(_number(feature.missing))
@@ -180,8 +169,7 @@ class _Graph:
             column = self.scoring.inputs[position]
             place = self._constant([self.categories.index(position)], np.int64)
             texts = self._node("Gather", "categories", place, axis=1)
-            texts_of_missing = [text.strip(column.blanks) for text in column.missing_texts or ()]
-            missing = "|".join(["", *(f"(?i:{_quoted(text)})" for text in texts_of_missing)])
+            missing = "|".join(["", *(f"(?i:{_quoted(text)})" for text in missing_values(column)[0])])
             codes = self._constant([[len(levels) + 1]], np.int64)
             for code, pattern in enumerate([*map(_quoted, levels), missing]):
                 blanks = f"[{_quoted(column.blanks)}]*" if column.blanks else ""
@@ -220,7 +208,7 @@ class _Graph:
         axis = self._constant([1], np.int64)
         total = self._node("Squeeze", self._node("ReduceSum", judged, axis, keepdims=1), axis)
         if self.scoring.is_binary:
-            threshold = self._constant(0.5 if self.scoring.calibrators else 0.0)
+            threshold = self._constant(self.scoring.threshold)
             positive = self._node("Greater", self._node("Squeeze", judged, axis), threshold)
             best = self._node("Cast", positive, to=self.onnx.TensorProto.INT64)
         else:

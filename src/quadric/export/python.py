@@ -5,11 +5,10 @@ from __future__ import annotations
 from quadric.estimators.calibration import Calibration, IsotonicCalibration, SigmoidCalibration
 from quadric.export._shown import heading
 from quadric.export.equations import equation
-from quadric.export.scoring import ScoringModel, scoring_model
+from quadric.export.scoring import ScoringModel, missing_values, scoring_model
 from quadric.fitted import Model, Variable
 from quadric.tables import InputColumn
 from quadric.tables.dates import ISO_DATE
-from quadric.tables.inputs import missing_numbers
 
 HELPERS = """
 
@@ -155,9 +154,10 @@ def to_python(model: Model) -> str:
 
 def _terms(scoring: ScoringModel) -> list[str]:
     lines = ["def terms(row):", '"""What every term adds to each score, the constant first."""']
-    lines += [
-        f"x{i} = cell(row, {x.name!a}, {_converter(x)}, {x.blanks!a}, {_missing(x)!a})" for i, x in enumerate(scoring.inputs)
-    ]
+    for i, column in enumerate(scoring.inputs):
+        texts, numbers = missing_values(column)
+        missing = (*map(str.lower, texts), *numbers)
+        lines.append(f"x{i} = cell(row, {column.name!a}, {_converter(column)}, {column.blanks!a}, {missing!a})")
     lines += [f"v{i} = {_variable(scoring, variable)}" for i, variable in enumerate(scoring.variables)]
     lines.append("return [")
     for surface in scoring.surfaces:
@@ -173,13 +173,6 @@ def _converter(column: InputColumn) -> str:
     return f"days_since({year}, {month}, {day})"
 
 
-def _missing(column: InputColumn) -> tuple[str | float, ...]:
-    """Texts in lower case, and numbers, that mean a missing value."""
-    texts = column.missing_texts or ()
-    numbers = missing_numbers(texts) if column.type == "number" else []
-    return (*(text.strip(column.blanks).lower() for text in texts), *numbers)
-
-
 def _variable(scoring: ScoringModel, variable: Variable) -> str:
     feature = variable.feature
     cell = f"x{feature.input}, {scoring.inputs[feature.input].name!a}"
@@ -192,17 +185,18 @@ def _variable(scoring: ScoringModel, variable: Variable) -> str:
 
 def _predict(scoring: ScoringModel) -> list[str]:
     lines = ["def predict(row):", "scores = [math.fsum(parts) for parts in terms(row)]"]
-    if not scoring.calibrators:
-        best = "int(scores[0] > 0)" if scoring.is_binary else "scores.index(max(scores))"
-        return [*lines, f'return {{"scores": scores, "label": CLASSES[{best}]}}']
-    curves = ", ".join(_curve(calibrator, f"scores[{i}]") for i, calibrator in enumerate(scoring.calibrators))
-    lines.append(f"chances = [{curves}]")
-    if scoring.is_binary:
-        lines.append("chances = [1.0 - chances[0], chances[0]]")
-    else:
-        shares = "chances = [chance / total if total else 1.0 / len(chances) for chance in chances]"
-        lines += ["total = sum(chances)", shares]
-    return [*lines, 'return {"scores": scores, "label": CLASSES[chances.index(max(chances))], "probabilities": chances}']
+    judged, chances = "scores", ""
+    if scoring.calibrators:
+        judged, chances = "chances", ', "probabilities": chances'
+        curves = ", ".join(_curve(calibrator, f"scores[{i}]") for i, calibrator in enumerate(scoring.calibrators))
+        lines.append(f"chances = [{curves}]")
+        if scoring.is_binary:
+            lines.append("chances = [1.0 - chances[0], chances[0]]")
+        else:
+            shares = "chances = [chance / total if total else 1.0 / len(chances) for chance in chances]"
+            lines += ["total = sum(chances)", shares]
+    best = f"int({judged}[-1] > {scoring.threshold!r})" if scoring.is_binary else f"{judged}.index(max({judged}))"
+    return [*lines, f'return {{"scores": scores, "label": CLASSES[{best}]{chances}}}']
 
 
 def _curve(calibrator: Calibration, score: str) -> str:

@@ -19,6 +19,7 @@ from quadric.fitted import FittedModel, Model, Variable, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn, Table
 from quadric.tables.dates import date_text, dates_after
+from quadric.tables.inputs import missing_numbers
 from quadric.tables.table import Rows, is_missing, text_column
 
 OFFSETS = (0.0, 1.0, -1.0, 0.5, -0.5)
@@ -62,6 +63,8 @@ class ScoringModel:
         Names.
     calibrators : tuple of SigmoidCalibration or IsotonicCalibration
         One per surface, or none.
+    threshold : float
+        The score or, where the model is calibrated, the probability above which the second of two classes is decided.
     samples : tuple of Sample
     target : str or None
         Name of the target column.
@@ -72,6 +75,7 @@ class ScoringModel:
     surfaces: tuple[QuadraticSurface, ...]
     classes: tuple[str, ...]
     calibrators: tuple[Calibration, ...]
+    threshold: float
     samples: tuple[Sample, ...]
     target: str | None = None
 
@@ -130,17 +134,13 @@ def scoring_model(
     """
     if isinstance(model, ScoringModel):
         return model
-    if isinstance(model, SavedModel):
-        class_names = class_names or model.class_names or None
-        target = model.target if target is None else target
-        samples = model.samples if samples is None else samples
-        model = model.model
-    view = fitted_model(model)
-    rows = made_up_rows(view) if samples is None else view.rows(samples)
-    names = checked_class_names(view, class_names)
-    scored = scored_samples(view, rows, names)
-    used = np.flatnonzero(np.any([surface.live_features for surface in view.surfaces], axis=0))
-    kept = np.unique(view.blocks[used]).tolist() or [0]
+    saved = SavedModel.of(model, class_names=class_names, target=target, samples=samples)
+    view = fitted_model(saved.model)
+    names = checked_class_names(view, saved.class_names)
+    scored = scored_samples(view, sample_rows(view, saved.samples), names)
+    live = np.any([surface.live_features for surface in view.surfaces], axis=0)
+    used = np.flatnonzero(live) if live.any() else np.array([0])  # a model without terms still takes rows
+    kept = np.unique(view.blocks[used]).tolist()
     variables = [view.variables[j] for j in used]
     return ScoringModel(
         inputs=tuple(view.inputs[i] for i in kept),
@@ -148,14 +148,15 @@ def scoring_model(
         surfaces=tuple(QuadraticSurface(s.W[np.ix_(used, used)], s.b[used], s.c) for s in view.surfaces),
         classes=names,
         calibrators=view.calibrators,
+        threshold=view.threshold,
         samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in scored),
-        target=target,
+        target=saved.target,
     )
 
 
 def checked_class_names(view: FittedModel, class_names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of the classes; by default the labels."""
-    if class_names is None:
+    if class_names is None or len(class_names) == 0:
         return view.class_texts
     n_classes = len(view.classes)
     if len(class_names) != n_classes or len(set(class_names)) != n_classes:
@@ -179,29 +180,47 @@ def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -
     )
 
 
+def sample_rows(view: FittedModel, samples: Rows | None) -> Table:
+    """The user's rows to try a model on, or made-up ones."""
+    return made_up_rows(view) if samples is None else view.rows(samples)
+
+
+def missing_values(column: InputColumn) -> tuple[list[str], list[float]]:
+    """Texts without blanks around them, and numbers, that mean a missing value of a column; the empty text always does."""
+    texts = column.missing_texts or ()
+    return [text.strip(column.blanks) for text in texts], missing_numbers(texts) if column.type == "number" else []
+
+
 def _written(value: Any) -> Any:
     """A cell as samples hold it: a number, a text, a date in ISO form, or None."""
     return None if is_missing(value) else date_text(value) if isinstance(value, datetime) else value
 
 
-def made_up_rows(view: FittedModel) -> Table:
+def made_up_rows(view: FittedModel, offsets: Sequence[float] = OFFSETS) -> Table:
     """Rows to try a model on where the caller brings none; no record of a person may travel with an export.
 
-    A few rows around the center of the training data, with all sorts of levels; in the last one, values are missing.
+    Rows that lie so many scales from the center of the training data, with all sorts of levels; where the model takes missing
+    values, some are missing in one more row.
     """
     columns = []
     for i, column in enumerate(view.inputs):
-        values: list[Any] = [np.nan] * len(OFFSETS)
+        values: list[Any] = [np.nan] * len(offsets)
         if column.categories:
-            values = [column.categories[(i + row) % len(column.categories)] for row in range(len(OFFSETS))]
+            values = [column.categories[(i + row) % len(column.categories)] for row in range(len(offsets))]
         elif column.type != "unused":
-            j = int(np.flatnonzero(view.blocks == i)[0])
-            offsets = np.roll(OFFSETS, -i)  # in the same order everywhere, products would all be squares
-            values = [float(f"{view.center[j] + offset * view.scale[j]:.4g}") for offset in offsets]
-        values.append(None if i % 2 == 0 and view.accepts_missing else values[0])
-        numbers = None if column.type == "category" else np.array(values, dtype=float)
-        if column.origin is not None and numbers is not None:
-            numbers = dates_after(np.rint(numbers), column.origin)
-        columns.append(text_column(values) if numbers is None else numbers)
-    n_rows = len(OFFSETS) + view.accepts_missing
-    return Table(tuple(view.input_names), tuple(column[:n_rows] for column in columns))
+            variable = view.variables[np.argmax(view.blocks == i)]
+            near = np.roll(offsets, -i)  # in the same order everywhere, products would all be squares
+            near = near if column.origin is None else np.clip(near, -1.0, 1.0)  # calendars end
+            values = [float(f"{variable.center + offset * variable.scale:.4g}") for offset in near]
+        if view.accepts_missing:
+            values.append(None if i % 2 == 0 else values[0])
+        columns.append(_as_column(values, column))
+    return Table(tuple(view.input_names), tuple(columns))
+
+
+def _as_column(values: list[Any], column: InputColumn) -> np.ndarray:
+    """Levels, or numbers that count the days of a date."""
+    if column.type == "category":
+        return text_column(values)
+    numbers = np.array(values, dtype=float)
+    return numbers if column.origin is None else dates_after(np.rint(numbers), column.origin)

@@ -12,10 +12,10 @@ import numpy as np
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export._shown import heading, sample_lines
 from quadric.export.equations import equation
-from quadric.export.scoring import ScoringModel, scoring_model
+from quadric.export.scoring import ScoringModel, missing_values, scoring_model
 from quadric.fitted import Model, Variable
 from quadric.geometry.surface import QuadraticSurface
-from quadric.tables.inputs import missing_numbers
+from quadric.tables import InputColumn
 from quadric.tables.table import BLANKS
 
 GROUP = 50
@@ -161,31 +161,35 @@ class _Writer:
 
     def _feature(self, variable: Variable) -> str:
         feature, column = variable.feature, self.model.inputs[variable.feature.input]
+        value, absent = self._cell(column)
+        missing = _number_or_null(feature.missing)
+        if feature.kind != "number":
+            by_value: dict[float, list[str]] = {}
+            for level, code in feature.codes:
+                by_value.setdefault(code, []).append(literal(level) if isinstance(level, str) else number(level))
+            cases = [(f"{value} IN ({', '.join(levels)})", _number_or_null(code)) for code, levels in by_value.items()]
+            return _cases([(absent, missing), *cases, (f"{value} IS NOT NULL", _number_or_null(feature.unseen))], "NULL")
+        if column.type != "number":
+            return _cases([(absent, missing)], value)
+        return f"({value})" if feature.missing is None else f"COALESCE({value}, {missing})"
+
+    def _cell(self, column: InputColumn) -> tuple[str, str]:
+        """The value of a column as a number or a text, and the condition that it is missing."""
         # With the table's name in front: SQLite takes an unknown name in quotes for a text otherwise
         name = f"d.{identifier(column.name)}"
         text = f"CAST({name} AS VARCHAR)"
         text = f"TRIM({text}, t.{identifier(self.prefix + 'blanks')})" if column.blanks else text
-        is_number = column.type == "number"
-        missing_texts = ", ".join(["''", *["'nan'"] * is_number, *map(_lowered, column.missing_texts or ())])
-        absent = f"{name} IS NULL OR LOWER({text}) IN ({missing_texts})"
-        value = text
-        if is_number:
-            value = f"CASE WHEN LOWER({text}) IN ({missing_texts}) THEN NULL ELSE CAST({name} AS DOUBLE PRECISION) END"
-            for code in missing_numbers(column.missing_texts or ()):
+        texts, numbers = missing_values(column)
+        listed = ", ".join(["''", *["'nan'"] * (column.type == "number"), *map(_lowered, texts)])
+        means_missing = f"LOWER({text}) IN ({listed})"
+        if column.type == "number":
+            value = f"CASE WHEN {means_missing} THEN NULL ELSE CAST({name} AS DOUBLE PRECISION) END"
+            for code in numbers:
                 value = f"NULLIF({value}, {number(code)})"
-            absent = f"{value} IS NULL"
-        elif column.origin is not None:
-            value = DAYS.format(origin=date.fromisoformat(column.origin).toordinal(), text=text)
-        cases = [(absent, _number_or_null(feature.missing))]
-        if feature.kind == "number":
-            if is_number:
-                return f"({value})" if feature.missing is None else f"COALESCE({value}, {cases[0][1]})"
-            return _cases(cases, value)
-        by_value: dict[float, list[str]] = {}
-        for level, code in feature.codes:
-            by_value.setdefault(code, []).append(literal(level) if isinstance(level, str) else number(level))
-        cases += [(f"{value} IN ({', '.join(levels)})", _number_or_null(code)) for code, levels in by_value.items()]
-        return _cases([*cases, (f"{value} IS NOT NULL", _number_or_null(feature.unseen))], "NULL")
+            return value, f"{value} IS NULL"
+        if column.origin is not None:
+            text = DAYS.format(origin=date.fromisoformat(column.origin).toordinal(), text=text)
+        return text, f"{name} IS NULL OR {means_missing}"
 
     def _chances(self, scores: Sequence[str]) -> list[str]:
         curves = [_curve(calibrator, score) for calibrator, score in zip(self.model.calibrators, scores, strict=True)]
@@ -202,7 +206,7 @@ class _Writer:
     def _label(self, judged: Sequence[str]) -> str:
         names = [literal(name) for name in self.model.classes]
         if self.model.is_binary:
-            threshold = number(0.5 if self.model.calibrators else 0.0)
+            threshold = number(self.model.threshold)
             choice = f"CASE WHEN {judged[0]} > {threshold} THEN {names[1]} ELSE {names[0]} END"
         else:
             best = [" AND ".join(f"{own} >= {other}" for other in judged[i:]) for i, own in enumerate(judged[:-1], start=1)]
@@ -213,8 +217,7 @@ class _Writer:
 
 def _lowered(text: str) -> str:
     """A text in lower case, by the database where letters other than A to Z depend on it."""
-    bare = text.strip(BLANKS)
-    return literal(bare.lower()) if bare.isascii() else f"LOWER({literal(bare)})"
+    return literal(text.lower()) if text.isascii() else f"LOWER({literal(text)})"
 
 
 def _number_or_null(value: Any) -> str:

@@ -6,7 +6,8 @@ a missing-value flag), followed by an affine map that is the composition of all 
     raw columns --codes--> features in reported units --(v - center) / scale--> fitted units, in which the surfaces are written
 """
 
-from quadric.fitted.model import FittedModel, Model, fitted_model
+from quadric.fitted.model import FittedModel, Model
 from quadric.fitted.steps import Variable, check_fitted
+from quadric.fitted.unwrapping import fitted_model
 
 __all__ = ["FittedModel", "Model", "Variable", "check_fitted", "fitted_model"]

@@ -177,19 +177,21 @@ def _imputer(step: SimpleImputer, variables: list[Variable], notes: ColumnNotes)
         raise NoFormulaError(f"takes {marker!r} for a missing value instead of NaN")
     if marker is None:
         notes.blank |= {variable.feature.input: None for variable in variables}
-    out = []
-    for variable, statistic in zip(variables, step.statistics_.tolist(), strict=True):
-        if step.keep_empty_features or not is_nan(statistic):  # columns without any values are dropped
-            out.append(_filled(variable, statistic))
+    pairs = zip(variables, step.statistics_.tolist(), strict=True)  # columns without any values are dropped
+    filled = [_filled(variable, value) for variable, value in pairs if step.keep_empty_features or not is_nan(value)]
     flagged = step.indicator_.features_ if step.add_indicator else []
-    return out + [_flag(variables[i].feature) for i in flagged]
+    return filled + [_flag(variables[i].feature) for i in flagged]
 
 
 def _filled(variable: Variable, statistic: Any) -> Variable:
     fill = statistic if isinstance(statistic, str) else float(variable.center + variable.scale * statistic)
-    feature = variable.feature
+    return replace(variable, feature=filled_in(variable.feature, fill))
+
+
+def filled_in(feature: CodedFeature, fill: Level | None) -> CodedFeature:
+    """The feature with another value where missing or unseen ones are NaN; None: they are refused."""
     changes: dict[str, Any] = {name: fill for name in ("missing", "unseen") if is_nan(getattr(feature, name))}
-    return replace(variable, feature=replace(feature, **changes))
+    return replace(feature, **changes)
 
 
 def _flag(feature: CodedFeature) -> Variable:

@@ -56,7 +56,7 @@ class Subject:
             raise TypeError(
                 f"a report needs a fitted SparseQuadraticSVC or SparseQuadraticSVCCV, not {type(fitted.classifier).__name__}"
             )
-        tabular = TableModel(SavedModel(model, checked_class_names(fitted, class_names), None, {}, None, None))
+        tabular = TableModel(SavedModel(model, checked_class_names(fitted, class_names)))
         X = fitted.native(X)
         V = fitted.reported(X)
         return Subject(tabular, X, _codes(fitted.classes.tolist(), y, len(V)), V)

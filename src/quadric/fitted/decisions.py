@@ -1,0 +1,178 @@
+"""Decisions of a model: which class its decision values lead to, and with which probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quadric.estimators._base import predicted
+from quadric.estimators.calibration import METHODS, Calibration, SigmoidCalibration, probabilities
+from quadric.geometry.surface import QuadraticSurface
+from quadric.tables.table import number_text
+from quadric.types import FloatArray, IntArray
+
+FAR = 1e100
+"""No decision value is farther from zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """From decision values to classes.
+
+    Attributes
+    ----------
+    surfaces : list of QuadraticSurface
+        In fitted units: one for two classes, positive for the second; otherwise one per class.
+    classes : array
+    calibrators : tuple of SigmoidCalibration or IsotonicCalibration
+        One per surface, or none.
+    """
+
+    surfaces: list[QuadraticSurface]
+    classes: np.ndarray
+    calibrators: tuple[Calibration, ...]
+
+    @property
+    def class_texts(self) -> tuple[str, ...]:
+        """The labels as texts."""
+        return tuple(number_text(c) if type(c) in (int, float) else str(c) for c in self.classes.tolist())
+
+    def decided(self, decision: FloatArray) -> tuple[IntArray, FloatArray | None]:
+        """Positions of the predicted classes, and probabilities where the model is calibrated.
+
+        Parameters
+        ----------
+        decision : array of shape (m,) for two classes, (m, n_classes) otherwise
+
+        Returns
+        -------
+        tuple of two arrays
+            Of shapes (m,) and (m, n_classes); the second is None without a calibration.
+        """
+        if not self.calibrators:
+            return predicted(decision, np.arange(len(self.classes))), None
+        chances = probabilities(decision, self.calibrators)
+        return chances.argmax(axis=1), chances
+
+    @property
+    def calibration(self) -> str | None:
+        """The method, "sigmoid" or "isotonic", where the model is calibrated."""
+        return next((name for name, kind in METHODS.items() for curve in self.calibrators if isinstance(curve, kind)), None)
+
+    @property
+    def probability(self) -> Calibration | None:
+        """Probability of the second of two classes by decision value, where the model is calibrated: it then decides."""
+        return self.calibrators[0] if len(self.calibrators) == 1 else None
+
+    @property
+    def threshold(self) -> float:
+        """The score or, where the model is calibrated, the probability above which the second of two classes is decided."""
+        return 0.5 if self.calibrators else 0.0
+
+    @property
+    def _log_odds(self) -> list[SigmoidCalibration]:
+        """Of several classes, where log-odds, which are quadratic too, tell which is the likeliest; else none."""
+        sigmoids = [calibrator for calibrator in self.calibrators if isinstance(calibrator, SigmoidCalibration)]
+        return sigmoids if len(sigmoids) == len(self.calibrators) > 1 else []
+
+    def rivals(self) -> list[QuadraticSurface]:
+        """One surface per class, in fitted units; the largest wins: the decision values, or their log-odds.
+
+        Returns
+        -------
+        list of QuadraticSurface
+        """
+        if not self._log_odds:
+            return self.surfaces
+        return [surface * -sigmoid.a - sigmoid.b for surface, sigmoid in zip(self.surfaces, self._log_odds, strict=True)]
+
+    def compared(self, scores: FloatArray) -> FloatArray:
+        """What the classes are compared by, from decision values of shape (m, n_classes).
+
+        Parameters
+        ----------
+        scores : array of shape (m, n_classes)
+            Decision values.
+
+        Returns
+        -------
+        array of shape (m, n_classes)
+        """
+        if not self._log_odds:
+            return scores
+        return np.column_stack([sigmoid.log_odds(column) for sigmoid, column in zip(self._log_odds, scores.T, strict=True)])
+
+    def class_code(self, label: Any, what: str = "target") -> int:
+        """Position of a class.
+
+        Parameters
+        ----------
+        label : class label
+        what : str
+            Name of the parameter, for the message.
+
+        Returns
+        -------
+        int
+        """
+        found = [code for code, own in enumerate(self.classes.tolist()) if own == label]
+        if len(found) != 1:
+            raise ValueError(f"{what} must be one of the classes {self.classes.tolist()}, got {label!r}")
+        return found[0]
+
+    def surface_towards(self, target: Any) -> QuadraticSurface:
+        """The surface that grows towards a class; None is the positive one of two.
+
+        Parameters
+        ----------
+        target : class label or None
+            Required for more than two classes.
+
+        Returns
+        -------
+        QuadraticSurface
+        """
+        if len(self.surfaces) == 1:
+            surface = self.surfaces[0]
+            return surface if target is None or self.class_code(target) == 1 else -surface
+        if target is None:
+            raise ValueError(f"target must name the class to explain: one of {self.classes.tolist()}")
+        return self.surfaces[self.class_code(target)]
+
+    def cutoff(self, value: float | None) -> float:
+        """The decision value above which the second of two classes is decided: the user's, or the model's own.
+
+        Parameters
+        ----------
+        value : float or None
+            The user's; None: the model's own.
+
+        Returns
+        -------
+        float
+        """
+        if value is None:
+            return self.threshold if self.probability is None else _crossing(self.probability, self.threshold)
+        if len(self.surfaces) > 1:
+            raise ValueError("cutoff needs a model of two classes: with more, the largest decision value wins")
+        if not np.isfinite(value):
+            raise ValueError(f"cutoff must be finite, got {value}")
+        return float(value)
+
+
+def _crossing(probability: Calibration, threshold: float) -> float:
+    """The largest decision value whose probability is not above a threshold, to the last bit."""
+
+    def is_above(value: float) -> bool:
+        return bool(probability(np.array([value]))[0] > threshold)
+
+    low, high = -FAR, FAR
+    if is_above(low) or not is_above(high):
+        raise ValueError(
+            f"the calibrated probability does not rise through {threshold:g}: give a cutoff on the decision function"
+        )
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (low, middle) if is_above(middle) else (middle, high)
+    return low

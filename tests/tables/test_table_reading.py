@@ -417,6 +417,16 @@ def test_a_folder_of_parquet_files_is_one_table(parquet, tmp_path):
         read_table(folder)
 
 
+def test_columns_of_the_same_name_are_not_read_as_one(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_arrays([pa.array([1, 2]), pa.array([3, 4])], names=["a", "a"])
+    path = tmp_path / "twice.parquet"
+    pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    for source in (table, path, tmp_path):
+        with pytest.raises(ValueError, match=r"column name 'a' appears 2 times \(columns 1, 2\)"):
+            read_table(source)
+
+
 def test_arrow_objects_are_read_whole_and_in_chunks(parquet, tmp_path):
     pa = pytest.importorskip("pyarrow")
     pl, duckdb, dataset = map(pytest.importorskip, ("polars", "duckdb", "pyarrow.dataset"))

@@ -81,7 +81,7 @@ class TableFormat:
 
     def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
         """As ``read_table`` takes it; by default missing values and numbers are written as where the model was fitted."""
-        from quadric.tables.reading import check_format
+        from quadric.tables.notation import Notation
         from quadric.tables.suspects import MISSING
 
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
@@ -90,9 +90,10 @@ class TableFormat:
             notation["missing"] = [text.strip() for text in self.na.split(",")]
         if self.decimal is not None or self.thousands is not None:
             notation |= {"decimal": self.decimal or ".", "thousands": self.thousands}
+        how = {"delimiter": delimiter, "encoding": self.encoding, **notation}
         with as_usage():
-            check_format(delimiter, self.encoding, notation["decimal"], notation["thousands"])
-        return {"delimiter": delimiter, "encoding": self.encoding, **notation}
+            Notation(**how)  # an impossible one is refused before a file is opened
+        return how
 
 
 EXACT_TIME_LIMIT = 60.0

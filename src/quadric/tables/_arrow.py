@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from quadric.extras import require
-from quadric.tables.table import BLANKS, CONVERT_OR_IGNORE, label_texts
+from quadric.tables.table import BLANKS, CONVERT_OR_IGNORE, check_names, label_texts
 
 pa: Any = require("pyarrow", "cli")
 parquet: Any = require("pyarrow.parquet", "cli")
@@ -84,10 +84,10 @@ class ArrowSource:
     """What has types of its own."""
 
     def typed(self, column: Any, as_text: bool) -> Any:
-        """A column of a batch; numbers as texts on demand."""
+        """A column of a table; numbers as texts on demand."""
         if not as_text or not _is_number(_decoded(column).type):
             return column
-        return pa.array(label_texts("", column), pa.large_string())
+        return pa.chunked_array([label_texts("", column)], pa.large_string())
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class ArrowObject(ArrowSource):
     def name(self) -> str:
         return type(self.data).__name__
 
-    def batches(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Record batches as they come."""
-        return iter(stream_of(self.data))
+    def tables(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Tables of one record batch each, as they come."""
+        return (pa.Table.from_batches([batch]) for batch in stream_of(self.data))
 
 
 @dataclass(frozen=True)
@@ -130,21 +130,21 @@ class ArrowFiles(ArrowSource):
     def find(path: Path) -> ArrowFiles | None:
         """The files of a folder, in alphabetical order, or a file; None if it is of another format."""
         if not path.is_dir():
-            return ArrowFiles((path,)) if _magic(path).startswith((PARQUET, FEATHER)) else None
+            return ArrowFiles((path,)) if _is_parquet(path) or _starts_with(path, FEATHER) else None
         found = sorted(file for file in path.iterdir() if file.suffix == ".parquet" and not file.name.startswith((".", "_")))
         if not found:
             raise ValueError(f"{path.name} is a folder without Parquet files (.parquet)")
         return ArrowFiles(tuple(found))
 
-    def batches(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Record batches, of up to ``n_rows`` rows where a file has more in one."""
+    def tables(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Tables of up to ``n_rows`` rows; of a Feather file, as many as its record batches have."""
         n_found, schema = 0, self._schema()
         for path in self.paths:
             with _one_line_errors(path), _opened(path) as file:
-                each = file.iter_batches(batch_size=n_rows) if _magic(path).startswith(PARQUET) else _feather_batches(file)
-                for batch in each:
+                batches = file.iter_batches(n_rows) if _is_parquet(path) else map(file.get_batch, range(file.num_record_batches))
+                for batch in batches:
                     n_found += batch.num_rows
-                    yield batch if batch.schema.equals(schema) else batch.select(schema.names).cast(schema)
+                    yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
         if n_found == 0:
             raise ValueError(f"{self.paths[0].name}: the file has columns but no rows")
 
@@ -154,29 +154,27 @@ class ArrowFiles(ArrowSource):
         for path in self.paths:
             with _one_line_errors(path), _opened(path) as file:
                 own = getattr(file, "schema_arrow", file.schema)
+                check_names(own.names)
                 common = own if common is None else _promoted(common, own, self.paths[0].name)
         return common
 
 
-def _magic(path: Path) -> bytes:
+def _starts_with(path: Path, magic: bytes) -> bool:
     with path.open("rb") as file:
-        return file.read(len(FEATHER))
+        return file.read(len(magic)) == magic
+
+
+def _is_parquet(path: Path) -> bool:
+    return _starts_with(path, PARQUET)
 
 
 def _opened(path: Path) -> Any:
-    if _magic(path).startswith(PARQUET):
-        return parquet.ParquetFile(path, pre_buffer=False)  # or memory would grow with the file
-    return pa.ipc.open_file(path)
-
-
-def _feather_batches(file: Any) -> Iterator[Any]:
-    return (file.get_batch(i) for i in range(file.num_record_batches))
+    # without pre_buffer=False memory would grow with the file
+    return parquet.ParquetFile(path, pre_buffer=False) if _is_parquet(path) else pa.ipc.open_file(path)
 
 
 def _promoted(common: Any, own: Any, first: str) -> Any:
     """A schema that holds two, with the columns in the order of the first one."""
-    if own.equals(common):
-        return common
     different = set(common.names).symmetric_difference(own.names)
     if different:
         raise ValueError(f"its columns are not those of {first}: only one of them has {min(different)!r}")
@@ -198,10 +196,6 @@ def _one_line_errors(path: Path) -> Iterator[None]:
     except (pa.ArrowException, OSError, ValueError) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        kind = "Parquet" if _magic(path).startswith(PARQUET) else "Feather"
-        words = f"{error}" if type(error) is ValueError else f"not a readable {kind} file ({_first_line(error)})"
+        kind, reason = "Parquet" if _is_parquet(path) else "Feather", str(error) or type(error).__name__
+        words = reason if type(error) is ValueError else f"not a readable {kind} file ({reason.splitlines()[0]})"
         raise ValueError(f"{path.name}: {words}") from None
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -39,11 +39,11 @@ def values_of(name: str, column: Any) -> np.ndarray:
     raise ValueError(f"column {name!r} is of type {kind}: {CONVERT_OR_IGNORE}")
 
 
-def exact_values(column: Any) -> list[Any] | None:
-    """Whole and decimal numbers as they are, which float64 need not hold; None for other columns."""
+def exact_values(column: Any) -> list[Any]:
+    """Whole and decimal numbers as they are, which float64 need not hold; nothing for other columns."""
     column = _decoded(column)
     if not types.is_integer(column.type) and not types.is_decimal(column.type):
-        return None
+        return []
     whole = [value if not isinstance(value, Decimal) or value % 1 else int(value) for value in column.to_pylist()]
     return [format(value.normalize(), "f") if isinstance(value, Decimal) else value for value in whole]
 
@@ -141,8 +141,8 @@ class ArrowFiles(ArrowSource):
         n_found, schema = 0, self._schema()
         for path in self.paths:
             with _one_line_errors(path), _opened(path) as file:
-                batches = file.iter_batches(n_rows) if _is_parquet(path) else map(file.get_batch, range(file.num_record_batches))
-                for batch in batches:
+                parts = file.iter_batches(n_rows) if _is_parquet(path) else map(file.get_batch, range(file.num_record_batches))
+                for batch in parts:
                     n_found += batch.num_rows
                     yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
         if n_found == 0:

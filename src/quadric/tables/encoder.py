@@ -19,7 +19,7 @@ from quadric.errors import ParameterError, Troubles, listed, unknown_names
 from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
 from quadric.labels import refuse_masked
 from quadric.tables.dates import first_day
-from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells
+from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -279,12 +279,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.unseen == "refuse":
             cells, levels = cells_like(values, column.categories), {None, *column.categories}
             unseen = [row for row, value in enumerate(cells) if value not in levels]
-            if unseen:
-                many = f" ({len(unseen)} such rows)" if len(unseen) > 1 else ""
-                raise ValueError(
-                    f"column {column.name!r}, row {table.first_row + unseen[0]}: {cells[unseen[0]]!r} was not there when fitted"
-                    f"{many}; the known levels are {listed([repr(level) for level in column.categories])}"
-                )
+            known = f"the known levels are {listed([repr(level) for level in column.categories])}"
+            refuse_cells(column.name, cells, unseen, table.first_row, "was not there when fitted", known)
         return values
 
     def extra_columns(self, X: Rows) -> list[str]:

@@ -214,20 +214,17 @@ def label_texts(name: str, values: Any) -> np.ndarray:
     -------
     array of str or None
     """
+    column = as_column(name, values)
+    if column.dtype.kind == "M":
+        raise ValueError(f"column {name!r} holds dates: a classifier needs classes")
+    items = column.tolist()
     if _is_arrow_column(values):
         from quadric.tables._arrow import exact_values
 
-        found = exact_values(values)
-    else:
-        array = _one_dimension(name, values)
-        found = array.tolist() if array.dtype.kind in "iuO" else None
-    items = None if found is None else [None if is_missing(value) else value for value in found]
-    if items is None or not {type(value) for value in items} <= {int, str, type(None)}:
-        column = as_column(name, values)
-        if column.dtype.kind == "M":
-            raise ValueError(f"column {name!r} holds dates: a classifier needs classes")
-        items = [None if is_missing(value) else value for value in column.tolist()]
-    texts = [value if value is None or isinstance(value, str) else number_text(value) for value in items]
+        items = exact_values(values) or items
+    elif (array := _one_dimension(name, values)).dtype.kind in "iuO":
+        items = array.tolist()
+    texts = [None if is_missing(value) else value if isinstance(value, str) else number_text(value) for value in items]
     return text_column([None if _is_blank(text) else text for text in texts])
 
 

@@ -76,7 +76,8 @@ def _texts(column: Any) -> np.ndarray:
 
 
 def stream_of(data: Any) -> Any:
-    """A reader of the record batches of an object with the Arrow C stream interface, or of a dataset of pyarrow."""
+    """A reader of the record batches of an object that holds them, see :func:`holds_arrow`."""
+    data = data.collect() if type(data).__name__ == "LazyFrame" else data
     return data.scanner().to_reader() if hasattr(data, "scanner") else pa.RecordBatchReader.from_stream(data)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ NOT_CSV = {
     b"PK\x03\x04": "a zip or Excel file: save it as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel file: save it as CSV",
     b"\x1f\x8b": "compressed: unpack it first",
+    b"FEA1": "a Feather file of version 1: write it again, in version 2",
 }
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -63,6 +65,9 @@ class CsvFile:
             if not header:
                 raise ValueError("the file is empty" if header is None else "the first line is blank: column names are needed")
             names = tuple(name.strip() for name in header)
+            first_line = str(notation.delimiter).join(names)
+            if re.fullmatch("sep=.", first_line, re.IGNORECASE):
+                raise ValueError(f"the first line, {first_line!r}, is a hint for Excel: remove it")
             others = [other for other in DELIMITERS if other != notation.delimiter and other in names[0]]
             if len(names) == 1 and others:
                 raise ValueError(f"there is only one column, {names[0]!r}: wrong delimiter? the header has {others[0]!r}")

@@ -118,12 +118,12 @@ class Table:
 
 def check_names(names: Sequence[str]) -> None:
     """Raise an error for column names that are empty or appear twice."""
+    hints = {len(names): "; do all lines end with a delimiter? remove it", 1: "; is it an index? write the file without it"}
     for position, name in enumerate(names, start=1):
         if not isinstance(name, str):
             raise TypeError(f"column names must be texts, but column {position} is named {name!r}")
         if not name.strip():
-            hint = "; is it an index? write the file without it" if position == 1 else ""
-            raise ValueError(f"column {position} has no name{hint}")
+            raise ValueError(f"column {position} has no name{hints.get(position, '')}")
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         places = [position for position, name in enumerate(names, start=1) if name == twice[0]]
@@ -170,8 +170,8 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
 
 
 def holds_arrow(data: Any) -> bool:
-    """Whether an object has the Arrow C stream interface or is a dataset of pyarrow."""
-    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "scanner")
+    """Whether an object has the Arrow C stream interface, or is a dataset of pyarrow or a LazyFrame of polars."""
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "scanner") or type(data).__name__ == "LazyFrame"
 
 
 def as_column(name: str, values: Any) -> np.ndarray:

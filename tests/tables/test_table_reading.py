@@ -414,7 +414,9 @@ def test_a_folder_of_parquet_files_is_one_table(parquet, tmp_path):
     assert read_table(folder)["x"].tolist() == [0, 1, 2, 3, 4, 5, 1.5]
     assert values(read_table(folder)["home"])[-1] is None
     parquet({"x": pa.array(["a"]), "home": pa.array(["own"])}, "parts/d.parquet")
-    with pytest.raises(ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: 'x' is of type string"):
+    with pytest.raises(
+        ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: .*Field x has incompatible types"
+    ):
         read_table(folder)
     parquet({"x": pa.array([1.5]), "house": pa.array(["own"])}, "parts/d.parquet")
     with pytest.raises(ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: only one of them has 'home'"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -81,83 +80,50 @@ def stream_of(data: Any) -> Any:
     return data.scanner().to_reader() if hasattr(data, "scanner") else pa.RecordBatchReader.from_stream(data)
 
 
-class ArrowSource:
-    """What has types of its own."""
-
-    def typed(self, column: Any, as_text: bool) -> Any:
-        """A column of a table; numbers as texts on demand."""
-        if not as_text or not _is_number(_decoded(column).type):
-            return column
-        return pa.chunked_array([label_texts("", column)], pa.large_string())
+def typed(column: Any, as_text: bool) -> Any:
+    """A column of a table; numbers as texts on demand."""
+    if not as_text or not _is_number(_decoded(column).type):
+        return column
+    return pa.chunked_array([label_texts("", column)], pa.large_string())
 
 
-@dataclass(frozen=True)
-class ArrowObject(ArrowSource):
-    """An object with the Arrow C stream interface, or a dataset of pyarrow.
-
-    Attributes
-    ----------
-    data : object
-    """
-
-    data: Any
-    paths: tuple[Path, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return type(self.data).__name__
-
-    def tables(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Tables of one record batch each, as they come."""
-        return (pa.Table.from_batches([batch]) for batch in stream_of(self.data))
+def tables_of_object(data: Any, n_rows: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    """Tables of one record batch each, as they come."""
+    return (pa.Table.from_batches([batch]) for batch in stream_of(data))
 
 
-@dataclass(frozen=True)
-class ArrowFiles(ArrowSource):
-    """A Parquet or Feather file, or Parquet files with the same columns, one after the other.
+def arrow_files(path: Path) -> tuple[Path, ...]:
+    """The Parquet files of a folder, in alphabetical order, or a Parquet or Feather file; none if it is of another format."""
+    if not path.is_dir():
+        return (path,) if _is_parquet(path) or _starts_with(path, FEATHER) else ()
+    found = sorted(file for file in path.iterdir() if file.suffix == ".parquet" and not file.name.startswith((".", "_")))
+    if not found:
+        raise ValueError(f"{path.name} is a folder without Parquet files (.parquet)")
+    return tuple(found)
 
-    Attributes
-    ----------
-    paths : tuple of Path
-    """
 
-    paths: tuple[Path, ...]
+def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    """Tables of files with the same columns, of up to ``n_rows`` rows; of a Feather file, as its record batches have them."""
+    n_found, schema = 0, _common_schema(paths)
+    for path in paths:
+        with _one_line_errors(path), _opened(path) as file:
+            parts = file.iter_batches(n_rows) if _is_parquet(path) else map(file.get_batch, range(file.num_record_batches))
+            for batch in parts:
+                n_found += batch.num_rows
+                yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
+    if n_found == 0:
+        raise ValueError(f"{paths[0].name}: the file has columns but no rows")
 
-    @property
-    def name(self) -> str:
-        return self.paths[0].name if len(self.paths) == 1 else self.paths[0].parent.name
 
-    @staticmethod
-    def find(path: Path) -> ArrowFiles | None:
-        """The files of a folder, in alphabetical order, or a file; None if it is of another format."""
-        if not path.is_dir():
-            return ArrowFiles((path,)) if _is_parquet(path) or _starts_with(path, FEATHER) else None
-        found = sorted(file for file in path.iterdir() if file.suffix == ".parquet" and not file.name.startswith((".", "_")))
-        if not found:
-            raise ValueError(f"{path.name} is a folder without Parquet files (.parquet)")
-        return ArrowFiles(tuple(found))
-
-    def tables(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Tables of up to ``n_rows`` rows; of a Feather file, as many as its record batches have."""
-        n_found, schema = 0, self._schema()
-        for path in self.paths:
-            with _one_line_errors(path), _opened(path) as file:
-                parts = file.iter_batches(n_rows) if _is_parquet(path) else map(file.get_batch, range(file.num_record_batches))
-                for batch in parts:
-                    n_found += batch.num_rows
-                    yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
-        if n_found == 0:
-            raise ValueError(f"{self.paths[0].name}: the file has columns but no rows")
-
-    def _schema(self) -> Any:
-        """Columns of all files, in the order of the first one, with types that hold the values of each."""
-        common = None
-        for path in self.paths:
-            with _one_line_errors(path), _opened(path) as file:
-                own = getattr(file, "schema_arrow", file.schema)
-                check_names(own.names)
-                common = own if common is None else _promoted(common, own, self.paths[0].name)
-        return common
+def _common_schema(paths: Sequence[Path]) -> Any:
+    """Columns of all files, in the order of the first one, with types that hold the values of each."""
+    common = None
+    for path in paths:
+        with _one_line_errors(path), _opened(path) as file:
+            own = getattr(file, "schema_arrow", file.schema)
+            check_names(own.names)
+            common = own if common is None else _promoted(common, own, paths[0].name)
+    return common
 
 
 def _starts_with(path: Path, magic: bytes) -> bool:
@@ -179,14 +145,10 @@ def _promoted(common: Any, own: Any, first: str) -> Any:
     different = set(common.names).symmetric_difference(own.names)
     if different:
         raise ValueError(f"its columns are not those of {first}: only one of them has {min(different)!r}")
-    fields = []
-    for field in common:
-        try:
-            fields += pa.unify_schemas([pa.schema([field]), pa.schema([own.field(field.name)])], promote_options="permissive")
-        except pa.ArrowException:
-            types = f"{own.field(field.name).type} instead of {field.type}"
-            raise ValueError(f"its columns are not those of {first}: {field.name!r} is of type {types}") from None
-    return pa.schema(fields)
+    try:
+        return pa.unify_schemas([common, own], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise ValueError(f"its columns are not those of {first}: {error}") from None
 
 
 @contextmanager

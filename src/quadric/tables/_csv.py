@@ -74,19 +74,7 @@ class CsvFile:
             check_names(names)
         return CsvFile(path, notation, names)
 
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        return (self.path,)
-
-    def typed(self, column: Any, as_text: bool) -> Any:
-        """A column as numbers, or as cleaned texts if one of them is not a number."""
-        return self.notation.typed(column, as_text)
-
-    def tables(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    def tables(self, n_rows: int, columns: Sequence[str] | None) -> Iterator[Any]:
         """Tables of texts, as they stand in the file; their sizes follow from BLOCK."""
         with _one_line_errors(self.path, self.notation.codec):
             try:

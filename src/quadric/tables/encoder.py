@@ -215,20 +215,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _learned(self, name: str, table: Table) -> InputColumn:
         values = table[name]
         absent = missing_cells(values)
-        if absent.any() and self.missing == "refuse":
+        fills = self.missing != "refuse"
+        if absent.any() and not fills:
             raise _refused_missing(name, absent, table)
-        learned = InputColumn(
-            name,
-            "number",
-            indicator=self.missing == "indicator" and bool(absent.any()),
-            missing_texts=tuple(self.missing_texts),
-        )
+        flagged = self.missing == "indicator" and bool(absent.any())
+        learned = InputColumn(name, "number", indicator=flagged, missing_texts=tuple(self.missing_texts))
         if values.dtype != object:
             if name in self.dates:
                 learned = replace(learned, type="date", origin=first_day(values))
-            return (
-                learned if self.missing == "refuse" else replace(learned, fill=float(learned.numbers(values[~absent]).mean()))
-            )
+            return replace(learned, fill=float(learned.numbers(values[~absent]).mean()) if fills else None)
         counts = Counter(values[~absent].tolist())
         common = min(counts, key=lambda level: (-counts[level], level))
         return replace(
@@ -236,7 +231,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             type="category",
             categories=tuple(sorted(counts)),
             dropped=common if self.coding == "onehot" else None,
-            fill=None if self.missing == "refuse" else common,
+            fill=common if fills else None,
         )
 
     def transform(self, X: Rows) -> FloatArray:

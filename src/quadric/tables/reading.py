@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from quadric.extras import require
 from quadric.progress import Report, silent
 from quadric.tables.suspects import MISSING
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
-
-if TYPE_CHECKING:
-    from quadric.tables._arrow import ArrowFiles, ArrowObject
-    from quadric.tables._csv import CsvFile
-
-    Source: TypeAlias = CsvFile | ArrowFiles | ArrowObject
 
 BLOCK_ROWS = 50_000
 
@@ -107,23 +103,46 @@ def read_chunks(
         raise ValueError(f"rows must be at least 1, got {rows}")
     source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, decimal=decimal, thousands=thousands)
     first_row = 1
-    for chunk in _regrouped(source.tables(rows), rows):
+    for chunk in _regrouped(source.tables(rows, None), rows):
         columns = (source.typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
         yield Table(tuple(chunk.column_names), tuple(columns), first_row=first_row)
         first_row += chunk.num_rows
 
 
-def _source(path: Any, **how: Any) -> Source:
+@dataclass(frozen=True)
+class _Source:
+    """Where tables come from.
+
+    Attributes
+    ----------
+    name : str
+    paths : tuple of Path
+        The files, if any.
+    tables : function
+        Gives tables of pyarrow of about so many rows, with all columns or with some.
+    typed : function
+        A column of theirs as it is meant, or as texts.
+    """
+
+    name: str
+    paths: tuple[Path, ...]
+    tables: Callable[[int, Sequence[str] | None], Iterator[Any]]
+    typed: Callable[[Any, bool], Any]
+
+
+def _source(data: Any, **how: Any) -> _Source:
     from quadric.tables import _arrow, _csv
     from quadric.tables.notation import Notation
 
-    if holds_arrow(path):
-        return _arrow.ArrowObject(path)
-    notation = Notation(**how)
-    return _arrow.ArrowFiles.find(Path(path)) or _csv.CsvFile.open(Path(path), notation)
+    if holds_arrow(data):
+        return _Source(type(data).__name__, (), partial(_arrow.tables_of_object, data), _arrow.typed)
+    path, notation = Path(data), Notation(**how)
+    if files := _arrow.arrow_files(path):
+        return _Source(path.name, files, partial(_arrow.tables_of_files, files), _arrow.typed)
+    return _Source(path.name, (path,), _csv.CsvFile.open(path, notation).tables, notation.typed)
 
 
-def _pieces(source: Source, text: Collection[str], columns: Sequence[str] | None, report: Report) -> dict[str, list[Any]]:
+def _pieces(source: _Source, text: Collection[str], columns: Sequence[str] | None, report: Report) -> dict[str, list[Any]]:
     """The pieces of all columns; a column of which only some pieces are numbers is read once more, as texts."""
     pieces: dict[str, list[Any]] = {}
     n_rows = 0

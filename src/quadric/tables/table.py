@@ -124,10 +124,10 @@ def check_names(names: Sequence[str]) -> None:
             raise TypeError(f"column names must be texts, but column {position} is named {name!r}")
         if not name.strip():
             raise ValueError(f"column {position} has no name{hints.get(position, '')}")
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        places = [position for position, name in enumerate(names, start=1) if name == twice[0]]
-        raise ValueError(f"column name {twice[0]!r} appears {len(places)} times (columns {', '.join(map(str, places))})")
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        places = [str(position) for position, other in enumerate(names, start=1) if other == name]
+        raise ValueError(f"column name {name!r} appears {count} times (columns {', '.join(places)})")
 
 
 def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:

@@ -14,7 +14,6 @@ import typer
 import quadric
 from quadric.cli.console import as_usage, flag
 from quadric.cli.inputs import class_weights, integers, numbers
-from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, MOST_PROCESSES
 from quadric.losses import LOSS_NAMES
 from quadric.workflow.options import TrainingOptions
 
@@ -28,13 +27,6 @@ ModelFile: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="Mod
 Target: TypeAlias = Annotated[str, typer.Option(help="Column with the classes.")]
 Frozen: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes must leave alone. Repeatable.")
-]
-Folds: TypeAlias = Annotated[int, typer.Option(min=2, max=LARGEST_COUNT, help="Folds of the cross-validation.")]
-Seed: TypeAlias = Annotated[
-    int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of folds and search: same seed, same result.")
-]
-Jobs: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, max=MOST_PROCESSES, help="Processes; the result does not depend on their number.")
 ]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]

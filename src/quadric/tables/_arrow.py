@@ -26,12 +26,8 @@ def values_of(name: str, column: Any) -> np.ndarray:
     kind = column.type
     if types.is_dictionary(kind) or _is_text(kind):
         return _texts(column)
-    if types.is_boolean(kind):
-        column = column.cast(pa.int8())
-    if _is_number(kind):
+    if _is_number(kind) or types.is_null(kind):
         return column.cast(pa.float64(), safe=False).to_numpy()
-    if types.is_null(kind):
-        return np.full(len(column), np.nan)
     if types.is_date(kind) or types.is_timestamp(kind):
         zone = getattr(kind, "tz", None)
         return column.cast(pa.timestamp("us", zone), safe=False).to_numpy().astype("datetime64[us]")

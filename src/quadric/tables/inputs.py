@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from quadric.errors import ParameterError
-from quadric.tables.dates import LIKE_THIS, days_since, parsed_date
+from quadric.tables.dates import LIKE_THIS, date_text, days_since, parsed_date
 from quadric.tables.suspects import marks_of
 from quadric.tables.table import BLANKS, is_number_text, number_text, text_column
 from quadric.types import BoolArray, FloatArray
@@ -305,8 +305,9 @@ def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatA
 
 
 def cells_like(column: np.ndarray, levels: Iterable[Level | None]) -> list[Level | None]:
-    """The values of a column; numbers are written as texts where the levels are texts."""
+    """The values of a column; numbers and dates are written as texts where the levels are texts."""
     values = column.tolist()
-    if column.dtype != object and any(isinstance(level, str) for level in levels):
-        return [None if value != value else number_text(value) for value in values]
-    return values
+    if column.dtype == object or not any(isinstance(level, str) for level in levels):
+        return values
+    written = date_text if column.dtype.kind == "M" else number_text
+    return [None if value is None or value != value else written(value) for value in values]

@@ -51,6 +51,12 @@ def number_pattern(decimal: str = ".", thousands: str | None = None) -> str:
     return f"[+-]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
+_NUMBER = rf"(?:{number_pattern('.', ',')}|{number_pattern(',', '.')})"
+SIGNED = re.compile(
+    rf"[{SIGNS}]\s*{_NUMBER}|{_NUMBER}\s*[{SIGNS}]|[A-Z]{{3}}\s{_NUMBER}|{_NUMBER}\s[A-Z]{{3}}|\({_NUMBER}\)|\u2212?{_NUMBER}"
+)
+
+
 def marks_of(text: str) -> dict[str, str]:
     """The marks with which a text is a number, as ``read_table`` takes them; none if there are none.
 
@@ -94,16 +100,9 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
     if _mostly(plain.fullmatch, counts):
         words = f"holds numbers but for texts such as {other!r}: count them as missing values"
         return ParameterError(words, na=",".join([*MISSING, other]))
-    if _mostly(_signed().fullmatch, counts):
+    if _mostly(SIGNED.fullmatch, counts):
         return ParameterError(f"holds numbers with a sign or a unit, such as {min(others)!r}: write them without it")
     return None
-
-
-def _signed() -> re.Pattern:
-    number = rf"(?:{number_pattern('.', ',')}|{number_pattern(',', '.')})"
-    return re.compile(
-        rf"[{SIGNS}]\s*{number}|{number}\s*[{SIGNS}]|[A-Z]{{3}}\s{number}|{number}\s[A-Z]{{3}}|\({number}\)|\u2212?{number}"
-    )
 
 
 def _unread_numbers(counts: Counter[str]) -> ParameterError:

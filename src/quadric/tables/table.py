@@ -136,9 +136,9 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
     Parameters
     ----------
     data : Table, frame, object with the Arrow C stream interface, mapping of columns, or array-like of shape (m, n)
-        A frame is one of pandas or polars; Arrow objects are tables, readers and datasets of pyarrow, relations of DuckDB, and
-        others. Types are kept: texts that look like numbers stay texts. Mixed columns become texts. A blank text and a masked
-        value of numpy are missing values.
+        A frame is one of pandas or polars (a LazyFrame is collected); Arrow objects are tables, readers and datasets of
+        pyarrow, relations of DuckDB, and others. Types are kept: texts that look like numbers stay texts. Mixed columns become
+        texts. A blank text and a masked value of numpy are missing values.
     names : sequence of str, optional
         Names for the columns of an array; by default x0, x1, ...
 
@@ -152,9 +152,8 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
         return Table(tuple(data), tuple(_one_dimension(name, values) for name, values in data.items()))
     if hasattr(data, "iloc"):  # pandas' own conversion to Arrow refuses mixed columns and adds the index
         frame: Any = data
-        frame_names = tuple(str(name) for name in frame.columns)
-        check_names(frame_names)
-        return Table(frame_names, tuple(_one_dimension(str(name), frame[name]) for name in frame.columns))
+        columns = tuple(_one_dimension(str(name), column) for name, column in frame.items())
+        return Table(tuple(map(str, frame.columns)), columns)
     if holds_arrow(data):
         from quadric.tables._arrow import stream_of
 
@@ -277,12 +276,12 @@ def number_text(value: float) -> str:
 
 
 def is_number_text(text: str) -> bool:
-    """Whether a text is a number. float() also accepts "1_000", which is hardly meant as a number in a file."""
+    """Whether a text is a number. float() also accepts "1_000" and digits of other scripts, which no export reads."""
     try:
         float(text)
     except ValueError:
         return False
-    return "_" not in text
+    return "_" not in text and text.isascii()
 
 
 def _array_of_rows(data: Any) -> np.ndarray:

@@ -151,6 +151,22 @@ def test_numbers_in_another_notation_than_the_files_are_no_levels(run, csv_file,
     assert "amount=" not in fitted.out
 
 
+def test_new_numbers_in_another_notation_name_the_option_that_reads_them(dated, run, csv_file):
+    path = csv_file("age;issued;closed;home\n41,5;2019-04-01;2019-05-01;own\n")
+    answer = run("predict", dated / "model.json", path)
+    assert answer.code == 1
+    assert "column 'age' must hold numbers; row 1 has '41,5' (--decimal ',')" in answer.errors[0]
+    assert run("predict", dated / "model.json", path, "--decimal", ",").code == 0
+
+
+def test_a_column_of_the_last_day_only_can_be_fitted_and_saved(run, csv_file, tmp_path):
+    for day in ("9999-12-31", "0001-01-01"):
+        path = csv_file("end,age,risk\n" + "".join(f"{day},{20 + i},{'good' if i % 3 else 'bad'}\n" for i in range(60)))
+        fit = ["fit", path, "--target", "risk", *K, "--dates", "end", "--output", tmp_path / f"{day}.json"]
+        assert run(*fit).code == 0
+        assert len(run("predict", tmp_path / f"{day}.json", path).out.splitlines()) == 61
+
+
 def test_codes_that_look_like_numbers_can_be_kept_as_texts(run, csv_file, tmp_path):
     lines = [f"{20 + i},{100 + i % 30},{'good' if i % 3 else 'bad'}" for i in range(90)]
     path, model = csv_file("age,code,risk\n" + "\n".join(lines)), tmp_path / "m.json"

@@ -74,6 +74,8 @@ def test_extra_columns_can_hold_anything(made, run, csv_file, tmp_path, monkeypa
     pd.read_csv(made.data_csv).assign(when=pd.Timestamp("2020-01-01")).to_parquet(tmp_path / "data.parquet")
     result = run("predict", made.model, tmp_path / "data.parquet")
     assert (result.code, result.out) == (0, expected)
+    kept = run("predict", made.model, tmp_path / "data.parquet", "--keep", "when").out.splitlines()
+    assert kept[1] == f"2020-01-01,{expected.splitlines()[1]}"
 
 
 def test_without_an_output_scores_go_to_standard_output(made, run, tmp_path):

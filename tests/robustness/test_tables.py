@@ -12,6 +12,7 @@ import pytest
 from quadric.cli import main
 from quadric.tables import _csv as csv_module
 from quadric.tables import as_table, read_chunks, read_table
+from quadric.tables.table import BLANKS
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -167,7 +168,7 @@ def reference(content, encoding, delimiter):
 
 
 def cleaned(text):
-    return None if text.strip().lower() in MISSING else text.strip()
+    return None if text.strip(BLANKS).lower() in MISSING else text.strip(BLANKS)
 
 
 def number(text):

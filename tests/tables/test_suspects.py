@@ -16,6 +16,9 @@ NUMBERS = {
     "units": ([f"{i}.50 EUR" for i in range(30)], {}),
     "read with other marks": ([f"{i}.271" for i in range(1, 30)], {"thousands": "."}),
     "read with a wrong mark": ([f"{i}.5" for i in range(30)], {"decimal": "."}),
+    "underscores": (["1_000", "22", "-3_456_789.5"], {"thousands": "_"}),
+    "base 16": (["0x1F", "0x20", "0XA"], {}),
+    "digits of another script": (["\u0661\u0662", "\u0663", "7"], {}),
     "exponents": (["62,88", "9,271E+00"], {"decimal": ","}),
 }
 DATES = {
@@ -36,6 +39,8 @@ TEXTS = [
     ["1-2", "3-4"],
     ["A1,5"],
     ["1", "2", "other"],
+    ["1_2", "10_11"],
+    ["x1F", "0xyz"],
     [f"10.0.0.{i}" for i in range(40)],
     [f"{i}.0.2" for i in range(40)],
     [f"ABC{i}" for i in range(40)],

@@ -197,6 +197,10 @@ WRONG = {
     "cut off character": (b"a,b\n1,2\xc3", {}, "try latin-1"),
     "name twice": (b"a,b,a\n1,2,3\n", {}, r"column name 'a' appears 2 times \(columns 1, 3\)"),
     "no name": (b"a,,c\n1,2,3\n", {}, "column 2 has no name"),
+    "delimiters at the ends of lines": (b"a;b;\n1;2;\n", {}, "column 3 has no name; do all lines end with a delimiter"),
+    "hint for Excel": (b"sep=;\na;b\n1;2\n", {}, "the first line, 'sep=;', is a hint for Excel: remove it"),
+    "quoted hint for Excel": (b'"sep=,"\na,b\n1,2\n', {}, "the first line, 'sep=,', is a hint for Excel: remove it"),
+    "old Feather": (b"FEA1\0\0\0\0\xff", {}, "a Feather file of version 1: write it again"),
     "index": (b",a\n0,2\n", {}, "column 1 has no name; is it an index"),
     "ragged": (b'a,b\n1,"x\ny"\n\n1,2,3\n4,5\n', {}, "line 5 has 3 values, the header has 2 columns"),
     "short row": (b"a,b\n1,2\n3\n", {"delimiter": ","}, "line 3 has 1 values"),
@@ -410,11 +414,30 @@ def test_a_folder_of_parquet_files_is_one_table(parquet, tmp_path):
     assert read_table(folder)["x"].tolist() == [0, 1, 2, 3, 4, 5, 1.5]
     assert values(read_table(folder)["home"])[-1] is None
     parquet({"x": pa.array(["a"]), "home": pa.array(["own"])}, "parts/d.parquet")
-    with pytest.raises(ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: 'x' is of type string"):
+    with pytest.raises(
+        ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: .*Field x has incompatible types"
+    ):
         read_table(folder)
     parquet({"x": pa.array([1.5]), "house": pa.array(["own"])}, "parts/d.parquet")
     with pytest.raises(ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: only one of them has 'home'"):
         read_table(folder)
+
+
+def test_lazy_frames_are_collected(tmp_path):
+    frame = pytest.importorskip("polars").DataFrame({"age": [30, 40], "home": ["own", None]})
+    for table in (as_table(frame.lazy()), read_table(frame.lazy()), *read_chunks(frame.lazy())):
+        assert values(table["age"]) == [30.0, 40.0]
+        assert values(table["home"]) == ["own", None]
+
+
+def test_columns_of_the_same_name_are_not_read_as_one(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_arrays([pa.array([1, 2]), pa.array([3, 4])], names=["a", "a"])
+    path = tmp_path / "twice.parquet"
+    pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    for source in (table, path, tmp_path):
+        with pytest.raises(ValueError, match=r"column name 'a' appears 2 times \(columns 1, 2\)"):
+            read_table(source)
 
 
 def test_arrow_objects_are_read_whole_and_in_chunks(parquet, tmp_path):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
-from quadric.cli.inputs import read_data
+from quadric.cli.inputs import read_training
 from quadric.cli.layout import paragraphs, text_table
 from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, TrainingOptions
 
@@ -45,9 +44,7 @@ def compare(
       quadric compare data.csv --target risk --loss least_squares --json
     """
     with working("compare") as report:
-        how = table_format.how()
-        table = read_data(data, how, [target, *options.texts], report=report)
-        options = replace(options, missing_texts=tuple(how["missing"]))
+        table, options = read_training(data, target, options, table_format.how(), report)
         comparison = quadric.workflow.compare(table, target, options, report=report)
     facts = _facts(comparison)
     if as_json:

@@ -34,11 +34,7 @@ def data(
     with as_usage():
         chosen = [quadric.datasets.resolve(name) for name in names or []]
     if fetch_all:
-        chosen = [
-            info
-            for info in quadric.datasets.REGISTRY.values()
-            if not quadric.datasets.status(info.name).available and info.obtained == "fetched"
-        ]
+        chosen = [state.info for state in _states() if not state.available and state.info.obtained == "fetched"]
     if file is not None:
         if len(chosen) != 1:
             raise UsageError("--from needs the name of one data set")
@@ -46,11 +42,15 @@ def data(
         chosen = []
     failures = [message for info in chosen if (message := _fetched(info, folder)) is not None]
     if as_json:
-        say_json({info.name: _described(info) for info in quadric.datasets.REGISTRY.values()})
+        say_json({state.info.name: _described(state.info, state.place) for state in _states()})
     else:
-        _list()
+        _list(_states())
     if failures:
         raise RuntimeError("; ".join(failures))
+
+
+def _states() -> list[quadric.datasets.DatasetStatus]:
+    return [quadric.datasets.status(name) for name in quadric.datasets.REGISTRY]
 
 
 def _fetched(info: quadric.datasets.DatasetInfo, folder: Path | None) -> str | None:
@@ -67,7 +67,7 @@ def _fetched(info: quadric.datasets.DatasetInfo, folder: Path | None) -> str | N
     return None
 
 
-def _described(info: quadric.datasets.DatasetInfo) -> dict[str, object]:
+def _described(info: quadric.datasets.DatasetInfo, place: str | None) -> dict[str, object]:
     return {
         "paper_name": info.paper_name,
         "rows": info.shape[0],
@@ -76,7 +76,7 @@ def _described(info: quadric.datasets.DatasetInfo) -> dict[str, object]:
         "licence": info.licence,
         "obtained": info.obtained,
         "sha256": info.sha256,
-        "where": quadric.datasets.status(info.name).place,
+        "where": place,
     }
 
 
@@ -90,19 +90,20 @@ def how_to_get(info: quadric.datasets.DatasetInfo) -> str:
     return f"quadric data {info.name}; or {by_hand}" if info.obtained == "fetched" else by_hand
 
 
-def _list() -> None:
-    found = {name: quadric.datasets.status(name) for name in quadric.datasets.REGISTRY}
+def _list(states: list[quadric.datasets.DatasetStatus]) -> None:
     rows = [
-        (name, info.paper_name, " x ".join(map(str, info.shape)), info.licence, _state(found[name]))
-        for name, info in quadric.datasets.REGISTRY.items()
+        (each.info.name, each.info.paper_name, " x ".join(map(str, each.info.shape)), each.info.licence, _state(each))
+        for each in states
     ]
     lines = text_table(("name", "paper", "rows x features", "licence", "where"), rows, left=range(4))
-    folders = {name: str(Path(str(state.place)).parent) for name, state in found.items() if _state(state) == "there"}
-    for folder in dict.fromkeys(folders.values()):
-        lines.append(paragraph(f"in {folder}", ", ".join(name for name, own in folders.items() if own == folder)))
-    wrong = [state for state in found.values() if state.problem is not None]
-    lines += [f"{state.info.name}: not the expected file, remove it\n  {state.place}" for state in wrong]
-    lines += _advice([info for name, info in quadric.datasets.REGISTRY.items() if not found[name].available])
+    folders: dict[str, list[str]] = {}
+    for each in states:
+        if _state(each) == "there":
+            folders.setdefault(str(Path(str(each.place)).parent), []).append(each.info.name)
+    lines += [paragraph(f"in {folder}", ", ".join(names)) for folder, names in folders.items()]
+    wrong = [each for each in states if each.problem is not None]
+    lines += [f"{each.info.name}: not the expected file, remove it\n  {each.place}" for each in wrong]
+    lines += _advice([each.info for each in states if not each.available])
     say("\n".join(lines))
 
 

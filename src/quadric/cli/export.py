@@ -62,20 +62,19 @@ def export(
     elif kind not in TEXTS:
         raise UsageError(f"the format {kind} needs a file: give --output")
     loaded = read_table_model(model)
-    content = getattr(quadric.export, TEXTS[kind])(loaded.saved, **extra) if kind in TEXTS else None
-    if output is not None and content is not None:
+    content = getattr(quadric.export, TEXTS[kind])(loaded.saved, **extra) if kind in TEXTS else ""
+    if output is not None and content:
         write_output(output, content.rstrip("\n") + "\n", force)
     elif output is not None:
         quadric.export.export(loaded.saved, kind, output, **extra)
     if as_json:
-        listed = {"content": content} if output is None else {"output": str(output)}
-        say_json({"format": kind, **listed})
+        say_json({"format": kind, **({"output": str(output)} if output else {"content": content})})
     elif output is not None:
         say(f"written to: {output}")
     elif kind == "equation":
-        say("\n".join(map(wrapped_equation, (content or "").splitlines())))
+        say("\n".join(map(wrapped_equation, content.splitlines())))
     else:
-        data_output().write(content or "")
+        data_output().write(content)
 
 
 def _format(named: str | None, output: Path | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
-from quadric.cli.inputs import check_output, read_data
+from quadric.cli.inputs import check_output, read_training
 from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
 from quadric.workflow.options import TrainingOptions
 
@@ -50,10 +50,9 @@ def fit(
 
     check_output(output, force, data)
     how = table_format.how()
-    options = replace(options, missing_texts=tuple(how["missing"]))
     began = time.monotonic()
     with working("fit") as report:
-        table = read_data(data, how, [target, *options.texts], report=report)
+        table, options = read_training(data, target, options, how, report)
         report(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
         trained = quadric.workflow.train(table, target, options, verbose=1)
     saved = trained.saved(file=data.name, **{key: how[name] for name, key in NOTATION.items()})

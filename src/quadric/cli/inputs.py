@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,21 @@ import quadric
 from quadric.cli.console import UsageError, check_free
 from quadric.defaults import LONGEST_GRID
 from quadric.progress import Report, silent
+from quadric.workflow.options import TrainingOptions
 
 
 def read_data(path: Path, how: Mapping[str, Any], text: Sequence[str], *, report: Report = silent) -> quadric.tables.Table:
     """The table of a file or folder; some of its columns as texts."""
     check_there(path, or_folder=True)
     return quadric.tables.read_table(path, text=text, report=report, **how)
+
+
+def read_training(
+    path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any], report: Report
+) -> tuple[quadric.tables.Table, TrainingOptions]:
+    """The table to train on, and the options with the missing values that it was read with."""
+    table = read_data(path, how, [target, *options.texts], report=report)
+    return table, replace(options, missing_texts=tuple(how["missing"]))
 
 
 def read_table_model(path: Path) -> quadric.workflow.TableModel:

@@ -14,7 +14,6 @@ import typer
 import quadric
 from quadric.cli.console import as_usage, flag
 from quadric.cli.inputs import class_weights, integers, numbers
-from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, MOST_PROCESSES
 from quadric.losses import LOSS_NAMES
 from quadric.workflow.options import TrainingOptions
 
@@ -28,13 +27,6 @@ ModelFile: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="Mod
 Target: TypeAlias = Annotated[str, typer.Option(help="Column with the classes.")]
 Frozen: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes must leave alone. Repeatable.")
-]
-Folds: TypeAlias = Annotated[int, typer.Option(min=2, max=LARGEST_COUNT, help="Folds of the cross-validation.")]
-Seed: TypeAlias = Annotated[
-    int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of folds and search: same seed, same result.")
-]
-Jobs: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, max=MOST_PROCESSES, help="Processes; the result does not depend on their number.")
 ]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -81,7 +73,7 @@ class TableFormat:
 
     def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
         """As ``read_table`` takes it; by default missing values and numbers are written as where the model was fitted."""
-        from quadric.tables.reading import check_format
+        from quadric.tables.notation import Notation
         from quadric.tables.suspects import MISSING
 
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
@@ -90,9 +82,10 @@ class TableFormat:
             notation["missing"] = [text.strip() for text in self.na.split(",")]
         if self.decimal is not None or self.thousands is not None:
             notation |= {"decimal": self.decimal or ".", "thousands": self.thousands}
+        how = {"delimiter": delimiter, "encoding": self.encoding, **notation}
         with as_usage():
-            check_format(delimiter, self.encoding, notation["decimal"], notation["thousands"])
-        return {"delimiter": delimiter, "encoding": self.encoding, **notation}
+            Notation(**how)  # an impossible one is refused before a file is opened
+        return how
 
 
 EXACT_TIME_LIMIT = 60.0

@@ -14,7 +14,7 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
-from quadric.cli.inputs import check_output, read_data
+from quadric.cli.inputs import check_output, read_training
 from quadric.cli.layout import paragraphs, text_table
 from quadric.extras import require
 from quadric.spreadsheets import CsvWriter
@@ -57,9 +57,7 @@ def path(
         if output.suffix.lower() == ".svg":
             require("matplotlib", "plot")
     with working("path") as report:
-        how = table_format.how()
-        table = read_data(data, how, [target, *options.texts], report=report)
-        options = replace(options, missing_texts=tuple(how["missing"]))
+        table, options = read_training(data, target, options, table_format.how(), report)
         report(f"one path per fold, {options.folds} folds")
         prepared = quadric.workflow.prepare(table, target, options)
         search = quadric.workflow.choose(prepared, options, verbose=1)

@@ -10,7 +10,7 @@ import typer
 from quadric.cli import inputs
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
-from quadric.defaults import MOST_BOOTSTRAPS
+from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, MOST_BOOTSTRAPS, MOST_PROCESSES
 from quadric.extras import require
 
 
@@ -32,9 +32,11 @@ def report(
     bootstrap: Annotated[
         int, typer.Option(min=0, max=MOST_BOOTSTRAPS, help="Bootstrap fits for the stability of the terms; 0 for none.")
     ] = 50,
-    folds: shared.Folds = 5,
-    seed: shared.Seed = 0,
-    jobs: shared.Jobs = None,
+    folds: Annotated[int, typer.Option(min=2, max=LARGEST_COUNT, help=shared.FLAGS["folds"].help)] = 5,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help=shared.FLAGS["seed"].help)] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=MOST_PROCESSES, help="Processes; the result does not depend on their number.")
+    ] = None,
     table_format: shared.TableFormat,
     force: shared.Force = False,
     as_json: shared.AsJson = False,

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn, TextIO, cast
+from typing import Any, TextIO, cast
 
 
 class OutputError(OSError):
@@ -22,20 +22,23 @@ def safe_streams(final: bool) -> Iterator[None]:
     final : bool
         Whether the process ends afterwards: then closed descriptors are filled, and at the end unprinted text is dropped.
     """
-    before = sys.stdout, sys.stderr
+    output: Any = sys.stdout
+    remarks: Any = sys.stderr
     if final:
         _fill_descriptors()
-    results = _Results(before[0])
-    sys.stdout, sys.stderr = cast(TextIO, results), cast(TextIO, _Remarks(before[1]))
+    own = {name: getattr(output, name) for name in ("encoding", "errors")} if hasattr(output, "reconfigure") else {}
+    if own:
+        output.reconfigure(errors="backslashreplace")  # what the encoding lacks is escaped
+    sys.stdout, sys.stderr = cast(TextIO, _Stream(output, True)), cast(TextIO, _Stream(remarks, False))
     try:
         yield
     finally:
-        sys.stdout, sys.stderr = before
+        sys.stdout, sys.stderr = output, remarks
         if final:
-            for stream in before:
-                _drop_unprinted(stream)
-        else:
-            results.restore()
+            _drop_unprinted(output)
+            _drop_unprinted(remarks)
+        elif own:
+            output.reconfigure(**own)
 
 
 def data_output() -> TextIO:
@@ -46,10 +49,10 @@ def data_output() -> TextIO:
 
 
 class _Stream:
-    """A stream of the system, perhaps none, with another way to fail."""
+    """A stream of the system, perhaps none: where it holds results, what cannot be printed is an error, else it is not said."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, stream: Any, holds_results: bool) -> None:
+        self._stream, self._holds_results = stream, holds_results
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -58,47 +61,26 @@ class _Stream:
         return self._stream is not None and self._stream.isatty()
 
     def write(self, text: str) -> int:
-        try:
+        with self._failing():
             if self._stream is None:
                 raise OSError("it is closed")
-            return self._stream.write(text)
-        except OSError as error:
-            self._failed(error)
+            self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        try:
+        with self._failing():
             if self._stream is not None:
                 self._stream.flush()
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            self._failed(error)
-
-    def _failed(self, error: OSError) -> None:
-        """What to do about an error."""
-
-
-class _Remarks(_Stream):
-    """Standard error: what cannot be said is not said."""
-
-
-class _Results(_Stream):
-    """Standard output: what cannot be printed is an error; characters that its encoding lacks are escaped."""
-
-    def __init__(self, stream: Any) -> None:
-        super().__init__(stream)
-        self._encoding = getattr(stream, "encoding", None), getattr(stream, "errors", None)
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-    def restore(self) -> None:
-        """Give the stream its encoding back."""
-        if hasattr(self._stream, "reconfigure"):
-            self._stream.reconfigure(encoding=self._encoding[0], errors=self._encoding[1])
-
-    def _failed(self, error: OSError) -> NoReturn:
-        if isinstance(error, BrokenPipeError):  # whoever reads has seen enough
-            raise error
-        raise OutputError(f"cannot write to standard output: {error.strerror or error}") from error
+            if self._holds_results and isinstance(error, BrokenPipeError):  # whoever reads has seen enough
+                raise
+            if self._holds_results:
+                raise OutputError(f"cannot write to standard output: {error.strerror or error}") from error
 
 
 def _fill_descriptors() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from quadric.extras import require
-from quadric.tables.table import BLANKS, CONVERT_OR_IGNORE, label_texts
+from quadric.tables.table import BLANKS, CONVERT_OR_IGNORE, check_names, label_texts
 
 pa: Any = require("pyarrow", "cli")
 parquet: Any = require("pyarrow.parquet", "cli")
@@ -27,23 +26,19 @@ def values_of(name: str, column: Any) -> np.ndarray:
     kind = column.type
     if types.is_dictionary(kind) or _is_text(kind):
         return _texts(column)
-    if types.is_boolean(kind):
-        column = column.cast(pa.int8())
-    if _is_number(kind):
+    if _is_number(kind) or types.is_null(kind):
         return column.cast(pa.float64(), safe=False).to_numpy()
-    if types.is_null(kind):
-        return np.full(len(column), np.nan)
     if types.is_date(kind) or types.is_timestamp(kind):
         zone = getattr(kind, "tz", None)
         return column.cast(pa.timestamp("us", zone), safe=False).to_numpy().astype("datetime64[us]")
     raise ValueError(f"column {name!r} is of type {kind}: {CONVERT_OR_IGNORE}")
 
 
-def exact_values(column: Any) -> list[Any] | None:
-    """Whole and decimal numbers as they are, which float64 need not hold; None for other columns."""
+def exact_values(column: Any) -> list[Any]:
+    """Whole and decimal numbers as they are, which float64 need not hold; nothing for other columns."""
     column = _decoded(column)
     if not types.is_integer(column.type) and not types.is_decimal(column.type):
-        return None
+        return []
     whole = [value if not isinstance(value, Decimal) or value % 1 else int(value) for value in column.to_pylist()]
     return [format(value.normalize(), "f") if isinstance(value, Decimal) else value for value in whole]
 
@@ -76,118 +71,80 @@ def _texts(column: Any) -> np.ndarray:
 
 
 def stream_of(data: Any) -> Any:
-    """A reader of the record batches of an object with the Arrow C stream interface, or of a dataset of pyarrow."""
+    """A reader of the record batches of an object that holds them, see :func:`holds_arrow`."""
+    data = data.collect() if type(data).__name__ == "LazyFrame" else data
     return data.scanner().to_reader() if hasattr(data, "scanner") else pa.RecordBatchReader.from_stream(data)
 
 
-class ArrowSource:
-    """What has types of its own."""
-
-    def typed(self, column: Any, as_text: bool) -> Any:
-        """A column of a batch; numbers as texts on demand."""
-        if not as_text or not _is_number(_decoded(column).type):
-            return column
-        return pa.array(label_texts("", column), pa.large_string())
+def typed(column: Any, as_text: bool) -> Any:
+    """A column of a table; numbers as texts on demand."""
+    if not as_text or not _is_number(_decoded(column).type):
+        return column
+    return pa.chunked_array([label_texts("", column)], pa.large_string())
 
 
-@dataclass(frozen=True)
-class ArrowObject(ArrowSource):
-    """An object with the Arrow C stream interface, or a dataset of pyarrow.
-
-    Attributes
-    ----------
-    data : object
-    """
-
-    data: Any
-    paths: tuple[Path, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return type(self.data).__name__
-
-    def batches(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Record batches as they come."""
-        return iter(stream_of(self.data))
+def tables_of_object(data: Any, n_rows: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    """Tables of one record batch each, as they come."""
+    return (pa.Table.from_batches([batch]) for batch in stream_of(data))
 
 
-@dataclass(frozen=True)
-class ArrowFiles(ArrowSource):
-    """A Parquet or Feather file, or Parquet files with the same columns, one after the other.
-
-    Attributes
-    ----------
-    paths : tuple of Path
-    """
-
-    paths: tuple[Path, ...]
-
-    @property
-    def name(self) -> str:
-        return self.paths[0].name if len(self.paths) == 1 else self.paths[0].parent.name
-
-    @staticmethod
-    def find(path: Path) -> ArrowFiles | None:
-        """The files of a folder, in alphabetical order, or a file; None if it is of another format."""
-        if not path.is_dir():
-            return ArrowFiles((path,)) if _magic(path).startswith((PARQUET, FEATHER)) else None
-        found = sorted(file for file in path.iterdir() if file.suffix == ".parquet" and not file.name.startswith((".", "_")))
-        if not found:
-            raise ValueError(f"{path.name} is a folder without Parquet files (.parquet)")
-        return ArrowFiles(tuple(found))
-
-    def batches(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Record batches, of up to ``n_rows`` rows where a file has more in one."""
-        n_found, schema = 0, self._schema()
-        for path in self.paths:
-            with _one_line_errors(path), _opened(path) as file:
-                each = file.iter_batches(batch_size=n_rows) if _magic(path).startswith(PARQUET) else _feather_batches(file)
-                for batch in each:
-                    n_found += batch.num_rows
-                    yield batch if batch.schema.equals(schema) else batch.select(schema.names).cast(schema)
-        if n_found == 0:
-            raise ValueError(f"{self.paths[0].name}: the file has columns but no rows")
-
-    def _schema(self) -> Any:
-        """Columns of all files, in the order of the first one, with types that hold the values of each."""
-        common = None
-        for path in self.paths:
-            with _one_line_errors(path), _opened(path) as file:
-                own = getattr(file, "schema_arrow", file.schema)
-                common = own if common is None else _promoted(common, own, self.paths[0].name)
-        return common
+def arrow_files(path: Path) -> tuple[Path, ...]:
+    """The Parquet files of a folder, in alphabetical order, or a Parquet or Feather file; none if it is of another format."""
+    if not path.is_dir():
+        return (path,) if _is_parquet(path) or _starts_with(path, FEATHER) else ()
+    found = sorted(file for file in path.iterdir() if file.suffix == ".parquet" and not file.name.startswith((".", "_")))
+    if not found:
+        raise ValueError(f"{path.name} is a folder without Parquet files (.parquet)")
+    return tuple(found)
 
 
-def _magic(path: Path) -> bytes:
+def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    """Tables of files with the same columns, of up to ``n_rows`` rows; of a Feather file, as its record batches have them."""
+    n_found, schema = 0, _common_schema(paths)
+    for path in paths:
+        with _one_line_errors(path), _opened(path) as file:
+            parts = file.iter_batches(n_rows) if _is_parquet(path) else map(file.get_batch, range(file.num_record_batches))
+            for batch in parts:
+                n_found += batch.num_rows
+                yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
+    if n_found == 0:
+        raise ValueError(f"{paths[0].name}: the file has columns but no rows")
+
+
+def _common_schema(paths: Sequence[Path]) -> Any:
+    """Columns of all files, in the order of the first one, with types that hold the values of each."""
+    common = None
+    for path in paths:
+        with _one_line_errors(path), _opened(path) as file:
+            own = getattr(file, "schema_arrow", file.schema)
+            check_names(own.names)
+            common = own if common is None else _promoted(common, own, paths[0].name)
+    return common
+
+
+def _starts_with(path: Path, magic: bytes) -> bool:
     with path.open("rb") as file:
-        return file.read(len(FEATHER))
+        return file.read(len(magic)) == magic
+
+
+def _is_parquet(path: Path) -> bool:
+    return _starts_with(path, PARQUET)
 
 
 def _opened(path: Path) -> Any:
-    if _magic(path).startswith(PARQUET):
-        return parquet.ParquetFile(path, pre_buffer=False)  # or memory would grow with the file
-    return pa.ipc.open_file(path)
-
-
-def _feather_batches(file: Any) -> Iterator[Any]:
-    return (file.get_batch(i) for i in range(file.num_record_batches))
+    # without pre_buffer=False memory would grow with the file
+    return parquet.ParquetFile(path, pre_buffer=False) if _is_parquet(path) else pa.ipc.open_file(path)
 
 
 def _promoted(common: Any, own: Any, first: str) -> Any:
     """A schema that holds two, with the columns in the order of the first one."""
-    if own.equals(common):
-        return common
     different = set(common.names).symmetric_difference(own.names)
     if different:
         raise ValueError(f"its columns are not those of {first}: only one of them has {min(different)!r}")
-    fields = []
-    for field in common:
-        try:
-            fields += pa.unify_schemas([pa.schema([field]), pa.schema([own.field(field.name)])], promote_options="permissive")
-        except pa.ArrowException:
-            types = f"{own.field(field.name).type} instead of {field.type}"
-            raise ValueError(f"its columns are not those of {first}: {field.name!r} is of type {types}") from None
-    return pa.schema(fields)
+    try:
+        return pa.unify_schemas([common, own], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise ValueError(f"its columns are not those of {first}: {error}") from None
 
 
 @contextmanager
@@ -198,10 +155,6 @@ def _one_line_errors(path: Path) -> Iterator[None]:
     except (pa.ArrowException, OSError, ValueError) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        kind = "Parquet" if _magic(path).startswith(PARQUET) else "Feather"
-        words = f"{error}" if type(error) is ValueError else f"not a readable {kind} file ({_first_line(error)})"
+        kind, reason = "Parquet" if _is_parquet(path) else "Feather", str(error) or type(error).__name__
+        words = reason if type(error) is ValueError else f"not a readable {kind} file ({reason.splitlines()[0]})"
         raise ValueError(f"{path.name}: {words}") from None
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

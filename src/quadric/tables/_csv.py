@@ -1,22 +1,23 @@
-"""CSV files as record batches of texts, read by pyarrow; what it lets pass or cannot place is looked at with the csv module."""
+"""CSV files as tables of texts, read by pyarrow; what it lets pass or cannot place is looked at with the csv module."""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
 from quadric.errors import ParameterError
 from quadric.extras import require
-from quadric.tables._notation import Notation
+from quadric.tables.notation import Notation
 from quadric.tables.table import check_names
 
 pa: Any = require("pyarrow", "cli")
@@ -26,121 +27,83 @@ DELIMITERS = (",", ";", "\t", "|")
 SNIFFED = 1 << 16
 """Characters that are read to find the delimiter."""
 BLOCK, LONGEST = 1 << 20, 1 << 27
-"""Bytes that are parsed at a time, and of the longest row."""
+"""Characters that are parsed at a time, and of the longest row."""
 SLOW_ROWS = 10_000
-UTF_8 = "utf-8-sig"
-"""UTF-8 with or without a byte order mark."""
 NOT_CSV = {
     b"PK\x03\x04": "a zip or Excel file: save it as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel file: save it as CSV",
     b"\x1f\x8b": "compressed: unpack it first",
+    b"FEA1": "a Feather file of version 1: write it again, in version 2",
 }
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True)
 class CsvFile:
-    """How to read a CSV file, and the names of its columns.
+    """A CSV file, and the names of its columns.
 
     Attributes
     ----------
     path : Path
-    delimiter, encoding : str
     notation : Notation
+        With a delimiter.
     names : tuple of str
-    header_size : int
-        Bytes of the header in UTF-8.
     """
 
     path: Path
-    delimiter: str
-    encoding: str
     notation: Notation
     names: tuple[str, ...]
-    header_size: int
 
     @staticmethod
-    def open(path: Path, delimiter: str | None, encoding: str, notation: Notation) -> CsvFile:
-        encoding = usable_encoding(encoding)
-        with _one_line_errors(path, encoding):
-            _refuse_other_formats(path, encoding)
-            if delimiter is None:
-                delimiter = _sniffed(path, encoding)
-            check_delimiter(delimiter)
-            with _strict_rows(path, encoding, delimiter) as rows:
+    def open(path: Path, notation: Notation) -> CsvFile:
+        with _one_line_errors(path, notation.codec):
+            _refuse_other_formats(path, notation.codec)
+            if notation.delimiter is None:
+                notation = replace(notation, delimiter=_sniffed(path, notation.codec))
+            with _opened(path, notation) as (_, rows):
                 header = next(rows, None)
-            with path.open(encoding=encoding, newline="") as text:
-                size = sum(len(line.encode()) for line in islice(text, rows.line_num))
             if not header:
                 raise ValueError("the file is empty" if header is None else "the first line is blank: column names are needed")
             names = tuple(name.strip() for name in header)
-            _suspect_delimiter(names, delimiter)
+            first_line = str(notation.delimiter).join(names)
+            if re.fullmatch("sep=.", first_line, re.IGNORECASE):
+                raise ValueError(f"the first line, {first_line!r}, is a hint for Excel: remove it")
+            others = [other for other in DELIMITERS if other != notation.delimiter and other in names[0]]
+            if len(names) == 1 and others:
+                raise ValueError(f"there is only one column, {names[0]!r}: wrong delimiter? the header has {others[0]!r}")
             check_names(names)
-        return CsvFile(path, delimiter, encoding, notation, names, size)
+        return CsvFile(path, notation, names)
 
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        return (self.path,)
-
-    def typed(self, column: Any, as_text: bool) -> Any:
-        """A column of a batch as numbers, or as cleaned texts if one of them is not a number."""
-        return self.notation.typed(column, as_text)
-
-    def batches(self, n_rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    def tables(self, n_rows: int, columns: Sequence[str] | None) -> Iterator[Any]:
         """Tables of texts, as they stand in the file; their sizes follow from BLOCK."""
-        columns, n_read = columns or self.names, 0
-        with _one_line_errors(self.path, self.encoding):
-            for table in self._tables(columns):
-                n_read += len(table)
-                yield table
-            if n_read == 0:
-                raise ValueError("the file has column names but no rows")
+        with _one_line_errors(self.path, self.notation.codec):
+            try:
+                yield from self._tables(columns or self.names)
+            except pa.ArrowInvalid as error:
+                for _ in self._rows():  # slower, but its errors name the line
+                    pass
+                raise ValueError(f"not a readable CSV file ({str(error).splitlines()[0]})") from None
 
     def _tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        n_read = 0
-        for block in self._blocks():
-            if not _quotes_are_usual(block, self.delimiter):  # pyarrow could take several rows for one
-                yield from self._slow_tables(n_read, columns)
-                return
-            table = self._parsed(block, columns)
-            n_read += len(table)
-            yield table
-
-    def _blocks(self) -> Iterator[bytes]:
-        """The file in UTF-8 without its header, in pieces of whole rows."""
-        pending, n_header = b"", self.header_size
-        for data in self._utf8():
-            pending += data[n_header:]
-            n_header = max(n_header - len(data), 0)
-            cut = _end_of_rows(pending)
-            if cut:
-                yield pending[:cut]
-                pending = pending[cut:]
-            elif len(pending) > LONGEST:
-                self._refuse_malformed()
-                raise ValueError(f"a row is longer than {LONGEST >> 20} MB")
-        if pending:
-            yield pending
-
-    def _utf8(self) -> Iterator[bytes]:
-        with self.path.open("rb") as file:
-            decoder = None if self.encoding == UTF_8 else codecs.getincrementaldecoder(self.encoding)()
-            if decoder is None and file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
-                file.seek(0)
-            while data := file.read(BLOCK):
-                yield data if decoder is None else decoder.decode(data).encode()
-            if decoder is not None:
-                yield decoder.decode(b"", final=True).encode()
+        n_read, ends = 0, b"\r\n" if len(self.names) > 1 else b""  # blank lines in one column are missing values
+        with _opened(self.path, self.notation) as (text, rows):
+            next(rows)
+            for block in _blocks(text):
+                if not _quotes_are_usual(block, str(self.notation.delimiter)):  # pyarrow could take several rows for one
+                    yield from self._slow_tables(n_read, columns)
+                    return
+                if block.strip(ends):
+                    table = self._parsed(block, columns)
+                    n_read += len(table)
+                    yield table
+        if n_read == 0:
+            raise ValueError("the file has column names but no rows")
 
     def _parsed(self, block: bytes, columns: Sequence[str]) -> Any:
         parse = arrow_csv.ParseOptions(
-            delimiter=self.delimiter,
+            delimiter=self.notation.delimiter,
             newlines_in_values=b'"' in block,
-            ignore_empty_lines=len(self.names) > 1,  # else they are missing values
+            ignore_empty_lines=len(self.names) > 1,
         )
         # all texts: types that suit one block need not suit the others
         convert = arrow_csv.ConvertOptions(
@@ -148,17 +111,11 @@ class CsvFile:
             include_columns=columns,
             null_values=self.notation.null_values,
             strings_can_be_null=True,
+            check_utf8=False,
         )
         read = arrow_csv.ReadOptions(column_names=self.names, block_size=len(block) + 8, use_threads=False)
-        try:
-            # pyarrow leaves out a byte order mark at the beginning, which here is part of a value
-            mark = codecs.BOM_UTF8 if block.startswith(codecs.BOM_UTF8) else b""
-            return arrow_csv.read_csv(pa.BufferReader(mark + block), read, parse, convert)
-        except pa.ArrowInvalid as error:
-            if "Empty CSV" in str(error):  # nothing but blank lines
-                return pa.table({name: pa.array([], pa.string()) for name in columns})
-            self._refuse_malformed()
-            raise ValueError(f"not a readable CSV file ({str(error).splitlines()[0]})") from None
+        # pyarrow leaves out a byte order mark at the beginning; another one is part of a value
+        return arrow_csv.read_csv(pa.BufferReader(codecs.BOM_UTF8 + block), read, parse, convert)
 
     def _slow_tables(self, start: int, columns: Sequence[str]) -> Iterator[Any]:
         """What the csv module makes of the rows from ``start`` on: it knows quotes that are part of a value."""
@@ -167,24 +124,45 @@ class CsvFile:
             texts = dict(zip(self.names, zip(*part, strict=True), strict=True))
             yield pa.table({n: pa.array([None if t in nulls else t for t in texts[n]], pa.string()) for n in columns})
 
-    def _refuse_malformed(self) -> None:
-        """Look for the first bad row, slowly, and raise an error that names its line."""
-        for _ in self._rows():
-            pass
-
     def _rows(self) -> Iterator[list[str]]:
         """Rows by the strict csv module, without the header."""
-        n_columns, begin = len(self.names), 1
-        with _strict_rows(self.path, self.encoding, self.delimiter) as rows:
+        n_columns = len(self.names)
+        with _opened(self.path, self.notation) as (_, rows):
+            next(rows)
+            begin = rows.line_num + 1
             try:
                 for row in rows:
                     if row and len(row) != n_columns:
                         raise ValueError(f"line {rows.line_num} has {len(row)} values, the header has {n_columns} columns")
-                    if begin > 1 and (row or n_columns == 1):
+                    if row or n_columns == 1:
                         yield row or [""]
                     begin = rows.line_num + 1
             except csv.Error as error:
                 raise csv.Error(f"{error}, in the row that begins on line {begin}") from None
+
+
+@contextmanager
+def _opened(path: Path, notation: Notation) -> Iterator[tuple[TextIO, Any]]:
+    """The text of a file, and the rows that the csv module takes from it."""
+    limit = csv.field_size_limit(LONGEST)
+    try:
+        with path.open(encoding=notation.codec, newline="") as text:
+            yield text, csv.reader(text, delimiter=str(notation.delimiter), strict=True)
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _blocks(text: TextIO) -> Iterator[bytes]:
+    """The rest of a text in UTF-8, in pieces of whole rows, some of them empty."""
+    pending = b""
+    while data := text.read(BLOCK):
+        pending += data.encode()
+        cut = _end_of_rows(pending)
+        yield pending[:cut]
+        pending = pending[cut:]
+        if len(pending) > LONGEST:
+            raise pa.ArrowInvalid(f"a row is longer than {LONGEST >> 20} MB")
+    yield pending
 
 
 def _end_of_rows(data: bytes) -> int:
@@ -207,33 +185,6 @@ def _quotes_are_usual(block: bytes, delimiter: str) -> bool:
     places = np.flatnonzero(codes == ord('"'))
     neighbours = np.concatenate([codes[places[::2] - 1], codes[places[1::2] + 1]])  # before opening, after closing ones
     return len(places) % 2 == 0 and bool(np.isin(neighbours, np.frombuffer(f'{delimiter}\r\n"'.encode(), np.uint8)).all())
-
-
-@contextmanager
-def _strict_rows(path: Path, encoding: str, delimiter: str) -> Iterator[Any]:
-    """The rows of a file as the csv module sees them."""
-    limit = csv.field_size_limit(LONGEST)
-    try:
-        with path.open(encoding=encoding, newline="") as text:
-            yield csv.reader(text, delimiter=delimiter, strict=True)
-    finally:
-        csv.field_size_limit(limit)
-
-
-def check_delimiter(delimiter: str) -> None:
-    """Raise an error for a delimiter that no parser can use."""
-    if len(delimiter) != 1 or delimiter in '"\r\n\0' or not delimiter.isascii():
-        raise ValueError(f"the delimiter must be one ASCII character, but not a quote or a line end, got {delimiter!r}")
-
-
-def usable_encoding(encoding: str) -> str:
-    """The name of an encoding for opening files; an error if there is no such text encoding."""
-    try:
-        "".encode(encoding)  # some registered codecs convert bytes to bytes
-        name = codecs.lookup(encoding).name
-    except (LookupError, ValueError):
-        raise ValueError(f"there is no encoding {encoding!r}; try utf-8 or latin-1") from None
-    return UTF_8 if name == "utf-8" else name  # so that a byte order mark is not part of the first column name
 
 
 def _refuse_other_formats(path: Path, encoding: str) -> None:
@@ -261,19 +212,13 @@ def _sniffed(path: Path, encoding: str) -> str:
     return max(DELIMITERS, key=quality)
 
 
-def _suspect_delimiter(names: Sequence[str], delimiter: str) -> None:
-    others = [other for other in DELIMITERS if other != delimiter and other in names[0]]
-    if len(names) == 1 and others:
-        raise ValueError(f"there is only one column, {names[0]!r}: wrong delimiter? the header has {others[0]!r}")
-
-
 @contextmanager
 def _one_line_errors(path: Path, encoding: str) -> Iterator[None]:
     """Name the file in every error, and give advice for errors of the csv module and the decoder."""
     try:
         yield
-    except UnicodeError:
-        text = f"{path.name}: {_undecodable(path, encoding)}; try latin-1"
+    except UnicodeError as error:
+        text = f"{path.name}: {_undecodable(path, encoding) or error}; try latin-1"
         raise ParameterError(text, encoding="latin-1") from None
     except csv.Error as error:
         raise ValueError(f"{path.name}: not a well-formed CSV file ({error}); look for a quote that is not closed") from None
@@ -281,26 +226,17 @@ def _one_line_errors(path: Path, encoding: str) -> Iterator[None]:
         raise ParameterError(f"{path.name}: {error}", **getattr(error, "remedies", {})) from None
 
 
-def _undecodable(path: Path, encoding: str) -> str:
-    """Describe the first byte that the encoding cannot read."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    position, lines = 0, 1
-    name = encoding.removesuffix("-sig")
+def _undecodable(path: Path, encoding: str) -> str | None:
+    """Where the first byte is that the encoding cannot read; None if it is not a byte that is wrong."""
+    decoder, position = codecs.getincrementaldecoder(encoding)(), 0
     with path.open("rb") as file:
-        for chunk in iter(lambda: file.read(1 << 20), b""):
+        for number, line in enumerate(file, start=1):
             pending = len(decoder.getstate()[0])
             try:
-                decoder.decode(chunk)
-            except UnicodeError as error:
-                if not isinstance(error, UnicodeDecodeError):
-                    return str(error)
-                position += error.start - pending
-                lines += _line_ends(chunk[: max(error.start - pending, 0)])
-                return f"byte {position} (line {lines}) is not {name}"
-            position += len(chunk)
-            lines += _line_ends(chunk)
-    return f"the file ends in the middle of a character of {name}"
-
-
-def _line_ends(chunk: bytes) -> int:
-    return chunk.count(b"\n") or chunk.count(b"\r")
+                decoder.decode(line)
+            except UnicodeDecodeError as error:
+                return f"byte {position - pending + error.start} (line {number}) is not {encoding.removesuffix('-sig')}"
+            except UnicodeError:
+                return None
+            position += len(line)
+    return f"the file ends in the middle of a character of {encoding.removesuffix('-sig')}"

@@ -14,6 +14,8 @@ ISO_DATE = r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?
 """Texts that are dates: 2024-01-31, 2024-01-31 18:30, 2024-01-31T18:30:15.25; without a time zone."""
 LIKE_THIS = "2024-01-31 or 2024-01-31 18:30"
 DAY = np.timedelta64(86_400_000_000, "us")
+WRITTEN = np.array(["0001-01-01", "9999-12-31T23:59:59"], dtype="datetime64[us]")
+"""The first and the last moment that a text of this form can name, to the second."""
 _ISO_DATE = re.compile(ISO_DATE, re.ASCII)
 
 
@@ -70,12 +72,13 @@ def days_since(dates: np.ndarray, origin: str) -> FloatArray:
 
 
 def dates_after(days: FloatArray, origin: str) -> np.ndarray:
-    """The dates that are so many days after a day, to the microsecond.
+    """The dates that are so many days after a day, to the microsecond; the first or last that can be written for those beyond.
 
     Parameters
     ----------
     days : array
     origin : str
     """
-    steps = np.rint(np.where(np.isnan(days), 0.0, days) * (DAY / np.timedelta64(1, "us"))).astype("timedelta64[us]")
+    written = np.clip(days, *days_since(WRITTEN, origin))
+    steps = np.rint(np.where(np.isnan(days), 0.0, written) * (DAY / np.timedelta64(1, "us"))).astype("timedelta64[us]")
     return np.where(np.isnan(days), np.datetime64("NaT", "us"), np.datetime64(origin, "us") + steps)

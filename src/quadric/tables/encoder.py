@@ -19,7 +19,7 @@ from quadric.errors import ParameterError, Troubles, listed, unknown_names
 from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
 from quadric.labels import refuse_masked
 from quadric.tables.dates import first_day
-from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells
+from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -215,20 +215,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _learned(self, name: str, table: Table) -> InputColumn:
         values = table[name]
         absent = missing_cells(values)
-        if absent.any() and self.missing == "refuse":
+        fills = self.missing != "refuse"
+        if absent.any() and not fills:
             raise _refused_missing(name, absent, table)
-        learned = InputColumn(
-            name,
-            "number",
-            indicator=self.missing == "indicator" and bool(absent.any()),
-            missing_texts=tuple(self.missing_texts),
-        )
+        flagged = self.missing == "indicator" and bool(absent.any())
+        learned = InputColumn(name, "number", indicator=flagged, missing_texts=tuple(self.missing_texts))
         if values.dtype != object:
             if name in self.dates:
                 learned = replace(learned, type="date", origin=first_day(values))
-            return (
-                learned if self.missing == "refuse" else replace(learned, fill=float(learned.numbers(values[~absent]).mean()))
-            )
+            return replace(learned, fill=float(learned.numbers(values[~absent]).mean()) if fills else None)
         counts = Counter(values[~absent].tolist())
         common = min(counts, key=lambda level: (-counts[level], level))
         return replace(
@@ -236,7 +231,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             type="category",
             categories=tuple(sorted(counts)),
             dropped=common if self.coding == "onehot" else None,
-            fill=None if self.missing == "refuse" else common,
+            fill=common if fills else None,
         )
 
     def transform(self, X: Rows) -> FloatArray:
@@ -279,12 +274,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.unseen == "refuse":
             cells, levels = cells_like(values, column.categories), {None, *column.categories}
             unseen = [row for row, value in enumerate(cells) if value not in levels]
-            if unseen:
-                many = f" ({len(unseen)} such rows)" if len(unseen) > 1 else ""
-                raise ValueError(
-                    f"column {column.name!r}, row {table.first_row + unseen[0]}: {cells[unseen[0]]!r} was not there when fitted"
-                    f"{many}; the known levels are {listed([repr(level) for level in column.categories])}"
-                )
+            known = f"the known levels are {listed([repr(level) for level in column.categories])}"
+            refuse_cells(column.name, cells, unseen, table.first_row, "was not there when fitted", known)
         return values
 
     def extra_columns(self, X: Rows) -> list[str]:

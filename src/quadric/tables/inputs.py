@@ -8,7 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from quadric.tables.dates import LIKE_THIS, days_since, parsed_date
+from quadric.errors import ParameterError
+from quadric.tables.dates import LIKE_THIS, date_text, days_since, parsed_date
+from quadric.tables.suspects import marks_of
 from quadric.tables.table import BLANKS, is_number_text, number_text, text_column
 from quadric.types import BoolArray, FloatArray
 
@@ -96,13 +98,13 @@ class InputColumn:
         """
         values = without_missing_texts(values, self.missing_texts or (), self.blanks)
         if self.type == "date":
-            return as_dates(self.name, values, first_row)
+            return _as_dates(self.name, values, first_row)
         if self.missing_texts is None or self.type == "unused":
             return values
         if values.dtype.kind == "M":
             kind = "numbers" if self.type == "number" else "texts"
             raise ValueError(f"column {self.name!r} must hold {kind}, and it holds dates")
-        return as_numbers(self.name, values, first_row) if self.type == "number" else values
+        return _as_numbers(self.name, values, first_row) if self.type == "number" else values
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
         """Cleaned values, of dates the number of days since the origin.
@@ -243,60 +245,34 @@ def missing_numbers(texts: Collection[str]) -> list[float]:
     return [number for number in map(float, filter(is_number_text, texts)) if np.isfinite(number)]
 
 
-def as_numbers(name: str, column: np.ndarray, first_row: int = 1) -> np.ndarray:
-    """A column of numbers as it is; an error for texts, unless all of them are missing.
-
-    Parameters
-    ----------
-    name : str
-        Of the column, for messages.
-    column : array of shape (m,)
-    first_row : int
-        Its number, for messages.
-
-    Returns
-    -------
-    array of shape (m,)
-    """
+def _as_numbers(name: str, column: np.ndarray, first_row: int) -> np.ndarray:
+    """A column of numbers as it is; an error for texts, unless all of them are missing."""
     if column.dtype != object:
         return column
     present = np.flatnonzero(~missing_cells(column)).tolist()
     if present:  # the first text that is no number; where all are numbers, as in a frame of texts, the first
         row = next((row for row in present if not is_number_text(column[row])), present[0])
-        raise ValueError(f"column {name!r} must hold numbers; row {first_row + row} has {column[row]!r}")
+        words = f"column {name!r} must hold numbers; row {first_row + row} has {column[row]!r}"
+        raise ParameterError(words, **marks_of(column[row]))
     return np.full(len(column), np.nan)
 
 
-def as_dates(name: str, column: np.ndarray, first_row: int = 1) -> np.ndarray:
-    """A column of texts or dates as dates; an error for anything else.
-
-    Parameters
-    ----------
-    name : str
-        Of the column, for messages.
-    column : array of shape (m,)
-    first_row : int
-        Its number, for messages.
-
-    Returns
-    -------
-    array of datetime64 of shape (m,)
-    """
+def _as_dates(name: str, column: np.ndarray, first_row: int) -> np.ndarray:
+    """A column of texts or dates as dates; an error for anything else."""
     if column.dtype.kind == "M":
         return column.astype("datetime64[us]")
-    values = column.tolist()
-    if column.dtype == object:
-        moments = {text: parsed_date(text) for text in set(values) if text is not None}
-        wrong = [row for row, text in enumerate(values) if text is not None and moments[text] is None]
-    else:
-        moments, wrong = {}, np.flatnonzero(~np.isnan(column)).tolist()
-    if wrong:
-        shown = values[wrong[0]] if column.dtype == object else number_text(values[wrong[0]])
-        more = f" ({len(wrong)} such rows)" if len(wrong) > 1 else ""
-        raise ValueError(
-            f"column {name!r}, row {first_row + wrong[0]}: {shown!r} is no date{more}; dates are written as {LIKE_THIS}"
-        )
-    return np.array([moments.get(text) for text in values], dtype="datetime64[us]")
+    cells = cells_like(column, [""])
+    moments = {text: None if text is None else parsed_date(str(text)) for text in set(cells)}
+    wrong = [row for row, text in enumerate(cells) if text is not None and moments[text] is None]
+    refuse_cells(name, cells, wrong, first_row, "is no date", f"dates are written as {LIKE_THIS}")
+    return np.array([moments[text] for text in cells], dtype="datetime64[us]")
+
+
+def refuse_cells(name: str, cells: Sequence[object], rows: Sequence[int], first_row: int, what: str, advice: str) -> None:
+    """Raise an error that shows the first of the cells that are wrong, if there are any."""
+    if rows:
+        many = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
+        raise ValueError(f"column {name!r}, row {first_row + rows[0]}: {cells[rows[0]]!r} {what}{many}; {advice}")
 
 
 def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatArray:
@@ -329,8 +305,9 @@ def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatA
 
 
 def cells_like(column: np.ndarray, levels: Iterable[Level | None]) -> list[Level | None]:
-    """The values of a column; numbers are written as texts where the levels are texts."""
+    """The values of a column; numbers and dates are written as texts where the levels are texts."""
     values = column.tolist()
-    if column.dtype != object and any(isinstance(level, str) for level in levels):
-        return [None if value != value else number_text(value) for value in values]
-    return values
+    if column.dtype == object or not any(isinstance(level, str) for level in levels):
+        return values
+    written = date_text if column.dtype.kind == "M" else number_text
+    return [None if value is None or value != value else written(value) for value in values]

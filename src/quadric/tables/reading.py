@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from quadric.extras import require
 from quadric.progress import Report, silent
 from quadric.tables.suspects import MISSING
-from quadric.tables.table import Rows, Table, holds_arrow
-
-if TYPE_CHECKING:
-    from quadric.tables._arrow import ArrowFiles, ArrowObject
-    from quadric.tables._csv import CsvFile
-
-    Source: TypeAlias = CsvFile | ArrowFiles | ArrowObject
+from quadric.tables.table import Rows, Table, check_names, holds_arrow
 
 BLOCK_ROWS = 50_000
 
@@ -65,7 +61,7 @@ def read_table(
     -------
     Table
     """
-    source = _source(path, delimiter, encoding, missing, decimal, thousands)
+    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, decimal=decimal, thousands=thousands)
     pieces = _pieces(source, text, None, report)
     if not pieces:
         raise ValueError("the table has no rows")
@@ -105,56 +101,56 @@ def read_chunks(
     """
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
-    first_row, source = 1, _source(path, delimiter, encoding, missing, decimal, thousands)
-    for chunk in _regrouped(source.batches(rows), rows):
+    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, decimal=decimal, thousands=thousands)
+    first_row = 1
+    for chunk in _regrouped(source.tables(rows, None), rows):
         columns = (source.typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
         yield Table(tuple(chunk.column_names), tuple(columns), first_row=first_row)
         first_row += chunk.num_rows
 
 
-def check_format(delimiter: str | None, encoding: str, decimal: str = ".", thousands: str | None = None) -> None:
-    """Raise an error for an impossible format, before a file is opened.
+@dataclass(frozen=True)
+class _Source:
+    """Where tables come from.
 
-    Parameters
+    Attributes
     ----------
-    delimiter : str or None
-    encoding : str
-    decimal : str
-    thousands : str or None
+    name : str
+    paths : tuple of Path
+        The files, if any.
+    tables : function
+        Gives tables of pyarrow of about so many rows, with all columns or with some.
+    typed : function
+        A column of theirs as it is meant, or as texts.
     """
-    from quadric.tables._csv import check_delimiter, usable_encoding
 
-    usable_encoding(encoding)
-    if delimiter is not None:
-        check_delimiter(delimiter)
-    for what, mark in (("decimal", decimal), ("thousands", thousands)):
-        if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '+-"\r\n'):
-            raise ValueError(f"the {what} mark must be one character, but no digit, letter, sign or quote, got {mark!r}")
-    if decimal == thousands:
-        raise ValueError(f"the decimal and the thousands mark must differ, got {decimal!r} for both")
+    name: str
+    paths: tuple[Path, ...]
+    tables: Callable[[int, Sequence[str] | None], Iterator[Any]]
+    typed: Callable[[Any, bool], Any]
 
 
-def _source(
-    path: Any, delimiter: str | None, encoding: str, missing: Collection[str], decimal: str, thousands: str | None
-) -> Source:
+def _source(data: Any, **how: Any) -> _Source:
     from quadric.tables import _arrow, _csv
-    from quadric.tables._notation import Notation
+    from quadric.tables.notation import Notation
 
-    if holds_arrow(path):
-        return _arrow.ArrowObject(path)
-    check_format(delimiter, encoding, decimal, thousands)
-    files = _arrow.ArrowFiles.find(Path(path))
-    return files or _csv.CsvFile.open(Path(path), delimiter, encoding, Notation(missing, decimal, thousands))
+    if holds_arrow(data):
+        return _Source(type(data).__name__, (), partial(_arrow.tables_of_object, data), _arrow.typed)
+    path, notation = Path(data), Notation(**how)
+    if files := _arrow.arrow_files(path):
+        return _Source(path.name, files, partial(_arrow.tables_of_files, files), _arrow.typed)
+    return _Source(path.name, (path,), _csv.CsvFile.open(path, notation).tables, notation.typed)
 
 
-def _pieces(source: Source, text: Collection[str], columns: Sequence[str] | None, report: Report) -> dict[str, list[Any]]:
+def _pieces(source: _Source, text: Collection[str], columns: Sequence[str] | None, report: Report) -> dict[str, list[Any]]:
     """The pieces of all columns; a column of which only some pieces are numbers is read once more, as texts."""
     pieces: dict[str, list[Any]] = {}
     n_rows = 0
-    for batch in source.batches(BLOCK_ROWS, columns):
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+    for table in source.tables(BLOCK_ROWS, columns):
+        check_names(table.column_names)
+        for name, column in zip(table.column_names, table.columns, strict=True):
             pieces.setdefault(name, []).append(source.typed(column, name in text))
-        n_rows += batch.num_rows
+        n_rows += len(table)
         report(f"{source.name}: {n_rows} rows read")
     mixed = [name for name, parts in pieces.items() if len({part.type for part in parts}) > 1]
     return {**pieces, **_pieces(source, mixed, mixed, report)} if mixed else pieces
@@ -162,16 +158,15 @@ def _pieces(source: Source, text: Collection[str], columns: Sequence[str] | None
 
 def _joined(pieces: list[Any]) -> Any:
     pa = require("pyarrow", "cli")
-    chunks = [chunk for piece in pieces for chunk in (piece.chunks if isinstance(piece, pa.ChunkedArray) else [piece])]
+    chunks = [chunk for piece in pieces for chunk in piece.chunks]
     return pa.chunked_array(chunks, pieces[0].type).unify_dictionaries().combine_chunks()
 
 
-def _regrouped(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
+def _regrouped(tables: Iterable[Any], n_rows: int) -> Iterator[Any]:
     """Tables of exactly ``n_rows`` rows, but for the last."""
     pa = require("pyarrow", "cli")
     waiting: list[Any] = []
-    for batch in batches:
-        rest = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+    for rest in tables:
         while (n_missing := n_rows - sum(map(len, waiting))) <= len(rest):
             yield pa.concat_tables([*waiting, rest.slice(0, n_missing)])
             waiting, rest = [], rest.slice(n_missing)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from quadric.errors import ParameterError
+from quadric.tables.dates import parsed_date
 
 MISSING = ("", "NA", "NaN", "null", "?")
 """Texts that mean a missing value, unless others are named; upper and lower case are the same."""
@@ -14,12 +15,18 @@ MOSTLY = 0.9
 """A column is meant as numbers, or as dates, if more than this share of its values can be read so."""
 MANY_NUMBERS = 20
 """With fewer distinct numbers, texts among them may be meant: "1", "2", "other"."""
-NOTATIONS = ((".", ","), (",", None), (",", "."), *((decimal, mark) for mark in " '’\u00a0\u202f" for decimal in ".,"))
-"""Pairs of a decimal and a thousands mark, the likelier ones first."""
+NOTATIONS: tuple[dict[str, str], ...] = (
+    {"thousands": ","},
+    {"decimal": ","},
+    {"decimal": ",", "thousands": "."},
+    *({**decimal, "thousands": mark} for mark in " '’\u00a0\u202f_" for decimal in ({}, {"decimal": ","})),
+)
+"""Marks of numbers as ``read_table`` takes them, the likelier ones first."""
 SIGNS = "%$€£¥"
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 """A number whose groups of three digits have points between them; a plain number too, if there are two groups."""
-ISO_DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
+UNREAD = re.compile(r"[+-]?(0x[0-9a-f]+|\d+(?:[.,\u066b]\d+)?)", re.IGNORECASE)
+"""Numbers in base 16 and in the digits of any script, such as \u0661\u0662."""
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 OTHER_DATE = re.compile(
     r"\d{4}([/.-])\d{1,2}\1\d{1,2}([T ].*)?|\d{1,2}([/.-])\d{1,2}\3\d{4}( .*)?|\d{1,2}([/.-])\d{1,2}\5\d\d|\d{4}[-/]\d\d"
@@ -38,10 +45,26 @@ def number_pattern(decimal: str = ".", thousands: str | None = None) -> str:
     thousands : str, optional
         Mark between groups of three digits.
     """
-    point, whole = re.escape(decimal), r"\d+"
+    point, whole = re.escape(decimal), "[0-9]+"
     if thousands is not None:
-        whole = rf"(?:[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+|\d+)"
-    return rf"[+-]?(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
+        whole = f"(?:[1-9][0-9]{{0,2}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+)"
+    return f"[+-]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+
+_NUMBER = rf"(?:{number_pattern('.', ',')}|{number_pattern(',', '.')})"
+SIGNED = re.compile(
+    rf"[{SIGNS}]\s*{_NUMBER}|{_NUMBER}\s*[{SIGNS}]|[A-Z]{{3}}\s{_NUMBER}|{_NUMBER}\s[A-Z]{{3}}|\({_NUMBER}\)|\u2212?{_NUMBER}"
+)
+
+
+def marks_of(text: str) -> dict[str, str]:
+    """The marks with which a text is a number, as ``read_table`` takes them; none if there are none.
+
+    Parameters
+    ----------
+    text : str
+    """
+    return next((marks for marks in NOTATIONS if re.fullmatch(number_pattern(**marks), text)), {})
 
 
 def suspect_texts(name: str, column: Iterable[str | None]) -> ParameterError | None:
@@ -52,38 +75,34 @@ def suspect_texts(name: str, column: Iterable[str | None]) -> ParameterError | N
     name : str
     column : array of str or None
     """
-    found = _date_error(column, name) or _number_error(column)
+    counts = Counter(text for text in column if text is not None)
+    found = _date_error(counts, name) or _number_error(counts)
     return None if found is None else ParameterError(f"column {name!r} {found}", **found.remedies, texts=name)
 
 
-def _number_error(column: Iterable[str | None]) -> ParameterError | None:
-    counts = Counter(text for text in column if text is not None)
+def _number_error(counts: Counter[str]) -> ParameterError | None:
     plain = re.compile(number_pattern())
-    others = {text for text in counts if not plain.fullmatch(text)}
+    others = [text for text in counts if not plain.fullmatch(text)]
     if not others:
         return _unread_numbers(counts) if len(counts) > MANY_NUMBERS else None  # a few may be names on purpose
-    for decimal, thousands in NOTATIONS:
-        reading = re.compile(number_pattern(decimal, thousands))
-        read = (text for text in counts if text in others and reading.fullmatch(text))
-        marked = next((text for text in read if thousands is None or "e" not in text.lower()), None)
-        if marked is not None and _mostly(reading, counts):
-            return _wrong_marks(marked, decimal, thousands)
+    for marks in NOTATIONS:
+        reading = re.compile(number_pattern(**marks))
+        read = (text for text in others if reading.fullmatch(text))
+        marked = next((text for text in read if "thousands" not in marks or "e" not in text.lower()), None)
+        if marked is not None and _mostly(reading.fullmatch, counts):
+            words = " and ".join(f"{name}={mark!r}" for name, mark in marks.items())
+            return ParameterError(f"holds numbers such as {marked!r}, read as texts: read the table with {words}", **marks)
+    other = max(others, key=lambda text: counts[text])
+    if UNREAD.fullmatch(other) and _mostly(UNREAD.fullmatch, counts):
+        return ParameterError(f"holds numbers such as {other!r}, read as texts: write them with the digits 0 to 9 in base ten")
     if len(counts) <= MANY_NUMBERS:
         return None
-    if _mostly(plain, counts):
-        other = max(others, key=lambda text: counts[text])
+    if _mostly(plain.fullmatch, counts):
         words = f"holds numbers but for texts such as {other!r}: count them as missing values"
         return ParameterError(words, na=",".join([*MISSING, other]))
-    if _mostly(_signed(), counts):
+    if _mostly(SIGNED.fullmatch, counts):
         return ParameterError(f"holds numbers with a sign or a unit, such as {min(others)!r}: write them without it")
     return None
-
-
-def _signed() -> re.Pattern:
-    number = rf"(?:{number_pattern('.', ',')}|{number_pattern(',', '.')})"
-    return re.compile(
-        rf"[{SIGNS}]\s*{number}|{number}\s*[{SIGNS}]|[A-Z]{{3}}\s{number}|{number}\s[A-Z]{{3}}|\({number}\)|\u2212?{number}"
-    )
 
 
 def _unread_numbers(counts: Counter[str]) -> ParameterError:
@@ -94,25 +113,14 @@ def _unread_numbers(counts: Counter[str]) -> ParameterError:
     return ParameterError(f"holds numbers such as {min(counts)!r}, which are texts here: convert them to numbers", **marks)
 
 
-def _wrong_marks(example: str, decimal: str, thousands: str | None) -> ParameterError:
-    marks = {"decimal": decimal if decimal != "." else None, "thousands": thousands}
-    named = {name: mark for name, mark in marks.items() if mark is not None}
-    words = " and ".join(f"{name}={mark!r}" for name, mark in named.items())
-    return ParameterError(f"holds numbers such as {example!r}, read as texts: read the table with {words}", **named)
-
-
-def _date_error(column: Iterable[str | None], name: str) -> ParameterError | None:
-    counts = Counter(text for text in column if text is not None)
-    example = min(counts, default=None)
-    if _mostly(ISO_DATE, counts):
-        return ParameterError(
-            f"holds dates such as {example!r}: turn them into days, or leave the column out", dates=name, ignore=name
-        )
-    if _mostly(OTHER_DATE, counts):
-        advice = "write them as 2020-01-31, or leave the column out"
-        return ParameterError(f"holds dates such as {example!r}: {advice}", ignore=name)
+def _date_error(counts: Counter[str], name: str) -> ParameterError | None:
+    words = f"holds dates such as {min(counts, default=None)!r}"
+    if _mostly(parsed_date, counts):
+        return ParameterError(f"{words}: turn them into days, or leave the column out", dates=name, ignore=name)
+    if _mostly(OTHER_DATE.fullmatch, counts):
+        return ParameterError(f"{words}: write them as 2020-01-31, or leave the column out", ignore=name)
     return None
 
 
-def _mostly(pattern: re.Pattern, counts: Counter[str]) -> bool:
-    return sum(count for text, count in counts.items() if pattern.fullmatch(text)) > MOSTLY * counts.total()
+def _mostly(is_meant: Callable[[str], object], counts: Counter[str]) -> bool:
+    return sum(count for text, count in counts.items() if is_meant(text)) > MOSTLY * counts.total()

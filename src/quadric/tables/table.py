@@ -118,16 +118,16 @@ class Table:
 
 def check_names(names: Sequence[str]) -> None:
     """Raise an error for column names that are empty or appear twice."""
+    hints = {len(names): "; do all lines end with a delimiter? remove it", 1: "; is it an index? write the file without it"}
     for position, name in enumerate(names, start=1):
         if not isinstance(name, str):
             raise TypeError(f"column names must be texts, but column {position} is named {name!r}")
         if not name.strip():
-            hint = "; is it an index? write the file without it" if position == 1 else ""
-            raise ValueError(f"column {position} has no name{hint}")
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        places = [position for position, name in enumerate(names, start=1) if name == twice[0]]
-        raise ValueError(f"column name {twice[0]!r} appears {len(places)} times (columns {', '.join(map(str, places))})")
+            raise ValueError(f"column {position} has no name{hints.get(position, '')}")
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        places = [str(position) for position, other in enumerate(names, start=1) if other == name]
+        raise ValueError(f"column name {name!r} appears {count} times (columns {', '.join(places)})")
 
 
 def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
@@ -136,9 +136,9 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
     Parameters
     ----------
     data : Table, frame, object with the Arrow C stream interface, mapping of columns, or array-like of shape (m, n)
-        A frame is one of pandas or polars; Arrow objects are tables, readers and datasets of pyarrow, relations of DuckDB, and
-        others. Types are kept: texts that look like numbers stay texts. Mixed columns become texts. A blank text and a masked
-        value of numpy are missing values.
+        A frame is one of pandas or polars (a LazyFrame is collected); Arrow objects are tables, readers and datasets of
+        pyarrow, relations of DuckDB, and others. Types are kept: texts that look like numbers stay texts. Mixed columns become
+        texts. A blank text and a masked value of numpy are missing values.
     names : sequence of str, optional
         Names for the columns of an array; by default x0, x1, ...
 
@@ -152,9 +152,8 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
         return Table(tuple(data), tuple(_one_dimension(name, values) for name, values in data.items()))
     if hasattr(data, "iloc"):  # pandas' own conversion to Arrow refuses mixed columns and adds the index
         frame: Any = data
-        frame_names = tuple(str(name) for name in frame.columns)
-        check_names(frame_names)
-        return Table(frame_names, tuple(_one_dimension(str(name), frame[name]) for name in frame.columns))
+        columns = tuple(_one_dimension(str(name), column) for name, column in frame.items())
+        return Table(tuple(map(str, frame.columns)), columns)
     if holds_arrow(data):
         from quadric.tables._arrow import stream_of
 
@@ -170,8 +169,8 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
 
 
 def holds_arrow(data: Any) -> bool:
-    """Whether an object has the Arrow C stream interface or is a dataset of pyarrow."""
-    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "scanner")
+    """Whether an object has the Arrow C stream interface, or is a dataset of pyarrow or a LazyFrame of polars."""
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "scanner") or type(data).__name__ == "LazyFrame"
 
 
 def as_column(name: str, values: Any) -> np.ndarray:
@@ -214,20 +213,17 @@ def label_texts(name: str, values: Any) -> np.ndarray:
     -------
     array of str or None
     """
+    column = as_column(name, values)
+    if column.dtype.kind == "M":
+        raise ValueError(f"column {name!r} holds dates: a classifier needs classes")
+    items = column.tolist()
     if _is_arrow_column(values):
         from quadric.tables._arrow import exact_values
 
-        found = exact_values(values)
-    else:
-        array = _one_dimension(name, values)
-        found = array.tolist() if array.dtype.kind in "iuO" else None
-    items = None if found is None else [None if is_missing(value) else value for value in found]
-    if items is None or not {type(value) for value in items} <= {int, str, type(None)}:
-        column = as_column(name, values)
-        if column.dtype.kind == "M":
-            raise ValueError(f"column {name!r} holds dates: a classifier needs classes")
-        items = [None if is_missing(value) else value for value in column.tolist()]
-    texts = [value if value is None or isinstance(value, str) else number_text(value) for value in items]
+        items = exact_values(values) or items
+    elif (array := _one_dimension(name, values)).dtype.kind in "iuO":
+        items = array.tolist()
+    texts = [None if is_missing(value) else value if isinstance(value, str) else number_text(value) for value in items]
     return text_column([None if _is_blank(text) else text for text in texts])
 
 
@@ -280,12 +276,12 @@ def number_text(value: float) -> str:
 
 
 def is_number_text(text: str) -> bool:
-    """Whether a text is a number. float() also accepts "1_000", which is hardly meant as a number in a file."""
+    """Whether a text is a number. float() also accepts "1_000" and digits of other scripts, which no export reads."""
     try:
         float(text)
     except ValueError:
         return False
-    return "_" not in text
+    return "_" not in text and text.isascii()
 
 
 def _array_of_rows(data: Any) -> np.ndarray:

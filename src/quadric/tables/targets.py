@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.errors import unknown_names
-from quadric.tables.table import label_texts
+from quadric.tables.table import is_number_text, label_texts
 from quadric.types import IntArray
 
 MOST_CLASSES = 50
@@ -68,10 +68,7 @@ def class_position(label: str, names: Sequence[str]) -> int | None:
 
 
 def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
+    number = float(text) if is_number_text(text) else np.nan
     return number if np.isfinite(number) else None
 
 

@@ -1,7 +1,8 @@
-"""Columns of texts, as they stand in a CSV file, as numbers or as cleaned texts."""
+"""How a CSV file is written: its texts as numbers or as cleaned texts."""
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,19 +20,44 @@ compute: Any = require("pyarrow.compute", "cli")
 
 @dataclass(frozen=True)
 class Notation:
-    """How numbers and missing values are written.
+    """How a CSV file, its numbers and its missing values are written.
 
     Attributes
     ----------
+    delimiter : str or None
+        None: to be found.
+    encoding : str
     missing : collection of str
         Texts that mean a missing value, in upper or lower case; the empty text always does.
     decimal : str
     thousands : str or None
     """
 
+    delimiter: str | None
+    encoding: str
     missing: Collection[str]
-    decimal: str = "."
-    thousands: str | None = None
+    decimal: str
+    thousands: str | None
+
+    def __post_init__(self) -> None:
+        try:
+            "".encode(self.encoding)  # some registered codecs convert bytes to bytes
+        except (LookupError, ValueError):
+            raise ValueError(f"there is no encoding {self.encoding!r}; try utf-8 or latin-1") from None
+        character = "," if self.delimiter is None else self.delimiter
+        if len(character) != 1 or character in '"\r\n\0' or not character.isascii():
+            raise ValueError(f"the delimiter must be one ASCII character, but not a quote or a line end, got {character!r}")
+        for what, mark in (("decimal", self.decimal), ("thousands", self.thousands)):
+            if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '+-"\r\n'):
+                raise ValueError(f"the {what} mark must be one character, but no digit, letter, sign or quote, got {mark!r}")
+        if self.decimal == self.thousands:
+            raise ValueError(f"the decimal and the thousands mark must differ, got {self.decimal!r} for both")
+
+    @property
+    def codec(self) -> str:
+        """The name of the encoding for opening files."""
+        name = codecs.lookup(self.encoding).name
+        return "utf-8-sig" if name == "utf-8" else name  # so that a byte order mark is not part of the first column name
 
     @cached_property
     def null_values(self) -> list[str]:
@@ -42,11 +68,10 @@ class Notation:
         """The texts as float64, NaN where a value is missing; or as texts without spaces around them, if one is no number."""
         values = None if as_text else self._numbers(column)
         if values is None:  # spaces and unusual spellings take time to look for, so each distinct text is looked at once
-            distinct = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-            distinct = distinct.dictionary_encode()
+            distinct = column.combine_chunks().dictionary_encode()
             cleaned = self._cleaned(distinct.dictionary)
             numbers = None if as_text else self._numbers(cleaned)
-            values = (cleaned if numbers is None else numbers).take(distinct.indices)
+            values = pa.chunked_array([(cleaned if numbers is None else numbers).take(distinct.indices)])
         return values.dictionary_encode() if values.type == pa.string() else compute.fill_null(values, np.nan)
 
     def _numbers(self, column: Any) -> Any:

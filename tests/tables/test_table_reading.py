@@ -556,3 +556,7 @@ def test_scikit_learn_splits_a_table():
     y = (data["x"] + (data["home"] == "own") > 0.3).astype(int).to_numpy()
     model = make_pipeline(TableEncoder(), DecisionTreeClassifier(random_state=0))
     np.testing.assert_array_equal(cross_val_score(model, table, y, cv=3), cross_val_score(model, data, y, cv=3))
+
+
+def test_blank_labels_are_missing_ones():
+    assert as_table({"y": np.array(["a", " \t", "", "b"], dtype=object)}).labels("y").tolist() == ["a", None, None, "b"]

@@ -96,7 +96,7 @@ def test_without_rows_rounding_leaves_no_bound():
     """Moments alone, as of data that are gone: the digits that they have lost cannot be had back, and nothing is claimed."""
     B = np.random.default_rng(1).normal(size=(20, 1))
     X, y = np.column_stack([B, B, B, B > 0, ~(B > 0)]), np.where(B[:, 0] > 0.5, 1.0, -1.0)
-    problem = replace(make_problem("least_squares", X, y, C=1e8, k=2), rows=None)
+    problem = replace(make_problem("least_squares", X, y, C=1e14, k=2), rows=None)
     start = problem.step().refit(np.array([0, 1]))
     proof = prove(problem, Found(np.array([0, 1]), start.value))
     assert (proof.lower_bound, proof.closed, proof.stopped) == (None, False, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any, TextIO
 
 FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
@@ -49,6 +50,7 @@ class CsvWriter:
 
     def __init__(self, file: TextIO) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
+        self._careful = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
         self.n_quoted = 0
 
     def writerows(self, rows: Iterable[Sequence[Any]]) -> None:
@@ -58,7 +60,8 @@ class CsvWriter:
         ----------
         rows : iterable of sequences
         """
-        self._writer.writerows(map(self._quoted, rows))
+        for returns, alike in groupby(map(self._quoted, rows), _has_returns):
+            (self._careful if returns else self._writer).writerows(alike)
 
     def _quoted(self, row: Sequence[Any]) -> Sequence[Any]:
         if not any(type(cell) is str and cell[:1] in BEGINNINGS for cell in row):
@@ -66,3 +69,8 @@ class CsvWriter:
         cells = [as_text(cell) for cell in row]
         self.n_quoted += sum(old is not new for old, new in zip(row, cells, strict=True))
         return cells
+
+
+def _has_returns(row: Sequence[Any]) -> bool:
+    """Whether a row has carriage returns, which end a line for readers and which the csv module does not put in quotes."""
+    return any(type(cell) is str and "\r" in cell for cell in row)

@@ -38,10 +38,10 @@ def credit_table(**how) -> Table:
     return Table(tuple(columns), tuple(columns.values()), sha256="0" * 64)
 
 
-def csv_text(columns, delimiter=",") -> str:
+def csv_text(columns, delimiter=",", end="\n") -> str:
     """Columns as a CSV file."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=end)
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
         writer.writerow(["" if value is None or value != value else value for value in row])

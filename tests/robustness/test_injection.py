@@ -35,7 +35,7 @@ from helpers.workbooks import recalculated
 from quadric.cli import main
 from quadric.credit import CalibratedModel
 from quadric.export import equation, load_model, save_model, scoring_model, to_excel, to_latex, to_onnx, to_python, to_sql
-from quadric.spreadsheets import as_text
+from quadric.spreadsheets import CsvWriter, as_text
 from quadric.tables import Table, TableEncoder
 
 CANARY = "canary.txt"
@@ -289,6 +289,16 @@ def test_no_two_texts_are_written_as_the_same():
     assert len(set(map(as_text, texts))) == len(texts)
 
 
+@pytest.mark.parametrize("cell", ["a\rb", "\r", "a\r\nb", "a\nb", 'a"\r'])
+def test_line_ends_inside_a_cell_are_no_rows(cell):
+    text = io.StringIO(newline="")
+    CsvWriter(text).writerows([["name", cell], ["x", 1.5], [cell, 2.5]])
+    rows = list(csv.reader(io.StringIO(text.getvalue(), newline=None)))  # as a text file that any line end ends
+    assert [len(row) for row in rows] == [2, 2, 2]
+    exact = list(csv.reader(io.StringIO(text.getvalue(), newline="")))
+    assert exact == [["name", as_text(cell)], ["x", "1.5"], [as_text(cell), "2.5"]]
+
+
 def hostile_csv(seed):
     """A table whose names, levels and classes are attacks, as far as texts in a CSV file can be; and the name of its target."""
     taken = ("\x00", "NaN", "None", "null", "\\N")
@@ -308,7 +318,7 @@ def test_commands(size, tally, tmp_path, capsys):
     """Nothing that a terminal obeys is printed, and nothing that a spreadsheet runs is written."""
     for seed in range(size(4, 60)):
         columns, target = hostile_csv(seed)
-        (tmp_path / "data.csv").write_text(csv_text(columns), encoding="utf-8", newline="")
+        (tmp_path / "data.csv").write_text(csv_text(columns, end="\r\n"), encoding="utf-8", newline="")
         for arguments in [
             [*FIT, f"--target={target}"],
             ["predict", "model.json", "data.csv", f"--keep={target}", "--output", "scores.csv", "--force"],
@@ -322,7 +332,7 @@ def test_commands(size, tally, tmp_path, capsys):
             assert not CONTROL.search(captured.out + captured.err), (arguments, captured.out, captured.err)
             assert "new\nline" not in captured.out + captured.err  # a name must not look like a line of its own
             tally(f"injection: command {arguments[0]}")
-        rows = list(csv.reader(io.StringIO((tmp_path / "scores.csv").read_text(encoding="utf-8"), newline="")))
+        rows = list(csv.reader(io.StringIO((tmp_path / "scores.csv").read_bytes().decode("utf-8"), newline="")))
         assert [row[0] for row in rows] == [as_text(cell) for cell in [target, *columns[target]]]
         assert all(as_text(cell) == cell or cell.startswith("'") for row in rows for cell in row)
 
@@ -344,7 +354,7 @@ def test_reports_in_a_browser(pytestconfig, tmp_path):
         pytest.skip("tests/report opens a hostile page in a browser too; this one only with --full")
     for seed in range(3):
         columns, target = hostile_csv(seed)
-        (tmp_path / "data.csv").write_text(csv_text(columns), encoding="utf-8", newline="")
+        (tmp_path / "data.csv").write_text(csv_text(columns, end="\r\n"), encoding="utf-8", newline="")
         assert main([*FIT, f"--target={target}"]) == 0
         report = ["report", "model.json", "data.csv", "--bootstrap", "0", "--ks", "1:3", "--output", "report.html", "--force"]
         assert main(report) == 0

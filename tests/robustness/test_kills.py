@@ -62,7 +62,7 @@ def test_a_killed_command_run_again_gives_the_same_bytes(name, place, size, tall
     command, rng = KILLED[name], random.Random(name)
     seconds, new = timed(command, place)
     clear(place)
-    for number in range(size(1 if name == "report" else 3, 55)):
+    for number in range(size(1 if name == "report" else 3, 75)):
         if rng.random() < 0.5:
             clear(place)  # otherwise the paper goes on with its rows, and the others replace a whole file
         child = forked(lambda: run(command).code)

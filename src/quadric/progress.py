@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import TextIO, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TextIO, TypeAlias, TypeVar
+
+Item = TypeVar("Item")
 
 Report: TypeAlias = Callable[[str], None]
 """Receives one line of progress; called often, so it decides itself what to show."""
@@ -42,3 +46,42 @@ def writer_for(verbose: int) -> Report:
     if verbose <= 0:
         return silent
     return LineWriter(interval=0.5 if verbose == 1 else 0.0)
+
+
+Listener: TypeAlias = Callable[[float, str], None]
+"""Receives the share of the work that is done, from 0 to 1, and what is being done."""
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener | None) -> Iterator[None]:
+    """Send what ``advance`` tells in this block to a listener."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def advance(share: float, what: str) -> None:
+    """Tell whoever listens how much of the work is done."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(share, what)
+
+
+@contextmanager
+def part(start: float, end: float) -> Iterator[None]:
+    """A block whose own work, from 0 to 1, is the part from ``start`` to ``end`` of the work around it."""
+    outer = _listener.get()
+    inner: Listener | None = None if outer is None else lambda share, what: outer(start + (end - start) * share, what)
+    with listening(inner):
+        yield
+
+
+def counted(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
+    """The items, one by one, while whoever listens is told how many of them are done."""
+    for done, item in enumerate(items):
+        advance(done / max(total, 1), what)
+        yield item
+    advance(1.0, what)

@@ -1,0 +1,83 @@
+"""The units in which terms are counted: columns capped, then centred and scaled, as the training rows say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadric.types import FloatArray
+
+FEW_VALUES = 5
+"""Columns with no more distinct values are codes or counts, and are not capped."""
+CONSTANT = 1e-12
+"""Columns that vary by less than this share of their largest value keep their scale."""
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The map (min(max(x, low), high) - center) / scale.
+
+    Attributes
+    ----------
+    low, high : arrays of shape (n,)
+        Limits of each column; -inf and inf where it is not capped.
+    center, scale : arrays of shape (n,)
+    """
+
+    low: FloatArray
+    high: FloatArray
+    center: FloatArray
+    scale: FloatArray
+
+    @staticmethod
+    def of(X: FloatArray, weight: FloatArray, *, standardize: bool, clip: float | None) -> Units:
+        """What training rows say of their columns.
+
+        Parameters
+        ----------
+        X : array of shape (m, n)
+        weight : array of shape (m,)
+            Repetitions, all positive.
+        standardize : bool
+            Whether to centre and scale; by weighted mean and standard deviation, of the capped values.
+        clip : float or None
+            Share of the rows beyond each limit, as in ``caps``; None: no limits.
+        """
+        n = X.shape[1]
+        low, high = np.full(n, -np.inf), np.full(n, np.inf)
+        if clip is not None:
+            low, high = caps(X, weight, clip)
+            X = np.clip(X, low, high)
+        if not standardize:
+            return Units(low, high, np.zeros(n), np.ones(n))
+        center = np.average(X, axis=0, weights=weight)
+        scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
+        return Units(low, high, center, np.where(scale > CONSTANT * np.abs(X).max(axis=0), scale, 1.0))
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether any column has limits."""
+        return bool(np.isfinite(self.low).any() or np.isfinite(self.high).any())
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        inside = np.clip(X, self.low, self.high) if self.is_capped else X
+        return (inside - self.center) / self.scale if self.center.any() or (self.scale != 1.0).any() else inside
+
+
+def caps(X: FloatArray, weight: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper limits of the columns: the quantiles ``share`` and 1 - ``share``.
+
+    Quantiles are observed values (the inverse of the distribution function), so that weights are repetitions. Columns with few
+    distinct values are not capped, nor are those that would become constant.
+    """
+    low, high = np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf)
+    for j, column in enumerate(X.T):
+        values, group = np.unique(column, return_inverse=True)
+        if len(values) <= FEW_VALUES:
+            continue
+        reached = np.cumsum(np.bincount(group.ravel(), weights=weight))
+        at = np.minimum(np.searchsorted(reached, reached[-1] * np.array([share, 1.0 - share])), len(values) - 1)
+        if at[0] < at[1]:
+            low[j], high[j] = values[at]
+    return low, high

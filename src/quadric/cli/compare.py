@@ -14,7 +14,18 @@ from quadric.cli.layout import paragraphs, text_table
 from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, TrainingOptions
 
 OPTIONS = shared.training(
-    without=("method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
+    without=(
+        "method",
+        "cross_validate",
+        "rule",
+        "groups",
+        "scoring",
+        "unseen",
+        "calibrate",
+        "cutoff",
+        "time_limit",
+        *shared.LAST,
+    ),
     defaults={"ks": INNER_KS, "Cs": INNER_CS, "n_jobs": 1},
     words={
         "k": "Largest number of terms. Without it, chosen inside each fold, by two rules.",
@@ -78,7 +89,7 @@ def _result_facts(result: quadric.workflow.Result) -> dict[str, Any]:
 
 
 def _measured(values: Any) -> dict[str, Any]:
-    from quadric.workflow.training import standard_error
+    from quadric.workflow.figures import standard_error
 
     return {"mean": float(values.mean()), "standard_error": float(standard_error(values)), "folds": values.tolist()}
 

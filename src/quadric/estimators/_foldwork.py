@@ -134,9 +134,7 @@ class _FoldScorer:
 
     def scored(self, loss: str, row: Row, surfaces: Sequence[tuple[PathCell, ...]]) -> dict[Cell, ScoredCell]:
         """The cells of a row, with the surfaces of all classes at each."""
-        return {
-            Cell(loss, row.C, k): ScoredCell(self._score(cells), cells) for k, cells in zip(row.ks, surfaces, strict=True)
-        }
+        return {Cell(loss, row.C, k): ScoredCell(self._score(cells), cells) for k, cells in zip(row.ks, surfaces, strict=True)}
 
     def _score(self, cells: tuple[PathCell, ...]) -> float:
         decision = decision_values(self._X, cells)

@@ -253,9 +253,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         grids = {name: loss_named(name).default_Cs if self.Cs is None else C_grid(self.Cs) for name in names}
         return Scoreboard({name: np.unique(Cs) for name, Cs in grids.items()}, ks, n_folds)
 
-    def _check_memory(
-        self, board: Scoreboard, task: FoldTask, samples: Samples, folds: Sequence[Fold], processes: int
-    ) -> None:
+    def _check_memory(self, board: Scoreboard, task: FoldTask, samples: Samples, folds: Sequence[Fold], processes: int) -> None:
         n_scored = max(len(fold.test) for fold in folds)
         for loss, Cs in board.Cs.items():
             grid = (len(Cs), len(board.ks))

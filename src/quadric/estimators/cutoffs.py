@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from quadric.errors import ParameterError
 from quadric.estimators._validation import number_from
 from quadric.types import BoolArray, FloatArray
 
@@ -47,9 +48,6 @@ class CutoffRule:
 
     name: str
     numbers: tuple[float, ...] = ()
-
-    def __str__(self) -> str:
-        return ":".join([self.name, *(f"{number:g}" for number in self.numbers)])
 
     def cutoff(self, positive: BoolArray, probability: FloatArray, weight: FloatArray) -> float:
         """The best cut-off between 0 and 1 on a sample.
@@ -88,9 +86,10 @@ class CutoffRule:
         rate = np.divide(curve.missed, curve.approved, out=np.full_like(curve.missed, np.inf), where=curve.approved > 0.0)
         low_enough = np.flatnonzero(rate <= self.numbers[0])
         if len(low_enough) == 0:
-            raise ValueError(
-                f"cutoff {self}: no cut-off has so low a bad rate out of fold; the lowest is {100 * rate.min():.2g} %, "
-                f"with {100 * curve.approved[np.argmin(rate)] / curve.weight:.2g} % approved"
+            raise ParameterError(
+                f"no cut-off has a bad rate of at most {self.numbers[0]:g} out of fold: the lowest is {rate.min():.2g}, "
+                f"with {100 * curve.approved[np.argmin(rate)] / curve.weight:.2g} % approved",
+                cutoff=None,
             )
         return int(low_enough[0])
 

@@ -85,7 +85,9 @@ class CrossValidated:
         -------
         dict
         """
-        return asdict(self)
+        area = None if self.auc is None else asdict(self.auc)
+        accuracy = {"accuracy": self.accuracy.mean, "standard_error": self.accuracy.error}
+        return asdict(self) | accuracy | {"auc": area}
 
 
 def cross_validated(

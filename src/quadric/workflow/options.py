@@ -38,14 +38,14 @@ class TrainingOptions:
         SparseQuadraticSVC where there is none.
     method : {"best", "pd", "exact"}
         Of the final fit; cross-validation uses "best" where this is "exact".
-    cross_validate : bool
-        False: k and C are needed.
+    cross_validate : bool or None
+        None: unless there is nothing to choose and nothing to calibrate. False: k and C are needed.
     folds : int
     groups : str or None
         Column whose equal values stay in the same fold; not a feature.
     scoring : str
-        What cross-validation maximises: accuracy, roc_auc, balanced_accuracy, log_loss, brier, ks, average_precision or the name
-        of a scikit-learn scorer.
+        What cross-validation maximises: accuracy, roc_auc, balanced_accuracy, log_loss, brier, ks, average_precision, or the
+        name of a scikit-learn scorer.
     rule : "best", "1se", float or None
         How cross-validation chooses k; a number is a tolerance in score. None: as SparseQuadraticSVCCV does.
     ks, Cs : tuples or None
@@ -94,7 +94,7 @@ class TrainingOptions:
     C: float | None = None
     loss: str = AUTO
     method: Literal["best", "pd", "exact"] = "best"
-    cross_validate: bool = True
+    cross_validate: bool | None = None
     folds: int = 5
     groups: str | None = None
     scoring: str = "accuracy"
@@ -147,7 +147,7 @@ class TrainingOptions:
             value = getattr(self, name)
             if not wanted.holds(value) and not (value is None and type(None) in get_args(hints[name])):
                 raise OptionError(f"{name} must be {wanted.words}, got {value!r}", **{name: None})
-        if not self.cross_validate and (self.k is None or self.C is None):
+        if self.cross_validate is False and (self.k is None or self.C is None):
             raise OptionError("without cross-validation k and C must be given", k=None, C=None)
         self._check_grids(rule.N_TERMS, rule.LOSS_WEIGHT)
         if self.unseen == "as_dropped" and self.coding == "ordinal":
@@ -162,13 +162,17 @@ class TrainingOptions:
         if self.calibrate is None and self.cutoff != EVEN:
             raise OptionError("a cut-off is one on probabilities: calibrate the scores", calibrate="sigmoid")
 
+    @property
+    def crosses(self) -> bool:
+        """Whether cross-validation takes place."""
+        is_open = None in (self.k, self.C) or self.loss == AUTO or self.calibrate is not None
+        return is_open if self.cross_validate is None else self.cross_validate
+
     def _check_grids(self, terms: Rule, weight: Rule) -> None:
         for name in ("ks", "Cs"):
             if len(getattr(self, name) or ()) > LONGEST_GRID:
                 raise OptionError(f"{name} has {len(getattr(self, name)):,} values, more than {LONGEST_GRID:,}", **{name: None})
-        if self.ks is not None and (
-            not self.ks or list(self.ks) != sorted(set(self.ks)) or not all(map(terms.holds, self.ks))
-        ):
+        if self.ks is not None and (not self.ks or list(self.ks) != sorted(set(self.ks)) or not all(map(terms.holds, self.ks))):
             raise OptionError(
                 f"the numbers of terms to try must be increasing and from 1 to {LARGEST_COUNT:,}, got {_some(self.ks)}", ks=None
             )

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from quadric.estimators._base import SurfaceClassifier
 from quadric.estimators.calibration import CalibratedModel
+from quadric.estimators.cutoffs import EVEN
 from quadric.fitted.model import FittedModel, Model
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step
 from quadric.geometry.surface import QuadraticSurface
@@ -38,6 +39,7 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     if isinstance(model, FittedModel):
         return model
     steps, calibrated, classifier = _unwrapped(model)
+    calibrators = tuple(getattr(calibrated or classifier, "calibrators_", ()))  # some losses give probabilities themselves
     first = steps[0][1] if steps else classifier
     if not isinstance(first, QuadraticSurface):
         check_fitted(first)
@@ -56,8 +58,8 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
         model=model,
         steps=steps,
         classifier=classifier,
-        calibrators=tuple(calibrated.calibrators_) if calibrated else (),
-        threshold=calibrated.cutoff_ if calibrated else 0.0,
+        calibrators=calibrators,
+        threshold=getattr(calibrated, "cutoff_", EVEN) if calibrators else 0.0,
         inputs=tuple(notes.encoded.get(i) or _input(name, i in used, notes.levels.get(i)) for i, name in enumerate(names)),
         variables=_finished(variables),
         has_names=hasattr(first, "feature_names_in_"),

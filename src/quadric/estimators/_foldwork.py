@@ -12,7 +12,7 @@ from sklearn.utils.parallel import delayed
 
 from quadric.estimators._base import ClassWeight
 from quadric.estimators._folds import Fold
-from quadric.estimators._scoreboard import Cell, FoldResult, Plan, ScoredCell, Scoreboard
+from quadric.estimators._scoreboard import Cell, FoldResult, Plan, Scoreboard, ScoredCell
 from quadric.estimators._scoring import Scoring, decision_values, sigmoid_chances
 from quadric.estimators._units import Units
 from quadric.estimators._validation import Samples, validate_samples
@@ -134,9 +134,7 @@ class _FoldScorer:
 
     def scored(self, loss: str, row: Row, surfaces: Sequence[tuple[PathCell, ...]]) -> dict[Cell, ScoredCell]:
         """The cells of a row, with the surfaces of all classes at each."""
-        return {
-            Cell(loss, row.C, k): ScoredCell(self._score(cells), cells) for k, cells in zip(row.ks, surfaces, strict=True)
-        }
+        return {Cell(loss, row.C, k): ScoredCell(self._score(cells), cells) for k, cells in zip(row.ks, surfaces, strict=True)}
 
     def _score(self, cells: tuple[PathCell, ...]) -> float:
         decision = decision_values(self._X, cells)

@@ -459,6 +459,8 @@ class Loss:
     cheap_exchanges : bool
         Whether all exchanges of one term are known in closed form. Searches then afford many more of them, and can tell
         whether a support is swap-optimal.
+    has_probabilities : bool
+        Whether 1 / (1 + exp(-f)) is the probability of the positive class.
     kicks, restarts : int
         Perturbations and fresh starts of method "best".
     default_Cs : tuple of float
@@ -474,6 +476,7 @@ class Loss:
     title: str
     keeps_rows: bool
     cheap_exchanges: bool
+    has_probabilities: bool
     kicks: int
     restarts: int
     default_Cs: tuple[float, ...]  # noqa: N815 - as the parameter is called

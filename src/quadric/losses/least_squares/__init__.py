@@ -12,6 +12,7 @@ LOSS = Loss(
     title="squared loss",
     keeps_rows=False,
     cheap_exchanges=True,
+    has_probabilities=False,
     kicks=300,
     restarts=100,
     default_Cs=(1.0, 8.0, 64.0, 512.0),

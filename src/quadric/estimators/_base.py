@@ -201,7 +201,9 @@ class SurfaceFit:
 def _gives_probabilities(model: SparseSurfaceClassifier) -> bool:
     """Whether the decision values of a model are log-odds; an answer to ``hasattr(model, "predict_proba")``."""
     if not model._gives_log_odds:
-        raise AttributeError(f"loss={model.loss!r} gives no probabilities: calibrate the model (CalibratedModel)")
+        raise AttributeError(
+            f"loss={getattr(model, 'best_loss_', model.loss)!r} gives no probabilities: calibrate the model (CalibratedModel)"
+        )
     return True
 
 
@@ -211,8 +213,8 @@ class SparseSurfaceClassifier(SurfaceClassifier):
     @property
     def _gives_log_odds(self) -> bool:
         """Whether the loss makes f the log-odds of the positive class."""
-        loss = getattr(self, "best_loss_", self.loss)
-        return loss in LOSS_NAMES and loss_named(loss).has_probabilities
+        loss = getattr(self, "best_loss_", self.loss)  # the chosen one where there were several
+        return isinstance(loss, str) and loss in LOSS_NAMES and loss_named(loss).has_probabilities
 
     @property
     def calibrators_(self) -> tuple[Calibration, ...]:

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import delayed
 
 from quadric.estimators._base import ClassWeight
 from quadric.estimators._folds import Fold
-from quadric.estimators._scoreboard import Cell, FoldResult, Plan, ScoredCell, Scoreboard
+from quadric.estimators._scoreboard import Cell, FoldResult, Plan, Scoreboard, ScoredCell
 from quadric.estimators._scoring import Scoring, decision_values, sigmoid_chances
 from quadric.estimators._units import Units
 from quadric.estimators._validation import Samples, validate_samples

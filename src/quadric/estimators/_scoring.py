@@ -13,7 +13,7 @@ from sklearn.metrics import check_scoring
 from quadric._sklearn import platt_scaling, scorer_takes_weights
 from quadric.estimators._base import predicted
 from quadric.estimators._validation import Samples
-from quadric.estimators.calibration import SigmoidCalibration, probabilities
+from quadric.estimators.curves import LOG_ODDS, SigmoidCalibration, probabilities
 from quadric.geometry.lifting import lift
 from quadric.search.path import PathCell
 from quadric.types import FloatArray
@@ -33,6 +33,11 @@ def decision_values(X: FloatArray, cells: Sequence[PathCell]) -> FloatArray:
     """
     values = [lift(X, cell.terms) @ cell.z + cell.c for cell in cells]
     return values[0] if len(values) == 1 else np.column_stack(values)
+
+
+def own_chances(decision: FloatArray) -> FloatArray:
+    """Probabilities of all classes where decision values are log-odds."""
+    return probabilities(decision, (LOG_ODDS,) * (1 if decision.ndim == 1 else decision.shape[1]))
 
 
 def sigmoid_chances(decision: FloatArray, samples: Samples) -> Chances:

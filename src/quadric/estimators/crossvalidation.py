@@ -47,7 +47,6 @@ from quadric.progress import part, writer_for
 from quadric.resources import processes_of
 from quadric.search.methods import METHODS
 from quadric.search.quick import QuickSearch
-from quadric.types import FloatArray
 
 __all__ = ["SparseQuadraticSVCCV", "chosen_cell"]
 
@@ -82,13 +81,13 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     cv : int, splitter or iterable
         Folds, as in scikit-learn. A number means stratified folds, which keep ``groups`` together if there are any.
     scoring : str, callable or None
-        Score to maximise, as in scikit-learn; None: accuracy. Scorers of probabilities are given those of Platt's sigmoid, which
-        is fitted to the decision values of the training part of the fold.
+        Score to maximise, as in scikit-learn; None: accuracy. Scorers of probabilities are given those of a sigmoid (Platt's)
+        that is fitted to the decision values of the training part of the fold.
     rule : float, "best" or "1se"
         A number: the fewest terms whose mean score is within this tolerance of the best, and the best loss and C for them.
-        "1se": the same with one standard error of the best cell as the tolerance. "best": the best mean; ties go to fewer terms,
-        then to the loss that is named first, then to the smaller C. The default, 0.005, is meant for scores between 0 and 1, such
-        as accuracy and AUC; with scores beyond (log-loss, for example) it means "1se".
+        "1se": the same with one standard error of the best cell as the tolerance. "best": the best mean; ties go to fewer
+        terms, then to the loss that is named first, then to the smaller C. The default, 0.005, is meant for scores between
+        0 and 1, such as accuracy and AUC; with scores beyond (log-loss, for example) it means "1se".
     standardize : bool
         Standardise the features by the training rows of each fold, and for the final fit, as in SparseQuadraticSVC.
     clip : float or None
@@ -126,8 +125,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     n_extensions_ : int
         Values of C that were added to a default grid since the best cell was at its end.
     oof_decision_ : array of shape (m,) or (m, n_classes)
-        Decision values of each sample at the chosen cell, from the fold (or on average over the folds) that left it out; NaN for
-        samples that were never left out or have weight zero.
+        Decision values of each sample at the chosen cell, from the fold (or on average over the folds) that left it out; NaN
+        for samples that were never left out or have weight zero.
     paths_ : list of QuadraticPath
         The chosen loss on all data, by the short search; one for two classes, otherwise one per class, in the order of
         ``classes_``. Their ``scores`` are those of the chosen loss.
@@ -282,23 +281,24 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         """What was chosen, and from what."""
         cell, scores = board.at(board.choice(self.rule)), board.scores()
         alone = isinstance(self.loss, str)
-        self.cv_scores_ = scores[cell.loss] if alone else scores
-        self.Cs_, self.ks_ = board.Cs[cell.loss] if alone else board.Cs, board.ks
+        self.cv_scores_: Any = scores[cell.loss] if alone else scores
+        self.Cs_: Any = board.Cs[cell.loss] if alone else board.Cs
+        self.ks_ = board.ks
         self.best_loss_, self.best_C_, self.best_k_ = cell.loss, cell.C, cell.k
         return cell
 
     def _fit_all_rows(self, task: FoldTask, samples: Samples, cell: Cell, board: Scoreboard) -> list[SurfaceFit]:
         """The chosen surface of each class; leaves the paths behind."""
         quick = QuickSearch(samples, task.limits, by_decomposition=task.by_decomposition, report=writer_for(task.verbose))
-        # without time to spare, the chosen cell is all there is of the paths
-        Cs, ks = ([cell.C], [cell.k]) if task.out_of_time() else (board.Cs[cell.loss], board.ks)
+        Cs, ks, scores = board.Cs[cell.loss], board.ks, board.scores()[cell.loss]
+        if task.out_of_time():  # the chosen cell is all that there is of the paths
+            row, column = Cs == cell.C, ks == cell.k
+            Cs, ks, scores = Cs[row], ks[column], scores[:, row][:, :, column]
         paths = [quick.path(cell.loss, positive, Cs, ks) for positive in samples.positives()]
         processes = processes_of(self.n_jobs, len(paths))
         how = FinalSearch(self.method, self.time_limit, task.deadline, seed_of(self.random_state), task.verbose, processes)
         fits = how.fits(quick, samples, cell, paths)
-        scores = board.scores()[cell.loss]
-        at = np.ix_(range(board.n_folds), np.isin(board.Cs[cell.loss], Cs), np.isin(board.ks, ks))
-        self.paths_ = [replace(path, scores=scores[at]) for path in paths]
+        self.paths_ = [replace(path, scores=scores) for path in paths]
         if task.out_of_time():
             self._warn_of_deadline(board)
         else:
@@ -307,12 +307,10 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return fits
 
     def _warn_of_deadline(self, board: Scoreboard) -> None:
-        tables = board.scores().values()
-        n_scored, n_cells = (sum(int(count(table)) for table in tables) for count in (_n_scored, np.size))
+        n_scored = sum(int(np.isfinite(table).sum()) for table in board.scores().values())
         warnings.warn(
-            f"{type(self).__name__}: fit_time_limit={self.fit_time_limit:g} ran out. The choice is the best of {n_scored} scores "
-            f"({n_cells} without skipping any), and other terms may be better; raise fit_time_limit. This fit may not be "
-            "reproducible",
+            f"{type(self).__name__}: fit_time_limit={self.fit_time_limit:g} ran out: the choice is the best of {n_scored} "
+            "scores, and other terms may be better. Raise fit_time_limit; this fit may not be reproducible",
             ConvergenceWarning,
             stacklevel=5,
         )
@@ -327,7 +325,3 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         return model
-
-
-def _n_scored(scores: FloatArray) -> int:
-    return int(np.isfinite(scores).sum())

@@ -167,7 +167,7 @@ class Rule(Protocol):
 
     def droppable(self, inside: BoolArray) -> BoolArray | None: ...
 
-    def among(self, candidates: IntArray) -> Rule: ...
+    def among(self, candidates: IntArray) -> Rule | None: ...
 
 
 class Limits(Protocol):
@@ -232,8 +232,8 @@ class SparseProblem(ABC):
         """The same problem with a cheaper loss whose supports are good places to start from; None: there is none."""
         return None
 
-    def promising(self, n_terms: int) -> SparseProblem:
-        """The same problem on about so many candidates that a short search is likely to choose from, where that saves work."""
+    def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
+        """The same problem on about so many candidates, the likeliest to be chosen, where that saves work; a support stays."""
         return self
 
     def at_zero(self) -> float:
@@ -479,7 +479,7 @@ class Loss:
     has_probabilities: bool
     kicks: int
     restarts: int
-    default_Cs: tuple[float, ...]
+    default_Cs: tuple[float, ...]  # noqa: N815 - as the parameter is called
     screen: str | None
     data: type[TrainingData]
     step: Callable[[Any], Step]

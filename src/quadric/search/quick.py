@@ -20,7 +20,7 @@ from quadric.progress import Report, silent
 from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.search.path import PathCell, QuadraticPath, assembled_path
 from quadric.search.rules import SupportLimits
-from quadric.types import IntArray
+from quadric.types import FloatArray, IntArray
 
 MOST_CANDIDATES = 250
 """Terms that exchanges choose from; where there are more, forward selection says which."""
@@ -72,7 +72,7 @@ class QuickSearch:
         data = self._data(loss, supports)
         yield from (self._refitted(data, positive, row, found) for row, found in zip(rows, supports, strict=True))
 
-    def path(self, loss: str, positive: int, Cs: Sequence[float], ks: Sequence[int]) -> QuadraticPath:
+    def path(self, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
         """All cells of a grid as a path."""
         cells = list(self.rows(loss, positive, [Row(float(C), tuple(int(k) for k in ks)) for C in Cs]))
         return assembled_path(term_count(self._samples.X.shape[1]), Cs, ks, cells)

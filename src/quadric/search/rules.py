@@ -53,9 +53,9 @@ class SupportRule(ABC):
     def repaired(self, support: IntArray) -> IntArray:
         """An admissible support near a given one, with no more terms; the very argument if it is admissible."""
 
-    @abstractmethod
-    def among(self, candidates: IntArray) -> SupportRule:
-        """The same rule where only some candidates are left, all required ones among them; they are numbered anew."""
+    def among(self, candidates: IntArray) -> SupportRule | None:
+        """The same rule where only some candidates are left, numbered anew, all required ones among them; None: needs all."""
+        return None
 
     def addable(self, inside: BoolArray) -> BoolArray | None:
         """Terms outside an admissible support that may enter it alone; None: all of them."""

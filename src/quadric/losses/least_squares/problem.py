@@ -108,16 +108,19 @@ class LeastSquaresProblem(SparseProblem):
         count = self.total_weight if self.rows is None else len(self.rows)
         return float(np.finfo(float).eps * (8.0 + np.sqrt(count)))
 
-    def promising(self, n_terms: int) -> LeastSquaresProblem:
+    def promising(self, n_terms: int, support: IntArray | None = None) -> LeastSquaresProblem:
         if n_terms >= self.n_terms:
             return self
         chosen = promising_terms(self.M, self.q, self.k, self.rule.required, n_terms)
-        square = np.ix_(chosen, chosen)
+        chosen = chosen if support is None else np.union1d(chosen, support)
+        rule, square = self.rule.among(chosen), np.ix_(chosen, chosen)
+        if rule is None:
+            return self
         return replace(
             self,
             terms=self.terms[chosen],
             G=self.G[square],
-            rule=self.rule.among(chosen),
+            rule=rule,
             curvature=Curvature(self.M[square]),
             cross=self.cross[chosen],
             mean=self.mean[chosen],

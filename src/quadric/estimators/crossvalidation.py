@@ -81,8 +81,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     cv : int, splitter or iterable
         Folds, as in scikit-learn. A number means stratified folds, which keep ``groups`` together if there are any.
     scoring : str, callable or None
-        Score to maximise, as in scikit-learn; None: accuracy. Scorers of probabilities are given those of a sigmoid (Platt's)
-        that is fitted to the decision values of the training part of the fold.
+        Score to maximise, as in scikit-learn; None: accuracy. Scorers of probabilities are given those of the loss; where it
+        has none, those of a sigmoid (Platt's) that is fitted to the decision values of the training part of the fold.
     rule : float, "best" or "1se"
         A number: the fewest terms whose mean score is within this tolerance of the best, and the best loss and C for them.
         "1se": the same with one standard error of the best cell as the tolerance. "best": the best mean; ties go to fewer

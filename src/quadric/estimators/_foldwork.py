@@ -13,14 +13,15 @@ from sklearn.utils.parallel import delayed
 from quadric.estimators._base import ClassWeight
 from quadric.estimators._folds import Fold
 from quadric.estimators._scoreboard import Cell, FoldResult, Plan, Scoreboard, ScoredCell
-from quadric.estimators._scoring import Scoring, decision_values, sigmoid_chances
+from quadric.estimators._scoring import Chances, Scoring, decision_values, own_chances, sigmoid_chances
 from quadric.estimators._units import Units
 from quadric.estimators._validation import Samples, validate_samples
+from quadric.losses import loss_named
 from quadric.progress import counted, writer_for
 from quadric.search.path import PathCell
 from quadric.search.quick import QuickSearch, Row
 from quadric.search.rules import SupportLimits
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 from quadric.workers import workers
 
 
@@ -31,6 +32,7 @@ class FoldTask:
     Attributes
     ----------
     limits : SupportLimits
+    ks : array
     class_weight : dict, "balanced" or None
     units : dict
         Parameters of ``Units.of``.
@@ -41,6 +43,7 @@ class FoldTask:
     """
 
     limits: SupportLimits
+    ks: IntArray
     class_weight: ClassWeight
     units: dict[str, Any]
     by_decomposition: bool
@@ -109,6 +112,7 @@ def score_fold(task: FoldTask, samples: Samples, fold: Fold, plan: Plan, scoring
     quick = QuickSearch(
         train,
         task.limits,
+        task.ks,
         by_decomposition=task.by_decomposition,
         report=lambda line: report(f"fold {fold.number}, {line}"),
     )
@@ -134,13 +138,14 @@ class _FoldScorer:
 
     def scored(self, loss: str, row: Row, surfaces: Sequence[tuple[PathCell, ...]]) -> dict[Cell, ScoredCell]:
         """The cells of a row, with the surfaces of all classes at each."""
-        return {Cell(loss, row.C, k): ScoredCell(self._score(cells), cells) for k, cells in zip(row.ks, surfaces, strict=True)}
+        has_chances = loss_named(loss).has_probabilities
+        return {
+            Cell(loss, row.C, k): ScoredCell(self._score(cells, has_chances), cells)
+            for k, cells in zip(row.ks, surfaces, strict=True)
+        }
 
-    def _score(self, cells: tuple[PathCell, ...]) -> float:
-        decision = decision_values(self._X, cells)
-        return self._scoring.score(
-            self._left_out,
-            decision,
-            lambda: sigmoid_chances(decision_values(self._train.X, cells), self._train),
-            self._where,
-        )
+    def _score(self, cells: tuple[PathCell, ...], has_chances: bool) -> float:
+        def chances() -> Chances:
+            return own_chances if has_chances else sigmoid_chances(decision_values(self._train.X, cells), self._train)
+
+        return self._scoring.score(self._left_out, decision_values(self._X, cells), chances, self._where)

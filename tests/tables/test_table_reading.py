@@ -102,7 +102,7 @@ def frame(m, seed=0):
 def test_a_file_agrees_with_pandas(written):
     data = frame(500)
     text = data.to_csv(index=False)
-    table, reference = read_table(written(text)), pd.read_csv(io.StringIO(text))
+    table, reference = read_table(written(text)), pd.read_csv(io.StringIO(text), float_precision="round_trip")
     for name in data:
         assert table[name].tolist() == reference[name].tolist()
 
@@ -344,7 +344,7 @@ def test_all_types_of_numbers_texts_and_dates_are_understood(parquet):
         "decimal": [1.5, None],
         "nothing": [None, None],
     }
-    path = parquet(columns)
+    path = parquet({**columns, "view": columns["view"].cast(pa.string())})  # older versions write no views to Parquet
     feather = path.with_suffix(".feather")
     pytest.importorskip("pyarrow.feather").write_feather(pa.table(columns), feather)
     for table in (

@@ -134,6 +134,13 @@ def test_rows_longer_than_a_block_are_read(written):
 
 
 @pytest.mark.usefixtures("small_blocks")
+def test_line_ends_in_quotes_leave_the_fast_way_open(written, monkeypatch):
+    monkeypatch.setattr(csv_module.CsvFile, "_slow_tables", None)
+    table = read_table(written("a,b\n" + '"x\nyz",1\n' * 300))
+    assert table["a"].tolist() == ["x\nyz"] * 300
+
+
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 def test_every_line_of_one_column_is_a_row(written, ending):
     lines = ["1", "", "3", "", '""', "", " ", "8"] * 100

@@ -58,9 +58,10 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     .. math::
         \sum_i \|W x_i + b\|^2 + C \sum_i H(1 - y_i f(x_i))
 
-    with the hinge loss H(t) = max(t, 0) (l0-QSVM) or the squared loss H(t) = t^2 (LS-l0-QSVM). The intercept c is neither
-    penalised nor counted. What counts as one term depends on the origin and scale of the features: set ``standardize``, or
-    standardise them first.
+    with the hinge loss H(t) = max(t, 0) (l0-QSVM) or the squared loss H(t) = t^2 (LS-l0-QSVM), or with the logistic loss: the sum
+    is then that of 8 log(1 + exp(-y_i f(x_i))), and the model has probabilities. The intercept c is neither penalised nor
+    counted. What counts as one term depends on the origin and scale of the features: set ``standardize``, or standardise them
+    first.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         Largest number of terms. More than there are means no limit.
     C : float
         Weight of the loss against the regulariser.
-    loss : {"hinge", "least_squares"}
+    loss : {"hinge", "least_squares", "logistic"}
         Loss function.
     method : {"pd", "best", "exact"}
         How the terms are searched. "pd": penalty decomposition followed by an exact refit on the terms it chose. "best":
@@ -126,6 +127,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         What ``standardize`` subtracts and divides by; zeros and ones without it.
     raw_surfaces_ : list of QuadraticSurface
         The same functions of raw features. Centring spreads products over linear terms, so they may have more than k terms.
+    calibrators_ : tuple of SigmoidCalibration
+        From decision values to probabilities, one per surface: 1 / (1 + exp(-f)) where the loss makes f a log-odds, else none.
     classes_ : array
         Labels.
     n_features_in_ : int

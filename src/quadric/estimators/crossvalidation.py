@@ -68,7 +68,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Numbers of terms to try; None: 1 to 6, 8, 10, 12, 15 and 20, as far as the data have that many terms.
     Cs : sequence of float, int or None
         Values of C to try, in any order; a number n means the n values 4^-1, 4^0, 4^1, ...; None: 1, 8, 64 and 512.
-    loss : {"hinge", "least_squares"}
+    loss : {"hinge", "least_squares", "logistic"}
         Loss function.
     cv : int, splitter or iterable
         Folds, as in scikit-learn.
@@ -114,8 +114,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         The final fit as a model of its own, with the chosen k and C; ready to predict, save and export.
     surfaces_, coef_, intercept_, certificates_, status_, traces_, n_iter_, center_, scale_, raw_surfaces_, classes_ :
         Of the final fit, as in SparseQuadraticSVC.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    calibrators_, n_features_in_, feature_names_in_ :
+        As in SparseQuadraticSVC.
     """
 
     _rules = {

@@ -28,7 +28,7 @@ class TrainingOptions:
         Largest number of terms; None: chosen by cross-validation.
     C : float or None
         Weight of the loss; None: chosen by cross-validation where there is one, else 1.
-    loss : {"hinge", "least_squares"}
+    loss : {"hinge", "least_squares", "logistic"}
     method : {"best", "pd", "exact"}
         Of the final fit; cross-validation uses "best" where this is "exact".
     cross_validate : bool or None

@@ -351,7 +351,7 @@ BAD_PARAMETERS = [
     ({"C": np.inf}, "C must be a finite number"),
     ({"C": np.nan}, "C must be a finite number"),
     ({"C": "1"}, "C must be a finite number"),
-    ({"loss": "logistic"}, "loss must be 'hinge' or 'least_squares', got 'logistic'"),
+    ({"loss": "log"}, "loss must be 'hinge' or 'least_squares' or 'logistic', got 'log'"),
     ({"method": "magic"}, "method must be"),
     ({"include": ["y0"]}, "include: there is no term 'y0'; the features are x0, x1, x2"),
     ({"exclude": ["y0*"]}, "exclude: there is no term 'y0\\*'"),

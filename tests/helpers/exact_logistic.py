@@ -29,7 +29,7 @@ class LogisticReference:
 
     def minimum(self, support: tuple[int, ...], z: np.ndarray, c: float) -> mpmath.mpf:
         """Minimum of F on a support, from a surface nearby."""
-        with mpmath.workdps(DIGITS):
+        with mpmath.workdps(2 * DIGITS):  # of normal equations
             w = mpmath.matrix([mpmath.mpf(float(z[j])) for j in support] + [mpmath.mpf(float(c))])
             rows = [[row[j] for j in support] + [mpmath.mpf(1)] for row in self.exact.R]
             value, gradient, curvature = self._expanded(support, rows, w)

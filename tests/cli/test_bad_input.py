@@ -18,7 +18,7 @@ from helpers.commands import ended, forked
 from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import main
 
-K = ["--k", "2", "--C", "1", "--loss", "least_squares", "--no-calibrate"]
+K = ["--k", "2", "--C", "1", "--loss", "least_squares", "--calibrate", "none"]
 
 
 def with_column(name, values):

@@ -58,7 +58,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     .. math::
         \sum_i \|W x_i + b\|^2 + C \sum_i H(1 - y_i f(x_i))
 
-    with the hinge loss H(t) = max(t, 0) (l0-QSVM) or the squared loss H(t) = t^2 (LS-l0-QSVM), or with the logistic loss: the sum
+    with the hinge loss H(t) = max(t, 0) (l0-QSVM), the squared loss H(t) = t^2 (LS-l0-QSVM), or the logistic loss: the sum
     is then that of 8 log(1 + exp(-y_i f(x_i))), and the model has probabilities. The intercept c is neither penalised nor
     counted. What counts as one term depends on the origin and scale of the features, which are therefore capped (``clip``) and
     standardised (``standardize``) by default.

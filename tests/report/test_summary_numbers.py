@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import slow_objective
+from helpers.listening import heard
 from helpers.small_models import KS, calibrated_pipeline, features_of, loans, scored_pipeline
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, sparse_quadratic_path
 from quadric.credit import CalibratedModel
@@ -31,11 +32,9 @@ def case():
     """A model by penalty decomposition: its folds can be repeated by scikit-learn alone."""
     table, y = loans()
     model = scored_pipeline(table, y, method="pd", exclude=[(0, 1)])
-    lines = []
-    summary = summarise(
-        model, table, y, class_names=("paid", "lost"), ks=KS, cv=FOLDS, n_boot=N_BOOT, random_state=3, report=lines.append
-    )
-    return model, table, y, summary, lines
+    with heard() as told:
+        summary = summarise(model, table, y, class_names=("paid", "lost"), ks=KS, cv=FOLDS, n_boot=N_BOOT, random_state=3)
+    return model, table, y, summary, told
 
 
 @pytest.fixture(scope="module")
@@ -336,11 +335,13 @@ def test_cases_split_the_score_and_end_on_the_other_side(case):
     assert reached
 
 
-def test_progress_names_folds_path_and_bootstrap(case):
-    lines = case[4]
-    assert f"cross-validation: fold {FOLDS} of {FOLDS}" in lines
-    assert any(line.startswith("path:") for line in lines)
-    assert any(line.startswith("bootstrap fit 6 of 6") for line in lines)
+def test_progress_goes_through_all_stages(case):
+    shares, stages = zip(*case[4], strict=True)
+    assert list(shares) == sorted(shares)
+    assert shares[-1] == 1.0
+    named = ["cross-validation", "branch and bound", "bounds along the path", "bootstrap fits", "explanations and charts"]
+    assert [stage for stage in dict.fromkeys(stages) if stage in named and stage != named[1]] == [*named[:1], *named[2:]]
+    assert stages.count("bootstrap fits") == N_BOOT + 1
 
 
 def test_a_calibrated_model_is_judged_by_its_probabilities():

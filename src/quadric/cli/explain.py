@@ -13,6 +13,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import as_usage, say, say_json, working
 from quadric.cli.layout import indented
 from quadric.defaults import LARGEST_COUNT
+from quadric.progress import part
 
 if TYPE_CHECKING:
     from quadric.workflow.explaining import Explanation
@@ -63,11 +64,12 @@ def explain(
     wanted = ExplainingOptions(reasons, reference, target_class, frozen or (), increase_only or (), decrease_only or ())
     with as_usage():
         check_names(loaded, wanted)
-    with working("explain") as report:
-        table = inputs.read_data(data, how, loaded.text_names, report=report)
+    with working("explain"):
+        table = inputs.read_data(data, how, loaded.text_names)
         picked = inputs.rows(rows, len(table))
-        population = table if background is None else inputs.read_data(background, how, loaded.text_names, report=report)
-        answers = explain_rows(loaded, table, picked, population, wanted)
+        population = table if background is None else inputs.read_data(background, how, loaded.text_names)
+        with part(inputs.READING, 1.0):
+            answers = explain_rows(loaded, table, picked, population, wanted)
     if as_json:
         say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})
         return

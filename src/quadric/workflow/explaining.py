@@ -17,6 +17,7 @@ from quadric.errors import unknown_names
 from quadric.explain import ReasonCodes, reason_codes, recourse
 from quadric.explain._request import SeenValues
 from quadric.fitted import FittedModel
+from quadric.progress import counted
 from quadric.tables import Table
 from quadric.tables.dates import date_text, dates_after
 from quadric.tables.table import is_missing, number_text
@@ -165,7 +166,7 @@ def explain_rows(
             raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
         population = population[complete_rows(population)]
     explainer = _Explainer(model, model.view, picked, population, options)
-    return [explainer.explanation(i, row) for i, row in enumerate(rows)]
+    return [explainer.explanation(i, row) for i, row in counted(enumerate(rows), len(rows), "rows explained")]
 
 
 def check_names(model: TableModel, options: ExplainingOptions) -> None:

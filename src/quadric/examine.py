@@ -33,6 +33,8 @@ from quadric.search.methods import is_swap_optimal, promising_support
 from quadric.search.ties import near_ties
 from quadric.types import IntArray
 
+MOST_SHOWN = 5
+"""Exchanges that are printed."""
 RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": LOSS_WEIGHT, "k": N_TERMS}
 
 
@@ -208,7 +210,7 @@ class SurfaceTies:
     supports: list[OtherSupport]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NearTies(Sequence[SurfaceTies]):
     """Near ties of a model: a sequence with one entry per surface.
 
@@ -230,11 +232,27 @@ class NearTies(Sequence[SurfaceTies]):
         """Of all surfaces."""
         return [support for surface in self.surfaces for support in surface.supports]
 
+    def __repr__(self) -> str:
+        lines = [f"NearTies of {len(self)} surface{'s' * (len(self) > 1)}:"]
+        for surface in self.surfaces:
+            lines.append(
+                f"  objective {surface.objective:.6g}: {len(surface.supports)} other sets of terms, "
+                f"{len(surface.exchanges)} exchanges of one term"
+            )
+            lines += [f"    {_shown(e.out)} -> {_shown(e.into)}: {100 * e.cost:+.2f} %" for e in surface.exchanges[:MOST_SHOWN]]
+            lines += ["    ..."] * (len(surface.exchanges) > MOST_SHOWN)
+        return "\n".join(lines)
+
     def __len__(self) -> int:
         return len(self.surfaces)
 
     def __getitem__(self, index: Any) -> Any:
         return self.surfaces[index]
+
+
+def _shown(name: str) -> str:
+    """A name from data on one line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in name)
 
 
 def alternatives(

@@ -183,7 +183,8 @@ def test_what_an_exact_fit_has_proved_is_kept_and_holds_for_fewer_terms():
     assert two.certificate.lower_bound >= three.certificate.lower_bound == model[-1].certificates_[0].lower_bound
     assert four.certificate.lower_bound < three.certificate.lower_bound
     elsewhere = summarise(model, table[:100], y[:100], ks=(3,), cv=2, n_boot=0).views[0].certificate
-    assert elsewhere == certify(model, table[:100], y[:100])[0]
+    (first,), (proof,) = (certify(model, table[:100], y[:100], time_limit=seconds) for seconds in (0.0, 60.0))
+    assert first.lower_bound < elsewhere.lower_bound <= proof.lower_bound * (1 + 1e-9)
 
 
 def test_more_classes_have_an_equation_each_and_say_what_is_absent():

@@ -70,8 +70,11 @@ def test_the_view_at_the_models_k_is_the_model(case):
     assert view.equation == equation(model)
     assert view.expanded == equation(model, form="expanded").split("\n")[0]
     assert view == summary.surfaces[0].view
-    (certificate,) = certify(model, table, y)
-    assert view.certificate == certificate
+    (certificate,), (proof,) = (certify(model, table, y, time_limit=seconds) for seconds in (0.0, 60.0))
+    assert replace(view.certificate, lower_bound=None, gap=None, status="local") == replace(
+        certificate, lower_bound=None, gap=None, status="local"
+    )
+    assert certificate.lower_bound < view.certificate.lower_bound <= proof.lower_bound * (1 + 1e-9)
 
 
 def test_other_views_are_the_path_in_the_units_of_the_model(case):
@@ -355,6 +358,8 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
     values = {measure.name: measure for measure in summary.measures}
     assert_allclose(values["Brier score"].out_of_fold, brier_score_loss(y, probability), rtol=1e-10)
     assert_allclose(values["Accuracy"].out_of_fold, np.mean((probability > 0.5) == y), rtol=1e-14)
+    assert_allclose(summary.cross_validation.mean, [values["Accuracy"].out_of_fold], rtol=1e-14)
+    assert np.mean((scores > 0.0) == y) != values["Accuracy"].out_of_fold
     assert_allclose(values["Accuracy"].fitted, model.score(table, y), rtol=1e-14)
     assert summary.has_probabilities
     assert_allclose(model.calibrators_[0](np.array([summary.performance.cutoff]))[0], 0.5, atol=1e-9)

@@ -15,7 +15,7 @@ from quadric.progress import part
 from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, TrainingOptions
 
 OPTIONS = shared.training(
-    without=("method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
+    without=("method", "cross_validate", "rule", "unseen", "calibrate", "frozen", "time_limit"),
     defaults={"ks": INNER_KS, "Cs": INNER_CS, "n_jobs": 1},
     words={
         "k": "Largest number of terms. Without it, chosen inside each fold, by two rules.",

@@ -22,7 +22,7 @@ from quadric.spreadsheets import CsvWriter
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=("k", "method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
+    without=("k", "method", "cross_validate", "rule", "unseen", "calibrate", "frozen", "time_limit"),
     words={"C": "Weight of the loss. Without it, the one of --Cs with the best accuracy."},
 )
 

@@ -101,7 +101,7 @@ def _score(
             absent = [name for name in kept if name not in table.names]
             if absent:
                 raise UsageError(f"--keep: {unknown_names(absent, table.names, 'the table')}")
-            extra = [name for name in table if name not in (*model.input_names, model.saved.target, *kept)]
+            extra = [name for name in table if name not in (*model.view.needed, model.saved.target, *kept)]
         lines = list(_lines(model, table, kept))
         write(lines if counts else [_head(model, kept), *lines])
         counts.update(line[len(kept) + 1] for line in lines)

@@ -76,7 +76,7 @@ def report(
                 target=loaded.saved.target or "",
                 class_names=loaded.class_names,
                 rows=explained,
-                frozen=frozen or (),
+                frozen=(*(frozen or ()), *loaded.frozen),
                 ks=grid,
                 n_boot=bootstrap,
                 cv=folds,

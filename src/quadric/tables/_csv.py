@@ -90,13 +90,13 @@ class CsvFile:
         with _opened(self.path, self.notation) as (text, rows):
             next(rows)
             for block in _blocks(text):
-                self._tell(text, n_read)
                 if not _quotes_are_usual(block, str(self.notation.delimiter)):  # pyarrow could take several rows for one
                     yield from self._slow_tables(n_read, columns)
                     return
                 if block.strip(ends):
                     table = self._parsed(block, columns)
                     n_read += len(table)
+                    self._tell(text, n_read)
                     yield table
         if n_read == 0:
             raise ValueError("the file has column names but no rows")

@@ -61,6 +61,8 @@ class TrainingOptions:
         Whether, and how, scores become probabilities.
     include, exclude : tuples of str
         Names of terms; a column of categories stands for all of its features.
+    frozen : tuple of str
+        Columns that advice on how to change a decision must leave alone; the model file keeps them.
     seed : int
         Of the folds and of the search.
     n_jobs : int or None
@@ -92,6 +94,7 @@ class TrainingOptions:
     calibrate: Literal["sigmoid", "isotonic"] | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
     seed: int = 0
     n_jobs: int | None = None
     time_limit: float | None = None

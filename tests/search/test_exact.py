@@ -162,7 +162,7 @@ def test_the_share_of_a_limit_is_told():
     worst = Found(np.arange(6), problem.step().refit(np.arange(6)).value)
     with heard() as told:
         prove(problem, worst, node_limit=100)
-    assert sorted(set(told)) == [(share, "branch and bound") for share in (0.32, 0.64, 0.96)]
+    assert {(0.32, "branch and bound"), (0.64, "branch and bound")} <= set(told)
     with heard() as told:
         prove(problem, worst, time_limit=1e9)
     assert all(0.0 < share < 1e-6 for share, _ in told)

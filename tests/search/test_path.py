@@ -96,7 +96,7 @@ def test_weights_and_seeds():
         ({"Cs": np.ones(10_001)}, "Cs has more than 10,000 values"),
         ({"Cs": 10**9}, "Cs must be an integer from 1 to 100, got 1000000000"),
         ({"Cs": []}, "Cs is empty"),
-        ({"Cs": [1.0, -1.0]}, "Cs must hold finite numbers above 0"),
+        ({"Cs": [1.0, -1.0]}, "Cs must hold finite numbers from 1e-60"),
         ({"method": "exact"}, "method must be 'pd' or 'best'"),
         ({"include": ["x0", "x1"], "ks": [1, 2]}, "include holds 2 terms, more than the smallest of ks, 1"),
         ({"y": np.arange(80) % 3}, "two classes, but y has 3"),

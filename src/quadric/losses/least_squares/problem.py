@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import eigh
 
+from quadric.geometry.energy_norm import rounding_of_sum
 from quadric.geometry.stacked import StackedRows
 from quadric.losses.base import LabelledSamples, SparseProblem
 from quadric.types import FloatArray, IntArray
@@ -105,7 +106,7 @@ class LeastSquaresProblem(SparseProblem):
     def unit_roundoff(self) -> float:
         """gamma: relative rounding error of the sums over samples behind M and q (7.6)."""
         count = self.total_weight if self.rows is None else len(self.rows)
-        return float(np.finfo(float).eps * (8.0 + np.sqrt(count)))
+        return rounding_of_sum(count)
 
     def objective(self, z: FloatArray, c: float) -> float:
         off_optimum = c - self.intercept(z)  # (2.2) is F at the best c; elsewhere F grows as a parabola in c

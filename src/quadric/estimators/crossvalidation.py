@@ -20,7 +20,6 @@ from quadric.estimators._base import (
     ClassWeight,
     RandomState,
     SparseSurfaceClassifier,
-    Standardisation,
     SurfaceFit,
     Terms,
     predicted,
@@ -29,9 +28,10 @@ from quadric.estimators._base import (
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._grids import C_grid, k_grid
+from quadric.estimators._units import Units
 from quadric.estimators._validation import (
+    CLIP,
     N_JOBS,
-    NONE,
     TRUE_OR_FALSE,
     VERBOSE,
     Samples,
@@ -78,9 +78,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         "best": the cell with the largest mean score; ties go to the smaller k, then to the smaller C. "1se": the smallest k for
         which some C comes within one standard error of that mean, and the best C for it; never more terms than "best".
     standardize : bool
-        Standardise the features inside each fold and for the final fit, as in SparseQuadraticSVC.
-    clip : None
-        Reserved for capped columns; must be None.
+        Standardise the features by the training rows of each fold, and for the final fit, as in SparseQuadraticSVC.
+    clip : float or None
+        Cap the features at quantiles of the training rows of each fold, and for the final fit, as in SparseQuadraticSVC.
     method : {"pd", "best", "exact"}
         How terms are searched along the paths and for the final fit. "exact": paths as with "best", and a proof, or a bound,
         for the final fit.
@@ -112,8 +112,10 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         ``cv_scores_``.
     best_estimator_ : SparseQuadraticSVC
         The final fit as a model of its own, with the chosen k and C; ready to predict, save and export.
-    surfaces_, coef_, intercept_, certificates_, status_, traces_, n_iter_, center_, scale_, raw_surfaces_, classes_ :
+    surfaces_, coef_, intercept_, certificates_, status_, traces_, n_iter_, raw_surfaces_, classes_ :
         Of the final fit, as in SparseQuadraticSVC.
+    clip_low_, clip_high_, center_, scale_ :
+        Likewise.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
     """
@@ -122,7 +124,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         "loss": one_of(*LOSS_NAMES),
         "rule": one_of("best", "1se"),
         "standardize": TRUE_OR_FALSE,
-        "clip": NONE,
+        "clip": CLIP,
         "method": one_of(*METHODS),
         "time_limit": none_or(number_from(0.0)),
         "n_jobs": N_JOBS,
@@ -138,8 +140,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         cv: Any = 5,
         scoring: str | Callable[..., float] | None = None,
         rule: Literal["1se", "best"] = "1se",
-        standardize: bool = False,
-        clip: None = None,
+        standardize: bool = True,
+        clip: float | None = 0.01,
         method: Literal["best", "pd", "exact"] = "best",
         class_weight: ClassWeight = None,
         include: Terms = None,
@@ -192,7 +194,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
-        prepared, units = self._standardised(samples)
+        prepared, units = self._in_units(samples)
         task = self._task(X.shape[1])
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
         folds = check_cv(self.cv, y, classifier=True)
@@ -213,7 +215,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         limits = support_limits(self.include, self.exclude, names, n_features, n_terms)
         ks = k_grid(self.ks, n_terms - len(limits.exclude), len(limits.include))
         Cs, seed = np.unique(C_grid(self.Cs)), seed_of(self.random_state)
-        return _Task(self.loss, self.method, bool(self.standardize), self.class_weight, limits, Cs, ks, seed)
+        return _Task(self.loss, self.method, bool(self.standardize), self.clip, self.class_weight, limits, Cs, ks, seed)
 
     def _cross_validate(
         self, task: _Task, samples: Samples, splits: Iterable[tuple[IntArray, IntArray]], processes: int
@@ -238,7 +240,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             warn_unless_converged(fit, schedule, type(self).__name__)
         return [fit for _, fit in results]
 
-    def _as_classifier(self, fits: Sequence[SurfaceFit], units: Standardisation) -> SparseQuadraticSVC:
+    def _as_classifier(self, fits: Sequence[SurfaceFit], units: Units) -> SparseQuadraticSVC:
         """The final fit with the parameters that both estimators have."""
         own = self.get_params()
         parameters = {name: own[name] for name in SparseQuadraticSVC().get_params() if name in own}
@@ -257,6 +259,7 @@ class _Task:
     loss: str
     method: str
     standardize: bool
+    clip: float | None
     class_weight: ClassWeight
     limits: SupportLimits
     Cs: FloatArray
@@ -303,10 +306,8 @@ def _score_fold(
             f"fold {fold} has no training sample of class {samples.classes[missing].tolist()[0]!r}; use fewer folds"
         )
     y, weight = samples.classes[samples.codes[test]], samples.sample_weight[test]
-    X, X_test = samples.X[train], samples.X[test]
-    if task.standardize:
-        units = Standardisation.of(X, samples.sample_weight[train])
-        X, X_test = units(X), units(X_test)
+    units = Units.of(samples.X[train], samples.sample_weight[train], standardize=task.standardize, clip=task.clip)
+    X, X_test = units(samples.X[train]), units(samples.X[test])
     labels = samples.classes[samples.codes[train]]
     part = validate_samples(X, labels, samples.sample_weight[train], task.class_weight, samples.classes)
     data, report = task.training_data(part), writer_for(verbose)

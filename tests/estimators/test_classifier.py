@@ -130,7 +130,7 @@ from quadric import SparseQuadraticSVC
 rng = np.random.default_rng(0)
 X = rng.normal(size=(600, 14))
 y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=600) > 0
-for loss in ("hinge", "least_squares"):
+for loss in ("hinge", "least_squares", "logistic"):
     model = SparseQuadraticSVC(k=9, C=64.0, loss=loss).fit(X, y)
     print(hashlib.sha256(model.coef_.tobytes() + model.intercept_.tobytes()).hexdigest())
 """

@@ -158,7 +158,7 @@ def test_wide_tables_end_in_a_result_or_in_one_line(folder, size, tally):
 
 
 def test_what_fits_is_fitted_under_the_limit(folder, tally):
-    for loss in ("hinge", "least_squares"):
+    for loss in LOSS_NAMES:
         words = ("fit", "5.csv", "--target", "risk", "--k", 2, "--loss", loss, "--output", "new.json", "--force")
         outcome = quadric(folder, *words)
         check(outcome, tally)

@@ -11,14 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from quadric.certificate import Certificate, Judge, Question
 from quadric.estimators._units import Units
 from quadric.estimators._validation import Samples, check_magnitude, warn_of_spread
+from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
 from quadric.labels import refuse_masked
+from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.search.decomposition import Status
 from quadric.search.methods import SearchResult
@@ -195,8 +198,62 @@ class SurfaceFit:
         return Status.CONVERGED if self.search.status is Status.OPTIMAL else self.search.status
 
 
+def _gives_probabilities(model: SparseSurfaceClassifier) -> bool:
+    """Whether the decision values of a model are log-odds; an answer to ``hasattr(model, "predict_proba")``."""
+    if not model._gives_log_odds:
+        raise AttributeError(
+            f"loss={getattr(model, 'best_loss_', model.loss)!r} gives no probabilities: calibrate the model (CalibratedModel)"
+        )
+    return True
+
+
 class SparseSurfaceClassifier(SurfaceClassifier):
-    """What both sparse estimators share: capped and standardised units, and the results of their surfaces."""
+    """What both sparse estimators share: capped and standardised units, probabilities, and the results of their surfaces."""
+
+    @property
+    def _gives_log_odds(self) -> bool:
+        """Whether the loss makes f the log-odds of the positive class."""
+        loss = getattr(self, "best_loss_", self.loss)  # the chosen one where there were several
+        return isinstance(loss, str) and loss in LOSS_NAMES and loss_named(loss).has_probabilities
+
+    @property
+    def calibrators_(self) -> tuple[Calibration, ...]:
+        """The curves from decision values to probabilities, where the loss gives any."""
+        return (LOG_ODDS,) * len(self.surfaces_) if self._gives_log_odds else ()
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the classes: 1 / (1 + exp(-f)), with several classes divided by their sum.
+
+        Only for losses that give probabilities. Where C was chosen by accuracy they tend to be too near to 0 and 1;
+        ``CalibratedModel`` mends that.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n)
+            Samples.
+
+        Returns
+        -------
+        array of shape (m, n_classes)
+            Columns follow ``classes_``.
+        """
+        return probabilities(self.decision_function(X), self.calibrators_)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The class of each sample: the likeliest where the loss gives probabilities, else by f as in ``decision_function``.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n)
+            Samples.
+
+        Returns
+        -------
+        array of shape (m,)
+            The sign of f, or the largest f, decides.
+        """
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)]) if self._gives_log_odds else super().predict(X)
 
     def _in_units(self, samples: Samples) -> tuple[Samples, Units]:
         """Samples in the units in which terms are counted, and the map to them."""

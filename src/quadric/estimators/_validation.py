@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -122,6 +122,10 @@ class Samples(LabelledSamples):
     """
 
     classes: np.ndarray
+
+    def part(self, rows: IntArray) -> Samples:
+        """Some of the samples, with the weights that they have among all."""
+        return replace(self, X=self.X[rows], codes=self.codes[rows], sample_weight=self.sample_weight[rows])
 
     def extent(self, limits: SupportLimits, **details: Any) -> Extent:
         """The size of a fit to these samples, with what else the caller knows of it."""

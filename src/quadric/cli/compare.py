@@ -9,8 +9,9 @@ from typing import Any
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
-from quadric.cli.inputs import read_training
+from quadric.cli.inputs import READING, read_training
 from quadric.cli.layout import paragraphs, text_table
+from quadric.progress import part
 from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, TrainingOptions
 
 OPTIONS = shared.training(
@@ -23,6 +24,7 @@ OPTIONS = shared.training(
         "unseen",
         "calibrate",
         "cutoff",
+        "frozen",
         "time_limit",
         *shared.LAST,
     ),
@@ -54,9 +56,10 @@ def compare(
       quadric compare data.csv --target risk --k 10 --C 4
       quadric compare data.csv --target risk --loss least_squares --json
     """
-    with working("compare") as report:
-        table, options = read_training(data, target, options, table_format.how(), report)
-        comparison = quadric.workflow.compare(table, target, options, report=report)
+    with working("compare") as describe:
+        table, options = read_training(data, target, options, table_format.how())
+        with part(READING, 1.0):
+            comparison = quadric.workflow.compare(table, target, options, report=describe)
     facts = _facts(comparison)
     if as_json:
         say_json(facts)

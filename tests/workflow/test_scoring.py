@@ -11,12 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from helpers.small_tables import credit_columns, credit_table
 from quadric import SparseQuadraticSVC
 from quadric.export import SavedModel
-<<<<<<< HEAD
 from quadric.tables import Table
 from quadric.tables.table import text_column
-=======
-from quadric.tables import Table, TableEncoder
->>>>>>> caps
 from quadric.workflow import TableModel, TrainingOptions, train
 
 FAST = {"loss": "least_squares", "k": 3, "C": 1.0, "calibrate": None}
@@ -139,14 +135,7 @@ def test_histories_that_say_nothing_do_no_harm(metadata):
 
 
 def test_a_score_that_overflows_is_refused_with_its_row():
-<<<<<<< HEAD
     model, columns = model_of(credit_table(), clip=None), credit_columns()
-=======
-    columns = {name: credit_columns()[name] for name in ("age", "income", "risk")}
-    encoder, svc = TableEncoder(), SparseQuadraticSVC(3, loss="least_squares", clip=None)
-    inputs = Table(("age", "income"), (columns["age"], columns["income"]))
-    model = TableModel(SavedModel(make_pipeline(encoder, svc).fit(inputs, columns["risk"].astype(str))))
->>>>>>> caps
     columns["age"][2] = columns["income"][2] = 1e200
     with pytest.raises(ValueError, match="row 103 has no finite score: its values are too large for the model"):
         model.scores(Table(tuple(columns), tuple(columns.values()), first_row=101))

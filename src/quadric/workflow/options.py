@@ -10,9 +10,6 @@ from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LARGEST_SEED
 from quadric.errors import ParameterError
 from quadric.losses import LOSS_NAMES
 
-INNER_FOLDS, INNER_KS, INNER_CS = 3, (2, 4, 8, 16), (4.0, 32.0)
-"""What ``compare`` chooses from by default: a coarse grid, as it is searched once per fold."""
-
 
 class OptionError(ParameterError):
     """An option makes no sense, or does not suit the data."""

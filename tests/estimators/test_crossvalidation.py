@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
-from sklearn.metrics import balanced_accuracy_score, make_scorer
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import balanced_accuracy_score, get_scorer, make_scorer
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,13 +17,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import LOSSES, random_samples
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
-from quadric.estimators.crossvalidation import chosen_cell
 
 
 @parametrize_with_checks(
     [
         SparseQuadraticSVCCV(ks=[1, 2], Cs=[1.0], cv=2, loss="least_squares"),
-        SparseQuadraticSVCCV(ks=[1, 3], Cs=[1.0, 4.0], cv=2, standardize=True, rule="1se"),
+        SparseQuadraticSVCCV(ks=[1, 3], Cs=[1.0, 4.0], loss=("least_squares", "hinge"), cv=2, rule="1se"),
     ]
 )
 def test_estimator_check(estimator, check):
@@ -62,7 +63,7 @@ def test_choice_and_final_fit(loss):
     direct = SparseQuadraticSVC(k=model.best_k_, C=model.best_C_, loss=loss).fit(X, y)
     assert model.certificates_[0].objective <= direct.certificates_[0].objective * (1 + 1e-9)
     assert model.paths_[0].objective.shape == (2, 3)
-    assert model.paths_[0].scores is model.cv_scores_
+    assert_array_equal(model.paths_[0].scores, model.cv_scores_)
     cell = (i, j)
     assert model.certificates_[0].objective <= model.paths_[0].objective[cell] * (1 + 1e-9)
 
@@ -83,31 +84,12 @@ def test_the_final_fit_is_a_model_of_its_own(standardize):
     assert_allclose(again.decision_function(X), model.decision_function(X))
 
 
-def test_ties_go_to_the_smaller_k_then_C():
-    scores = np.zeros((4, 3, 5))
-    scores[:, 1, 3] = scores[:, 2, 2] = scores[:, 1, 2] = 1.0
-    assert chosen_cell(scores, "best") == (1, 2)
-
-
-def test_one_standard_error_rule():
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        scores = rng.integers(0, 20, size=(5, 3, 6)) / 20
-        (C_best, k_best), (C, k) = chosen_cell(scores, "best"), chosen_cell(scores, "1se")
-        mean = scores.mean(axis=0)
-        floor = mean[C_best, k_best] - scores[:, C_best, k_best].std(ddof=1) / np.sqrt(5)
-        assert k <= k_best
-        assert mean[C, k] >= floor
-        assert mean[C, k] == mean[:, k].max()
-        assert (mean[:, :k] < floor).all()
-
-
 def test_standardize_is_a_pipeline_inside_each_fold(loss):
     X, y = samples(1)
     X = X * [1.0, 5.0, 0.2] + [3.0, -1.0, 0.5]
     cv = KFold(3)
-    inside = SparseQuadraticSVCCV(ks=[2], Cs=[4.0], cv=cv, loss=loss, standardize=True).fit(X, y)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=2, C=4.0, loss=loss))
+    inside = SparseQuadraticSVCCV(ks=[2], Cs=[4.0], cv=cv, loss=loss, standardize=True, clip=None, method="pd").fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=2, C=4.0, loss=loss, method="pd"))
     assert_allclose(inside.cv_scores_[:, 0, 0], cross_val_score(pipeline, X, y, cv=cv))
     scaler = StandardScaler().fit(X)
     assert_allclose(inside.center_, scaler.mean_)
@@ -137,17 +119,32 @@ def test_n_jobs_does_not_matter(loss):
 
 @pytest.mark.parametrize(
     "scoring",
-    [None, "roc_auc", "neg_log_loss", make_scorer(balanced_accuracy_score), lambda model, X, y: (model.predict(X) == y).mean()],
-    ids=["default", "decision", "probability", "metric", "callable"],
+    [None, "roc_auc", make_scorer(balanced_accuracy_score), lambda model, X, y: (model.predict(X) == y).mean()],
+    ids=["default", "decision", "metric", "callable"],
 )
 def test_any_scorer(scoring):
     X, y = samples(3)
     model = SparseQuadraticSVCCV(ks=[1, 2], Cs=[1.0], cv=3, scoring=scoring, loss="least_squares")
-    if scoring == "neg_log_loss":  # there are no probabilities to score
-        with pytest.raises(ValueError, match="scoring failed in fold 0: it needs probabilities"):
-            model.fit(X, y)
-    else:
-        assert model.fit(X, y).cv_scores_.shape == (3, 1, 2)
+    assert model.fit(X, y).cv_scores_.shape == (3, 1, 2)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score"])
+def test_scorers_of_probabilities_get_a_sigmoid_of_the_training_part(scoring):
+    """The reference is scikit-learn's own calibration of a frozen classifier on the rows that it was fitted to."""
+    X, y = samples(3)
+    cv = KFold(3, shuffle=True, random_state=0)
+    model = SparseQuadraticSVCCV(ks=[3], Cs=[4.0], cv=cv, scoring=scoring, loss="least_squares").fit(X, y)
+    for fold, (train, test) in enumerate(cv.split(X)):
+        fit = SparseQuadraticSVC(k=3, C=4.0, loss="least_squares").fit(X[train], y[train])
+        curve = CalibratedClassifierCV(FrozenEstimator(fit)).fit(X[train], y[train])
+        assert model.cv_scores_[fold, 0, 0] == pytest.approx(get_scorer(scoring)(curve, X[test], y[test]), rel=1e-6)
+
+
+def test_probabilities_of_three_classes_can_be_scored():
+    X, y = load_iris(return_X_y=True)
+    model = SparseQuadraticSVCCV(ks=[2, 4], Cs=[16.0], cv=3, scoring="neg_log_loss", loss="least_squares").fit(X, y)
+    assert (model.cv_scores_ < 0).all()
+    assert model.cv_scores_.mean() > -0.5
 
 
 def test_sample_weight_reaches_fits_and_scores():
@@ -207,9 +204,14 @@ def test_names_and_constraints():
         ({"ks": [2, 1]}, "strictly increasing"),
         ({"Cs": 0}, "Cs must be an integer from 1 to 100"),
         ({"rule": "2se"}, "rule must be 'best' or '1se'"),
+        ({"rule": -0.01}, "rule must be 'best' or '1se' or a finite number of at least 0, got -0.01"),
+        ({"loss": ()}, "loss must be one of"),
+        ({"loss": ("least_squares", "least_squares")}, "loss must be one of .* or a sequence of different ones"),
+        ({"loss": "absolute"}, "loss must be one of"),
+        ({"fit_time_limit": -1.0}, "fit_time_limit must be"),
         ({"standardize": "yes"}, "standardize must be True or False"),
         ({"method": "fast"}, "method must be"),
-        ({"clip": 0.01}, "clip must be None"),
+        ({"clip": 0.5}, "clip must be None or a finite number"),
         ({"scoring": "no such score"}, "no such score"),
         ({"cv": [(np.arange(45), np.arange(45, 90))] * 2}, "fold 0 has no training sample of class 'good'"),
         ({"cv": 1}, "k-fold"),
@@ -229,7 +231,9 @@ def test_bad_input(change, message):
 def test_default_grids():
     X, y = samples(n=2)
     model = SparseQuadraticSVCCV(cv=2, loss="least_squares").fit(X, y)
-    assert_allclose(model.Cs_, [1.0, 8.0, 64.0, 512.0])
+    assert set(model.Cs_) >= {1.0, 8.0, 64.0, 512.0}
+    assert len(model.Cs_) == 4 + model.n_extensions_
+    assert_allclose(model.Cs_[1:] / model.Cs_[:-1], 8.0)
     assert_array_equal(model.ks_, [1, 2, 3, 4, 5])
     assert_allclose(SparseQuadraticSVCCV(ks=[2], Cs=10, cv=2, loss="least_squares").fit(X, y).Cs_, 4.0 ** np.arange(-1, 9))
     forced = SparseQuadraticSVCCV(Cs=[1.0], cv=2, loss="least_squares", include=["x0", "x1"], exclude=["x0^2"]).fit(X, y)

@@ -116,7 +116,7 @@ def stability(
 def _refittable(view: FittedModel) -> Any:
     """An estimator to clone, for data in fitted units: those stay as they are."""
     is_sparse = isinstance(view.classifier, SparseSurfaceClassifier)
-    return view.procedure().set_params(standardize=False) if is_sparse else view.classifier
+    return view.procedure().set_params(standardize=False, clip=None) if is_sparse else view.classifier
 
 
 def _coefficients(estimator: Any, Z: Any, y: np.ndarray, weight: FloatArray, seed: tuple[int, int]) -> FloatArray:

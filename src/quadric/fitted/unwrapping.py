@@ -82,7 +82,7 @@ def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[Calibrati
     steps = list(_flat(steps))
     names = [name for name, _ in steps]
     unique = tuple((f"{name}-{i}" if name in names[:i] else name, step) for i, (name, step) in enumerate(steps))
-    return unique, calibrators, model
+    return unique, calibrators or tuple(getattr(model, "calibrators_", ())), model
 
 
 def _flat(steps: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:

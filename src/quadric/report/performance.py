@@ -18,7 +18,7 @@ from sklearn.utils.parallel import delayed
 
 from quadric.credit import auc, gains_table, gini, ks_statistic
 from quadric.estimators import ScaleWarning
-from quadric.estimators._base import Standardisation, predicted
+from quadric.estimators._base import predicted
 from quadric.estimators.crossvalidation import chosen_cell
 from quadric.fitted import FittedModel
 from quadric.fitted.steps import without_name_warnings
@@ -131,9 +131,8 @@ def _decisions(
     decisions = own.decision_function(U_test)[None]
     if not subject.is_binary:
         return decisions
-    units = Standardisation(own.center_, own.scale_)
-    path = subject.path(units(U), labels, ks)
-    along = path.coef[0] @ lift(units(U_test)).T + path.intercept[0][:, None]
+    path = subject.path(own._prepared(U), labels, ks)
+    along = path.coef[0] @ lift(own._prepared(U_test)).T + path.intercept[0][:, None]
     along[list(ks).index(subject.k)] = decisions[0]
     return along
 

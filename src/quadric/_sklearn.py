@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,16 @@ def scorer_takes_weights(scorer: Any) -> bool:
     if metric is None:
         return type(scorer).__name__ == "_PassthroughScorer"
     return "sample_weight" in inspect.signature(metric).parameters
+
+
+def scorer_towards(scorer: Any, positive: Any) -> Any:
+    """A scorer of two classes whose metric calls this label the positive one, where it does not do so by itself."""
+    parameters, settings = inspect.signature(scorer._score_func).parameters, scorer._kwargs
+    if "pos_label" not in parameters or settings.get("average", "binary") != "binary":
+        return scorer
+    towards = copy(scorer)
+    towards._kwargs = {**settings, "pos_label": positive}
+    return towards
 
 
 def platt_scaling(decision: FloatArray, positive: npt.NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:

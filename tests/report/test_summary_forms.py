@@ -315,7 +315,7 @@ def test_a_calibration_without_a_cutoff_leaves_out_what_needs_one():
     assert summary.performance.cutoff is None
     assert summary.confusion[0][1] == summary.confusion[1][1] == 0
     assert summary.cases[0].changes == ()
-    assert "one half" in dict(summary.absent)["slices"]
+    assert "never crosses the cut-off" in dict(summary.absent)["slices"]
 
 
 def test_stops_reach_twice_k_and_hold_the_models_own():

@@ -15,7 +15,17 @@ from quadric.cli.layout import paragraphs, text_table
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=("method", "cross_validate", "unseen", "calibrate", "time_limit"),
+    without=(
+        "method",
+        "cross_validate",
+        "groups",
+        "scoring",
+        "unseen",
+        "calibrate",
+        "cutoff",
+        "time_limit",
+        *shared.LAST,
+    ),
     defaults={"n_jobs": 1},
     words={"folds": "Folds, and folds inside each.", "n_jobs": "Processes for the choices inside each fold."},
 )
@@ -71,7 +81,7 @@ def _result_facts(result: quadric.workflow.Result) -> dict[str, Any]:
 
 
 def _spread(values: Any) -> dict[str, Any] | None:
-    from quadric.workflow.training import standard_error
+    from quadric.workflow.figures import standard_error
 
     if math.isnan(values.sum()):
         return None

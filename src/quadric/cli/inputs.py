@@ -24,7 +24,8 @@ def read_training(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any], report: Report
 ) -> tuple[quadric.tables.Table, TrainingOptions]:
     """The table to train on, and the options with the missing values that it was read with."""
-    table = read_data(path, how, [target, *options.texts], report=report)
+    groups = [] if options.groups is None else [options.groups]
+    table = read_data(path, how, [target, *groups, *options.texts], report=report)
     return table, replace(options, missing_texts=tuple(how["missing"]))
 
 
@@ -57,8 +58,10 @@ def check_output(path: Path, force: bool, *sources: Path) -> None:
         raise UsageError(f"{path} is read by this command: give another --output")
 
 
-def integers(text: str, option: str) -> tuple[int, ...]:
-    """Read "1,2,5", "1:20" with its end included, or both: "1:5,8,12"."""
+def integers(text: str | None, option: str) -> tuple[int, ...] | None:
+    """Read "1,2,5", "1:20" with its end included, or both: "1:5,8,12"; None is left to others."""
+    if text is None:
+        return None
     out: list[int] = []
     for part in text.split(","):
         low, colon, high = part.partition(":")
@@ -72,12 +75,22 @@ def integers(text: str, option: str) -> tuple[int, ...]:
     return tuple(out)
 
 
-def numbers(text: str, option: str) -> tuple[float, ...]:
-    """Read "0.25,1,4"."""
+def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
+    """Read "0.25,1,4"; None is left to others."""
+    if text is None:
+        return None
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise UsageError(f"{option}: cannot read {start_of(text)!r}; write numbers separated by commas") from None
+
+
+def number_or_word(text: str | None) -> float | str | None:
+    """A number where the text is one."""
+    try:
+        return text if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def rows(text: str, n_rows: int) -> list[int]:

@@ -21,7 +21,7 @@ from quadric.spreadsheets import CsvWriter
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=("k", "method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
+    without=("k", "method", "cross_validate", "rule", "scoring", "unseen", "calibrate", "cutoff", "time_limit", *shared.LAST),
     words={"C": "Weight of the loss. Without it, the one of --Cs with the best accuracy."},
 )
 
@@ -76,7 +76,7 @@ def path(
 def _facts(data: quadric.workflow.PreparedData, search: quadric.SparseQuadraticSVCCV) -> dict[str, Any]:
     from quadric.estimators.crossvalidation import chosen_cell
     from quadric.geometry.terms import term_names
-    from quadric.workflow.training import standard_error
+    from quadric.workflow.figures import standard_error
 
     scores, names = search.cv_scores_, term_names(data.feature_names)
     mean, error = scores.mean(axis=0), standard_error(scores)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import expit
 
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -106,3 +106,8 @@ def probabilities(decision: FloatArray, calibrators: Sequence[Calibration]) -> F
     columns = [calibrator(column) for calibrator, column in zip(calibrators, decision.T, strict=True)]
     values, total = np.column_stack(columns), reduce(np.add, columns)[:, None]  # in this order for any number of rows
     return np.divide(values, total, out=np.full_like(values, 1.0 / len(calibrators)), where=total != 0.0)
+
+
+def decided(chances: FloatArray, cutoff: float) -> IntArray:
+    """Positions of the predicted classes, from probabilities of shape (m, n_classes): of two, the second above the cut-off."""
+    return (chances[:, 1] > cutoff).astype(np.intp) if chances.shape[1] == 2 else chances.argmax(axis=1)

@@ -3,7 +3,8 @@
 A row gives each column one of its *options*: for numbers, values around the center; for categories, every level and a text that
 is none of them; and no value at all, where the model takes such rows. Every option of every column occurs. A product of two
 features hides changes of one of them where the other is zero, so each option also meets, for every such product, a row in which
-the other feature is not zero. Two rows lie far away, and every class is the answer to some row, if random rows find one.
+the other feature is not zero. Two rows lie far away, and every class is the answer to some row, if random rows find one; of two
+classes, to the row that is nearest to the cut-off.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def probe_rows(view: FittedModel) -> Table:
     rotated = np.vstack([np.add.outer(np.arange(len(U)), stride * strides) % n_options for stride in (1, 2)])
     most = max(len(rotated), MAX_CELLS // len(columns))
     random = np.random.default_rng(0).integers(0, n_options, size=(min(RANDOM_ROWS, most), len(columns)))
-    found = random[_first_of_each_class(view, _chosen(U, random, view))]
+    found = random[_one_of_each_class(view, _chosen(U, random, view))]
     choices = np.unique(np.vstack([rotated, *_meetings(view, U, rotated, most - len(rotated)), found]), axis=0)
     near = [column[choices[:, i]] for i, column in enumerate(columns)]
     far = made_up_rows(view, (FAR_AWAY, -FAR_AWAY))
@@ -162,8 +163,13 @@ def _meetings(view: FittedModel, U: FloatArray, rows: IntArray, most: int) -> li
     return added
 
 
-def _first_of_each_class(view: FittedModel, U: FloatArray) -> IntArray:
+def _one_of_each_class(view: FittedModel, U: FloatArray) -> IntArray:
+    """A row of each class: of two, the nearest to the cut-off, else the first."""
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.column_stack([surface(U) for surface in view.surfaces])
-    codes, _ = view.decided(scores[:, 0] if len(view.surfaces) == 1 else scores)
-    return np.sort(np.unique(codes, return_index=True)[1])
+    if len(view.surfaces) > 1:
+        return np.sort(np.unique(view.decided(scores)[0], return_index=True)[1])
+    codes, chances = view.decided(scores[:, 0])
+    distance = np.abs((scores[:, 0] if chances is None else chances[:, 1]) - view.threshold)
+    by_class = (np.flatnonzero(codes == code) for code in np.unique(codes))
+    return np.sort([rows[np.argmin(distance[rows])] for rows in by_class])

@@ -15,7 +15,8 @@ from sklearn.pipeline import Pipeline
 from quadric.certificate import Certificate
 from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators._validation import check_parameters
-from quadric.estimators.calibration import METHODS, CalibratedModel
+from quadric.estimators.calibration import METHODS, CalibratedModel, decided
+from quadric.estimators.cutoffs import read_cutoff
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._parameters import ARRAY_TYPES, read_parameter, read_parameters
 from quadric.export._probes import accepts
@@ -246,7 +247,7 @@ def _certificate(node: Node, surface: QuadraticSurface, k: int) -> Certificate:
 
 
 def _calibrated(node: Node, estimator: Any) -> CalibratedModel:
-    keys = node.fields(("method", "curves", "params", "probes"))
+    keys = node.fields(("method", "curves", "cutoff", "params", "probes"))
     kind = METHODS[keys["method"].choice(METHODS)]
     curves = []
     for item in keys["curves"].items(at_most=MAX_CLASSES):
@@ -254,14 +255,19 @@ def _calibrated(node: Node, estimator: Any) -> CalibratedModel:
         with item.usable():
             values: dict[str, Any] = {n: v.numbers() if isinstance(v.value, list) else v.number() for n, v in numbers.items()}
             curves.append(kind(**values))
-    model = CalibratedModel.from_parts(estimator, curves)
+    with keys["cutoff"].usable():
+        model = CalibratedModel.from_parts(estimator, curves, keys["cutoff"].number())
     for curve, probe in zip(curves, keys["probes"].items(len(curves)), strict=True):
         scores, chances = (np.array(value.numbers()) for value in probe.fields(("scores", "probabilities")).values())
         probe.require(
             len(scores) and scores.shape == chances.shape and (np.abs(curve(scores) - chances) <= ROUNDING).all(),
             "does not agree with the curve",
         )
-    return model.set_params(**read_parameters(keys["params"], ("cv", "n_jobs")))
+    with keys["params"].usable():
+        model.set_params(**read_parameters(keys["params"], ("cutoff", "cv", "n_jobs")))
+        rule = read_cutoff(model.cutoff)
+    keys["params"].require(rule == model.cutoff_ or not isinstance(rule, float), "do not agree with the cut-off")
+    return model
 
 
 def _origin(node: Node) -> DataOrigin:
@@ -290,7 +296,7 @@ def _checked_answers(node: Node, view: FittedModel, names: tuple[str, ...]) -> T
     codes, chances = view.decided(scores.reshape(len(scores)) if len(view.surfaces) == 1 else scores)
     if chances is not None:  # as written: which of two equal ones is the largest may depend on the processor
         stored = np.array([answer["probabilities"].numbers(len(names)) for answer in answers])
-        wrong, codes = (np.abs(chances - stored) > ROUNDING).any(axis=1), stored.argmax(axis=1)
+        wrong, codes = (np.abs(chances - stored) > ROUNDING).any(axis=1), decided(stored, view.threshold)
         answers[int(np.argmax(wrong))]["probabilities"].require(not wrong.any(), "does not agree with the model")
     for answer, code in zip(answers, codes.tolist(), strict=True):
         expected = {"label": names[code], "prediction": view.classes[code : code + 1].tolist()[0]}

@@ -19,7 +19,7 @@ from quadric.baselines import (
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.tables.table import Rows
 
-SCHEMA = 3
+SCHEMA = 4
 """Raised when files change in a way that older versions cannot read."""
 ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind

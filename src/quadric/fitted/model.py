@@ -46,6 +46,8 @@ class FittedModel(Columns, Decisions):
     classes : array
     calibrators : tuple of SigmoidCalibration or IsotonicCalibration
         One per surface, or none.
+    threshold : float
+        The score or, where the model is calibrated, the probability above which the second of two classes is decided.
     inputs : tuple of InputColumn
         Columns of raw data, in the order in which the model takes them.
     variables : tuple of Variable

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from quadric.estimators._base import SurfaceClassifier
-from quadric.estimators.calibration import CalibratedModel, Calibration
+from quadric.estimators.calibration import CalibratedModel
+from quadric.estimators.cutoffs import EVEN
 from quadric.fitted.model import FittedModel, Model
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step
 from quadric.geometry.surface import QuadraticSurface
@@ -37,7 +38,8 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     """
     if isinstance(model, FittedModel):
         return model
-    steps, calibrators, classifier = _unwrapped(model)
+    steps, calibrated, classifier = _unwrapped(model)
+    calibrators = tuple(getattr(calibrated or classifier, "calibrators_", ()))  # some losses give probabilities themselves
     first = steps[0][1] if steps else classifier
     if not isinstance(first, QuadraticSurface):
         check_fitted(first)
@@ -57,6 +59,7 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
         steps=steps,
         classifier=classifier,
         calibrators=calibrators,
+        threshold=getattr(calibrated, "cutoff_", EVEN) if calibrators else 0.0,
         inputs=tuple(notes.encoded.get(i) or _input(name, i in used, notes.levels.get(i)) for i, name in enumerate(names)),
         variables=_finished(variables),
         has_names=hasattr(first, "feature_names_in_"),
@@ -66,23 +69,23 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     )
 
 
-def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[Calibration, ...], Any]:
+def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], CalibratedModel | None, Any]:
     """All transformers on the way, the outermost calibration, and the classifier at the end."""
     steps: list[tuple[str, Any]] = []
-    calibrators: tuple[Calibration, ...] = ()
+    calibrated: CalibratedModel | None = None
     while isinstance(model, Pipeline | CalibratedModel):
         check_fitted(model)
         if isinstance(model, Pipeline):
             steps += model.steps[:-1]
             model = model.steps[-1][1]
         else:  # of two calibrations the outer one counts: both were fitted on decision values of the same classifier
-            calibrators, model = calibrators or tuple(model.calibrators_), model.estimator_
+            calibrated, model = calibrated or model, model.estimator_
     if not isinstance(model, SurfaceClassifier | QuadraticSurface):
         raise TypeError(f"need a fitted quadric model, a Pipeline or a QuadraticSurface, not {type(model).__name__}")
     steps = list(_flat(steps))
     names = [name for name, _ in steps]
     unique = tuple((f"{name}-{i}" if name in names[:i] else name, step) for i, (name, step) in enumerate(steps))
-    return unique, calibrators or tuple(getattr(model, "calibrators_", ())), model
+    return unique, calibrated, model
 
 
 def _flat(steps: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:

@@ -109,7 +109,7 @@ def rule(summary: ReportSummary) -> str:
     other, event = summary.classes
     cutoff = summary.performance.cutoff if summary.performance else None
     if cutoff is None:
-        return "The score has no cut-off: the calibrated probability never crosses one half."
+        return "Every row gets the same prediction: the calibrated probability never crosses the cut-off."
     return f"A score f above {short(cutoff, 3)} means {event}; any other score means {other}."
 
 

@@ -160,7 +160,7 @@ def _absent(subject: Subject, has_slices: bool, has_cases: bool, n_boot: int) ->
     """Chapters that cannot be, and why."""
     if subject.is_binary:
         too_few = "the model depends on fewer than two numbers"
-        never = "the calibrated probability never crosses one half"
+        never = "the calibrated probability never crosses the cut-off"
         out = {} if has_slices else {"slices": never if subject.cutoff is None else too_few}
         if not has_cases:
             out["cases"] = f"the model does not predict {subject.class_names[1]} for any row of the data"

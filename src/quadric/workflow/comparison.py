@@ -17,9 +17,10 @@ from quadric.credit import CalibratedModel
 from quadric.progress import advance, part
 from quadric.tables import Table, TableEncoder
 from quadric.types import FloatArray, IntArray
+from quadric.workflow.figures import standard_error
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, prepare
-from quadric.workflow.training import choose, fitted_classifier, folds_of, scales_as_prepared, standard_error
+from quadric.workflow.training import choose, fitted_classifier, folds_of, scales_as_prepared
 
 SURFACE = "sparse quadratic"
 CLEAR = 2.0
@@ -153,10 +154,13 @@ def _rival(rival: Rival, training: PreparedData, options: TrainingOptions) -> Tu
 
 @scales_as_prepared()
 def _surface(training: PreparedData, options: TrainingOptions) -> Tuned:
-    fitted = choose(training, options).best_estimator_ if options.crosses else fitted_classifier(training, options)
-    calibrated = CalibratedModel.around(fitted, training.X, training.y, cv=folds_of(training, options), n_jobs=options.n_jobs)
+    search = choose(training, options) if options.crosses else None
+    fitted = fitted_classifier(training, options) if search is None else search.best_estimator_
+    known = None if search is None else search.oof_decision_
+    folds = folds_of(training, options)
+    model = CalibratedModel.around(fitted, training.X, training.y, cv=folds, n_jobs=options.n_jobs, out_of_fold=known)
     chosen = {name: getattr(fitted, name) for name in ("loss", "k", "C")}
-    return Tuned(calibrated, calibrated, chosen, sum(surface.n_terms for surface in fitted.surfaces_))
+    return Tuned(model, model, chosen, sum(surface.n_terms for surface in fitted.surfaces_))
 
 
 def _folds(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[PreparedData, FloatArray, np.ndarray]]:

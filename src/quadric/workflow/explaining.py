@@ -27,7 +27,7 @@ REFERENCES = {"mean": "mean", "approved": "best tenth", "cutoff": "border"}
 """What a row is compared with, in words."""
 CATEGORY = "{feature} is {value}: {points} points lost"
 NUMBER = "{{feature}} is {{value}} ({} {{reference}}): {{points}} points lost"
-NEVER = "the calibrated probability never crosses one half, so the model always predicts the same class"
+NEVER = "the calibrated probability never crosses the cut-off, so the model always predicts the same class"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from helpers import LOSSES, random_samples
+from helpers import LOSSES, PLAIN, random_samples
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
 
 
@@ -101,9 +101,25 @@ def test_standardize_is_a_pipeline_inside_each_fold(loss):
     assert certificate.objective == pytest.approx(inside.certificates_[0].objective, rel=1e-10)
 
 
+def test_caps_come_from_the_training_rows_of_each_fold(loss):
+    X, y = samples(1)
+    X, cv = X**3, KFold(3)
+    search = SparseQuadraticSVCCV(ks=[2], Cs=[4.0], cv=cv, loss=loss, clip=0.1).fit(X, y)
+    for scores, (train, test) in zip(search.cv_scores_, cv.split(X), strict=True):
+        limits = np.quantile(X[train], [0.1, 0.9], axis=0, method="inverted_cdf")
+        pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=2, C=4.0, loss=loss, **PLAIN))
+        pipeline.fit(np.clip(X[train], *limits), y[train])
+        assert scores[0, 0] == pipeline.score(np.clip(X[test], *limits), y[test])
+    own = search.best_estimator_
+    assert_array_equal(search.clip_low_, np.quantile(X, 0.1, axis=0, method="inverted_cdf"))
+    assert_array_equal(own.clip_high_, np.quantile(X, 0.9, axis=0, method="inverted_cdf"))
+    assert_array_equal(own.decision_function(9.0 * X), search.decision_function(9.0 * X))
+    assert certify(own, X, y)[0].objective == pytest.approx(own.certificates_[0].objective, rel=1e-10)
+
+
 def test_more_than_two_classes(loss):
     X, y = load_iris(return_X_y=True)
-    model = SparseQuadraticSVCCV(ks=[1, 3], Cs=[1.0, 64.0], cv=3, loss=loss, standardize=True).fit(X, y)
+    model = SparseQuadraticSVCCV(ks=[1, 3], Cs=[1.0, 64.0], cv=3, loss=loss).fit(X, y)
     assert len(model.paths_) == len(model.surfaces_) == 3
     assert all(surface.n_terms <= model.best_k_ for surface in model.surfaces_)
     assert model.score(X, y) > 0.9
@@ -211,7 +227,10 @@ def test_names_and_constraints():
         ({"fit_time_limit": -1.0}, "fit_time_limit must be"),
         ({"standardize": "yes"}, "standardize must be True or False"),
         ({"method": "fast"}, "method must be"),
-        ({"clip": 0.5}, "clip must be None or a finite number"),
+        ({"clip": 0.5}, "clip must be None or a finite number of at least 0 and below 0.5, got 0.5"),
+        ({"clip": -0.01}, "clip must be None or a finite number of at least 0 and below 0.5, got -0.01"),
+        ({"clip": "0.01"}, "clip must be None or a finite number of at least 0 and below 0.5, got '0.01'"),
+        ({"clip": True}, "clip must be None or a finite number of at least 0 and below 0.5, got True"),
         ({"scoring": "no such score"}, "no such score"),
         ({"cv": [(np.arange(45), np.arange(45, 90))] * 2}, "fold 0 has no training sample of class 'good'"),
         ({"cv": 1}, "k-fold"),

@@ -68,7 +68,9 @@ def test_probabilities_of_0_and_1_cannot_be_cut_off():
 
 def test_a_bad_rate_that_cannot_be_had_is_told():
     positive = np.array([True, False, True, True])
-    with pytest.raises(ValueError, match=r"no cut-off has a bad rate of at most 0\.1 out of fold: the lowest is 0\.5, with 50 %"):
+    with pytest.raises(
+        ValueError, match=r"no cut-off has a bad rate of at most 0\.1 out of fold: the lowest is 0\.5, with 50 %"
+    ):
         read_cutoff("badrate:0.1").cutoff(positive, np.array([0.1, 0.2, 0.3, 0.4]), np.ones(4))
 
 

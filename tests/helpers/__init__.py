@@ -12,6 +12,8 @@ from quadric.losses.base import LabelledSamples, SparseProblem
 from quadric.search.rules import NO_LIMITS
 
 LOSSES = ("hinge", "least_squares")
+PLAIN = {"standardize": False, "clip": None}
+"""The paper's problem on the data as they are."""
 
 
 def random_surface(rng, n):

@@ -12,6 +12,7 @@ from helpers import slow_lift
 from quadric import SparseQuadraticSVC
 from quadric.certificate import Certificate
 from quadric.credit import CalibratedModel, IsotonicCalibration, SigmoidCalibration
+from quadric.estimators._units import Units
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.tables import Table, TableEncoder
@@ -49,12 +50,13 @@ HOSTILE_NAMES = [
 """No two of them differ only in case, which SQLite and DuckDB could not hold in one table."""
 
 
-def fitted_classifier(surfaces, classes, **parameters):
-    """An estimator with given surfaces, as if it had been fitted."""
+def fitted_classifier(surfaces, classes, units=None, **parameters):
+    """An estimator with given surfaces, as if it had been fitted; without units, to the data as they are."""
     model = SparseQuadraticSVC(**{"k": max(9, *(s.n_terms for s in surfaces)), **parameters})
     model.classes_ = np.asarray(classes)
     model._set_surfaces(surfaces)
-    model.n_features_in_ = surfaces[0].n_features
+    model.n_features_in_ = n = surfaces[0].n_features
+    model._set_units(Units(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), np.ones(n)) if units is None else units)
     model.certificates_ = [Certificate(1.25, s.n_terms, max(s.n_terms, 1), 1e-12, 0.0, True, False, 0.0) for s in surfaces]
     model.status_ = ["converged"] * len(surfaces)
     model.n_iter_ = np.arange(len(surfaces))

@@ -84,7 +84,7 @@ def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
     if max(labelled) == rows:
         advice = "--class-weight" if trained.cutoff is None else "--cutoff (such as balanced) or --class-weight"
         alike = names[labelled.index(rows)]
-        yield f"the model labels every row {alike}; base rate: {_base_rates(trained)}. Set {advice}"
+        yield f"the model labels every row {alike} (base rate: {_base_rates(trained)}): set {advice}"
     elif trained.options.class_weight is not None and is_calibrated and labelled != trained.by_surface:
         others = f"{labelled[-1]} of {rows} rows are labelled {names[-1]}, {trained.by_surface[-1]} by the sign of f"
         advice = (
@@ -170,15 +170,16 @@ def _chosen(trained: quadric.workflow.Trained) -> str | None:
     from quadric.workflow.options import AUTO
     from quadric.workflow.scorers import measure_named
 
-    options, found, search = trained.options, trained.cross_validation, trained.search
+    options, found = trained.options, trained.cross_validation
     free = {"loss": options.loss == AUTO, "k": options.k is None, "C": options.C is None}
     names = [name for name, is_free in free.items() if is_free]
-    if found is None or search is None or not names:
+    if found is None or not names:
         return None
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-    rule = f", rule {search.rule if isinstance(search.rule, str) else format(search.rule, 'g')}"
-    score = f"{measure_named(found.scoring).words} {_figure(found.chosen.score, found.scoring)}"
-    return f"{listed} by cross-validation: {score}{rule * ('k' in names)}"
+    slack = "one standard error" if found.rule == "1se" else f"{found.rule}"
+    rule = f", the fewest terms within {slack} of the best" if free["k"] and found.rule != "best" else ""
+    measure = measure_named(found.scoring).words
+    return f"{listed} by cross-validated {measure}{rule}; scored {_figure(found.chosen.score, found.scoring)}"
 
 
 def _runner_up(trained: quadric.workflow.Trained) -> str | None:
@@ -186,7 +187,7 @@ def _runner_up(trained: quadric.workflow.Trained) -> str | None:
     if found is None or found.runner_up is None:
         return None
     cell = found.runner_up
-    return f"loss {cell.loss}, k = {cell.k}, C = {cell.C:g}: {_figure(cell.score, found.scoring)}"
+    return f"loss {cell.loss}, k = {cell.k}, C = {cell.C:g}; scored {_figure(cell.score, found.scoring)}"
 
 
 def _excluded(trained: quadric.workflow.Trained) -> str:

@@ -176,8 +176,8 @@ FLAGS = {
     ),
     "cutoff": Flag(
         "Probability above which a row is labelled --positive; or a rule that chooses it on out-of-fold probabilities. "
-        "approval: the share of rows below it. badrate: as many rows below it as possible while no more than that share of them "
-        "is positive.",
+        "approval: share of the rows below it. badrate: as many rows below it as possible, no more than this share of them "
+        "positive.",
         "NUMBER|accuracy|balanced|ks|cost:FN:FP|approval:SHARE|badrate:SHARE",
         str,
         number_or_word,
@@ -213,7 +213,7 @@ def training(
         name, own = option.name, FLAGS.get(option.name)
         if own is not None and name not in without:
             kind = own.kind or hints[name]
-            typed = typer.Option(_names(name, kind), metavar=own.metavar, help=words.get(name, own.help))
+            typed = typer.Option(_names(name, kind, option.default), metavar=own.metavar, help=words.get(name, own.help))
             default = _typed(defaults.get(name, option.default), kind)
             parameters.append(_parameter(name, annotation=Annotated[kind, typed], default=default))
             if own.off is not None:
@@ -227,8 +227,10 @@ def training(
 _parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
 
 
-def _names(name: str, kind: Any) -> str:
-    return f"{flag(name)}/--no-{flag(name)[2:]}" if bool in (kind, *get_args(kind)) else flag(name)
+def _names(name: str, kind: Any, default: Any) -> str:
+    """The flag, and the one that says no where the option is not off anyway."""
+    switches = bool in (kind, *get_args(kind)) and default is not False
+    return f"{flag(name)}/--no-{flag(name)[2:]}" if switches else flag(name)
 
 
 def _typed(default: Any, kind: Any) -> Any:

@@ -28,7 +28,7 @@ class Columns:
     inputs : tuple of InputColumn
         Columns of raw data, in the order in which the model takes them.
     variables : tuple of Variable
-        Features of the inputs, centred and scaled.
+        Features of the inputs, capped, centred and scaled.
     has_names : bool
         Whether the model was fitted to named columns.
     """
@@ -62,13 +62,19 @@ class Columns:
 
     @cached_property
     def center(self) -> FloatArray:
-        """Fitted units are (v - center) / scale, v in reported units."""
+        """Fitted units are (v - center) / scale, v in reported units and capped."""
         return np.array([variable.center for variable in self.variables])
 
     @cached_property
     def scale(self) -> FloatArray:
         """See ``center``."""
         return np.array([variable.scale for variable in self.variables])
+
+    @cached_property
+    def caps(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits of the features in reported units, infinite where there are none."""
+        low, high = (np.array([getattr(variable, name) for variable in self.variables]) for name in ("low", "high"))
+        return low, high
 
     @cached_property
     def blocks(self) -> IntArray:
@@ -193,7 +199,7 @@ class Columns:
         return out
 
     def scaled(self, V: FloatArray) -> FloatArray:
-        """Reported units to fitted units, by the formula.
+        """Reported units to fitted units, by the formula: capped, centred and scaled.
 
         Parameters
         ----------
@@ -203,7 +209,7 @@ class Columns:
         -------
         array of shape (m, n)
         """
-        return (V - self.center) / self.scale
+        return (np.clip(V, *self.caps) - self.center) / self.scale
 
     def changed(self, cases: Table | FloatArray, before: FloatArray, after: FloatArray) -> Table | FloatArray:
         """Rows in which some numbers are others.

@@ -51,7 +51,7 @@ class FittedModel(Columns, Decisions):
     inputs : tuple of InputColumn
         Columns of raw data, in the order in which the model takes them.
     variables : tuple of Variable
-        What the surfaces are functions of: features of the inputs, centred and scaled.
+        What the surfaces are functions of: features of the inputs, capped, centred and scaled.
     has_names : bool
         Whether the model was fitted to named columns.
     model : fitted estimator or QuadraticSurface

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from quadric.estimators import SparseQuadraticSVCCV
+from quadric.estimators._choosing import suitable_rule
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.scorers import measure_named
 
@@ -66,6 +67,8 @@ class CrossValidated:
         Of two classes; None for more.
     scoring : str
         What the choice was made by.
+    rule : "best", "1se" or float
+        How many terms more the best mean score was worth.
     chosen : Cell
     runner_up : Cell or None
         The best cell of the second best loss; of a single loss, the best cell beside the chosen one.
@@ -75,6 +78,7 @@ class CrossValidated:
     accuracy: Figure
     auc: Figure | None
     scoring: str
+    rule: str | float
     chosen: Cell
     runner_up: Cell | None
 
@@ -122,6 +126,7 @@ def cross_validated(
         accuracy=Figure.of(np.array([right[rows].mean() for rows in folds])),
         auc=_areas(codes, decision, two_sided) if decision.ndim == 1 and two_sided else None,
         scoring=scoring,
+        rule=suitable_rule(search.rule, {grid.loss: grid.scores for grid in grids_of(search)}),
         chosen=chosen,
         runner_up=max(others, key=lambda cell: sign * cell.score.mean, default=None),
     )
@@ -182,10 +187,11 @@ def grids_of(search: SparseQuadraticSVCCV) -> list[Grid]:
     -------
     list of Grid
     """
-    if not isinstance(search.cv_scores_, dict):
-        return [Grid(search.best_loss_, search.Cs_, search.ks_, search.cv_scores_)]
-    losses = sorted(search.cv_scores_, key=lambda loss: loss != search.best_loss_)
-    return [Grid(loss, search.Cs_[loss], search.ks_, search.cv_scores_[loss]) for loss in losses]
+    tables, Cs = search.cv_scores_, search.Cs_
+    if not (isinstance(tables, dict) and isinstance(Cs, dict)):
+        return [Grid(search.best_loss_, np.asarray(Cs), search.ks_, np.asarray(tables))]
+    losses = sorted(tables, key=lambda loss: loss != search.best_loss_)
+    return [Grid(loss, Cs[loss], search.ks_, tables[loss]) for loss in losses]
 
 
 def standard_error(scores: FloatArray) -> FloatArray:

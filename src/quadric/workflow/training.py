@@ -199,7 +199,10 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
         scorer = scorer_for(options.scoring, data.y)
     except ValueError as error:
         raise OptionError(str(error), scoring=None) from None
-    given = {"rule": options.rule, "fit_time_limit": options.fit_time_limit}  # else the estimator's own defaults
+    given: dict[str, Any] = {
+        "rule": options.rule,
+        "fit_time_limit": options.fit_time_limit,
+    }  # else the estimator's own defaults
     return SparseQuadraticSVCCV(
         ks=_ks(data, options) if options.k is None else (options.k,),
         Cs=options.Cs if options.C is None else (options.C,),
@@ -344,7 +347,7 @@ def _calibrated(
     splitter = folds_of(data, options)
     known = None if search is None else search.oof_decision_
     folds = splitter if data.groups is None or search is not None else list(splitter.split(data.X, data.y, data.groups))
-    how = {"method": method, "cv": folds, "cutoff": options.cutoff, "n_jobs": _n_jobs(data, options)}
+    how: dict[str, Any] = {"method": method, "cv": folds, "cutoff": options.cutoff, "n_jobs": _n_jobs(data, options)}
     return CalibratedModel.around(classifier, data.X, data.y, **how, out_of_fold=known).set_params(cv=splitter, n_jobs=None)
 
 

@@ -10,13 +10,14 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import balanced_accuracy_score, get_scorer, make_scorer
-from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedGroupKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import LOSSES, PLAIN, random_samples
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
+from quadric.progress import listening
 
 
 @parametrize_with_checks(
@@ -89,7 +90,7 @@ def test_standardize_is_a_pipeline_inside_each_fold(loss):
     X = X * [1.0, 5.0, 0.2] + [3.0, -1.0, 0.5]
     cv = KFold(3)
     inside = SparseQuadraticSVCCV(ks=[2], Cs=[4.0], cv=cv, loss=loss, standardize=True, clip=None, method="pd").fit(X, y)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=2, C=4.0, loss=loss, method="pd"))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=2, C=4.0, loss=loss, method="pd", clip=None))
     assert_allclose(inside.cv_scores_[:, 0, 0], cross_val_score(pipeline, X, y, cv=cv))
     scaler = StandardScaler().fit(X)
     assert_allclose(inside.center_, scaler.mean_)
@@ -173,6 +174,160 @@ def test_sample_weight_reaches_fits_and_scores():
         assert model.cv_scores_[fold, 0, 0] == pytest.approx(fit.score(X[test], y[test], sample_weight=w[test]))
 
 
+def test_weights_are_repetitions():
+    X, y = samples(4, m=60)
+    w = np.random.default_rng(0).integers(1, 3, size=60)
+    halves = [(np.arange(0, 30), np.arange(30, 60)), (np.arange(30, 60), np.arange(0, 30))]
+    source = np.repeat(np.arange(60), w)
+    copies = [tuple(np.flatnonzero(np.isin(source, part)) for part in split) for split in halves]
+    model = SparseQuadraticSVCCV(ks=[1, 2, 3], Cs=[1.0, 16.0], loss=("least_squares", "hinge"), rule="best")
+    weighted = clone(model).set_params(cv=halves).fit(X, y, sample_weight=w)
+    repeated = clone(model).set_params(cv=copies).fit(X[source], y[source])
+    for loss in model.loss:
+        assert_allclose(weighted.cv_scores_[loss], repeated.cv_scores_[loss])
+    assert (weighted.best_loss_, weighted.best_k_, weighted.best_C_) == (
+        repeated.best_loss_,
+        repeated.best_k_,
+        repeated.best_C_,
+    )
+    assert_allclose(weighted.oof_decision_[source], repeated.oof_decision_, atol=1e-6)
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
+
+
+def test_several_losses_are_scored_as_each_alone():
+    X, y = samples(7)
+    grid = {"ks": [1, 2, 4], "Cs": [1.0, 16.0], "cv": 3}
+    together = SparseQuadraticSVCCV(**grid, loss=["hinge", "least_squares", "logistic"]).fit(X, y)
+    assert set(together.cv_scores_) == set(together.Cs_) == {"hinge", "least_squares", "logistic"}
+    alone = {loss: SparseQuadraticSVCCV(**grid, loss=loss).fit(X, y) for loss in together.cv_scores_}
+    for loss, search in alone.items():
+        assert_array_equal(together.cv_scores_[loss], search.cv_scores_)
+        assert_array_equal(together.Cs_[loss], search.Cs_)
+        assert search.best_loss_ == loss
+    twin = alone[together.best_loss_]
+    assert together.best_estimator_.loss == together.best_loss_
+    assert_array_equal(together.paths_[0].objective, twin.paths_[0].objective)
+    if (twin.best_k_, twin.best_C_) == (together.best_k_, together.best_C_):
+        assert_array_equal(together.coef_, twin.coef_)
+
+
+def test_probabilities_where_the_chosen_loss_has_them():
+    X, y = samples(7)
+    search = SparseQuadraticSVCCV([2], Cs=[4.0], cv=2, loss=("logistic",)).fit(X, y)
+    assert_allclose(search.predict_proba(X), search.best_estimator_.predict_proba(X))
+    assert_array_equal(search.predict(X), search.best_estimator_.predict(X))
+    assert not hasattr(SparseQuadraticSVCCV([2], Cs=[4.0], cv=2, loss=("least_squares",)).fit(X, y), "predict_proba")
+
+
+@pytest.mark.parametrize("method", ["pd", "best"])
+def test_out_of_fold_decisions_are_those_of_the_folds(method):
+    """Row by row, the decision values of a model fitted on the other folds; rows of weight zero and others never left out: NaN."""
+    X, y = samples(8)
+    w = np.ones(90)
+    w[[3, 50]] = 0.0
+    cv = [(np.arange(30, 90), np.arange(0, 30)), (np.r_[0:30, 60:90], np.arange(30, 60))]
+    search = SparseQuadraticSVCCV([2], Cs=[4.0], cv=cv, loss="least_squares", method=method).fit(X, y, sample_weight=w)
+    expected = np.full(90, np.nan)
+    for train, test in cv:
+        fit = SparseQuadraticSVC(2, 4.0, loss="least_squares", method=method).fit(X[train], y[train], sample_weight=w[train])
+        expected[test] = fit.decision_function(X[test])
+    expected[[3, 50]] = np.nan
+    assert_allclose(search.oof_decision_, expected, atol=1e-9)
+
+
+def test_out_of_fold_decisions_of_repeated_folds_are_averaged():
+    X, y = load_iris(return_X_y=True)
+    single = [(np.arange(0, 150, 2), np.arange(1, 150, 2)), (np.arange(1, 150, 2), np.arange(0, 150, 2))]
+    model = SparseQuadraticSVCCV([2], Cs=[4.0], loss="least_squares")
+    once, twice = (clone(model).set_params(cv=cv).fit(X, y).oof_decision_ for cv in (single, single + single))
+    assert once.shape == (150, 3)
+    assert_allclose(once, twice)
+
+
+def test_skipped_cells_are_nan_and_the_choice_is_that_of_the_whole_grid(monkeypatch):
+    X, y = samples(9, m=150)
+    model = SparseQuadraticSVCCV(ks=[1, 2, 3, 5], Cs=8, cv=5, loss=("least_squares", "hinge"), rule=0.01)
+    adaptive = clone(model).fit(X, y)
+    monkeypatch.setattr("quadric.estimators._choosing.ALWAYS_SCORED", 100)
+    whole = clone(model).fit(X, y)
+    skipped = np.concatenate([np.isnan(scores).ravel() for scores in adaptive.cv_scores_.values()])
+    assert 0.0 < skipped.mean() < 0.5
+    for loss, scores in whole.cv_scores_.items():
+        some = adaptive.cv_scores_[loss]
+        assert_array_equal(np.isnan(some), np.isnan(some[:1]).repeat(5, axis=0))  # a cell is skipped in all folds or in none
+        assert_array_equal(some[~np.isnan(some)], scores[~np.isnan(some)])
+        assert not np.isnan(scores).any()
+    best = max(scores.mean(axis=0).max() for scores in whole.cv_scores_.values())
+    cell = list(adaptive.Cs_[adaptive.best_loss_]).index(adaptive.best_C_), [1, 2, 3, 5].index(adaptive.best_k_)
+    assert whole.cv_scores_[adaptive.best_loss_].mean(axis=0)[cell] >= best - 0.01 - 1e-9
+
+
+def test_a_default_grid_grows_while_the_best_C_is_at_its_end(monkeypatch, capsys):
+    X, y = samples(1)
+    model = SparseQuadraticSVCCV(ks=[2], cv=2, loss="least_squares", rule="best", verbose=2)
+    favoured = np.array([1.0, 8.0, 64.0, 512.0, 4096.0, 32768.0, 262144.0, 2097152.0])
+
+    def score(stand_in, X, y):
+        score.calls += 1
+        return score.calls / 100.0  # later cells, of larger C, look better
+
+    score.calls = 0
+    grown = clone(model).set_params(scoring=score).fit(X, y)
+    assert grown.n_extensions_ == 3
+    assert_allclose(grown.Cs_, favoured[:7])
+    assert "trying C = 4096, too" in capsys.readouterr().err
+    score.calls = 0
+    fixed = clone(model).set_params(scoring=score, Cs=favoured[:4]).fit(X, y)
+    assert fixed.n_extensions_ == 0
+    assert_allclose(fixed.Cs_, favoured[:4])
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.05])
+def test_a_fit_that_runs_out_of_time_is_the_best_so_far(limit):
+    X, y = random_samples(2, m=300, n=8)
+    model = SparseQuadraticSVCCV(loss=("least_squares", "hinge"), fit_time_limit=limit)
+    with pytest.warns(ConvergenceWarning, match=f"fit_time_limit={limit:g} ran out: the choice is the best of .* scores"):
+        model.fit(X, y)
+    assert model.status_ == ["time limit"]
+    scores = model.cv_scores_[model.best_loss_]
+    assert np.isfinite(scores).any()
+    assert np.isnan(scores).any()
+    assert model.surfaces_[0].n_terms <= model.best_k_
+    assert model.score(X, y) > 0.5
+
+
+def test_a_fit_with_enough_time_is_the_fit_without_a_limit():
+    X, y = samples(2)
+    model = SparseQuadraticSVCCV([1, 3], Cs=[1.0, 4.0], cv=3, loss="least_squares")
+    limited, free = (clone(model).set_params(fit_time_limit=limit).fit(X, y) for limit in (1e6, None))
+    assert_array_equal(limited.coef_, free.coef_)
+    assert limited.status_ == free.status_
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_shares_of_the_work_are_told(n_jobs):
+    X, y = samples(2)
+    told = []
+    with listening(lambda share, what: told.append((share, what))):
+        SparseQuadraticSVCCV([1, 3], Cs=5, cv=3, loss=("least_squares", "hinge"), n_jobs=n_jobs).fit(X, y)
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert shares[0] == 0.0
+    assert shares[-1] == pytest.approx(1.0)
+    assert {"cross-validation", "final fit"} <= {what for _, what in told}
+    assert len(set(shares)) >= 6
+
+
+def test_groups_stay_together():
+    X, y = samples(5)
+    groups = np.arange(90) % 6
+    model = SparseQuadraticSVCCV(ks=[1, 2], Cs=[1.0], cv=3, loss="least_squares").fit(X, y, groups=groups)
+    splits = list(StratifiedGroupKFold(3).split(X, y, groups))
+    same = SparseQuadraticSVCCV(ks=[1, 2], Cs=[1.0], cv=splits, loss="least_squares").fit(X, y)
+    assert_array_equal(model.cv_scores_, same.cv_scores_)
+    assert all(not set(groups[train]) & set(groups[test]) for train, test in splits)
+
+
 def test_groups_and_splitters():
     X, y = samples(5)
     groups = np.arange(90) % 6
@@ -180,6 +335,8 @@ def test_groups_and_splitters():
     assert model.fit(X, y, groups=groups).cv_scores_.shape == (3, 1, 1)
     with pytest.raises(ValueError, match="groups"):
         model.fit(X, y)
+    with pytest.raises(ValueError, match="cv asks for 5 folds, but groups has only 3 different values: use fewer folds"):
+        clone(model).set_params(cv=5).fit(X, y, groups=groups % 3)
     assert clone(model).set_params(cv=ShuffleSplit(4, random_state=0)).fit(X, y).cv_scores_.shape == (4, 1, 1)
     assert clone(model).set_params(cv=StratifiedKFold(2)).fit(X, y).cv_scores_.shape == (2, 1, 1)
 

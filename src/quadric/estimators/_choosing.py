@@ -107,11 +107,13 @@ def _promising(scores: FloatArray, best: FloatArray, needed: FloatArray) -> Bool
     """Cells of one loss without a score that could reach what is needed at their k."""
     difference = scores - best[:, None, None]
     error = difference.std(axis=0, ddof=1) / np.sqrt(len(best)) if len(best) > 1 else np.full(scores.shape[1:], np.inf)
-    hopes = np.where(np.isfinite(error) | (len(best) == 1), mean_scores(scores) + ERRORS * error, -np.inf)
+    hopes = mean_scores(scores)
+    scored = np.isfinite(hopes) & ~np.isnan(error)
+    hopes[scored] += ERRORS * error[scored]
     below, above = np.full_like(hopes, -np.inf), np.full_like(hopes, -np.inf)
     below[1:], above[:-1] = hopes[:-1], hopes[1:]
     unscored = ~np.isfinite(scores).any(axis=0)
-    return unscored & (np.maximum(below, above) > needed)
+    return unscored & (np.maximum(below, above) >= needed)
 
 
 def end_of_grid(scores: Mapping[str, FloatArray]) -> tuple[str, int] | None:

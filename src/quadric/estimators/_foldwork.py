@@ -21,7 +21,7 @@ from quadric.progress import counted, writer_for
 from quadric.search.path import PathCell
 from quadric.search.quick import QuickSearch, Row
 from quadric.search.rules import SupportLimits
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 from quadric.workers import workers
 
 
@@ -32,6 +32,7 @@ class FoldTask:
     Attributes
     ----------
     limits : SupportLimits
+    ks : array
     class_weight : dict, "balanced" or None
     units : dict
         Parameters of ``Units.of``.
@@ -42,6 +43,7 @@ class FoldTask:
     """
 
     limits: SupportLimits
+    ks: IntArray
     class_weight: ClassWeight
     units: dict[str, Any]
     by_decomposition: bool
@@ -110,6 +112,7 @@ def score_fold(task: FoldTask, samples: Samples, fold: Fold, plan: Plan, scoring
     quick = QuickSearch(
         train,
         task.limits,
+        task.ks,
         by_decomposition=task.by_decomposition,
         report=lambda line: report(f"fold {fold.number}, {line}"),
     )

@@ -242,15 +242,14 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
         limits = support_limits(self.include, self.exclude, names, n_features, n_terms)
+        ks = k_grid(self.ks, n_terms - len(limits.exclude), len(limits.include))
         units = {"standardize": bool(self.standardize), "clip": self.clip}
-        return FoldTask(limits, self.class_weight, units, self.method == "pd", deadline, int(self.verbose))
+        return FoldTask(limits, ks, self.class_weight, units, self.method == "pd", deadline, int(self.verbose))
 
     def _scoreboard(self, task: FoldTask, n_folds: int) -> Scoreboard:
         names = [self.loss] if isinstance(self.loss, str) else list(self.loss)
-        n_terms = term_count(self.n_features_in_) - len(task.limits.exclude)
-        ks = k_grid(self.ks, n_terms, len(task.limits.include))
         grids = {name: loss_named(name).default_Cs if self.Cs is None else C_grid(self.Cs) for name in names}
-        return Scoreboard({name: np.unique(Cs) for name, Cs in grids.items()}, ks, n_folds)
+        return Scoreboard({name: np.unique(Cs) for name, Cs in grids.items()}, task.ks, n_folds)
 
     def _check_memory(self, board: Scoreboard, task: FoldTask, samples: Samples, folds: Sequence[Fold], processes: int) -> None:
         n_scored = max(len(fold.test) for fold in folds)
@@ -289,7 +288,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _fit_all_rows(self, task: FoldTask, samples: Samples, cell: Cell, board: Scoreboard) -> list[SurfaceFit]:
         """The chosen surface of each class; leaves the paths behind."""
-        quick = QuickSearch(samples, task.limits, by_decomposition=task.by_decomposition, report=writer_for(task.verbose))
+        quick = QuickSearch(
+            samples, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose)
+        )
         Cs, ks, scores = board.Cs[cell.loss], board.ks, board.scores()[cell.loss]
         if task.out_of_time():  # the chosen cell is all that there is of the paths
             row, column = Cs == cell.C, ks == cell.k

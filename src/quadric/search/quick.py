@@ -48,6 +48,8 @@ class QuickSearch:
     ----------
     samples : LabelledSamples
     limits : SupportLimits
+    ks : array
+        All k that may be asked for, increasing: the search goes from one to the next.
     by_decomposition : bool
         Whether supports come from penalty decomposition at each cell, as with method "pd", instead.
     report : callable
@@ -55,9 +57,15 @@ class QuickSearch:
     """
 
     def __init__(
-        self, samples: LabelledSamples, limits: SupportLimits, *, by_decomposition: bool = False, report: Report = silent
+        self,
+        samples: LabelledSamples,
+        limits: SupportLimits,
+        ks: IntArray,
+        *,
+        by_decomposition: bool = False,
+        report: Report = silent,
     ) -> None:
-        self._samples, self._limits = samples, limits
+        self._samples, self._limits, self._ks = samples, limits, ks
         self._by_decomposition = by_decomposition
         self._report = report
         self._digests: dict[str, TrainingData] = {}
@@ -68,7 +76,7 @@ class QuickSearch:
         if self._by_decomposition:
             yield from (self._decomposed(loss, positive, row) for row in rows)
             return
-        supports = [self._chosen(loss_named(loss).screen or loss, positive, row) for row in rows]
+        supports = [self._chosen(loss_named(loss).screen or loss, positive, row.C) for row in rows]
         data = self._data(loss, supports)
         yield from (self._refitted(data, positive, row, found) for row, found in zip(rows, supports, strict=True))
 
@@ -87,21 +95,22 @@ class QuickSearch:
         """The same, but only on the terms of some supports where another loss chose them."""
         if loss_named(loss).screen is None:
             return self.digest(loss)
-        terms = np.unique(np.concatenate([support for row in supports for support in row.values()]))
+        terms = np.unique(np.concatenate([support for chosen in supports for support in chosen.values()]))
         return loss_named(loss).data.from_samples(self._samples, self._limits.only(terms, term_count(self._samples.X.shape[1])))
 
     @one_blas_thread()
-    def _chosen(self, loss: str, positive: int, row: Row) -> dict[int, IntArray]:
-        """Supports of a row as positions in the full z: each k starts from the one before."""
-        known = self._supports.setdefault((loss, positive, row.C), {})
-        if not set(row.ks) <= set(known):
-            whole = self.digest(loss).one_against_rest(positive, row.C, row.ks[-1])
+    def _chosen(self, loss: str, positive: int, C: float) -> dict[int, IntArray]:
+        """Supports of all k as positions in the full z; each starts from the one before, whichever cells are wanted."""
+        key = loss, positive, C
+        if key not in self._supports:
+            whole = self.digest(loss).one_against_rest(positive, C, int(self._ks[-1]))
             problem = whole.promising(MOST_CANDIDATES)
             explorer, support = problem.explorer(), problem.rule.required
-            for k in row.ks:
+            self._supports[key] = chosen = {}
+            for k in self._ks.tolist():
                 support = explorer.descend(explorer.resized(support, min(k, problem.n_terms))).support
-                known[k] = problem.terms[support]
-        return known
+                chosen[k] = problem.terms[support]
+        return self._supports[key]
 
     @one_blas_thread()
     def _refitted(self, data: TrainingData, positive: int, row: Row, supports: dict[int, IntArray]) -> list[PathCell]:

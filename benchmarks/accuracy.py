@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,10 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.parallel import delayed
 
 from paper_data import NAMES, FloatArray, folder
-from quadric import datasets
+from quadric import SparseQuadraticSVCCV, datasets
 from quadric.baselines.rivals import BOOSTING_MACHINE, RIVALS, Rival
 from quadric.blas import one_blas_thread
+from quadric.credit import CalibratedModel
 from quadric.types import IntArray
 from quadric.workers import workers
 
@@ -100,14 +101,39 @@ def rival_rows(rival: Rival, part: Part) -> dict[str, Row]:
     return {rival.name: part.scored(tuned.model, tuned.likely, tuned.size, seconds, chosen=tuned.chosen)}
 
 
+def surface_rows(name: str, parameters: Mapping[str, Any], part: Part) -> dict[str, Row]:
+    """What ``quadric fit`` makes of the training part: probabilities come from the scores of the rows left out."""
+    began = time.process_time()
+    search = SparseQuadraticSVCCV(cv=part.inner, **parameters).fit(part.X, part.y)
+    fitted = search.best_estimator_
+    likely = CalibratedModel.around(fitted, part.X, part.y, cv=part.inner, out_of_fold=search.oof_decision_)
+    seconds = time.process_time() - began
+    chosen = {"loss": search.best_loss_, "k": search.best_k_, "C": search.best_C_}
+    return {name: part.scored(fitted, likely, fitted.surfaces_[0].n_terms, seconds, chosen=chosen)}
+
+
+LEAST_SQUARES, LOGISTIC, HINGE = ({"loss": loss} for loss in ("least_squares", "logistic", "hinge"))
+BEST, UNCAPPED = {"rule": "best"}, {"clip": None}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "default, best": BEST,
+    "least squares uncapped, best": LEAST_SQUARES | UNCAPPED | BEST,
+    "least squares, best": LEAST_SQUARES | BEST,
+    "logistic, best": LOGISTIC | BEST,
+    "uncapped, best": UNCAPPED | BEST,
+    "default, 1se": {"rule": "1se"},
+    "least squares": LEAST_SQUARES,
+    "logistic": LOGISTIC,
+    "hinge": HINGE,
+    "hinge, best": HINGE | BEST,
+    "uncapped": UNCAPPED,
+    **{f"k = {k}": {"ks": (k,)} for k in (1, 2, 3, 4, 5, 6, 8, 10, 15, 20)},
+}
+"""What differs from the defaults of SparseQuadraticSVCCV."""
+
 Measure = Callable[[Part], dict[str, Row]]
-
-
-def _of_rival(rival: Rival) -> Measure:
-    return lambda part: rival_rows(rival, part)
-
-
-FAMILIES: dict[str, Measure] = {rival.name: _of_rival(rival) for rival in (*RIVALS, BOOSTING_MACHINE)}
+FAMILIES: dict[str, Measure] = {name: partial(surface_rows, name, parameters) for name, parameters in VARIANTS.items()}
+FAMILIES |= {rival.name: partial(rival_rows, rival) for rival in (*RIVALS, BOOSTING_MACHINE)}
 
 
 def measured(task: Task) -> list[Row]:

@@ -94,8 +94,8 @@ def _tell(facts: Mapping[str, Any], target: str) -> None:
         (
             model["name"],
             *(_figure(name, model[name]) for name in measures),
-            f"{model['size']['mean']:.3g}±{model['size']['standard_error']:.1g}",
-            f"{model['seconds']['mean']:.3g}±{model['seconds']['standard_error']:.1g}",
+            _spread_words(model["size"]),
+            _spread_words(model["seconds"]),
         )
         for model in facts["models"]
     ]
@@ -120,6 +120,11 @@ def _tell(facts: Mapping[str, Any], target: str) -> None:
 def _figure(measure: str, spread: Mapping[str, float]) -> str:
     _, scale, digits, unit = MEASURES[measure]
     return f"{scale * spread['mean']:.{digits}f}±{scale * spread['standard_error']:.{digits}f}{unit}"
+
+
+def _spread_words(spread: Mapping[str, float]) -> str:
+    digits = sum(spread["mean"] < limit for limit in (1.0, 100.0))
+    return f"{spread['mean']:.{digits}f}±{spread['standard_error']:.{digits}f}"
 
 
 def _clear_words(differences: Sequence[Mapping[str, Any]]) -> str:

@@ -27,6 +27,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.parallel import delayed
 
+from accuracy_page import summary_of, targets, write_all
 from paper_data import NAMES, FloatArray, folder
 from quadric import SparseQuadraticSVCCV, datasets
 from quadric.baselines.rivals import BOOSTING_MACHINE, RIVALS, Rival
@@ -34,9 +35,11 @@ from quadric.blas import one_blas_thread
 from quadric.credit import CalibratedModel
 from quadric.types import IntArray
 from quadric.workers import workers
+from table import show
 
 N_FOLDS, SEEDS, MOST_ROWS = 5, (11, 12, 13), 2_000
-STORE = Path(__file__).parent / "results" / "accuracy-rows.jsonl"
+STORE, RESULTS = (Path(__file__).parent / "results" / name for name in ("accuracy-rows.jsonl", "accuracy.json"))
+DOCS = Path(__file__).parents[1] / "docs"
 
 Row = Mapping[str, Any]
 
@@ -194,7 +197,13 @@ def main() -> int:
     tasks = [] if arguments.page else open_tasks(arguments.store, arguments.sets, arguments.seeds, arguments.families)
     for number, task in enumerate(run(arguments.store, tasks, arguments.jobs), start=1):
         print(f"{number} of {len(tasks)}: {task.family}, {task.set}, seed {task.seed}, fold {task.fold}", file=sys.stderr)
-    return 0
+    if not arguments.page:
+        return 0
+    summary = summary_of(stored(arguments.store), NAMES, VARIANTS)
+    write_all(summary, list(VARIANTS), RESULTS, DOCS)
+    rows = targets(summary)
+    print(show(rows))
+    return 0 if all(row.holds for row in rows) else 1
 
 
 if __name__ == "__main__":

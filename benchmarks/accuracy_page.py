@@ -15,7 +15,8 @@ from table import Row, environment, write_json
 
 DEFAULT, BEST, BASELINE = "default", "default, best", "least squares uncapped, best"
 SURFACES = {DEFAULT: "equation", BEST: "equation, best", BASELINE: "least squares, uncapped, best"}
-FIGURES = ("accuracy", "auc", "log_loss", "terms", "seconds")
+FIGURES = {"accuracy": 100.0, "accuracy_of_probabilities": 100.0, "auc": 100.0, "log_loss": 1.0, "terms": 1.0, "seconds": 1.0}
+"""Names with scales."""
 PICTURE = "accuracy-by-terms.svg"
 
 
@@ -76,10 +77,7 @@ class Summary:
 
 
 def summary_of(rows: Sequence[Mapping[str, Any]], sets: Sequence[str], surfaces: Iterable[str]) -> Summary:
-    """Of the models that have all folds of one seed or more on every set.
-
-    Labels of surfaces follow the calibrated probabilities, as with ``quadric fit``; those of others are their own.
-    """
+    """Of the models that have all folds of one seed or more on every set."""
     surfaces, found = set(surfaces), {}
     cells = {(row["model"], row["set"], row["seed"], row["fold"]): row for row in rows}
     folds = sorted({row["fold"] for row in rows})
@@ -87,12 +85,10 @@ def summary_of(rows: Sequence[Mapping[str, Any]], sets: Sequence[str], surfaces:
     for name, seeds in seeds_of.items():
         complete = [seed for seed in seeds if all((name, each, seed, fold) in cells for each in sets for fold in folds)]
         if complete:
-            label = "accuracy_of_probabilities" if name in surfaces else "accuracy"
-            columns = {"accuracy": (label, 100.0), "auc": ("auc", 100.0)} | {name: (name, 1.0) for name in FIGURES[2:]}
             figures = {
                 figure: scale
-                * np.array([[[cells[name, each, seed, fold][column] for fold in folds] for seed in complete] for each in sets])
-                for figure, (column, scale) in columns.items()
+                * np.array([[[cells[name, each, seed, fold][figure] for fold in folds] for seed in complete] for each in sets])
+                for figure, scale in FIGURES.items()
             }
             found[name] = Measured(figures, tuple(complete))
     return Summary(list(sets), found, [name for name in found if name not in surfaces])
@@ -132,6 +128,17 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows)]
 
 
+MEANS = {
+    "accuracy": ("accuracy", 1),
+    "accuracy_of_probabilities": ("accuracy of probabilities", 1),
+    "auc": ("AUC", 1),
+    "log_loss": ("log-loss", 3),
+    "terms": ("size", 1),
+    "seconds": ("seconds", 1),
+}
+"""What rows of means are called, and their digits."""
+
+
 def accuracy_table(summary: Summary) -> list[str]:
     """Accuracy with standard errors for each set; the best in bold."""
     shown = [*(name for name in SURFACES if name in summary.models), *summary.rivals]
@@ -142,9 +149,9 @@ def accuracy_table(summary: Summary) -> list[str]:
         cells = [f"{mean:.1f} ± {error:.1f}" for mean, error in zip(means, errors, strict=True)]
         cells[int(np.argmax(means))] = f"**{cells[int(np.argmax(means))]}**"
         rows.append([datasets.REGISTRY[name].paper_name, *cells])
-    for figure, digits in (("accuracy", 1), ("auc", 1), ("log_loss", 3), ("terms", 1), ("seconds", 1)):
+    for figure, (words, digits) in MEANS.items():
         values = (spread(summary.models[each].by_set(figure))[0] for each in shown)
-        rows.append([f"mean {figure.replace('_', '-')}", *(f"{value:.{digits}f}" for value in values)])
+        rows.append([f"mean {words}", *(f"{value:.{digits}f}" for value in values)])
     return markdown(["", *(SURFACES.get(name, name) for name in shown)], rows)
 
 
@@ -209,7 +216,9 @@ choices included. `python benchmarks/accuracy.py` measures all of this, and with
 ## Next to its rivals
 
 Accuracy in per cent. "equation" is the default of `quadric fit`; "equation, best" has the rule `best` in place of the fewest
-terms within half a point of the best mean. Labels of the equation follow its calibrated probabilities.
+terms within half a point of the best mean. Labels are those of `predict`: for the equation and the SVM the sign of the decision
+value. "Accuracy of probabilities" has labels by a probability above one half, of a sigmoid fitted on out-of-fold scores for
+these two. The size counts terms, coefficients, support vectors or leaves.
 
 {accuracy}
 

@@ -52,8 +52,9 @@ def scorer_takes_weights(scorer: Any) -> bool:
 
 def scorer_towards(scorer: Any, positive: Any) -> Any:
     """A scorer of two classes whose metric calls this label the positive one, where it does not do so by itself."""
-    parameters, settings = inspect.signature(scorer._score_func).parameters, scorer._kwargs
-    if "pos_label" not in parameters or settings.get("average", "binary") != "binary":
+    metric, settings = getattr(scorer, "_score_func", None), getattr(scorer, "_kwargs", {})
+    names = () if metric is None else inspect.signature(metric).parameters
+    if "pos_label" not in names or settings.get("average", "binary") != "binary":
         return scorer
     towards = copy(scorer)
     towards._kwargs = {**settings, "pos_label": positive}

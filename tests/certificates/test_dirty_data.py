@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from helpers import make_problem, random_samples, slow_objective, surface_of
+from helpers import PLAIN, make_problem, random_samples, slow_objective, surface_of
 from helpers.ill_scaled import Dirty, ExactProblem
 from quadric import QuadraticSurface, SparseQuadraticSVC, certify
 from quadric.certificate import TOLERANCE, Certificate, Judge, Question
@@ -25,7 +25,7 @@ def outlier(seed, m, n, factor, share):
 def fit(X, y, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScaleWarning)
-        return SparseQuadraticSVC(loss="least_squares", **parameters).fit(X, y)
+        return SparseQuadraticSVC(loss="least_squares", **parameters, **PLAIN).fit(X, y)
 
 
 @pytest.mark.parametrize("factor", [1e3, 1e4, 1e5, 1e6])
@@ -121,12 +121,12 @@ def test_coefficients_that_are_rounding_are_not_called_fine():
 def test_outlying_rows_are_named():
     X, y = outlier(3, 50, 2, 1e4, 0.5)
     with pytest.warns(ScaleWarning, match=r"outlying rows, counted from 0: 0; row 0 has 'x[01]' = .* times as far"):
-        SparseQuadraticSVC(k=2, loss="least_squares").fit(X, y)
+        SparseQuadraticSVC(k=2, loss="least_squares", **PLAIN).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         warnings.simplefilter("error", ConvergenceWarning)
         X[0] /= 1e3
-        SparseQuadraticSVC(k=2, loss="least_squares").fit(X, y)
+        SparseQuadraticSVC(k=2, loss="least_squares", **PLAIN).fit(X, y)
         flags = np.zeros((50, 1))
         flags[:2] = 1.0  # rare, not far
-        SparseQuadraticSVC(k=2, loss="least_squares").fit(np.column_stack([X, flags]), y)
+        SparseQuadraticSVC(k=2, loss="least_squares", **PLAIN).fit(np.column_stack([X, flags]), y)

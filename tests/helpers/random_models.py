@@ -123,11 +123,19 @@ def random_model(seed, hostile=True):
     n_classes = int(rng.choice([2, 2, 3]))
     surfaces = [random_surface(rng, X.shape[1], seed % 5 == 0) for _ in range(1 if n_classes == 2 else n_classes)]
     classes = sorted(str(name) for name in rng.permutation(pool)[:n_classes])
-    steps.append(("classifier", fitted_classifier(surfaces, classes)))
+    steps.append(("classifier", fitted_classifier(surfaces, classes, random_units(seed, Pipeline(steps).transform(table)))))
     model = Pipeline(steps)
     if rng.random() < 0.5:
         model = CalibratedModel.from_parts(model, random_calibrators(rng, len(surfaces)))
     return model, table
+
+
+def random_units(seed, X):
+    """None for most seeds; caps, and more, for others."""
+    rng = np.random.default_rng((seed, 1))
+    if rng.random() < 0.6:
+        return None
+    return Units.of(np.asarray(X), np.ones(len(X)), standardize=rng.random() < 0.5, clip=0.1)
 
 
 def with_any_fill(rng, column):
@@ -156,7 +164,7 @@ def scores_of(model, table):
 def allowed_error(model, table, tolerance=1e-9):
     """tolerance * (1 + sum of the absolute terms), of each score."""
     pipeline = pipeline_of(model)
-    R = np.abs(slow_lift(np.asarray(pipeline[:-1].transform(table))))
+    R = np.abs(slow_lift(pipeline[-1]._prepared(np.asarray(pipeline[:-1].transform(table)))))
     sums = [R @ np.abs(surface.coordinates()) + abs(surface.c) for surface in pipeline[-1].surfaces_]
     return tolerance * (1.0 + np.column_stack(sums))
 

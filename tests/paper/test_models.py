@@ -5,6 +5,7 @@ import pytest
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
+from helpers import PLAIN
 from quadric import SparseQuadraticSVC
 from quadric.baselines import (
     L0LeastSquaresSVC,
@@ -29,8 +30,8 @@ ESTIMATORS = {
     "ls-l0-svm": L0LeastSquaresSVC,
     "qsvm": QuadraticSVC,
     "l1-qsvm": L1QuadraticSVC,
-    "l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, method="pd"),
-    "ls-l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, loss="least_squares", method="pd"),
+    "l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, method="pd", **PLAIN),
+    "ls-l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, loss="least_squares", method="pd", **PLAIN),
 }
 
 

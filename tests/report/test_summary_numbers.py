@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import slow_objective
+from helpers import PLAIN, slow_objective
 from helpers.small_models import KS, calibrated_pipeline, features_of, loans, scored_pipeline
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, sparse_quadratic_path
 from quadric.credit import CalibratedModel
@@ -43,7 +43,7 @@ def left_out(case):
     """Decision values by scikit-learn."""
     model, table, y, *_ = case
     V, _ = features_of(model, table)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, method="pd", exclude=[(0, 1)]))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, method="pd", exclude=[(0, 1)], **PLAIN))
     return cross_val_predict(pipeline, V, y, cv=FOLDS, method="decision_function")
 
 
@@ -118,7 +118,7 @@ def test_cross_validation_is_that_of_the_estimator(case):
         "ks": KS,
         "Cs": (16.0,),
         "cv": FOLDS,
-        "standardize": True,
+        "clip": None,
         "method": "pd",
         "exclude": [(0, 1)],
         "rule": "best",
@@ -260,7 +260,7 @@ def test_the_centre_is_where_the_gradient_vanishes():
     rng = np.random.default_rng(0)
     X = rng.normal([5.0, -2.0, 9.0], [2.0, 0.5, 1.0], size=(90, 3))
     y = ((X[:, 0] - 5.0) ** 2 + 9.0 * (X[:, 1] + 1.8) ** 2 + 2.0 * (X[:, 0] - 5.0) * (X[:, 1] + 2.0) > 4.0).astype(int)
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 64.0, exclude=[2, 4, 5, 8])).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 64.0, exclude=[2, 4, 5, 8], **PLAIN)).fit(X, y)
     summary = summarise(model, X, y, ks=(5,), cv=2, n_boot=0)
     geometry, surface = summary.surfaces[0].geometry, model[-1].surfaces_[0]
     assert_allclose(sorted(geometry.curvatures), sorted(v for v in np.linalg.eigvalsh(surface.W) if abs(v) > 1e-12))
@@ -348,7 +348,7 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
     model = calibrated_pipeline(table, y, method="pd")
     summary = summarise(model, table, y, ks=(5,), cv=FOLDS, n_boot=0, rows=(5,))
     V, _ = features_of(model.estimator_, table)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, method="pd"))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, method="pd", **PLAIN))
     scores = cross_val_predict(pipeline, V, y, cv=StratifiedKFold(FOLDS), method="decision_function")
     probability = model.calibrators_[0](scores)
     values = {measure.name: measure for measure in summary.measures}
@@ -363,7 +363,7 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
 
 def test_out_of_fold_predictions_of_more_classes_follow_the_calibration():
     X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, method="pd"))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, method="pd", **PLAIN))
     model = CalibratedModel(pipeline).fit(X, y)
     summary = summarise(model, X, y, cv=FOLDS, n_boot=0)
     scores = cross_val_predict(pipeline, X, y, cv=FOLDS, method="decision_function")

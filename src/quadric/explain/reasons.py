@@ -186,9 +186,20 @@ def nearest_boundary(view: FittedModel, surface: QuadraticSurface, U: FloatArray
     for sign in (-1.0, 1.0):
         rows = np.flatnonzero(sign * f < 0.0)
         start = Start(V[rows], U[rows], view.scale, view.caps, V[rows], np.zeros((len(rows), len(none)), dtype=bool))
-        answers = smallest_change(surface * sign, start, np.zeros(len(rows)), rules, MAX_NODES)
-        out[rows] = np.where(answers.reached[:, None], U[rows] + answers.change, np.nan)
+        towards = surface * sign
+        answers = smallest_change(towards, start, np.zeros(len(rows)), rules, MAX_NODES)
+        step = _first_root(towards, U[rows], answers.change)
+        out[rows] = np.where(answers.reached[:, None], U[rows] + step[:, None] * answers.change, np.nan)
     return out
+
+
+def _first_root(surface: QuadraticSurface, U: FloatArray, change: FloatArray) -> FloatArray:
+    """Share of each change at which f turns positive: a search among boxes may end a little beyond."""
+    slope, bend = np.sum(surface.gradient(U) * change, axis=1), 0.5 * np.sum((change @ surface.W) * change, axis=1)
+    missing = -surface(U)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = 2.0 * missing / (slope + np.sqrt(slope**2 + 4.0 * bend * missing))
+    return np.where((root > 0.0) & (root < 1.0), root, 1.0)
 
 
 def _cells(view: FittedModel, rows: Any) -> Table | None:

@@ -189,8 +189,8 @@ def number_of(count: int, thing: str) -> str:
 
 
 def symbol(feature: Feature) -> str:
-    """A feature as it stands in an equation; a prime marks that it is centred and scaled."""
-    return _bracketed(feature) + (PRIME if feature.center != 0.0 or feature.scale != 1.0 else "")
+    """A feature as it stands in an equation; a prime marks that it is capped, or centred and scaled."""
+    return _bracketed(feature) + (PRIME if feature.caps or feature.center != 0.0 or feature.scale != 1.0 else "")
 
 
 def _bracketed(feature: Feature) -> str:
@@ -203,10 +203,11 @@ def _is_condition(feature: Feature) -> bool:
 
 
 def definition(feature: Feature) -> str:
-    """A centred feature in terms of the raw one."""
+    """A centred feature in terms of the raw one, and what that is capped at."""
     name, sign = _bracketed(feature), "+" if feature.center < 0 else MINUS
     centred = f"({name} {sign} {short(abs(feature.center))})" if feature.center else name
-    return centred if feature.scale == 1.0 else f"{centred} / {short(feature.scale)}"
+    scaled = centred if feature.scale == 1.0 else f"{centred} / {short(feature.scale)}"
+    return f"{scaled}, capped at {' and '.join(map(short, feature.caps))}" if feature.caps else scaled
 
 
 def term_symbol(coefficient: Coefficient, features: Sequence[Feature]) -> str:

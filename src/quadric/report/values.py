@@ -23,11 +23,13 @@ class Feature:
         The input column that it comes from.
     kind : "number", "level", "rank" or "missing"
     center, scale : float
-        The surfaces are polynomials in (value - center) / scale.
+        The surfaces are polynomials in (value - center) / scale, of capped values.
     low, high : float
         Range in the data.
     levels : tuple of str
         The names of the ranks; empty for other kinds.
+    caps : tuple of float
+        Limits of the values; empty where there are none.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Feature:
     low: float
     high: float
     levels: tuple[str, ...] = ()
+    caps: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

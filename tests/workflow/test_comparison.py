@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers.small_tables import credit_table
-from quadric import SparseQuadraticSVCCV
+from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.baselines import rivals
 from quadric.credit import CalibratedModel
 from quadric.progress import listening
@@ -116,4 +116,11 @@ def test_the_share_done_grows_to_the_last_step():
     begun = [(round(share, 6), what) for share, what in told if "fold" in what and "of 3" in what]
     assert begun[0] == (0.0, "sparse quadratic, fold 1 of 3")
     assert begun[-1] == (round(5 / 6, 6), "logistic regression, fold 3 of 3")
-    assert told[-1][0] == pytest.approx(1.0)
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+
+
+def test_probabilities_come_from_the_cross_validation_without_further_fits(monkeypatch):
+    monkeypatch.setattr(SparseQuadraticSVC, "fit", None)
+    assert compare(credit_table(), "risk", TrainingOptions(ks=(1, 3), Cs=(4.0,), **SMALL)).results[0].name == "sparse quadratic"

@@ -128,6 +128,7 @@ PROOFS = [
     ("least_squares", ("glass",), (1.0,), 14, 60.0),
     ("hinge", ("haberman", "ecoli"), (1.0, 256.0), 8, 30.0),
     ("hinge", ("immunotherapy",), (1.0, 256.0), 4, 30.0),
+    ("logistic", ("haberman", "immunotherapy", "ecoli"), (1.0, 16.0), 4, 30.0),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from quadric.export import read_model
 
-K = ["--k", "3", "--C", "16", "--loss", "least_squares"]
+K = ["--k", "3", "--C", "16", "--loss", "least_squares", "--no-calibrate"]
 
 
 def loans(m=120):

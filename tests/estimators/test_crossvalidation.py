@@ -415,7 +415,7 @@ def test_default_grids():
 
 
 @pytest.mark.parametrize("method", ["pd", "best", "exact"])
-@pytest.mark.parametrize("loss", ["hinge", "least_squares"])
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("time_limit", [None, 0.0])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_what_is_shipped_is_never_worse_than_what_the_path_found(method, loss, time_limit):

@@ -93,8 +93,12 @@ def scaled_and_one_hot(**options):
     return ColumnTransformer([("numbers", StandardScaler(), NUMBERS), ("texts", OneHotEncoder(**options), TEXTS)])
 
 
+LOG_ODDS = SparseQuadraticSVC(k=5, C=16.0, loss="logistic", method="pd")
+
 KINDS = {
     "estimator": Kind(FAST, NUMBERS),
+    "logistic": Kind(make_pipeline(StandardScaler(), LOG_ODDS), NUMBERS),
+    "logistic, three classes": Kind(make_pipeline(StandardScaler(), LOG_ODDS), NUMBERS, n_classes=3),
     "array": Kind(make_pipeline(StandardScaler(), FAST), NUMBERS, form=lambda frame: frame.to_numpy()),
     "chain of scalers": Kind(
         Pipeline(

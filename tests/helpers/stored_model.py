@@ -45,7 +45,7 @@ def stored_model():
     units.low[0], units.high[0], units.center[2], units.scale[2] = -2.0, 2.5, 0.25, 0.75
     classifier = fitted_classifier([QuadraticSurface(W, b, -0.125)], [0, 1], units, k=5, C=4.0, exclude=[(1, 1)])
     pipeline = Pipeline([("coding", encoder), ("scaler", scaler), ("classifier", classifier)])
-    return CalibratedModel.from_parts(pipeline, [SigmoidCalibration(-1.5, 0.25)])
+    return CalibratedModel.from_parts(pipeline, [SigmoidCalibration(-1.5, 0.25)], 0.375)
 
 
 def write(path):

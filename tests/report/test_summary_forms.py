@@ -24,10 +24,12 @@ from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import SavedModel, equation, load_model, save_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.report import Coefficient, Feature, summarise
+from quadric.report.numbers import short
 from quadric.report.slices import level_line
-from quadric.report.story import SHAPES, term_words
+from quadric.report.story import SHAPES, definition, term_words
 from quadric.report.subject import Subject
 from quadric.report.surfaces import stops
+from quadric.tables import TableEncoder
 from quadric.workflow import TableModel
 from quadric.workflow.explaining import ExplainingOptions, explain_rows
 
@@ -391,6 +393,18 @@ def test_the_level_line_of_a_circle_is_the_circle(radius):
     ends = np.hypot(pieces[:, [0, 2]], pieces[:, [1, 3]])
     assert_allclose(ends, radius, atol=3e-3)
     assert_allclose(np.hypot(pieces[:, 2] - pieces[:, 0], pieces[:, 3] - pieces[:, 1]).sum(), 2 * np.pi * radius, rtol=5e-3)
+
+
+def test_the_report_says_what_is_capped():
+    table, y = loans()
+    model = make_pipeline(TableEncoder(), SparseQuadraticSVC(3, 16.0, method="pd", loss="least_squares", clip=0.05)).fit(
+        table, y
+    )
+    summary = summarise(model, table, y, ks=[3], n_boot=2, cv=2)
+    low, high = model[-1].clip_low_, model[-1].clip_high_
+    assert summary.features[0].caps == (low[0], high[0])
+    assert definition(summary.features[0]).endswith(f", capped at {short(low[0])} and {short(high[0])}")
+    assert summary.features[-1].caps == ()  # a level of a category
 
 
 def test_words_name_the_side_that_the_sign_speaks_for():

@@ -14,7 +14,7 @@ from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import main, predict
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-FIT = "fit data.csv --target risk --k 3 --C 4 --loss least_squares --force --output"
+FIT = "fit data.csv --target risk --k 3 --C 4 --loss least_squares --no-calibrate --force --output"
 PRINTING = {
     "predict": "predict model.json data.csv",
     "predict, JSON": "predict model.json data.csv --json",

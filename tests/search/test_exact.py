@@ -13,7 +13,7 @@ from quadric.search.exact import prove
 from quadric.search.methods import SearchOptions, search
 
 N_PROBLEMS = 200
-TOLERANCE = {"least_squares": 1e-8, "hinge": 1e-6}
+TOLERANCE = {"least_squares": 1e-8, "hinge": 1e-6, "logistic": 1e-6}
 
 
 def random_problem(loss, seed):

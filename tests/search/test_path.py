@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from helpers import LOSSES, PLAIN, random_samples
+from helpers import LOSSES, PER_SAMPLE, PLAIN, random_samples
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV, sparse_quadratic_path
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -33,7 +33,7 @@ def test_arrays_are_aligned(loss):
         for j, k in enumerate(path.ks):
             surface = QuadraticSurface.from_coordinates(path.coef[i, j], path.intercept[i, j])
             t = 1 - signs * surface(X)
-            value = np.sum(surface.gradient(X) ** 2) + C * np.sum(np.maximum(t, 0) if loss == "hinge" else t**2)
+            value = np.sum(surface.gradient(X) ** 2) + C * np.sum(PER_SAMPLE[loss](t))
             assert value == pytest.approx(path.objective[i, j], rel=1e-9)
             assert surface.n_terms <= k
 

@@ -13,7 +13,9 @@ from quadric.workflow.explaining import ExplainingOptions, explain_rows
 
 
 def model_of(table, **given):
-    return TableModel(train(table, "risk", TrainingOptions(loss="least_squares", k=4, **given)).saved())
+    return TableModel(
+        train(table, "risk", TrainingOptions(**{"loss": "least_squares", "k": 4, "C": 1.0, "calibrate": None, **given})).saved()
+    )
 
 
 def changed(table, answer):

@@ -440,8 +440,8 @@ def test_groups_that_make_no_folds_are_refused(given, says):
     columns["few"] = np.arange(600.0) % 3
     columns["gaps"] = np.where(np.arange(600) == 0, np.nan, np.arange(600) % 50)
     columns["lumps"] = np.where(columns["risk"] == "yes", 0.0, np.arange(600) % 50 + 1)
+    others = [name for name in ("customer", "few", "gaps", "lumps") if name != given["groups"]]
     with pytest.raises(OptionError, match=says):
-        others = [name for name in ("customer", "few", "gaps", "lumps") if name != given["groups"]]
         train(Table(tuple(columns), tuple(columns.values())), "risk", options(Cs=(1.0,), ignore=tuple(others), **given))
 
 

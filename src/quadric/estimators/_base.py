@@ -253,7 +253,10 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         array of shape (m,)
             The sign of f, or the largest f, decides.
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)]) if self._gives_log_odds else super().predict(X)
+        if not self._gives_log_odds:
+            return super().predict(X)
+        likeliest = self.predict_proba(X).argmax(axis=1)  # refuses an unfitted model, which has no classes_ yet
+        return np.asarray(self.classes_[likeliest])
 
     def _in_units(self, samples: Samples) -> tuple[Samples, Units]:
         """Samples in the units in which terms are counted, and the map to them."""

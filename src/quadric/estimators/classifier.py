@@ -58,9 +58,10 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     .. math::
         \sum_i \|W x_i + b\|^2 + C \sum_i H(1 - y_i f(x_i))
 
-    with the hinge loss H(t) = max(t, 0) (l0-QSVM) or the squared loss H(t) = t^2 (LS-l0-QSVM). The intercept c is neither
-    penalised nor counted. What counts as one term depends on the origin and scale of the features, which are therefore capped
-    (``clip``) and standardised (``standardize``) by default.
+    with the hinge loss H(t) = max(t, 0) (l0-QSVM), the squared loss H(t) = t^2 (LS-l0-QSVM), or the logistic loss: the sum
+    is then that of 8 log(1 + exp(-y_i f(x_i))), and the model has probabilities. The intercept c is neither penalised nor
+    counted. What counts as one term depends on the origin and scale of the features, which are therefore capped (``clip``) and
+    standardised (``standardize``) by default.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         Largest number of terms. More than there are means no limit.
     C : float
         Weight of the loss against the regulariser.
-    loss : {"hinge", "least_squares"}
+    loss : {"hinge", "least_squares", "logistic"}
         Loss function.
     method : {"pd", "best", "exact"}
         How the terms are searched. "pd": penalty decomposition followed by an exact refit on the terms it chose. "best":
@@ -132,6 +133,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     raw_surfaces_ : list of QuadraticSurface
         The same functions of features that are capped but not standardised: of np.clip(X, clip_low_, clip_high_). Centring
         spreads products over linear terms, so they may have more than k terms.
+    calibrators_ : tuple of SigmoidCalibration
+        From decision values to probabilities, one per surface: 1 / (1 + exp(-f)) where the loss makes f a log-odds, else none.
     classes_ : array
         Labels.
     n_features_in_ : int

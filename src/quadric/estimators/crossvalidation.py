@@ -136,8 +136,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Of the final fit, as in SparseQuadraticSVC.
     clip_low_, clip_high_, center_, scale_ :
         Likewise.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    calibrators_, n_features_in_, feature_names_in_ :
+        As in SparseQuadraticSVC.
     """
 
     _rules = {

@@ -51,9 +51,9 @@ class RankedExplorer(Explorer):
             return problem.G[terms] + (R[:, terms].T * theta) @ R - np.outer(across[terms], across)
 
         diagonal = np.diag(problem.G) + np.einsum("ij,ij,i->j", R, R, theta) - across**2
-        pull = (problem.y * alpha) @ R
         live = np.flatnonzero(z)
-        q = z[live] @ (rows_of(live) - problem.G[live]) + pull  # Q z less the gradient G z - pull
+        # Q z less the gradient G z - R'(y alpha): what G does to z cancels
+        q = (theta * (R[:, live] @ z[live]) + problem.y * alpha) @ R - across * float(across[live] @ z[live])
         return ColumnTableau(rows_of, diagonal, q, 0.0, problem.rule.required, support)
 
     def dual_tableau(self, support: IntArray) -> ColumnTableau:

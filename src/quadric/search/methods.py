@@ -72,7 +72,7 @@ def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
     step = problem.step()
     result = decompose(problem, options.schedule, step=step, report=options.report)
-    return _result(problem, step, result, Found(result.support, result.objective))
+    return _result(problem, result, Found(result.support, result.objective))
 
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -92,7 +92,7 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
         found = _verified(problem, step, found, finalists)
     options.report(f"after perturbations: objective {found.value:.6g}")
     status = result.status if going() else Status.TIME_LIMIT
-    return _result(problem, step, replace(result, status=status), found)
+    return _result(problem, replace(result, status=status), found)
 
 
 def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -185,9 +185,9 @@ def _exchanged(problem: SparseProblem, step: Step, found: Found) -> Found:
         found = best
 
 
-def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Found) -> SearchResult:
-    """The found support, refitted, unless the decomposition's is as good."""
-    result = _refitted(result, step, found.support)
+def _result(problem: SparseProblem, result: Decomposition, found: Found) -> SearchResult:
+    """The found support, refitted, unless the decomposition's is as good; afresh, so that no bit depends on the way there."""
+    result = _refitted(result, problem.step(), found.support)
     optimal = is_swap_optimal(problem, Found(result.support, result.objective))
     return SearchResult(**vars(result), swap_optimal=optimal)
 

@@ -232,7 +232,7 @@ class _Explainer:
             return [self.model.code_of(self.options.target)] * len(self.rows)
         if self.scores.decision.ndim == 1:
             return (1 - self.scores.codes).tolist()
-        others = self.scores.decision.copy()
+        others = (self.scores.decision if self.scores.probabilities is None else self.scores.probabilities).copy()
         others[np.arange(len(others)), self.scores.codes] = -np.inf
         return others.argmax(axis=1).tolist()
 

@@ -18,19 +18,37 @@ from quadric.losses.logistic.problem import softplus
 from quadric.types import FloatArray
 
 MAX_ITERATIONS = 200
-SETTLED = 1e-18
-"""Decrement, as a share of q, whose step is the last."""
 ROUNDING = 1e-12
 """Decrement, as a share of q, below which one that does not fall any more is rounding."""
-FAST = 0.05
-"""Factor by which the decrement must fall from step to step for the old curvature to stay."""
 SUFFICIENT = 1e-4
 """Share of the predicted decrease that a step must bring."""
 SHORTEST_STEP = 1e-9
 NOISE = 1e-14
 """Relative increase of q that is rounding."""
+FLAT = 1e-12
+"""Curvature of c, as a share of the largest possible, below which it is rounding: all samples are far from the surface."""
 LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
 """What is added to the curvature's unit diagonal where it is not positive definite."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far to go, and how.
+
+    Attributes
+    ----------
+    settled : float
+        Decrement, as a share of q, whose step is the last.
+    fast : float
+        Factor by which the decrement must fall from step to step for the old curvature to stay.
+    """
+
+    settled: float
+    fast: float
+
+
+ON_FEW_TERMS = Effort(settled=1e-18, fast=1e-3)
+ON_ALL_TERMS = Effort(settled=1e-13, fast=0.05)
 
 
 @dataclass(frozen=True)
@@ -61,6 +79,11 @@ class LogisticQP:
         gradient[:-1] += self.P @ w[:-1]
         return gradient
 
+    @property
+    def flattest(self) -> float:
+        """A curvature of c that is as good as none."""
+        return FLAT * float(self.upper.sum())
+
     def spread(self, theta: FloatArray) -> FloatArray:
         """A' diag(theta) A."""
         size, total = len(self.rows), None
@@ -79,10 +102,12 @@ class Factor:
     scale: FloatArray
 
     @staticmethod
-    def of(P: FloatArray, spread: FloatArray) -> Factor:
+    def of(P: FloatArray, spread: FloatArray, flattest: float) -> Factor:
+        """``flattest`` is the least curvature that is allowed for c, which G does not bend."""
         H = spread.copy()
         H[:-1, :-1] += P
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
+        H[-1, -1] = max(H[-1, -1], flattest)
+        scale = 1.0 / np.sqrt(np.diag(H))
         H *= scale[:, None] * scale
         for lift in LIFTS:
             H.flat[:: len(H) + 1] = 1.0 + lift
@@ -120,11 +145,11 @@ class LogisticSolution:
     spread: FloatArray
 
 
-def minimise(qp: LogisticQP, w: FloatArray, spread: FloatArray | None = None) -> LogisticSolution:
+def minimise(qp: LogisticQP, w: FloatArray, effort: Effort, spread: FloatArray | None = None) -> LogisticSolution:
     """Minimise q from w; ``spread`` is that of an earlier solution nearby."""
     margins = qp.margins(w)
     value = qp.value(w, margins)
-    factor = None if spread is None else Factor.of(qp.P, spread)
+    factor = None if spread is None else Factor.of(qp.P, spread, qp.flattest)
     decrement = before = np.inf
     for _ in range(MAX_ITERATIONS):
         t = _shares(margins)
@@ -134,9 +159,9 @@ def minimise(qp: LogisticQP, w: FloatArray, spread: FloatArray | None = None) ->
         if factor is not None:
             step = -factor.solve(gradient)
             decrement = -float(gradient @ step)
-        if factor is None or spread is None or decrement > FAST * before:
+        if factor is None or spread is None or decrement > effort.fast * before:
             spread, stale = qp.spread(alpha * (1.0 - t)), False
-            factor = Factor.of(qp.P, spread)
+            factor = Factor.of(qp.P, spread, qp.flattest)
             step = -factor.solve(gradient)
             decrement = -float(gradient @ step)
         if decrement <= ROUNDING * abs(value) and decrement > 0.5 * before:
@@ -148,7 +173,7 @@ def minimise(qp: LogisticQP, w: FloatArray, spread: FloatArray | None = None) ->
             factor, before = None, np.inf
             continue
         w, margins, value, before = w + length * step, moved, reached, decrement
-        if decrement <= SETTLED * abs(value):
+        if decrement <= effort.settled * abs(value):
             break
     assert spread is not None
     return LogisticSolution(w, qp.upper * _shares(margins), value, decrement / max(abs(value), 1e-300), spread)

@@ -6,7 +6,7 @@ import numpy as np
 
 from quadric.losses.base import StepSolution
 from quadric.losses.dual import DualStep
-from quadric.losses.logistic.newton import LogisticQP, LogisticSolution, minimise
+from quadric.losses.logistic.newton import ON_ALL_TERMS, ON_FEW_TERMS, LogisticQP, LogisticSolution, minimise
 from quadric.losses.logistic.problem import LogisticProblem
 from quadric.types import FloatArray, IntArray
 
@@ -17,7 +17,8 @@ class LogisticStep(DualStep):
     def __init__(self, problem: LogisticProblem) -> None:
         self.problem: LogisticProblem = problem
         self._rows = problem.A.T
-        self._w = np.zeros(problem.n_terms + 1)
+        self._level = problem.level(np.zeros(problem.n_terms))
+        self._w = np.append(np.zeros(problem.n_terms), self._level)
         self._alpha: FloatArray | None = None
         self._spread: FloatArray | None = None
 
@@ -38,7 +39,7 @@ class LogisticStep(DualStep):
         problem, columns = self.problem, np.append(support, self.problem.n_terms)
         P = problem.G[support[:, None], support]
         qp = LogisticQP(self._rows[columns], problem.y, problem.upper, P, np.zeros(len(columns)))
-        solution = _solved(qp, self._w[columns])
+        solution = minimise(qp, self._start(qp, self._w[columns]), ON_FEW_TERMS)
         w = np.zeros(problem.n_terms + 1)
         w[columns] = solution.w
         return self._remembered(w, solution)
@@ -48,16 +49,18 @@ class LogisticStep(DualStep):
         P = problem.G.copy()
         P.flat[:: len(P) + 1] += penalty
         g, offset = np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2)
-        solution = _solved(LogisticQP(self._rows, problem.y, problem.upper, P, g, offset), self._w, self._spread)
+        qp = LogisticQP(self._rows, problem.y, problem.upper, P, g, offset)
+        solution = minimise(qp, self._start(qp, self._w), ON_ALL_TERMS, self._spread)
         self._spread = solution.spread
         return self._remembered(solution.w, solution)
+
+    def _start(self, qp: LogisticQP, w: FloatArray) -> FloatArray:
+        """The last answer, unless no terms at all are better: what it has lost may have been what kept its scores small."""
+        nothing = np.append(np.zeros(len(w) - 1), self._level)
+        return w if qp.value(w, qp.margins(w)) < qp.value(nothing, self.problem.y * self._level) else nothing
 
     def _remembered(self, w: FloatArray, solution: LogisticSolution) -> StepSolution:
         """Keeps the answer; from the level, with which the solver works, to the intercept."""
         self._w, self._alpha = w, solution.alpha
         c = self.problem.intercept_at_level(w[:-1], float(w[-1]))
         return StepSolution(w[:-1], c, solution.value, solution.decrement)
-
-
-def _solved(qp: LogisticQP, w: FloatArray, spread: FloatArray | None = None) -> LogisticSolution:
-    return minimise(qp, w, spread)

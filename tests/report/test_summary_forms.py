@@ -185,7 +185,8 @@ def test_what_an_exact_fit_has_proved_is_kept_and_holds_for_fewer_terms():
     assert two.certificate.lower_bound >= three.certificate.lower_bound == model[-1].certificates_[0].lower_bound
     assert four.certificate.lower_bound < three.certificate.lower_bound
     elsewhere = summarise(model, table[:100], y[:100], ks=(3,), cv=2, n_boot=0).views[0].certificate
-    assert elsewhere == certify(model, table[:100], y[:100])[0]
+    (first,), (proof,) = (certify(model, table[:100], y[:100], time_limit=seconds) for seconds in (0.0, 60.0))
+    assert first.lower_bound < elsewhere.lower_bound <= proof.lower_bound * (1 + 1e-9)
 
 
 def test_more_classes_have_an_equation_each_and_say_what_is_absent():
@@ -291,11 +292,11 @@ def test_changes_stay_within_the_range_of_the_data():
     table, y = loans()
     model = quick_pipeline(table, y)
     declined = np.flatnonzero(model.predict(table) == 1).tolist()
-    found = summarise(model, table, y, rows=declined, frozen=["debt", "income"], **QUICK).cases
-    ages = [change.after for explained in found for change in explained.changes]
-    assert ages
-    assert table["age"].min() <= min(ages)
-    assert max(ages) <= table["age"].max()
+    found = summarise(model, table, y, rows=declined, frozen=["debt"], **QUICK).cases
+    changes = [change for explained in found for change in explained.changes]
+    assert {change.feature for change in changes} == {"income"}
+    assert table["income"].min() <= min(change.after for change in changes)
+    assert max(change.after for change in changes) <= table["income"].max()
     hopeless = [explained for explained in found if not explained.changes]
     assert all(explained.distance is None and "no allowed change" in explained.message for explained in hopeless)
     assert hopeless

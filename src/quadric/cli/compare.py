@@ -10,8 +10,9 @@ from typing import Any
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
-from quadric.cli.inputs import read_training
+from quadric.cli.inputs import READING, read_training
 from quadric.cli.layout import paragraphs, text_table
+from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
@@ -23,6 +24,7 @@ OPTIONS = shared.training(
         "unseen",
         "calibrate",
         "cutoff",
+        "frozen",
         "time_limit",
         *shared.LAST,
     ),
@@ -53,9 +55,10 @@ def compare(
       quadric compare data.csv --target risk --k 10
       quadric compare data.csv --target risk --rule best --json
     """
-    with working("compare") as report:
-        table, options = read_training(data, target, options, table_format.how(), report)
-        comparison = quadric.workflow.compare(table, target, options)
+    with working("compare"):
+        table, options = read_training(data, target, options, table_format.how())
+        with part(READING, 1.0):
+            comparison = quadric.workflow.compare(table, target, options)
     facts = _facts(comparison)
     if as_json:
         say_json(facts)

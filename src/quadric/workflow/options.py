@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
-from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LARGEST_WEIGHT, LONGEST_GRID, MOST_LEVELS
+from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
 from quadric.errors import ParameterError
 from quadric.losses import LOSS_NAMES
 
@@ -76,6 +76,8 @@ class TrainingOptions:
         Probability above which the second of two classes is predicted, or a rule that chooses it, as in CalibratedModel.
     include, exclude : tuples of str
         Names of terms; a column of categories stands for all of its features.
+    frozen : tuple of str
+        Columns that advice on how to change a decision must leave alone; the model file keeps them.
     seed : int
         Of the folds and of the search.
     n_jobs : int or None
@@ -115,6 +117,7 @@ class TrainingOptions:
     cutoff: float | str = 0.5
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
     seed: int = 0
     n_jobs: int | None = None
     time_limit: float | None = None
@@ -175,10 +178,7 @@ class TrainingOptions:
                 f"the numbers of terms to try must be increasing and from 1 to {LARGEST_COUNT:,}, got {_some(self.ks)}", ks=None
             )
         if self.Cs is not None and (not self.Cs or not all(map(weight.holds, self.Cs))):
-            raise OptionError(
-                f"the values of C to try must be finite numbers above 0 and at most {LARGEST_WEIGHT:g}, got {_some(self.Cs)}",
-                Cs=None,
-            )
+            raise OptionError(f"the values of C to try must each be {weight.words}, got {_some(self.Cs)}", Cs=None)
 
     def recorded(self) -> dict[str, object]:
         """All options as plain values.

@@ -218,7 +218,7 @@ def _groups(table: Table, column: str | None) -> IntArray | None:
 
 
 def _check_columns(table: Table, target: str, options: TrainingOptions) -> None:
-    used = dict.fromkeys((target, *_named(options.groups), *options.ignore, *options.dates, *options.texts))
+    used = dict.fromkeys((target, *_named(options.groups), *options.ignore, *options.dates, *options.texts, *options.frozen))
     unknown = [name for name in used if name not in table.names]
     if unknown:
         raise OptionError(unknown_names(unknown, table.names, "the table"))

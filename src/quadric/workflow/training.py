@@ -104,6 +104,7 @@ class Trained:
             "missing": self.data.missing,
             "rows_dropped": self.data.n_dropped,
             "accuracy": self.accuracy,
+            "labelled": list(self.labelled),
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
         }
         origin = DataOrigin(len(self.data.y), self.data.table.sha256)

@@ -200,7 +200,7 @@ def main() -> int:
     if not arguments.page:
         return 0
     summary = summary_of(stored(arguments.store), NAMES, VARIANTS)
-    write_all(summary, list(VARIANTS), RESULTS, DOCS)
+    write_all(summary, list(VARIANTS), [name for name in FAMILIES if name not in VARIANTS], RESULTS, DOCS)
     rows = targets(summary)
     print(show(rows))
     return 0 if all(row.holds for row in rows) else 1

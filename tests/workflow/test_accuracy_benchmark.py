@@ -99,11 +99,12 @@ def test_page_picture_and_figures_are_written(tmp_path):
     pytest.importorskip("matplotlib")
     (tmp_path / "_static").mkdir()
     summary = summary_with(**{"k = 1": -0.1, "logistic": 0.001})
-    accuracy_page.write_all(summary, list(accuracy.VARIANTS), tmp_path / "accuracy.json", tmp_path)
+    accuracy_page.write_all(summary, list(accuracy.VARIANTS), ["EBM", "SVC"], tmp_path / "accuracy.json", tmp_path)
     text = (tmp_path / "accuracy.md").read_text()
     assert "| logistic | +0.10 ± 0.00 | 9/0 |" in text
-    assert "Measured with fewer seeds:" in text
-    assert "- missed: default: sets within one standard error of the best rival" in text
+    assert "EBM (1 of 3 seeds)" in text
+    assert "**Not measured yet: SVC; " in text
+    assert "- missed: default: sets within one standard error of the best of 1 rivals" in text
     assert b"equation, k fixed" in (tmp_path / "_static" / accuracy_page.PICTURE).read_bytes()
     assert json.loads((tmp_path / "accuracy.json").read_text())["models"]["k = 1"]["accuracy"]["glass"] == pytest.approx(
         70, abs=2

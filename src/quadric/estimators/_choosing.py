@@ -20,7 +20,7 @@ ROUNDING = 1e-12
 """Difference of means that is none."""
 ALWAYS_SCORED = 3
 """Grids of so many values of C are scored as a whole."""
-ERRORS = 2.0
+ERRORS = 1.0
 """Standard errors of the differences between folds by which a cell may be better than its neighbours in C."""
 
 

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import PLAIN, random_samples, random_surface
 from helpers.coalitions import level_coder, mixed_rows
+from helpers.listening import heard
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.explain import stability
 
@@ -127,10 +128,10 @@ def test_weights_multiply_the_draws(fitted):
 def test_several_classes_and_progress():
     X, y = load_iris(return_X_y=True)
     model = SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN).fit(X, y)
-    lines = []
-    found = stability(model, X, y, n_boot=3, report=lines.append)
+    with heard() as told:
+        found = stability(model, X, y, n_boot=3)
     assert found.inclusion.shape == (3, 14)
-    assert lines == [f"bootstrap fit {i} of 3" for i in (1, 2, 3)]
+    assert told == [(done / 3, "bootstrap fits") for done in range(4)]
 
 
 def test_wrong_requests_are_refused(fitted):

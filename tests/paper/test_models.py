@@ -16,7 +16,7 @@ from quadric.baselines import (
     QuadraticSVC,
 )
 from quadric.datasets import load
-from quadric.estimators._base import Standardisation
+from quadric.estimators._units import Units
 from quadric.losses.base import LabelledSamples
 from quadric.paper.models import MODELS, PUBLISHED_MODELS, budgets
 from quadric.paper.protocol import Split
@@ -72,7 +72,7 @@ def test_ties_go_to_the_smaller_k_then_to_the_smaller_C():
 def parts():
     data = load("iris")
     train, test = Split(0).parts(len(data.y), 0)
-    standardise = Standardisation.of(data.X[train], np.ones(len(train)))
+    standardise = Units.of(data.X[train], np.ones(len(train)), standardize=True, clip=None)
     X, y = standardise(data.X[train]), data.y[train]
     return LabelledSamples(X, y, np.ones(len(y)), np.ones(3)), standardise(data.X[test])
 

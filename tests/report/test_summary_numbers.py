@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import PLAIN, slow_objective
+from helpers.listening import heard
 from helpers.small_models import KS, calibrated_pipeline, features_of, loans, scored_pipeline
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, sparse_quadratic_path
 from quadric.credit import CalibratedModel
@@ -31,11 +32,9 @@ def case():
     """A model by penalty decomposition: its folds can be repeated by scikit-learn alone."""
     table, y = loans()
     model = scored_pipeline(table, y, method="pd", exclude=[(0, 1)])
-    lines = []
-    summary = summarise(
-        model, table, y, class_names=("paid", "lost"), ks=KS, cv=FOLDS, n_boot=N_BOOT, random_state=3, report=lines.append
-    )
-    return model, table, y, summary, lines
+    with heard() as told:
+        summary = summarise(model, table, y, class_names=("paid", "lost"), ks=KS, cv=FOLDS, n_boot=N_BOOT, random_state=3)
+    return model, table, y, summary, told
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +70,11 @@ def test_the_view_at_the_models_k_is_the_model(case):
     assert view.equation == equation(model)
     assert view.expanded == equation(model, form="expanded").split("\n")[0]
     assert view == summary.surfaces[0].view
-    (certificate,) = certify(model, table, y)
-    assert view.certificate == certificate
+    (certificate,), (proof,) = (certify(model, table, y, time_limit=seconds) for seconds in (0.0, 60.0))
+    assert replace(view.certificate, lower_bound=None, gap=None, status="local") == replace(
+        certificate, lower_bound=None, gap=None, status="local"
+    )
+    assert certificate.lower_bound < view.certificate.lower_bound <= proof.lower_bound * (1 + 1e-9)
 
 
 def test_other_views_are_the_path_in_the_units_of_the_model(case):
@@ -336,11 +338,13 @@ def test_cases_split_the_score_and_end_on_the_other_side(case):
     assert reached
 
 
-def test_progress_names_folds_path_and_bootstrap(case):
-    lines = case[4]
-    assert f"cross-validation: fold {FOLDS} of {FOLDS}" in lines
-    assert any(line.startswith("path:") for line in lines)
-    assert any(line.startswith("bootstrap fit 6 of 6") for line in lines)
+def test_progress_goes_through_all_stages(case):
+    shares, stages = zip(*case[4], strict=True)
+    assert list(shares) == sorted(shares)
+    assert shares[-1] == 1.0
+    named = ["cross-validation", "branch and bound", "bounds along the path", "bootstrap fits", "explanations and charts"]
+    assert [stage for stage in dict.fromkeys(stages) if stage in named and stage != named[1]] == [*named[:1], *named[2:]]
+    assert stages.count("bootstrap fits") == N_BOOT + 1
 
 
 def test_a_calibrated_model_is_judged_by_its_probabilities():
@@ -354,6 +358,8 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
     values = {measure.name: measure for measure in summary.measures}
     assert_allclose(values["Brier score"].out_of_fold, brier_score_loss(y, probability), rtol=1e-10)
     assert_allclose(values["Accuracy"].out_of_fold, np.mean((probability > 0.5) == y), rtol=1e-14)
+    assert_allclose(summary.cross_validation.mean, [values["Accuracy"].out_of_fold], rtol=1e-14)
+    assert np.mean((scores > 0.0) == y) != values["Accuracy"].out_of_fold
     assert_allclose(values["Accuracy"].fitted, model.score(table, y), rtol=1e-14)
     assert summary.has_probabilities
     assert_allclose(model.calibrators_[0](np.array([summary.performance.cutoff]))[0], 0.5, atol=1e-9)

@@ -96,7 +96,7 @@ def test_weights_and_seeds():
         ({"Cs": np.ones(10_001)}, "Cs has more than 10,000 values"),
         ({"Cs": 10**9}, "Cs must be an integer from 1 to 100, got 1000000000"),
         ({"Cs": []}, "Cs is empty"),
-        ({"Cs": [1.0, -1.0]}, "Cs must hold finite numbers above 0"),
+        ({"Cs": [1.0, -1.0]}, "Cs must hold finite numbers from 1e-60"),
         ({"method": "exact"}, "method must be 'pd' or 'best'"),
         ({"include": ["x0", "x1"], "ks": [1, 2]}, "include holds 2 terms, more than the smallest of ks, 1"),
         ({"y": np.arange(80) % 3}, "two classes, but y has 3"),
@@ -117,6 +117,16 @@ def test_plot():
     assert len(ax.lines) == 2
     assert ax.get_xlabel() == "number of terms k"
     assert path.plot(ax) is ax
+    assert all(tick == round(tick) for tick in ax.get_xticks())
+
+
+def test_paths_print_in_a_line():
+    X, y = samples()
+    path = sparse_quadratic_path(X, y, ks=[1, 2, 3], Cs=[1.0], loss="least_squares")
+    p = path.coef.shape[-1]
+    assert repr(path) == f"QuadraticPath(3 values of k from 1 to 3; C = 1; {p} terms to choose from)"
+    model = SparseQuadraticSVCCV(ks=[2], Cs=[1.0, 4.0], cv=3, loss="least_squares").fit(X, y)
+    assert repr(model.paths_[0]).endswith(f"(k = 2; 2 values of C from 1 to 4; {p} terms to choose from; scores of 3 folds)")
 
 
 def test_plot_with_scores():

@@ -11,7 +11,7 @@ from quadric.types import FloatArray
 FEW_VALUES = 5
 """Columns with no more distinct values are codes or counts, and are not capped."""
 CONSTANT = 1e-12
-"""Columns that vary by less than this share of their largest value keep their origin and scale."""
+"""Columns that vary by less than this share of their largest value keep their scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,7 @@ class Units:
             return Units(low, high, np.zeros(n), np.ones(n))
         center = np.average(X, axis=0, weights=weight)
         scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
-        varies = scale > CONSTANT * np.abs(X).max(axis=0)  # others would be noise around zero, which nobody takes for constant
-        return Units(low, high, np.where(varies, center, 0.0), np.where(varies, scale, 1.0))
+        return Units(low, high, center, np.where(scale > CONSTANT * np.abs(X).max(axis=0), scale, 1.0))
 
     @property
     def is_capped(self) -> bool:

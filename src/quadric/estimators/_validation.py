@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from quadric._sklearn import check_sample_weight
 from quadric.certificate import Judge
-from quadric.defaults import LARGEST_COUNT, LARGEST_WEIGHT, MOST_PROCESSES
+from quadric.defaults import LARGEST_COUNT, LARGEST_WEIGHT, MOST_PROCESSES, SMALLEST_WEIGHT
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
 from quadric.losses.base import LabelledSamples
@@ -30,7 +30,7 @@ OUTLYING = 1e3
 SAMPLED = 5_000
 """Rows that medians are taken of."""
 LARGEST = 1e60
-"""Fourth powers of larger values, summed over samples, leave the range of floating point."""
+"""Fourth powers of larger values, summed over samples, leave the range of floating point; so do those of its inverse."""
 
 
 class ScaleWarning(UserWarning):
@@ -59,9 +59,8 @@ def integer_from(low: int, high: int | None = None) -> Rule:
     return Rule(lambda value: _is_integer(value) and low <= value <= high, f"an integer from {low} to {high:,}")
 
 
-def number_above(low: float, high: float | None = None) -> Rule:
-    words = f"a finite number above {low:g}" + (f" and at most {high:g}" if high is not None else "")
-    return Rule(lambda value: _is_finite(value) and low < value and (high is None or value <= high), words)
+def number_above(low: float) -> Rule:
+    return Rule(lambda value: _is_finite(value) and low < value, f"a finite number above {low:g}")
 
 
 def number_from(low: float, below: float | None = None) -> Rule:
@@ -85,7 +84,10 @@ N_JOBS = none_or(
     )
 )
 N_TERMS = integer_from(1, LARGEST_COUNT)
-LOSS_WEIGHT = number_above(0.0, LARGEST_WEIGHT)
+LOSS_WEIGHT = Rule(
+    lambda C: _is_finite(C) and SMALLEST_WEIGHT <= C <= LARGEST_WEIGHT,
+    f"a finite number from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}",
+)
 """C."""
 TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
 CLIP = none_or(number_from(0.0, below=0.5))
@@ -165,9 +167,12 @@ def _codes_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:
 
 
 def check_magnitude(X: FloatArray) -> None:
-    """Refuse values whose fourth powers overflow."""
-    if max(X.max(), -X.min()) > LARGEST:
+    """Refuse values whose fourth powers overflow or vanish."""
+    size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    if size.max() > LARGEST:
         raise ValueError(f"X has values beyond {LARGEST:g}, whose products overflow: rescale it first")
+    if ((size > 0.0) & (size < 1.0 / LARGEST)).any():
+        raise ValueError(f"X has columns without values beyond {1.0 / LARGEST:g}, whose products vanish: rescale it first")
 
 
 def warn_of_spread(X: FloatArray, names: Sequence[str] | None, remedy: str, depth: int = 3) -> None:

@@ -244,16 +244,17 @@ class _Writer:
         name, feature = self.view.input_names[column], self.numbers.get(column)
         if feature is None:
             return _cell(self.cells, name, case), _cell(self.reference_cells, name, case)
-        is_absent = self.cells is not None and is_missing(self.cells[name][case])
-        value, reference = (self._number(column, numbers[case, feature]) for numbers in (self.V, self.reference))
-        return MISSING if is_absent else value, reference
-
-    def _number(self, column: int, value: float) -> str:
-        """A number, or the day that so many days lead to."""
         origin = self.view.inputs[column].origin
-        return (
-            f"{value:.6g}" if origin is None else date_text(dates_after(np.array([value]), origin)[0].astype("datetime64[D]"))
-        )
+        is_absent = self.cells is not None and is_missing(self.cells[name][case])
+        value = MISSING if is_absent else _number(self.V[case, feature], origin)
+        return value, _number(self.reference[case, feature], origin)
+
+
+def _number(value: float, origin: str | None) -> str:
+    """A number, or the day that so many days after ``origin`` lead to."""
+    if origin is None:
+        return f"{value:.6g}"
+    return date_text(dates_after(np.array([value]), origin)[0].astype("datetime64[D]"))
 
 
 def _cell(table: Table | None, name: str, case: int) -> str:

@@ -118,10 +118,8 @@ def _how_good(summary: ReportSummary) -> Card:
     most = max(range(len(summary.classes)), key=lambda code: summary.counts[code])
     base = percent(summary.counts[most] / sum(summary.counts))
     values = {measure.name: measure for measure in summary.measures}
-    own = values["Accuracy"].out_of_fold if summary.has_probabilities else cv.mean[at]
-    before = f"; before calibration {percent(cv.mean[at])}" if summary.has_probabilities else ""
     lines = [
-        f"of out-of-fold predictions are correct ({cv.folds} folds{before}, standard error {percent(cv.error[at])}).",
+        f"of out-of-fold predictions are correct ({cv.folds} folds, standard error {percent(cv.error[at])}).",
         f"Always predicting {summary.classes[most]} would be correct for {base}.",
     ]
     if "AUC" in values:
@@ -130,7 +128,7 @@ def _how_good(summary: ReportSummary) -> Card:
             f"AUC {number(area.out_of_fold, 3)} and KS {number(distance.out_of_fold, 3)} out of fold; "
             f"{number(area.fitted, 3)} and {number(distance.fitted, 3)} on the training data."
         )
-    return Card("How good is it?", percent(own), tuple(lines))
+    return Card("How good is it?", percent(cv.mean[at]), tuple(lines))
 
 
 def _how_sure(summary: ReportSummary) -> Card:

@@ -97,15 +97,15 @@ class View:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """Out-of-fold accuracy for each number of terms, before calibration: the sign of f, or the largest f, decides.
+    """Out-of-fold accuracy for each number of terms, by the model's own rule: at its cut-off, with its calibration.
 
     Attributes
     ----------
     ks : tuple of int
     mean : tuple of float
-        Over the folds.
+        Over all tested rows.
     error : tuple of float
-        Standard error of the mean; zero with a single fold.
+        Standard error over the folds; zero with a single fold.
     folds : int
     best_k : int
         Largest mean; the smallest such k.

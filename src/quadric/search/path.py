@@ -24,7 +24,7 @@ KICKS, SMALL_KICKS, ROUNDS = 10, 120, 8
 little, and beyond half of all terms there is less and less to choose); points where that helped get up to ROUNDS rounds."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class QuadraticPath:
     """Surfaces for a grid of C and k; the arrays are aligned.
 
@@ -59,6 +59,11 @@ class QuadraticPath:
     support: BoolArray
     scores: FloatArray | None = None
 
+    def __repr__(self) -> str:
+        grid = f"{_span('k', self.ks)}; {_span('C', self.Cs)}"
+        scored = "" if self.scores is None else f"; scores of {len(self.scores)} folds"
+        return f"QuadraticPath({grid}; {self.coef.shape[-1]} terms to choose from{scored})"
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the objective, and the mean score where there is one, against k; needs matplotlib.
 
@@ -72,11 +77,13 @@ class QuadraticPath:
         """
         try:
             from matplotlib import pyplot as plt
+            from matplotlib.ticker import MaxNLocator
         except ImportError as error:
             raise ImportError('QuadraticPath.plot needs matplotlib: pip install "quadric[plot]"') from error
         ax = plt.subplots(layout="constrained")[1] if ax is None else ax
         for C, objective in zip(self.Cs, self.objective, strict=True):
             ax.plot(self.ks, objective / objective.max(), marker=".", label=f"objective, C = {C:g}")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel("number of terms k")
         ax.set_ylabel("objective, as a share of its largest value")
         handles = ax.get_legend_handles_labels()[0]
@@ -92,6 +99,13 @@ class QuadraticPath:
         error = scores[:, best].std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else None
         ax.set_ylabel("cross-validated score, with its standard error")
         return ax.errorbar(self.ks, mean[best], yerr=error, color="black", capsize=2, label=f"score, C = {self.Cs[best]:g}")
+
+
+def _span(name: str, values: FloatArray | IntArray) -> str:
+    """The values of a grid in a few words."""
+    if len(values) == 1:
+        return f"{name} = {values[0]:g}"
+    return f"{len(values)} values of {name} from {min(values):g} to {max(values):g}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import eigh
 
+from quadric.geometry.energy_norm import rounding_of_sum
 from quadric.geometry.stacked import StackedRows
 from quadric.losses.base import LabelledSamples, SparseProblem
 from quadric.losses.least_squares.promising import promising_terms
@@ -106,7 +107,7 @@ class LeastSquaresProblem(SparseProblem):
     def unit_roundoff(self) -> float:
         """gamma: relative rounding error of the sums over samples behind M and q (7.6)."""
         count = self.total_weight if self.rows is None else len(self.rows)
-        return float(np.finfo(float).eps * (8.0 + np.sqrt(count)))
+        return rounding_of_sum(count)
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> LeastSquaresProblem:
         if n_terms >= self.n_terms:

@@ -58,10 +58,10 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     .. math::
         \sum_i \|W x_i + b\|^2 + C \sum_i H(1 - y_i f(x_i))
 
-    with the hinge loss H(t) = max(t, 0) (l0-QSVM) or the squared loss H(t) = t^2 (LS-l0-QSVM), or with the logistic loss: the sum
-    is then that of 8 log(1 + exp(-y_i f(x_i))), and the model has probabilities. The intercept c is neither penalised nor
-    counted. What counts as one term depends on the origin and scale of the features: set ``standardize``, or standardise them
-    first.
+    with the hinge loss H(t) = max(t, 0) (l0-QSVM) or the squared loss H(t) = t^2 (LS-l0-QSVM); with the logistic loss, the sum
+    of 8 log(1 + exp(-y_i f(x_i))) takes the place of that of H, and the model has probabilities. The intercept c is neither
+    penalised nor counted. What counts as one term depends on the origin and scale of the features: set ``standardize``, or
+    standardise them first.
 
     Parameters
     ----------

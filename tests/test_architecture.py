@@ -89,7 +89,8 @@ def mentions_of_losses(tree, names):
     allowed = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            allowed |= {id(default) for default in [*node.args.defaults, *node.args.kw_defaults] if default is not None}
+            defaults = [default for default in [*node.args.defaults, *node.args.kw_defaults] if default is not None]
+            allowed |= {id(part) for default in defaults for part in ast.walk(default)}  # also the items of a tuple
         if isinstance(node, ast.AnnAssign) and node.value is not None:
             allowed.add(id(node.value))
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(node) is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.calibration import _sigmoid_calibration
 from sklearn.compose import ColumnTransformer
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
@@ -43,6 +44,12 @@ def scorer_takes_weights(scorer: Any) -> bool:
     if metric is None:
         return type(scorer).__name__ == "_PassthroughScorer"
     return "sample_weight" in inspect.signature(metric).parameters
+
+
+def platt_scaling(decision: FloatArray, positive: npt.NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:
+    """a and b of Platt's 1 / (1 + exp(a f + b)), fitted to decision values."""
+    a, b = _sigmoid_calibration(decision, positive.astype(float), weight)
+    return float(a), float(b)
 
 
 def input_positions(transformer: ColumnTransformer) -> dict[str, list[int]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.defaults import LARGEST_WEIGHT
+from quadric.defaults import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from quadric.errors import ParameterError, unknown_names
 from quadric.types import FloatArray, IntArray
 
@@ -56,8 +56,8 @@ def class_weights(
     if unknown:
         known = [str(label) for label in classes.tolist()]
         raise ValueError(f"class_weight: {unknown_names(map(str, unknown), known, 'y', 'class')}")
-    if not ((weights > 0) & (weights <= LARGEST_WEIGHT)).all():
+    if not ((weights >= SMALLEST_WEIGHT) & (weights <= LARGEST_WEIGHT)).all():
         raise ParameterError(
-            f"class_weight must hold positive, finite numbers of at most {LARGEST_WEIGHT:g}", class_weight=None
+            f"class_weight must hold numbers from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}", class_weight=None
         )
     return weights

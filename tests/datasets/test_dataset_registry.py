@@ -7,7 +7,7 @@ import pytest
 
 import quadric.datasets
 from helpers.original_files import data_folder
-from quadric.datasets import REGISTRY, Recipe, resolve
+from quadric.datasets import REGISTRY, resolve
 
 DATA = data_folder()
 IN_THE_PAPER = {
@@ -119,17 +119,3 @@ def test_an_unknown_name_is_answered_with_the_right_ones(wrong):
 def test_a_name_that_is_no_text_is_refused():
     with pytest.raises(TypeError, match="is text, not int"):
         resolve(144)
-
-
-def test_a_recipe_tells_every_step():
-    recipe = Recipe("a.dat", "7/a.zip", "spaces", None, "first row", 2, "?", (("x", "1", "3"),), (4, 5))
-    assert str(recipe).split("; ") == [
-        "a.dat of 7/a.zip (separated by spaces)",
-        "names of columns replaced",
-        "first 2 columns left out",
-        "rows with ? left out",
-        "numbers in their shortest form",
-        "x 1 written as 3",
-        "the 2 rows in last_rows moved to the end",
-    ]
-    assert "(a workbook, sheet Data); the last column of each name" in str(REGISTRY["ctg"].recipe)

@@ -115,9 +115,9 @@ def huge_sample(document):
 
 
 TAMPERED = {
-    "newer schema": (setting(4, "schema"), r"newer quadric \(schema 4\); this one reads up to 3: upgrade"),
+    "newer schema": (setting(5, "schema"), r"newer quadric \(schema 5\); this one reads up to 4: upgrade"),
     "absurd schema": (setting(10**300, "schema"), "newer quadric"),
-    "schema zero": (setting(0, "schema"), "schema must be an integer from 1 to 3"),
+    "schema zero": (setting(0, "schema"), "schema must be an integer from 1 to 4"),
     "early schema": (setting(1, "schema"), r"early version of quadric \(schema 1\): fit the model again"),
     "schema true": (setting(True, "schema"), "schema must be an integer"),
     "schema text": (setting("1", "schema"), "schema must be an integer"),
@@ -270,8 +270,8 @@ BROKEN = {
         lambda text: text.replace('"c": ', '"c": 1e999, "d": ', 1).replace(', "d": ', "1, ", 0),
         "unknown key|finite",
     ),
-    "many digits": (lambda text: text.replace('"schema": 3', '"schema": ' + "9" * 10_000), "damaged or no model file"),
-    "a key twice": (lambda text: text.replace('"schema": 3', '"schema": 3, "schema": 3'), "a key comes twice"),
+    "many digits": (lambda text: text.replace('"schema": 4', '"schema": ' + "9" * 10_000), "damaged or no model file"),
+    "a key twice": (lambda text: text.replace('"schema": 4', '"schema": 4, "schema": 4'), "a key comes twice"),
     "deep nesting": (lambda text: "[" * 200_000, "nested too deeply|damaged"),
     "HTML": (lambda text: "<html><script>alert(1)</script></html>", "line 1, column 1"),
 }

@@ -93,7 +93,7 @@ def test_the_keys_of_the_file_are_those_of_the_schema(tmp_path):
     saved(model, tmp_path, class_names=["versicolor", "virginica"], target="species", metadata={"by": "me"})
     content = document(tmp_path)
     assert list(content) == TOP_KEYS
-    assert content["schema"] == 3
+    assert content["schema"] == 4
     assert content["task"] == {
         "target": "species",
         "classes": ["versicolor", "virginica"],
@@ -281,8 +281,8 @@ def nearly(a, b):
 
 
 def test_files_of_an_earlier_schema_are_refused_in_one_sentence(tmp_path):
-    (tmp_path / "model.json").write_text('{"schema": 2}')
-    with pytest.raises(ModelFileError, match=r"^made by an early version of quadric \(schema 2\): fit the model again"):
+    (tmp_path / "model.json").write_text('{"schema": 3}')
+    with pytest.raises(ModelFileError, match=r"^made by an early version of quadric \(schema 3\): fit the model again"):
         read_model(tmp_path / "model.json")
 
 

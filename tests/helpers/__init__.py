@@ -12,6 +12,8 @@ from quadric.losses.base import LabelledSamples, SparseProblem
 from quadric.search.rules import NO_LIMITS
 
 LOSSES = LOSS_NAMES
+PLAIN = {"standardize": False, "clip": None}
+"""The paper's problem on the data as they are."""
 PER_SAMPLE = {
     "hinge": lambda t: np.maximum(t, 0.0),
     "least_squares": lambda t: t**2,

@@ -9,8 +9,7 @@ from helpers import make_problem, random_samples, random_surface, slow_objective
 from helpers.ill_scaled import ExactProblem, dirty_problem
 from quadric.geometry import stacked
 from quadric.geometry.compensated import misfits
-from quadric.geometry.energy import Energy
-from quadric.geometry.factors import graded_factor
+from quadric.geometry.energy import Energy, graded_factor
 from quadric.geometry.lifting import lift
 from quadric.geometry.stacked import StackedRows
 

@@ -18,7 +18,9 @@ NUMBERS = {
     "read with a wrong mark": ([f"{i}.5" for i in range(30)], {"decimal": "."}),
     "underscores": (["1_000", "22", "-3_456_789.5"], {"thousands": "_"}),
     "base 16": (["0x1F", "0x20", "0XA"], {}),
-    "digits of another script": (["\u0661\u0662", "\u0663", "7"], {}),
+    "base 8 and 2": (["0o17", "0b101", "-0b11", "7", "2e3"], {}),
+    "digits of another script": (["\u0661\u0662", "\u0663", "7", "-\u0661\u066c\u0660\u0660\u0660\u066b\u0665"], {}),
+    "a minus sign of typography": (["\u22125", "7", "\u22122.5"], {}),
     "exponents": (["62,88", "9,271E+00"], {"decimal": ","}),
 }
 DATES = {

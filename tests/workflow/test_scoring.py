@@ -12,6 +12,7 @@ from helpers.small_tables import credit_columns, credit_table
 from quadric import SparseQuadraticSVC
 from quadric.export import SavedModel
 from quadric.tables import Table
+from quadric.tables.table import text_column
 from quadric.workflow import TableModel, TrainingOptions, train
 
 FAST = {"loss": "least_squares", "k": 3}
@@ -55,7 +56,24 @@ def test_columns_are_found_by_name():
     shuffled = Table(tuple(order), tuple(np.zeros(120) if name == "more" else table[name] for name in order))
     assert_array_equal(model.scores(shuffled).decision, model.scores(table).decision)
     with pytest.raises(ValueError, match=r"no columns 'age', 'home'"):
-        model.scores(table.drop(["age", "home"]))
+        model.inputs(table.drop(["age", "home"]))
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"missing": "indicator"}, {"coding": "ordinal"}, {"missing_texts": ("0",), "ignore": ("phone",)}]
+)
+def test_only_the_columns_of_the_equation_are_needed(how):
+    table = credit_table()
+    model = TableModel(train(table, "risk", TrainingOptions(k=1, loss="least_squares", include=("income",), **how)).saved())
+    expected = model.scores(table)
+    few = Table(("income",), (table["income"],))
+    assert_array_equal(model.scores(few).decision, expected.decision)
+    wrong = Table(table.names, tuple(table[name] if name == "income" else text_column(["?!"] * 120) for name in table))
+    assert_array_equal(model.scores(wrong).decision, expected.decision)
+    with pytest.raises(ValueError, match="no column 'income'"):
+        model.scores(table.drop(["income"]))
+    with pytest.raises(ValueError, match="which the model needs"):
+        model.inputs(few)  # for proofs and reports, which look at all terms
 
 
 def test_a_model_without_coding_takes_the_columns_that_it_was_fitted_to():

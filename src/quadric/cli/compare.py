@@ -9,12 +9,13 @@ from typing import Any
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
-from quadric.cli.inputs import read_training
+from quadric.cli.inputs import READING, read_training
 from quadric.cli.layout import paragraphs, text_table
+from quadric.progress import part
 from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, TrainingOptions
 
 OPTIONS = shared.training(
-    without=("method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
+    without=("method", "cross_validate", "rule", "unseen", "calibrate", "frozen", "time_limit"),
     defaults={"ks": INNER_KS, "Cs": INNER_CS, "n_jobs": 1},
     words={
         "k": "Largest number of terms. Without it, chosen inside each fold, by two rules.",
@@ -43,9 +44,10 @@ def compare(
       quadric compare data.csv --target risk --k 10 --C 4
       quadric compare data.csv --target risk --loss least_squares --json
     """
-    with working("compare") as report:
-        table, options = read_training(data, target, options, table_format.how(), report)
-        comparison = quadric.workflow.compare(table, target, options, report=report)
+    with working("compare") as describe:
+        table, options = read_training(data, target, options, table_format.how())
+        with part(READING, 1.0):
+            comparison = quadric.workflow.compare(table, target, options, report=describe)
     facts = _facts(comparison)
     if as_json:
         say_json(facts)

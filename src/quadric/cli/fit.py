@@ -12,8 +12,9 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
-from quadric.cli.inputs import check_output, read_training
+from quadric.cli.inputs import READING, check_output, read_training
 from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
+from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
 MANY_ROWS = 100_000
@@ -51,10 +52,11 @@ def fit(
     check_output(output, force, data)
     how = table_format.how()
     began = time.monotonic()
-    with working("fit") as report:
-        table, options = read_training(data, target, options, how, report)
-        report(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
-        trained = quadric.workflow.train(table, target, options, verbose=1)
+    with working("fit") as describe:
+        table, options = read_training(data, target, options, how)
+        describe(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
+        with part(READING, 1.0):
+            trained = quadric.workflow.train(table, target, options)
     saved = trained.saved(file=data.name, **{key: how[name] for name, key in NOTATION.items()})
     quadric.save_model(saved, output, force=force)
     if max(trained.labelled) == len(trained.data.y):

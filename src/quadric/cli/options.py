@@ -144,6 +144,7 @@ FLAGS = {
     "calibrate": Flag("Add probabilities, fitted on out-of-fold scores."),
     "include": _several("Term that must be used: age, age^2, 'age*income'. Repeatable.", "TERM"),
     "exclude": _several("Term that must not be used; 'age*' is every product of age. Repeatable.", "TERM"),
+    "frozen": _several("Column that changes advised by quadric explain must leave alone. Repeatable.", "COLUMN"),
     "seed": Flag("Seed of folds and search: same seed, same result."),
     "n_jobs": Flag("Processes; the result does not depend on their number.  [default: one per core where that pays]"),
     "time_limit": Flag("Seconds per surface.  [default: 60 with --method exact, else none]"),

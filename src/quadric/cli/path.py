@@ -14,14 +14,15 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
-from quadric.cli.inputs import check_output, read_training
+from quadric.cli.inputs import READING, check_output, read_training
 from quadric.cli.layout import paragraphs, text_table
 from quadric.extras import require
+from quadric.progress import part
 from quadric.spreadsheets import CsvWriter
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=("k", "method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
+    without=("k", "method", "cross_validate", "rule", "unseen", "calibrate", "frozen", "time_limit"),
     words={"C": "Weight of the loss. Without it, the one of --Cs with the best accuracy."},
 )
 
@@ -56,11 +57,12 @@ def path(
             raise UsageError(f"--output {output.name}: the ending must be .csv for a table or .svg for a picture")
         if output.suffix.lower() == ".svg":
             require("matplotlib", "plot")
-    with working("path") as report:
-        table, options = read_training(data, target, options, table_format.how(), report)
-        report(f"one path per fold, {options.folds} folds")
+    with working("path") as describe:
+        table, options = read_training(data, target, options, table_format.how())
+        describe(f"one path per fold, {options.folds} folds")
         prepared = quadric.workflow.prepare(table, target, options)
-        search = quadric.workflow.choose(prepared, options, verbose=1)
+        with part(READING, 1.0):
+            search = quadric.workflow.choose(prepared, options)
     facts = _facts(prepared, search)
     if output is not None:
         is_table = output.suffix.lower() == ".csv"

@@ -12,7 +12,7 @@ Obtained = Literal["scikit-learn", "fetched", "by hand", "private"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the original file of a public site becomes the CSV with the expected checksum; ``str`` describes it in words.
+    """How the original file of a public site becomes the CSV with the expected checksum.
 
     Attributes
     ----------
@@ -45,21 +45,6 @@ class Recipe:
     missing: str | None = None
     replaced: tuple[tuple[str, str, str], ...] = ()
     last_rows: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        source = f"{self.original} of {self.archive}" if self.archive else self.original
-        layouts = {"commas": "comma-separated", "spaces": "separated by spaces", "xlsx": "a workbook", "xls": "a workbook"}
-        steps = [
-            (True, f"{source} ({layouts[self.layout]}{f', sheet {self.sheet}' if self.sheet else ''})"),
-            (self.header == "first row", "names of columns replaced"),
-            (self.header == "matched by name", "the last column of each name, rows with a number in all of them"),
-            (self.leading, f"first {'column' if self.leading == 1 else f'{self.leading} columns'} left out"),
-            (self.missing, f"rows with {self.missing} left out"),
-            (True, "numbers in their shortest form"),
-            *((True, f"{column} {old} written as {new}") for column, old, new in self.replaced),
-            (self.last_rows, f"the {len(self.last_rows)} rows in last_rows moved to the end"),
-        ]
-        return "; ".join(step for applies, step in steps if applies)
 
 
 @dataclass(frozen=True, kw_only=True)

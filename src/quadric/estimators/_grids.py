@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LARGEST_WEIGHT, LONGEST_GRID
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LARGEST_WEIGHT, LONGEST_GRID, SMALLEST_WEIGHT
 from quadric.estimators._validation import LOSS_WEIGHT, N_TERMS, check_values, integer_from
 from quadric.types import FloatArray, IntArray
 
@@ -53,7 +53,7 @@ def C_grid(Cs: Any) -> FloatArray:
     values = _listed("Cs", Cs)
     for value in values:
         if not LOSS_WEIGHT.holds(value):
-            raise ValueError(f"Cs must hold finite numbers above 0 and at most {LARGEST_WEIGHT:g}, got {value!r}")
+            raise ValueError(f"Cs must hold finite numbers from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, got {value!r}")
     return np.array([float(value) for value in values])
 
 

@@ -1,6 +1,6 @@
 """Models as JSON files: the whole of a fitted model in plain text, read back without running anything.
 
-Schema 3, top keys:
+Schema 4, top keys:
 
 - ``schema``, ``quadric_version``
 - ``task``: ``target``, names of the ``classes``, the ``positive`` one of two; the estimator's own ``labels``, of ``dtype``
@@ -9,7 +9,8 @@ Schema 3, top keys:
   steps or columns (with the ``origin`` of dates), and ``output``, the kind of frame that it was set to give
 - ``features``: ``count`` and ``names`` of what the classifier takes
 - ``surfaces``: ``terms`` [i, j, W_ij] with i <= j, [i, null, b_i] for linear ones, and ``c``; in the units of the classifier
-- ``estimator``: its ``class``, the name of its ``step``, and what else it knows of its fit; ``params``: its parameters
+- ``estimator``: its ``class``, the name of its ``step``, and what else it knows of its fit, such as ``center`` and ``scale``
+  of its columns, ``clip_low`` and ``clip_high`` (null where a column is not capped); ``params``: its parameters
 - ``calibration``: ``method``, ``curves``, ``params``, and for each curve ``probes``, decision values with their probabilities;
   or null
 - ``certificates``; ``data``: ``rows`` and ``sha256``, or null; ``metadata``: anything plain
@@ -209,7 +210,7 @@ def _surface(surface: QuadraticSurface) -> dict[str, Any]:
 def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
     """What the classifier knows of its fit; null where one of its kind does not have it."""
     fitted = {name: getattr(classifier, f"{name}_", None) for name in FITTED}
-    plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fitted.items()}
+    plain = {name: _plain(value) if isinstance(value, np.ndarray) else value for name, value in fitted.items()}
     while isinstance(model, CalibratedModel):
         model = model.estimator_
     return {
@@ -217,6 +218,11 @@ def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
         "step": model.steps[-1][0] if hasattr(model, "steps") else "classifier",
         **plain,
     }
+
+
+def _plain(values: np.ndarray) -> list[Any]:
+    """Numbers, and None for infinity."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
 def _calibration(view: FittedModel) -> dict[str, Any] | None:

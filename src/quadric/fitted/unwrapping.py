@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from quadric.estimators._base import SurfaceClassifier
+from quadric.estimators._base import SparseSurfaceClassifier, SurfaceClassifier
+from quadric.estimators._units import Units
 from quadric.estimators.calibration import CalibratedModel, Calibration
 from quadric.fitted.model import FittedModel, Model
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step
@@ -48,9 +49,8 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     variables = [Variable(CodedFeature(name, i, "number", missing=absent)) for i, name in enumerate(names)]
     for name, step in steps:
         variables = read_step(name, step, variables, notes)
-    if getattr(classifier, "standardize", False):
-        units = zip(variables, classifier.center_, classifier.scale_, strict=True)
-        variables = [variable.scaled(center, scale) for variable, center, scale in units]
+    if isinstance(classifier, SparseSurfaceClassifier):
+        variables = _in_units(variables, classifier._units)
     is_surface, used = isinstance(classifier, QuadraticSurface), {variable.feature.input for variable in variables}
     return FittedModel(
         model=model,
@@ -100,6 +100,13 @@ def _input(name: str, is_used: bool, levels: set[Level] | None) -> InputColumn:
         return InputColumn(name, "number" if is_used else "unused", missing_texts=None)
     kind = "category" if any(isinstance(level, str) for level in levels) else "number"
     return InputColumn(name, kind, tuple(sorted(levels)), missing_texts=None)
+
+
+def _in_units(variables: Sequence[Variable], units: Units) -> list[Variable]:
+    """The variables after what the classifier itself does to its columns."""
+    columns = np.column_stack([units.low, units.high, units.center, units.scale]).tolist()
+    pairs = zip(variables, columns, strict=True)
+    return [variable.capped(low, high).scaled(center, scale) for variable, (low, high, center, scale) in pairs]
 
 
 def _finished(variables: Sequence[Variable]) -> tuple[Variable, ...]:

@@ -74,6 +74,6 @@ class EnergyNorm:
         )
 
 
-def rounding_of_sum(n: int) -> float:
+def rounding_of_sum(n: float) -> float:
     """Rounding error of a sum of n numbers, relative to the sum of their absolute values; errors have two signs."""
     return EPS * (8.0 + float(np.sqrt(n)))

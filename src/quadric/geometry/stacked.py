@@ -19,14 +19,11 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from quadric.geometry.compensated import misfits
-from quadric.geometry.energy import Energy
-from quadric.geometry.factors import graded_factor
+from quadric.geometry.energy import Energy, graded_factor
+from quadric.geometry.energy_norm import EPS, TRUSTED, rounding_of_sum
 from quadric.geometry.lifting import lift, row_chunks
 from quadric.types import FloatArray, IntArray
 
-EPS = float(np.finfo(float).eps)
-TRUSTED = 0.1
-"""Relative error of U that the bounds allow for; beyond it nothing is claimed."""
 SMALL = 1e-9
 """Decrease, as a share of F, that need not be known any better."""
 TIGHT = 1e-11
@@ -112,8 +109,8 @@ class StackedRows:
 
     @property
     def _units(self) -> float:
-        """Rounding of a sum over all rows, relative to the sum of absolute values; errors have two signs."""
-        return EPS * (len(self.terms) + 8.0 + np.sqrt(len(self._X)))
+        """Rounding of a sum over all rows and, in each, over the terms."""
+        return rounding_of_sum(len(self._X)) + EPS * len(self.terms)
 
     @cached_property
     def _inverse(self) -> tuple[FloatArray, float]:

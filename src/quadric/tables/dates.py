@@ -10,7 +10,7 @@ import numpy as np
 
 from quadric.types import FloatArray
 
-ISO_DATE = r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?"
+ISO_DATE = r"(\d{4})-(\d\d)-(\d\d)(?:[T ]([01]\d|2[0-3]):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?"
 """Texts that are dates: 2024-01-31, 2024-01-31 18:30, 2024-01-31T18:30:15.25; without a time zone."""
 LIKE_THIS = "2024-01-31 or 2024-01-31 18:30"
 DAY = np.timedelta64(86_400_000_000, "us")
@@ -26,14 +26,9 @@ def parsed_date(text: str) -> datetime | None:
     ----------
     text : str
     """
-    found = _ISO_DATE.fullmatch(text)
-    if found is None:
-        return None
-    *parts, fraction = found.groups(default="0")
-    try:
-        year, month, day, hour, minute, second = map(int, parts)
-        return datetime(year, month, day, hour, minute, second, int(fraction.ljust(6, "0")))
-    except ValueError:  # a day that the month does not have, or a 25th hour
+    try:  # a day that the month does not have, or a 25th hour, is an error
+        return datetime.fromisoformat(text) if _ISO_DATE.fullmatch(text) else None
+    except ValueError:
         return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, Self
@@ -124,13 +124,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.unseen == "as_dropped" and self.coding == "ordinal":
             raise ValueError("unseen='as_dropped' needs coding='onehot': an unknown level has no rank")
         table = self.usable(as_table(_checked_rows(X)))
-        troubles = Troubles("{} columns cannot be used")
-        inputs = []
-        for name in table.names:
-            with troubles.noted():
-                inputs.append(self._learned(name, table))
-        troubles.tell()
-        return self._set_inputs(inputs)
+        return self._set_inputs(_of_all(table.names, lambda name: self._learned(name, table)))
 
     def usable(self, table: Table) -> Table:
         """A table with one form of missing values, texts without blanks around them, and dates as dates.
@@ -150,12 +144,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             unknown = [name for name in getattr(self, parameter) if name not in table.names]
             if unknown:
                 raise ParameterError(f"{parameter}: {unknown_names(unknown, table.names, 'the table')}")
-        troubles = Troubles("{} columns cannot be used")
-        columns = []
-        for name in table.names:
-            with troubles.noted():
-                columns.append(self._usable(name, table))
-        troubles.tell()
+        columns = _of_all(table.names, lambda name: self._usable(name, table))
         return Table(table.names, tuple(columns), table.sha256, table.first_row)
 
     def _usable(self, name: str, table: Table) -> np.ndarray:
@@ -329,6 +318,16 @@ def _checked_rows(X: Any, n_features: int | None = None) -> Any:
     if n_features not in (None, X.shape[1]):
         raise ValueError(f"X has {X.shape[1]} features, but TableEncoder is expecting {n_features} features as input")
     return X
+
+
+def _of_all(names: Sequence[str], look: Callable[[str], Any]) -> list[Any]:
+    """What there is to say about each column; one error for all that cannot be used."""
+    troubles, found = Troubles("{} columns cannot be used"), []
+    for name in names:
+        with troubles.noted():
+            found.append(look(name))
+    troubles.tell()
+    return found
 
 
 def structural_exclusions(encoder: TableEncoder, X: FloatArray) -> list[tuple[int, int]]:

@@ -25,8 +25,8 @@ NOTATIONS: tuple[dict[str, str], ...] = (
 SIGNS = "%$€£¥"
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 """A number whose groups of three digits have points between them; a plain number too, if there are two groups."""
-UNREAD = re.compile(r"[+-]?(0x[0-9a-f]+|\d+(?:[.,\u066b]\d+)?)", re.IGNORECASE)
-"""Numbers in base 16 and in the digits of any script, such as \u0661\u0662."""
+UNREAD = re.compile(r"[+\u2212-]?(0x[0-9a-f]+|0o[0-7]+|0b[01]+|\d+(\u066c\d{3})*([.,\u066b]\d*)?(e[+-]?\d+)?)", re.IGNORECASE)
+"""Numbers in base 16, 8 and 2, in the digits of any script, such as \u0661\u0662, and with a minus sign of typography."""
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 OTHER_DATE = re.compile(
     r"\d{4}([/.-])\d{1,2}\1\d{1,2}([T ].*)?|\d{1,2}([/.-])\d{1,2}\3\d{4}( .*)?|\d{1,2}([/.-])\d{1,2}\5\d\d|\d{4}[-/]\d\d"
@@ -94,7 +94,9 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
             return ParameterError(f"holds numbers such as {marked!r}, read as texts: read the table with {words}", **marks)
     other = max(others, key=lambda text: counts[text])
     if UNREAD.fullmatch(other) and _mostly(UNREAD.fullmatch, counts):
-        return ParameterError(f"holds numbers such as {other!r}, read as texts: write them with the digits 0 to 9 in base ten")
+        return ParameterError(
+            f"holds numbers such as {other!r}, read as texts: write them with the digits 0 to 9 in base ten, such as -12.5"
+        )
     if len(counts) <= MANY_NUMBERS:
         return None
     if _mostly(plain.fullmatch, counts):

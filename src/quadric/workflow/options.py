@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args, get_origin, get_type_hints
 
-from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LARGEST_SEED, LARGEST_WEIGHT, LONGEST_GRID, MOST_LEVELS
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
 from quadric.errors import ParameterError
 from quadric.losses import LOSS_NAMES
 
@@ -61,6 +61,8 @@ class TrainingOptions:
         Whether, and how, scores become probabilities.
     include, exclude : tuples of str
         Names of terms; a column of categories stands for all of its features.
+    frozen : tuple of str
+        Columns that advice on how to change a decision must leave alone; the model file keeps them.
     seed : int
         Of the folds and of the search.
     n_jobs : int or None
@@ -92,6 +94,7 @@ class TrainingOptions:
     calibrate: Literal["sigmoid", "isotonic"] | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
     seed: int = 0
     n_jobs: int | None = None
     time_limit: float | None = None
@@ -125,7 +128,7 @@ class TrainingOptions:
             )
         if not self.Cs or not all(map(rule.LOSS_WEIGHT.holds, self.Cs)):
             raise OptionError(
-                f"the values of C to try must be finite numbers above 0 and at most {LARGEST_WEIGHT:g}, got {_some(self.Cs)}",
+                f"the values of C to try must each be {rule.LOSS_WEIGHT.words}, got {_some(self.Cs)}",
                 Cs=None,
             )
         if self.unseen == "as_dropped" and self.coding == "ordinal":

@@ -198,7 +198,9 @@ def lighter_loss(loss: str) -> str | None:
 
 def _check_columns(table: Table, target: str, options: TrainingOptions) -> None:
     unknown = [
-        name for name in dict.fromkeys((target, *options.ignore, *options.dates, *options.texts)) if name not in table.names
+        name
+        for name in dict.fromkeys((target, *options.ignore, *options.dates, *options.texts, *options.frozen))
+        if name not in table.names
     ]
     if unknown:
         raise OptionError(unknown_names(unknown, table.names, "the table"))

@@ -86,6 +86,7 @@ class Trained:
             "missing": self.data.missing,
             "rows_dropped": self.data.n_dropped,
             "accuracy": self.accuracy,
+            "labelled": list(self.labelled),
             "cross_validation": self.cross_validation,
         }
         origin = DataOrigin(len(self.data.y), self.data.table.sha256)

@@ -15,6 +15,8 @@ LOSS = Loss(
     has_probabilities=False,
     kicks=4,  # each costs a descent whose exchanges are convex problems
     restarts=0,
+    default_Cs=(8.0, 64.0, 512.0, 4096.0),  # at C = 1 its surfaces are far too flat
+    screen="least_squares",
     data=HingeData,
     step=HingeStep,
     explorer=HingeExplorer,

@@ -98,7 +98,7 @@ class HingeJudge:
     def _multipliers_in_band(self, terms: tuple[int, ...], band: float) -> np.ndarray:
         chosen, at = np.array(terms, dtype=np.intp), self._residuals
         near = np.flatnonzero(np.abs(self._shortfall) <= band)
-        scale = np.append(at.scale[chosen], at.total_scale)
+        scale = np.append(at.scale[chosen] / at.total_scale, 1.0)  # C cancels: no square leaves the range of floating point
         R = lift(at.X, chosen)
         return self._multipliers(R, at.energy_gradient[chosen], near, lambda equations: equations / scale)
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
 from quadric.losses.base import StepSolution
 from quadric.losses.dual import DualStep
-from quadric.losses.hinge.active_set import solve_active_set
+from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.problem import HingeProblem
@@ -36,6 +37,10 @@ NEGLIGIBLE = 1e-10
 """A refitted term that moves no margin by more than this is dropped if it is also ROUNDING."""
 ROUNDING = 1e-13
 """A coefficient below this fraction of what the multipliers could make it is rounding noise around zero."""
+WIDE = 1e8
+"""Width of a box from which on a narrower one is tried first, in units of what moves a typical margin by one."""
+STRETCH = 1e-11
+"""Share by which a surface grows for the rounding of its margins."""
 WORKING_SHARE = 4
 """The interior point's first try keeps one sample in so many, and never fewer than twice the number of terms."""
 
@@ -99,26 +104,49 @@ class HingeStep(DualStep):
         columns = np.append(support, problem.n_terms)
         G = problem.G[np.ix_(support, support)]
         qp = HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns)))
-        solution = solve_hinge(qp, *self._start(columns))
+        solution = self._solved(qp, *self._start(columns))
         w = np.zeros(problem.n_terms + 1)
         w[support] = np.where(_is_noise(solution, qp), 0.0, solution.w[:-1])
         w[-1] = problem.level(w[:-1])
+        value = problem.objective_at_level(w[:-1], w[-1])
+        if self._narrow is not None:
+            longer = _lengthened(problem, w)
+            stretched = problem.objective_at_level(longer[:-1], longer[-1])
+            if stretched <= value * (1.0 + EXACT):
+                w, value = longer, stretched
         self._remember(w, solution.alpha)
         self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
-        return self._solution(w, problem.objective_at_level(w[:-1], w[-1]), solution.violation)
+        return self._solution(w, value, solution.violation)
 
     def _penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
         problem = self.problem
         P = problem.G.copy()
         P[np.diag_indices_from(P)] += penalty
         qp = HingeQP(problem.A, problem.y, self._upper, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))
-        solution = solve_hinge(qp, *self._start(slice(None)), likely)
+        solution = self._solved(qp, *self._start(slice(None)), likely)
         z = solution.w[:-1]
         scores = problem.A[:, :-1] @ z
         level = hinge_intercept(scores, problem.y, problem.loss_weight)
         w = np.append(z, level)
         self._remember(w, solution.alpha)
         return self._solution(w, qp.value(w, problem.y * (scores + level)), solution.violation)
+
+    @cached_property
+    def _narrow(self) -> FloatArray | None:
+        """Boxes in which multipliers have digits enough; None where the boxes are no wider."""
+        reach = float(np.median((self.problem.A[:, :-1] ** 2) @ (1.0 / np.diag(self.problem.G))))
+        return None if reach * self._upper.max() <= WIDE else np.minimum(self._upper, WIDE / reach)
+
+    def _solved(self, qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None = None) -> HingeSolution:
+        """The minimum of q; multipliers that do not fill narrow boxes need no wider ones."""
+        if self._narrow is not None:
+            starts = (None if start is None else np.minimum(start, self._narrow) for start in (alpha, likely))
+            solution = solve_hinge(replace(qp, upper=self._narrow), w, *starts)
+            inside = solution.alpha < self._narrow
+            if inside.all():
+                return solution
+            w, alpha = solution.w, np.where(inside, solution.alpha, self._upper)
+        return solve_hinge(qp, w, alpha, likely)
 
     def _solution(self, w: FloatArray, value: float, violation: float) -> StepSolution:
         """From the level, with which the solvers work, to the intercept."""
@@ -153,6 +181,12 @@ def _is_noise(solution: HingeSolution, qp: HingeQP) -> BoolArray:
     size, R = np.abs(solution.w[:-1]), np.abs(qp.A[:, :-1])
     cancelled = size <= ROUNDING * (solution.alpha @ R) / np.diag(qp.P)
     return cancelled & (size * R.max(axis=0) <= NEGLIGIBLE)
+
+
+def _lengthened(problem: HingeProblem, w: FloatArray) -> FloatArray:
+    """A surface that meets the margins which ``w`` meets but for rounding: C times that may be more than all the rest."""
+    shortfall = 1.0 - problem.y * (problem.A @ w)
+    return w * (1.0 + STRETCH + float(np.max(shortfall, where=shortfall <= ACCEPTED, initial=0.0)))
 
 
 def solve_hinge(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None = None) -> HingeSolution:

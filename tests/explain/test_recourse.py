@@ -234,7 +234,7 @@ def scaled_rows(seed, n=4):
 @pytest.mark.parametrize("cross_validated", [False, True])
 def test_raw_answers_flip_the_whole_model(target, cross_validated):
     X, y, _ = scaled_rows(1)
-    model = SparseQuadraticSVCCV([5], Cs=[1.0], standardize=True) if cross_validated else SparseQuadraticSVC(k=5)
+    model = SparseQuadraticSVCCV([5], Cs=[1.0], clip=None) if cross_validated else SparseQuadraticSVC(k=5, **PLAIN)
     model = (model if cross_validated else make_pipeline(StandardScaler(), model)).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -356,7 +356,9 @@ def test_one_of_several_classes_must_beat_all_others(flowers, target):
 
 def three_planes(*planes):
     """A model of three classes whose decision values are given linear functions of two features."""
-    model = SparseQuadraticSVC(k=1, loss="least_squares").fit(np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3)
+    model = SparseQuadraticSVC(k=1, loss="least_squares", **PLAIN).fit(
+        np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    )
     model.surfaces_ = [QuadraticSurface(np.zeros((2, 2)), slope, c) for *slope, c in planes]
     return model
 

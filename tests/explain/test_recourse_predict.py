@@ -164,6 +164,6 @@ def test_a_class_that_is_never_predicted_is_not_reached():
 def classifier_of_planes(slopes, intercepts):
     """A fitted classifier of three planes."""
     rng = np.random.default_rng(0)
-    model = SparseQuadraticSVC(2, loss="least_squares", method="pd").fit(rng.normal(size=(30, 2)), np.arange(30) % 3)
+    model = SparseQuadraticSVC(2, loss="least_squares", method="pd", **PLAIN).fit(rng.normal(size=(30, 2)), np.arange(30) % 3)
     model._set_surfaces([QuadraticSurface(np.zeros((2, 2)), b, c) for b, c in zip(slopes, intercepts, strict=True)])
     return model

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 from helpers.databases import in_duckdb, in_sqlite, table_sql
 from helpers.model_files import with_digest
@@ -162,6 +163,19 @@ def test_other_caps_in_a_file_are_noticed(model, tmp_path, change, words):
     path.write_text(json.dumps(with_digest(document)), encoding="utf-8")
     with pytest.raises(ModelFileError, match=words):
         load_model(path)
+
+
+def test_a_scaler_that_clips_is_saved_and_exported(tmp_path):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    scaler = MinMaxScaler(feature_range=(-1.0, 2.0), clip=True)
+    model = make_pipeline(scaler, SparseQuadraticSVC(k=3, clip=None)).fit(X, X[:, 0] * X[:, 1] > 0.0)
+    save_model(model, tmp_path / "model.json")
+    far = 3.0 * X
+    np.testing.assert_array_equal(load_model(tmp_path / "model.json").decision_function(far), model.decision_function(far))
+    namespace = {"__name__": "module"}
+    exec(to_python(model), namespace)
+    scores = [namespace["predict"]({"x0": row[0], "x1": row[1]})["scores"][0] for row in far]
+    np.testing.assert_allclose(scores, model.decision_function(far), rtol=0.0, atol=1e-9)
 
 
 def test_columns_without_caps_are_null_in_a_file(tmp_path):

@@ -133,7 +133,7 @@ TAMPERED = {
     "overflowing intercept": (setting(10**400, "surfaces", 0, "c"), "finite|digits"),
     "changed coefficient": (moving_a_coefficient, r"probes\[0\]\.scores does not agree with the model"),
     "million features": (setting(10**6, "features", "count"), "integer from 1 to 2000"),
-    "other feature count": (setting(2000, "features", "count"), "but the classifier takes 2000"),
+    "other feature count": (setting(2000, "features", "count"), "estimator.clip_low must have 2000 items"),
     "huge scaler": (huge_scaler, "steps cannot be used"),
     "zero scale": (lambda d: d["steps"][1]["fitted"]["scale_"]["array"][1].__setitem__(0, 0.0), "not positive"),
     "many categories": (many_categories, "has 5000 items, more than 2000"),

@@ -22,12 +22,13 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from helpers import PLAIN
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.baselines import L1QuadraticSVC
 from quadric.credit import CalibratedModel
 from quadric.tables import Table, TableEncoder, as_table
 
-FAST = SparseQuadraticSVC(k=5, loss="least_squares", method="pd")
+FAST = SparseQuadraticSVC(k=5, loss="least_squares", method="pd", **PLAIN)
 NUMBERS, TEXTS = ["age", "income", "debt"], ["home", "job"]
 
 

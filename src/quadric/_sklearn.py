@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.calibration import _sigmoid_calibration
 from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 from quadric.labels import refuse_masked
@@ -26,6 +27,8 @@ PRIVATE_STATE = {
 """What transformers need to know of their fit beside their public attributes; not every release has all of it."""
 FEATURE_COUNTS = {"n_features_in_", "_n_features"}
 """Attributes of fitted transformers that are numbers of features."""
+L1_PENALTY: dict[str, Any] = {"l1_ratio": 1.0} if LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
+"""How to ask LogisticRegression for it: releases from 1.8 on no longer want the name of the penalty."""
 
 
 def check_sample_weight(sample_weight: npt.ArrayLike | None, X: Any, *, non_negative: bool = True) -> FloatArray:

@@ -15,7 +15,6 @@ from quadric.cli.options import FLAGS, training
 from quadric.cli.path import OPTIONS as OF_PATH
 from quadric.errors import ParameterError
 from quadric.workflow import TrainingOptions
-from quadric.workflow.options import INNER_CS, INNER_KS
 
 NAMES = [field.name for field in fields(TrainingOptions) if field.name != "missing_texts"]  # which reading the table decides
 
@@ -30,7 +29,7 @@ def test_every_option_has_a_flag_and_its_default():
     assert switches == {"no_clip": "--no-clip", "no_calibrate": "--no-calibrate"}
     assert [name for name in inspect.signature(training()).parameters if name not in switches] == NAMES
     assert by_default(training()) == by_default(OF_PATH) == TrainingOptions()
-    assert by_default(OF_COMPARE) == TrainingOptions(ks=INNER_KS, Cs=INNER_CS, n_jobs=1)
+    assert by_default(OF_COMPARE) == TrainingOptions(n_jobs=1)
 
 
 def test_what_is_typed_becomes_values():

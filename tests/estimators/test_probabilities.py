@@ -64,6 +64,16 @@ def test_the_view_and_the_file_know_the_probabilities(n_classes, tmp_path):
     assert_array_equal(loaded.predict_proba(X), chances)
 
 
+def test_labels_follow_probabilities_that_rounding_has_made_equal():
+    X, y = random_samples(4)
+    model = SparseQuadraticSVC(1, loss="logistic").fit(X, y)
+    model.surfaces_ = [0.0 * model.surfaces_[0] + 1e-20]
+    assert (model.decision_function(X) > 0).all()
+    assert_array_equal(model.predict_proba(X), 0.5)
+    assert_array_equal(model.predict(X), -1.0)
+    assert_array_equal(fitted_model(model).decided(model.decision_function(X))[0], 0)
+
+
 def test_weights_are_repetitions():
     X, y = random_samples(2, m=30)
     weight = np.random.default_rng(0).integers(1, 4, size=30)

@@ -1,15 +1,18 @@
 """The logistic z-step: derivatives by finite differences, minima by scipy, and rows that would break a careless Newton step."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from helpers import make_problem, numerical_gradient, random_samples, slow_objective, surface_of
+from quadric.certificate import Judge, Question
 from quadric.losses.columns import ColumnTableau
 from quadric.losses.dual import feasible, safe_dual
-from quadric.losses.logistic.newton import ON_ALL_TERMS, ON_FEW_TERMS, LogisticQP, minimise
-from quadric.losses.logistic.problem import softplus
+from quadric.losses.logistic.newton import ON_ALL_TERMS, ON_FEW_TERMS, Factor, LogisticQP, minimise
+from quadric.losses.logistic.problem import loss_of
 from quadric.losses.tableau import Tableau
 from quadric.search.rules import RequiredTerms
 
@@ -97,12 +100,32 @@ def test_an_outlying_row_does_not_drown_the_others():
 
 
 def test_an_answer_does_not_depend_on_the_one_before():
-    X, y = random_samples(3, m=60)
-    problem = make_problem("logistic", 100.0 + X, y, C=1e4)
-    step, rng = problem.step(), np.random.default_rng(0)
-    for _ in range(20):
-        support = np.sort(rng.choice(problem.n_terms, 3, replace=False))
-        assert step.refit(support).value == pytest.approx(problem.step().refit(support).value, rel=1e-10)
+    """Nearly dependent terms: without one of them, the others' coefficients make huge scores."""
+    X, y = random_samples(5, m=20, n=2)
+    problem = make_problem("logistic", 100.0 + X, y, C=1e6)
+    step = problem.step()
+    step._w[:] = 1e12
+    for support in map(np.array, combinations(range(5), 3)):
+        assert step.refit(support).value == pytest.approx(problem.step().refit(support).value, rel=1e-7)
+
+
+def test_a_curvature_that_has_vanished_leaves_steps_finite():
+    """All samples far from the surface: nothing bends c."""
+    assert np.isfinite(Factor.of(np.eye(2), np.zeros((3, 3)), 1e-9).solve(np.ones(3))).all()
+
+
+@pytest.mark.parametrize("size", [1e-7, 1e-4, 1e-2, 0.3])
+@pytest.mark.parametrize("C", [1.0, 1e3])
+def test_what_is_left_to_gain_is_told(size, C):
+    """The judge's duality gap is never below the truth, and not far above it."""
+    X, y = random_samples(7, m=60)
+    problem, support = make_problem("logistic", X, y, C=C), np.array([0, 3, 7])
+    refit, judge = problem.step().refit(support), Judge(X, np.ones(60), np.ones(60))
+    surface = surface_of(problem, refit.z * (1.0 + size), refit.c)
+    certificate = judge.certificate(surface, Question("logistic", C, 3, y))
+    truth = slow_objective(surface, X, y, "logistic", C) / refit.value - 1.0
+    assert certificate.decrease >= truth / (1.0 + truth) - 1e-13
+    assert certificate.decrease <= 20.0 * truth + 1e-12
 
 
 def test_multipliers_are_a_proof():
@@ -121,9 +144,9 @@ def test_multipliers_are_a_proof():
         assert safe_dual(problem, spoilt, support) < value
 
 
-def test_softplus_of_anything():
-    x = np.array([-800.0, -1.0, 0.0, 1.0, 800.0])
-    assert_allclose(softplus(x), [0.0, np.log1p(np.exp(-1.0)), np.log(2.0), np.log1p(np.e), 800.0], rtol=1e-15)
+def test_losses_of_any_margin():
+    each = [loss_of(np.full(1, 2.0), np.full(1, margin)) for margin in (800.0, 1.0, 0.0, -1.0, -800.0)]
+    assert_allclose(each, 2.0 * np.array([0.0, np.log1p(np.exp(-1.0)), np.log(2.0), np.log1p(np.e), 800.0]), rtol=1e-15)
 
 
 def test_without_terms_only_the_intercept_is_fitted():

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from helpers import make_problem
+from helpers import PLAIN, make_problem
 from helpers.exact_logistic import LogisticReference
 from helpers.ill_scaled import Dirty, ExactProblem, dirty_problem
 from quadric import SparseQuadraticSVC
@@ -22,7 +22,7 @@ def fitted(dirty, method):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", BoundWarning)
-        return SparseQuadraticSVC(k=dirty.k, C=dirty.C, loss="logistic", method=method).fit(dirty.X, dirty.y)
+        return SparseQuadraticSVC(k=dirty.k, C=dirty.C, loss="logistic", method=method, **PLAIN).fit(dirty.X, dirty.y)
 
 
 def check_surface(reference, terms, model):

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 """The loss that is chosen with k and C."""
-INNER_FOLDS, INNER_KS, INNER_CS = 3, (2, 4, 8, 16), (4.0, 32.0)
-"""What ``compare`` chooses from by default: a coarse grid, as it is searched once per fold."""
 
 
 class OptionError(ParameterError):
@@ -180,10 +178,7 @@ class TrainingOptions:
                 f"the numbers of terms to try must be increasing and from 1 to {LARGEST_COUNT:,}, got {_some(self.ks)}", ks=None
             )
         if self.Cs is not None and (not self.Cs or not all(map(weight.holds, self.Cs))):
-            raise OptionError(
-                f"the values of C to try must each be {weight.words}, got {_some(self.Cs)}",
-                Cs=None,
-            )
+            raise OptionError(f"the values of C to try must each be {weight.words}, got {_some(self.Cs)}", Cs=None)
 
     def recorded(self) -> dict[str, object]:
         """All options as plain values.

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.special import expit
 
 from quadric.geometry.lifting import row_chunks
-from quadric.losses.logistic.problem import softplus
+from quadric.losses.logistic.problem import loss_of
 from quadric.types import FloatArray
 
 MAX_ITERATIONS = 200
@@ -71,7 +72,7 @@ class LogisticQP:
         return float(0.5 * z @ (self.P @ z) - self.g @ w + self.offset)
 
     def value(self, w: FloatArray, margins: FloatArray) -> float:
-        return self.smooth(w) + float(self.upper @ softplus(-margins))
+        return self.smooth(w) + loss_of(self.upper, margins)
 
     def gradient(self, w: FloatArray, alpha: FloatArray) -> FloatArray:
         """Of q, with alpha_i = upper_i / (1 + exp(margin_i))."""
@@ -152,7 +153,7 @@ def minimise(qp: LogisticQP, w: FloatArray, effort: Effort, spread: FloatArray |
     factor = None if spread is None else Factor.of(qp.P, spread, qp.flattest)
     decrement = before = np.inf
     for _ in range(MAX_ITERATIONS):
-        t = _shares(margins)
+        t = expit(-margins)
         alpha = qp.upper * t
         gradient = qp.gradient(w, alpha)
         stale = factor is not None
@@ -176,13 +177,7 @@ def minimise(qp: LogisticQP, w: FloatArray, effort: Effort, spread: FloatArray |
         if decrement <= effort.settled * abs(value):
             break
     assert spread is not None
-    return LogisticSolution(w, qp.upper * _shares(margins), value, decrement / max(abs(value), 1e-300), spread)
-
-
-def _shares(margins: FloatArray) -> FloatArray:
-    """1 / (1 + exp(margin)), for any margin."""
-    e = np.exp(-np.abs(margins))
-    return np.where(margins > 0.0, e, 1.0) / (1.0 + e)
+    return LogisticSolution(w, qp.upper * expit(-margins), value, decrement / max(abs(value), 1e-300), spread)
 
 
 def _line_search(
@@ -195,7 +190,7 @@ def _line_search(
     length = 1.0
     while length > SHORTEST_STEP:
         moved = margins + length * along
-        reached = smooth + length * (slope + length * bend) + float(qp.upper @ softplus(-moved))
+        reached = smooth + length * (slope + length * bend) + loss_of(qp.upper, moved)
         if reached <= value - SUFFICIENT * length * decrement + NOISE * abs(value):
             return length, moved, reached
         length *= 0.5

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import entr, expit, logit
+from scipy.special import entr, expit, log_expit, logit
 
 from quadric.losses.rows import RowsData, RowsProblem
 from quadric.types import FloatArray
@@ -32,7 +32,7 @@ class LogisticProblem(RowsProblem):
         return (STEEPNESS * self.C) * self.loss_weight
 
     def loss_at(self, margins: FloatArray) -> float:
-        return float(self.upper @ softplus(-margins))
+        return loss_of(self.upper, margins)
 
     def level(self, z: FloatArray) -> float:
         """Where the expected and the observed weight of the positive class agree (10.5)."""
@@ -58,6 +58,6 @@ class LogisticData(RowsData[LogisticProblem]):
     problem = LogisticProblem
 
 
-def softplus(x: FloatArray) -> FloatArray:
-    """log(1 + exp(x)), for any x."""
-    return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0.0)
+def loss_of(upper: FloatArray, margins: FloatArray) -> float:
+    """sum_i upper_i log(1 + exp(-margin_i)), for any margins."""
+    return -float(upper @ log_expit(margins))

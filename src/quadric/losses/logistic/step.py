@@ -18,6 +18,7 @@ class LogisticStep(DualStep):
         self.problem: LogisticProblem = problem
         self._rows = problem.A.T
         self._level = problem.level(np.zeros(problem.n_terms))
+        self._at_zero = problem.loss_at(problem.y * self._level)
         self._w = np.append(np.zeros(problem.n_terms), self._level)
         self._alpha: FloatArray | None = None
         self._spread: FloatArray | None = None
@@ -56,8 +57,9 @@ class LogisticStep(DualStep):
 
     def _start(self, qp: LogisticQP, w: FloatArray) -> FloatArray:
         """The last answer, unless no terms at all are better: what it has lost may have been what kept its scores small."""
-        nothing = np.append(np.zeros(len(w) - 1), self._level)
-        return w if qp.value(w, qp.margins(w)) < qp.value(nothing, self.problem.y * self._level) else nothing
+        if qp.value(w, qp.margins(w)) < self._at_zero + qp.offset:
+            return w
+        return np.append(np.zeros(len(w) - 1), self._level)
 
     def _remembered(self, w: FloatArray, solution: LogisticSolution) -> StepSolution:
         """Keeps the answer; from the level, with which the solver works, to the intercept."""

@@ -12,10 +12,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 
-from helpers import stored_model
+from helpers import random_samples, stored_model
+from helpers.model_files import with_digest
 from helpers.random_models import fitted_classifier, pipeline_of, random_model
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, baselines
-from quadric.credit import CalibratedModel
+from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import (
     DataOrigin,
     ModelFileError,
@@ -421,3 +422,16 @@ def test_a_link_is_followed_and_a_device_is_left_alone(tmp_path):
         save_model(model, "/dev/null")
     with pytest.raises(OSError, match="is a folder"):
         save_model(model, tmp_path)
+
+
+@pytest.mark.parametrize("change", [0.5, 0.2, 0.0, 1.0, -0.3, "0.3", None])
+def test_a_cut_off_that_was_changed_is_noticed(change, tmp_path):
+    X, y = random_samples(3, m=120, n=2)
+    fitted = SparseQuadraticSVC(k=3, loss="least_squares").fit(X, y)
+    model = CalibratedModel.from_parts(fitted, [SigmoidCalibration(-2.0, 0.1)], 0.35).set_params(cutoff="cost:3:1")
+    save_model(model, path := tmp_path / "model.json")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["calibration"]["cutoff"] = change
+    path.write_text(json.dumps(with_digest(document)), encoding="utf-8")
+    with pytest.raises(ModelFileError, match=r"damaged model file: (calibration\.cutoff|probes|samples)"):
+        load_model(path)

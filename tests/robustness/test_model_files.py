@@ -45,6 +45,7 @@ MODELS = {
                 SparseQuadraticSVC(k=6, loss="least_squares", method="pd"),
             ),
             cv=2,
+            cutoff="cost:3:1",
         ),
         ("home", "income"),
         ("age", "home", "job", "income"),

@@ -1,6 +1,6 @@
 """How much memory a fit takes, and the refusal of one that cannot fit: before anything large is allocated.
 
-The factors count double-precision arrays that are alive at the same time; tests/losses/test_footprint.py measures them.
+The factors count double-precision arrays that are alive at the same time; tests/test_resources.py measures them.
 """
 
 from __future__ import annotations

@@ -148,50 +148,78 @@ class LogisticSolution:
 
 def minimise(qp: LogisticQP, w: FloatArray, effort: Effort, spread: FloatArray | None = None) -> LogisticSolution:
     """Minimise q from w; ``spread`` is that of an earlier solution nearby."""
-    margins = qp.margins(w)
-    value = qp.value(w, margins)
-    factor = None if spread is None else Factor.of(qp.P, spread, qp.flattest)
-    decrement = before = np.inf
+    newton = _Newton(qp, w, spread)
+    before = np.inf
     for _ in range(MAX_ITERATIONS):
-        t = expit(-margins)
-        alpha = qp.upper * t
-        gradient = qp.gradient(w, alpha)
-        stale = factor is not None
-        if factor is not None:
-            step = -factor.solve(gradient)
-            decrement = -float(gradient @ step)
-        if factor is None or spread is None or decrement > effort.fast * before:
-            spread, stale = qp.spread(alpha * (1.0 - t)), False
-            factor = Factor.of(qp.P, spread, qp.flattest)
-            step = -factor.solve(gradient)
-            decrement = -float(gradient @ step)
-        if decrement <= ROUNDING * abs(value) and decrement > 0.5 * before:
+        newton.aim(effort.fast * before)
+        small = ROUNDING * abs(newton.value)
+        if small >= newton.decrement > 0.5 * before or not newton.go():
             break
-        length, moved, reached = _line_search(qp, w, margins, value, step, decrement)
-        if length == 0.0:
-            if not stale:
-                break
-            factor, before = None, np.inf
-            continue
-        w, margins, value, before = w + length * step, moved, reached, decrement
-        if decrement <= effort.settled * abs(value):
+        before = newton.decrement
+        if before <= effort.settled * abs(newton.value):
             break
-    assert spread is not None
-    return LogisticSolution(w, qp.upper * expit(-margins), value, decrement / max(abs(value), 1e-300), spread)
+    return newton.solution()
 
 
-def _line_search(
-    qp: LogisticQP, w: FloatArray, margins: FloatArray, value: float, step: FloatArray, decrement: float
-) -> tuple[float, FloatArray, float]:
-    """How far to go along a step, with the margins and the value there; 0 where no length helps."""
-    along, z, dz = qp.margins(step), w[:-1], step[:-1]
-    smooth, Pdz = qp.smooth(w), qp.P @ dz
-    slope, bend = float(z @ Pdz - qp.g @ step), 0.5 * float(dz @ Pdz)
-    length = 1.0
-    while length > SHORTEST_STEP:
-        moved = margins + length * along
-        reached = smooth + length * (slope + length * bend) + loss_of(qp.upper, moved)
-        if reached <= value - SUFFICIENT * length * decrement + NOISE * abs(value):
-            return length, moved, reached
-        length *= 0.5
-    return 0.0, margins, value
+class _Newton:
+    """A point, and a step from it by the last curvature or by that of the point."""
+
+    def __init__(self, qp: LogisticQP, w: FloatArray, spread: FloatArray | None) -> None:
+        self.qp, self.w = qp, w
+        self.margins = qp.margins(w)
+        self.value = qp.value(w, self.margins)
+        self.spread, self.is_fresh = spread, False
+        self.factor = None if spread is None else Factor.of(qp.P, spread, qp.flattest)
+        self.t = self.gradient = self.step = w
+        self.decrement = np.inf
+
+    def aim(self, wanted: float) -> None:
+        """A step; where the last curvature does not make the decrement as small as is wanted, by a new one."""
+        self.t = expit(-self.margins)
+        self.gradient = self.qp.gradient(self.w, self.qp.upper * self.t)
+        self.is_fresh = False
+        if self.factor is not None:
+            self._solve(self.factor)
+        if self.factor is None or self.decrement > wanted:
+            self._renew()
+
+    def go(self) -> bool:
+        """Along the step as far as that helps; False: it does not, nor does one by a new curvature."""
+        if self._moves():
+            return True
+        if self.is_fresh:
+            return False
+        self._renew()
+        return self._moves()
+
+    def solution(self) -> LogisticSolution:
+        """The point with its values computed afresh: sums of steps have lost a digit or two."""
+        assert self.spread is not None
+        margins = self.qp.margins(self.w)
+        value = self.qp.value(self.w, margins)
+        alpha = self.qp.upper * expit(-margins)
+        return LogisticSolution(self.w, alpha, value, self.decrement / max(abs(value), np.finfo(float).tiny), self.spread)
+
+    def _renew(self) -> None:
+        self.spread = self.qp.spread(self.qp.upper * self.t * (1.0 - self.t))
+        self.factor, self.is_fresh = Factor.of(self.qp.P, self.spread, self.qp.flattest), True
+        self._solve(self.factor)
+
+    def _solve(self, factor: Factor) -> None:
+        self.step = -factor.solve(self.gradient)
+        self.decrement = -float(self.gradient @ self.step)
+
+    def _moves(self) -> bool:
+        """Backtracking, which needs the margins of the step but no other products with the rows."""
+        qp, along, z, dz = self.qp, self.qp.margins(self.step), self.w[:-1], self.step[:-1]
+        smooth, Pdz = qp.smooth(self.w), qp.P @ dz
+        slope, bend = float(z @ Pdz - qp.g @ self.step), 0.5 * float(dz @ Pdz)
+        length, noise = 1.0, NOISE * abs(self.value)
+        while length > SHORTEST_STEP:
+            margins = self.margins + length * along
+            value = smooth + length * (slope + length * bend) + loss_of(qp.upper, margins)
+            if value <= self.value - SUFFICIENT * length * self.decrement + noise:
+                self.w, self.margins, self.value = self.w + length * self.step, margins, value
+                return True
+            length *= 0.5
+        return False

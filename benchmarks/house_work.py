@@ -41,7 +41,9 @@ def budgets(name: str) -> list[int]:
 
 
 def fit(name: str, loss: str, method: Any, C: float, k: int, **options: Any) -> SparseQuadraticSVC:
-    return SparseQuadraticSVC(k=k, C=C, loss=loss, method=method, **options).fit(*standardised(name))
+    return SparseQuadraticSVC(k=k, C=C, loss=loss, method=method, standardize=False, clip=None, **options).fit(
+        *standardised(name)
+    )
 
 
 def fitted_cell(name: str, loss: str, method: str, C: float, k: int) -> dict[str, Any]:
@@ -66,14 +68,14 @@ def path(name: str, loss: str, step: int) -> None:
 def crossvalidation(name: str, loss: str) -> None:
     folds = KFold(5, shuffle=True, random_state=0)
     ks, Cs = [1, 2, 4], [1.0, 16.0]
-    SparseQuadraticSVCCV(ks, Cs, cv=folds, loss=loss, rule="best", standardize=True).fit(*standardised(name))
+    SparseQuadraticSVCCV(ks, Cs, cv=folds, loss=loss, rule="best", clip=None).fit(*standardised(name))
 
 
 @cache
 def sparse_model(name: str) -> tuple[SparseQuadraticSVC, FloatArray, FloatArray]:
     """A model of twelve terms, the data, and many rows to explain."""
     X, y = standardised(name)
-    model = SparseQuadraticSVC(k=12, class_weight="balanced").fit(X, y)
+    model = SparseQuadraticSVC(k=12, class_weight="balanced", standardize=False, clip=None).fit(X, y)
     return model, X, X[np.arange(MANY) % len(X)]
 
 

@@ -128,6 +128,7 @@ PROOFS = [
     ("least_squares", ("glass",), (1.0,), 14, 60.0),
     ("hinge", ("haberman", "ecoli"), (1.0, 256.0), 8, 30.0),
     ("hinge", ("immunotherapy",), (1.0, 256.0), 4, 30.0),
+    ("logistic", ("haberman", "immunotherapy", "ecoli"), (1.0, 16.0), 4, 30.0),
 ]
 
 
@@ -157,7 +158,7 @@ def crossvalidation() -> Iterator[Row]:
     X, y = load("german")
     ks, Cs, folds = list(range(1, 231, 5)), [4.0**i for i in range(-1, 9)], KFold(5, shuffle=True, random_state=0)
     start = time.perf_counter()
-    SparseQuadraticSVCCV(ks=ks, Cs=Cs, cv=folds, loss="least_squares", standardize=True).fit(X, y)
+    SparseQuadraticSVCCV(ks=ks, Cs=Cs, cv=folds, loss="least_squares", clip=None).fit(X, y)
     ours = time.perf_counter() - start
     rng = np.random.default_rng(0)
     cells = [(f, i, j) for f in range(5) for i in range(len(Cs)) for j in range(len(ks))]
@@ -168,7 +169,9 @@ def crossvalidation() -> Iterator[Row]:
         train, test = splits[f]
         scaler = StandardScaler().fit(X[train])
         start = time.perf_counter()
-        model = SparseQuadraticSVC(k=ks[j], C=Cs[i], loss="least_squares").fit(scaler.transform(X[train]), y[train])
+        model = SparseQuadraticSVC(k=ks[j], C=Cs[i], loss="least_squares", standardize=False, clip=None).fit(
+            scaler.transform(X[train]), y[train]
+        )
         model.score(scaler.transform(X[test]), y[test])
         spent += time.perf_counter() - start
         if f not in paths:

@@ -9,16 +9,14 @@ quadratic surface with two terms does. The model *is* the equation above the fig
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_iris
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from quadric import SparseQuadraticSVC
 
 iris = load_iris()
 X, y = iris.data[:, 2:], iris.target == 1  # petal length and width; True is versicolor
 
-model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=2, C=4096.0)).fit(X, y)
-surface = model[-1].surfaces_[0]
+model = SparseQuadraticSVC(k=2, C=4096.0).fit(X, y)
+surface = model.surfaces_[0]
 equation = surface.equation(["length", "width"], precision=2)
 
 # %%
@@ -27,7 +25,7 @@ equation = surface.equation(["length", "width"], precision=2)
 
 print(equation)
 print("The set f = 0 is an", surface.kind())
-print(model[-1].certificates_[0])
+print(model.certificates_[0])
 
 # %%
 # The figure is in centimetres. The black line is f = 0; the dashed lines are the margins f = -1 and

@@ -21,7 +21,6 @@ cv = SparseQuadraticSVCCV(
     Cs=[4.0, 64.0],
     loss="least_squares",
     rule="1se",
-    standardize=True,
     scoring="roc_auc",
 ).fit(X, y)
 

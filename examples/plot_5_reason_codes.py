@@ -9,7 +9,6 @@ Shapley values: they add up to the difference between the two decision values.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from quadric import SparseQuadraticSVC
 from quadric.explain import reason_codes
@@ -28,7 +27,7 @@ y = np.where(risk + rng.logistic(scale=0.5, size=800) > 0, "default", "ok")
 
 applicants = as_table(X.round(), names)
 svc = SparseQuadraticSVC(k=5, C=4.0, loss="least_squares")
-model = make_pipeline(TableEncoder(), StandardScaler(), svc).fit(applicants, y)
+model = make_pipeline(TableEncoder(), svc).fit(applicants, y)
 print(svc.surfaces_[0].equation(names, precision=2))
 
 # %%

@@ -10,8 +10,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from quadric import SparseQuadraticSVC
 from quadric.credit import CalibratedModel, ScoreScale, gini, ks_statistic, score_points, term_points
@@ -20,7 +18,7 @@ X, y = make_classification(3000, 6, n_informative=4, n_redundant=0, weights=[0.8
 X, X_test, y, y_test = train_test_split(X, y, random_state=0, stratify=y)  # 1 is bad, 0 is good
 
 svc = SparseQuadraticSVC(k=6, C=4.0, loss="least_squares")
-model = CalibratedModel(make_pipeline(StandardScaler(), svc)).fit(X, y)
+model = CalibratedModel(svc).fit(X, y)
 scale = ScoreScale(pdo=20, base_score=600, base_odds=50)
 
 # %%

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.calibration import _sigmoid_calibration
 from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 from quadric.labels import refuse_masked
@@ -24,6 +27,8 @@ PRIVATE_STATE = {
 """What transformers need to know of their fit beside their public attributes; not every release has all of it."""
 FEATURE_COUNTS = {"n_features_in_", "_n_features"}
 """Attributes of fitted transformers that are numbers of features."""
+L1_PENALTY: dict[str, Any] = {"l1_ratio": 1.0} if LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
+"""How to ask LogisticRegression for it: releases from 1.8 on no longer want the name of the penalty."""
 
 
 def check_sample_weight(sample_weight: npt.ArrayLike | None, X: Any, *, non_negative: bool = True) -> FloatArray:
@@ -43,6 +48,23 @@ def scorer_takes_weights(scorer: Any) -> bool:
     if metric is None:
         return type(scorer).__name__ == "_PassthroughScorer"
     return "sample_weight" in inspect.signature(metric).parameters
+
+
+def scorer_towards(scorer: Any, positive: Any) -> Any:
+    """A scorer of two classes whose metric calls this label the positive one, where it does not do so by itself."""
+    metric, settings = getattr(scorer, "_score_func", None), getattr(scorer, "_kwargs", {})
+    names = () if metric is None else inspect.signature(metric).parameters
+    if "pos_label" not in names or settings.get("average", "binary") != "binary":
+        return scorer
+    towards = copy(scorer)
+    towards._kwargs = {**settings, "pos_label": positive}
+    return towards
+
+
+def platt_scaling(decision: FloatArray, positive: npt.NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:
+    """a and b of Platt's 1 / (1 + exp(a f + b)), fitted to decision values."""
+    a, b = _sigmoid_calibration(decision, positive.astype(float), weight)
+    return float(a), float(b)
 
 
 def input_positions(transformer: ColumnTransformer) -> dict[str, list[int]]:

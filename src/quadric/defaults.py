@@ -6,6 +6,8 @@ DEFAULT_KS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
 """Numbers of terms that cross-validation tries, as far as the data have that many."""
 DEFAULT_CS = (1.0, 8.0, 64.0, 512.0)
 """Values of C that it tries."""
+DEFAULT_TOLERANCE = 0.005
+"""Mean score that fewer terms may cost."""
 LARGEST_COUNT = 1_000_000_000
 """No number of terms, rows, folds or iterations is larger."""
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-60, 1e60

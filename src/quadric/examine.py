@@ -27,12 +27,14 @@ from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
 from quadric.losses.footprint import check_memory
-from quadric.progress import writer_for
+from quadric.progress import parts, writer_for
 from quadric.search.exact import prove
 from quadric.search.methods import is_swap_optimal, promising_support
 from quadric.search.ties import near_ties
 from quadric.types import IntArray
 
+MOST_SHOWN = 5
+"""Exchanges that are printed."""
 RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": LOSS_WEIGHT, "k": N_TERMS}
 
 
@@ -77,13 +79,31 @@ def certify(
     """
     check_values({"time_limit": time_limit}, {"time_limit": number_from(0.0)})
     question = {"loss": loss, "C": C, "k": k, "class_weight": class_weight}
-    return [_certificate(case, time_limit, verbose) for case in _cases(model, X, y, sample_weight, question)]
+    return _certificates(_cases(model, X, y, sample_weight, question), verbose, time_limit=time_limit)
+
+
+def certify_by_nodes(model: Model, X: ArrayLike, y: ArrayLike, *, k: int, node_limit: int) -> list[Certificate]:
+    """Judge a model with a proof that ends after a number of nodes: unlike seconds, that gives the same bound everywhere.
+
+    Parameters
+    ----------
+    model, X, y, k :
+        As in :func:`certify`.
+    node_limit : int
+        Nodes of branch and bound per surface.
+
+    Returns
+    -------
+    list of Certificate
+        One per surface.
+    """
+    return _certificates(_cases(model, X, y, None, {"k": k}), node_limit=node_limit)
 
 
 def certified_surfaces(
-    model: Model, X: ArrayLike, y: ArrayLike, surfaces: Sequence[QuadraticSurface], ks: Sequence[int]
+    model: Model, X: ArrayLike, y: ArrayLike, surfaces: Sequence[QuadraticSurface], ks: Sequence[int], node_limit: int
 ) -> Iterator[Certificate]:
-    """Judge other surfaces in the place of a two-class model's own; the data are digested once, and bounds are the first ones.
+    """Judge other surfaces in the place of a two-class model's own; the data are digested once.
 
     Parameters
     ----------
@@ -94,6 +114,8 @@ def certified_surfaces(
         In the units of the model's surface.
     ks : sequence of int
         Number of terms that each was allowed.
+    node_limit : int
+        Nodes of branch and bound per surface.
 
     Yields
     ------
@@ -104,10 +126,19 @@ def certified_surfaces(
     (case,) = _cases(model, X, y, None, {"k": max(ks)})
     for surface, k in zip(surfaces, ks, strict=True):
         question, problem = replace(case.question, k=int(k)), case.problem.with_k(int(k))
-        yield _certificate(replace(case, surface=surface, question=question, problem=problem), 0.0, 0)
+        yield _certificate(replace(case, surface=surface, question=question, problem=problem), node_limit=node_limit)
 
 
-def _certificate(case: _Case, time_limit: float, verbose: int) -> Certificate:
+def _certificates(cases: Sequence[_Case], verbose: int = 0, **limits: Any) -> list[Certificate]:
+    out = []
+    for case, own_part in zip(cases, parts(*[1.0] * len(cases)), strict=True):
+        with own_part:
+            out.append(_certificate(case, verbose, **limits))
+    return out
+
+
+def _certificate(case: _Case, verbose: int = 0, **limits: Any) -> Certificate:
+    """A certificate with what branch and bound proves within limits: those of ``prove``."""
     problem = case.problem
     certificate = case.judge.certificate(case.surface, case.question)
     support, step = case.support(), problem.step()
@@ -119,7 +150,7 @@ def _certificate(case: _Case, time_limit: float, verbose: int) -> Certificate:
     else:  # terms that the problem does not allow, or too many: bound it all the same, from another start
         start = promising_support(problem, problem.explorer(step), np.random.default_rng(0))
         found = Found(start, step.refit(start).value)
-    proof = prove(problem, found, time_limit=time_limit, report=writer_for(verbose), step=step)
+    proof = prove(problem, found, report=writer_for(verbose), step=step, **limits)
     return certificate.bounded(proof.lower_bound)
 
 
@@ -179,7 +210,7 @@ class SurfaceTies:
     supports: list[OtherSupport]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NearTies(Sequence[SurfaceTies]):
     """Near ties of a model: a sequence with one entry per surface.
 
@@ -201,11 +232,27 @@ class NearTies(Sequence[SurfaceTies]):
         """Of all surfaces."""
         return [support for surface in self.surfaces for support in surface.supports]
 
+    def __repr__(self) -> str:
+        lines = [f"NearTies of {len(self)} surface{'s' * (len(self) > 1)}:"]
+        for surface in self.surfaces:
+            lines.append(
+                f"  objective {surface.objective:.6g}: {len(surface.supports)} other sets of terms, "
+                f"{len(surface.exchanges)} exchanges of one term"
+            )
+            lines += [f"    {_shown(e.out)} -> {_shown(e.into)}: {100 * e.cost:+.2f} %" for e in surface.exchanges[:MOST_SHOWN]]
+            lines += ["    ..."] * (len(surface.exchanges) > MOST_SHOWN)
+        return "\n".join(lines)
+
     def __len__(self) -> int:
         return len(self.surfaces)
 
     def __getitem__(self, index: Any) -> Any:
         return self.surfaces[index]
+
+
+def _shown(name: str) -> str:
+    """A name from data on one line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in name)
 
 
 def alternatives(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from itertools import accumulate, pairwise
 from typing import TextIO, TypeAlias, TypeVar
 
 Item = TypeVar("Item")
@@ -26,14 +27,12 @@ class LineWriter:
     ----------
     stream : file object, default: standard error
     interval : float
-    first : float, optional
-        Seconds before the first line, where they are not ``interval``.
     """
 
-    def __init__(self, stream: TextIO | None = None, interval: float = 0.5, first: float | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, interval: float = 0.5) -> None:
         self._stream = stream
         self._interval = interval
-        self._due = time.monotonic() + (interval if first is None else first)
+        self._due = time.monotonic() + interval
 
     def __call__(self, line: str) -> None:
         if time.monotonic() >= self._due:
@@ -77,6 +76,12 @@ def part(start: float, end: float) -> Iterator[None]:
     inner: Listener | None = None if outer is None else lambda share, what: outer(start + (end - start) * share, what)
     with listening(inner):
         yield
+
+
+def parts(*costs: float) -> list[AbstractContextManager[None]]:
+    """Blocks that follow each other, each as large a part of the work around them as its cost."""
+    ends = [0.0, *accumulate(costs)]
+    return [part(start / ends[-1], end / ends[-1]) for start, end in pairwise(ends)]
 
 
 def counted(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:

@@ -15,7 +15,7 @@ from quadric.search import decomposition
 from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.search.rules import RequiredTerms
 
-TOLERANCE = {"least_squares": 1e-10, "hinge": 1e-8}
+TOLERANCE = {"least_squares": 1e-10, "hinge": 1e-8, "logistic": 1e-8}
 needs_data = pytest.mark.skipif(folder() is None, reason="the paper's data are not here: set QUADRIC_DATA")
 sizes = st.fixed_dictionaries(
     {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from helpers import make_problem, random_samples, slow_objective, surface_of
+from helpers import PLAIN, make_problem, random_samples, slow_objective, surface_of
 from helpers.exact_hinge import HingeReference
 from helpers.ill_scaled import Dirty, ExactProblem
 from quadric import QuadraticSurface, SparseQuadraticSVC, certify
@@ -26,7 +26,7 @@ def outlier(seed, m, n, factor, share):
 def fit(X, y, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScaleWarning)
-        return SparseQuadraticSVC(loss="least_squares", **parameters).fit(X, y)
+        return SparseQuadraticSVC(loss="least_squares", **parameters, **PLAIN).fit(X, y)
 
 
 @pytest.mark.parametrize("factor", [1e3, 1e4, 1e5, 1e6])
@@ -129,7 +129,7 @@ def test_hinge_refits_are_exact_however_large_C_is(C, separable):
     y[:3] *= 1.0 if separable else -1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = SparseQuadraticSVC(k=4, C=C, loss="hinge", method="pd").fit(X, y)
+        model = SparseQuadraticSVC(k=4, C=C, loss="hinge", method="pd", **PLAIN).fit(X, y)
     certificate, z = model.certificates_[0], model.coef_[0]
     reference = HingeReference(ExactProblem(Dirty("plain", X, y, C, 4), certificate.ridge, np.arange(9)))
     own = reference.minimum(tuple(np.flatnonzero(z).tolist()))
@@ -145,7 +145,7 @@ def test_weights_at_both_ends_multiply_and_still_serve(loss, size):
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = np.where(X[:, 0] * X[:, 1] > 0.0, 1.0, -1.0)
     weights = np.full(60, size * (0.1 if size < 1.0 else 0.01))
-    model = SparseQuadraticSVC(k=3, C=size, loss=loss, method="pd", class_weight={-1.0: size, 1.0: size})
+    model = SparseQuadraticSVC(k=3, C=size, loss=loss, method="pd", **PLAIN, class_weight={-1.0: size, 1.0: size})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         certificate = model.fit(X, y, sample_weight=weights).certificates_[0]
@@ -156,12 +156,12 @@ def test_weights_at_both_ends_multiply_and_still_serve(loss, size):
 def test_outlying_rows_are_named():
     X, y = outlier(3, 50, 2, 1e4, 0.5)
     with pytest.warns(ScaleWarning, match=r"outlying rows, counted from 0: 0; row 0 has 'x[01]' = .* times as far"):
-        SparseQuadraticSVC(k=2, loss="least_squares").fit(X, y)
+        SparseQuadraticSVC(k=2, loss="least_squares", **PLAIN).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         warnings.simplefilter("error", ConvergenceWarning)
         X[0] /= 1e3
-        SparseQuadraticSVC(k=2, loss="least_squares").fit(X, y)
+        SparseQuadraticSVC(k=2, loss="least_squares", **PLAIN).fit(X, y)
         flags = np.zeros((50, 1))
         flags[:2] = 1.0  # rare, not far
-        SparseQuadraticSVC(k=2, loss="least_squares").fit(np.column_stack([X, flags]), y)
+        SparseQuadraticSVC(k=2, loss="least_squares", **PLAIN).fit(np.column_stack([X, flags]), y)

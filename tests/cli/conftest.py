@@ -8,7 +8,7 @@ import pytest
 from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import main
 
-FIT = ["--target", "risk", "--positive", "bad", "--k", "4", "--loss", "least_squares"]
+FIT = ["--target", "risk", "--positive", "bad", "--k", "4", "--C", "1", "--loss", "least_squares", "--no-clip"]
 
 
 @pytest.fixture(scope="session")
@@ -19,9 +19,9 @@ def made(tmp_path_factory):
     (folder / "three.csv").write_text(csv_text(credit_columns(classes=("a", "b", "c"))))
     paths = {path.stem: path for path in folder.iterdir()}
     model, calibrated, three = (folder / f"{name}.json" for name in ("model", "calibrated", "three"))
-    assert main(["fit", str(paths["data"]), *FIT, "--output", str(model)]) == 0
-    assert main(["fit", str(paths["data"]), *FIT, "--calibrate", "sigmoid", "--output", str(calibrated)]) == 0
-    fit_three = ["--target", "risk", "--k", "3", "--loss", "least_squares"]
+    assert main(["fit", str(paths["data"]), *FIT, "--no-calibrate", "--output", str(model)]) == 0
+    assert main(["fit", str(paths["data"]), *FIT, "--output", str(calibrated)]) == 0
+    fit_three = ["--target", "risk", "--k", "3", "--C", "1", "--loss", "least_squares", "--no-calibrate"]
     assert main(["fit", str(paths["three"]), *fit_three, "--output", str(three)]) == 0
     return SimpleNamespace(
         **{f"{name}_csv": str(path) for name, path in paths.items()},

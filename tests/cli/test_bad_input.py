@@ -18,7 +18,7 @@ from helpers.commands import ended, forked
 from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import main
 
-K = ["--k", "2", "--loss", "least_squares"]
+K = ["--k", "2", "--C", "1", "--loss", "least_squares", "--calibrate", "none"]
 
 
 def with_column(name, values):
@@ -99,7 +99,7 @@ def test_a_delimiter_can_be_given(run, csv_file, tmp_path):
         (["fit", "{data}", "--target", "risk", "--k", "0", "--output", "{new}"], "--k"),
         (["fit", "{data}", "--target", "risk", "--C", "0", "--output", "{new}"], "C must be a finite number above 0"),
         (["fit", "{data}", "--target", "risk", "--loss", "log", "--output", "{new}"], "'log' is not one of"),
-        (["fit", "{data}", "--target", "risk", "--no-cv", "--output", "{new}"], "set k"),
+        (["fit", "{data}", "--target", "risk", "--no-cv", "--output", "{new}"], "k and C must be given (--k, --C)"),
         (["fit", "{data}", "--target", "risk", "--ks", "1-4", "--output", "{new}"], "--ks: cannot read '1-4'"),
         (["fit", "{data}", "--target", "risk", "--ks", "4,1", "--output", "{new}"], "increasing"),
         (["fit", "{data}", "--target", "risk", "--Cs", "one", "--output", "{new}"], "--Cs: cannot read 'one'"),

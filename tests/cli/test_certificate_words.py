@@ -68,7 +68,12 @@ def test_a_model_without_any_slope_is_not_called_fine(run, tmp_path):
     X = np.random.default_rng(0).normal(size=(200, 4))
     lines = [f"{','.join(f'{x:.3f}' for x in row)},{'bad' if i < 8 else 'good'}" for i, row in enumerate(X)]
     (tmp_path / "data.csv").write_text("\n".join(["a,b,c,d,risk", *lines]))
-    result = run("fit", tmp_path / "data.csv", "--target", "risk", "--k", 5, "--C", 0.01, "--output", tmp_path / "m.json")
+    fit = ["fit", tmp_path / "data.csv", "--target", "risk", "--k", 5, "--C", 0.01, "--loss", "hinge", "--no-calibrate"]
+    refused = run(*fit, "--output", tmp_path / "m.json")
+    assert refused.code == 2
+    assert "the coefficients are only rounding" in refused.errors[-1]
+    assert refused.errors[-1].endswith("(--class-weight balanced, --allow-degenerate)")
+    result = run(*fit, "--allow-degenerate", "--output", tmp_path / "m.json")
     again = run("certify", tmp_path / "m.json", tmp_path / "data.csv", "--time-limit", 0)
     for text in (" ".join(result.out.split()), " ".join(again.out.split())):
         assert "no term moves any score: f is the same for all rows" in text

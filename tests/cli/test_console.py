@@ -1,6 +1,9 @@
 """Progress, warnings and texts as terminals show them."""
 
+import os
+import re
 import sys
+import threading
 import time
 import warnings
 
@@ -10,32 +13,104 @@ from quadric.cli import console
 from quadric.cli.inputs import integers, numbers, rows
 from quadric.cli.layout import text_table, wrapped_equation
 from quadric.files import replacing
-from quadric.progress import LineWriter
+from quadric.progress import advance, counted
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Progress from the beginning, and often."""
+    monkeypatch.setattr(console, "FIRST_AFTER", 0.0)
+    for name in ("SECONDS_BETWEEN_LINES", "SECONDS_BETWEEN_FRAMES"):
+        monkeypatch.setattr(console, name, 0.01)
+
+
+def until(seen, words):
+    """Wait until something is shown."""
+    for _ in range(1000):
+        if words in seen():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{words!r} was not shown: {seen()!r}")
 
 
 def test_short_work_says_nothing(capsys):
-    with console.working("fit") as report:
-        report("a line")
-        sys.stderr.write("another\n")
+    with console.working("fit") as describe:
+        describe("a line")
+        list(counted(range(3), 3, "folds"))
     assert capsys.readouterr().err == ""
 
 
-def test_long_work_is_shown_whoever_reports_it(capsys, monkeypatch):
-    monkeypatch.setattr(console, "FIRST_LINE_AFTER", 0.0)
-    monkeypatch.setattr(console, "SECONDS_BETWEEN_LINES", 0.0)
-    with console.working("fit") as report:
-        report("a line")
-        LineWriter(interval=0.0)("of an estimator")
-    assert capsys.readouterr().err.splitlines() == ["fit: a line", "fit: of an estimator"]
+@pytest.mark.usefixtures("at_once")
+def test_lines_tell_share_time_left_and_what_is_done(capsys):
+    shown = []
+
+    def seen():
+        shown.append(capsys.readouterr().err)
+        return "".join(shown)
+
+    with console.working("fit") as describe:
+        until(seen, "fit: 0 s so far\n")
+        describe("reading\x1b")
+        until(seen, "fit: 0 s so far, reading\\x1b\n")
+        advance(0.25, "folds")
+        until(seen, "fit: 25 %, about 1 s left, folds\n")
+        advance(0.125, "again")
+        until(seen, "fit: 25 %, about 1 s left, again\n")
 
 
-def test_silent_work_shows_the_time(capsys, monkeypatch):
-    monkeypatch.setattr(console, "FIRST_LINE_AFTER", 0.0)
-    monkeypatch.setattr(console, "SILENCE", 0.0)
-    with console.working("fit") as report:
-        report("reading")
-        time.sleep(1.3)
-    assert capsys.readouterr().err.splitlines()[-1] in ("fit: reading, 1 s so far", "fit: reading")
+def test_time_left_is_extrapolated(monkeypatch):
+    monkeypatch.setattr(console.time, "monotonic", lambda: 100.0)
+    meter = console._Meter("fit")
+    meter.advance(0.25, "folds")
+    monkeypatch.setattr(console.time, "monotonic", lambda: 110.0)
+    assert meter.line == "fit: 25 %, about 30 s left, folds"
+
+
+class Terminal:
+    """A pseudo-terminal of 80 columns as standard error; what it was sent, without the marks that move the cursor."""
+
+    def __init__(self, monkeypatch):
+        pty = pytest.importorskip("pty", reason="pseudo-terminals of Unix")
+        self.reader, writer = pty.openpty()
+        self.stream, self.sent = os.fdopen(writer, "w"), b""
+        for name, value in {"COLUMNS": "80", "TERM": "xterm"}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "stderr", self.stream)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        try:
+            while data := os.read(self.reader, 4096):
+                self.sent += data
+        except OSError:  # closed
+            return
+
+    def text(self):
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.sent.decode(errors="replace"))
+
+
+@pytest.mark.usefixtures("at_once")
+def test_terminals_get_one_bar_that_leaves_nothing(monkeypatch):
+    terminal = Terminal(monkeypatch)
+    with console.working("fit"):
+        advance(0.5, "[red]folds" + "s" * 100)
+        until(terminal.text, " 50 % ")
+    terminal.stream.close()
+    bar = re.compile(r"fit .*\u2501.* 50 %  ?about 1 s left +\[red\]folds[s]*\u2026")
+    lines = [line for line in re.split(r"[\r\n]+", terminal.text()) if line.strip()]
+    assert any(bar.fullmatch(line) for line in lines), lines
+    assert max(map(len, lines)) <= 80
+    until(lambda: terminal.sent.decode(), "\x1b[?25h")  # the cursor is back
+    assert terminal.sent.endswith(b"\x1b[2K") or b"\x1b[2K" in terminal.sent.rpartition(b"50 %")[2]
+
+
+@pytest.mark.usefixtures("at_once")
+def test_results_on_the_same_terminal_are_left_alone(monkeypatch):
+    terminal = Terminal(monkeypatch)
+    with console.working("predict", shown=False):
+        advance(0.5, "rows")
+        time.sleep(0.1)
+    assert terminal.sent == b""
 
 
 def test_warnings_are_a_line_each_when_all_went_well(capsys):

@@ -9,7 +9,7 @@ import pytest
 
 from quadric.export import read_model
 
-K = ["--k", "3", "--C", "16", "--loss", "least_squares"]
+K = ["--k", "3", "--C", "16", "--loss", "least_squares", "--no-calibrate"]
 
 
 def loans(m=120):
@@ -129,6 +129,8 @@ def test_new_tables_with_other_names_and_types(dated, refused, csv_file):
     assert "no columns 'age' (did you mean 'Age'?), 'issued' (did you mean 'Issued'?), which the model needs" in line
     wrong = text.replace("bad,", "bad,x").replace(",2019-", ",2019/")
     line = refused("predict", dated / "model.json", csv_file(wrong), code=1)
+    assert "2 columns do not suit the model: " in line  # the equation does not use the third
+    line = refused("certify", dated / "model.json", csv_file(wrong), code=1)
     assert "3 columns do not suit the model: " in line
     for words in ("column 'age' must hold numbers", "column 'issued', row ", "column 'closed', row "):
         assert words in line

@@ -11,6 +11,8 @@ from quadric.tables import read_table
 from quadric.workflow import TableModel, TrainingOptions, train
 
 FAST = ["--target", "risk", "--loss", "least_squares"]
+ALONE = [*FAST, "--C", 1, "--no-calibrate"]
+"""With --k, there is nothing to choose and nothing to calibrate."""
 
 
 def test_the_model_is_that_of_the_library(made, run, tmp_path):
@@ -26,7 +28,7 @@ def test_the_model_is_that_of_the_library(made, run, tmp_path):
 
 
 def test_what_is_said_can_be_read_on_a_narrow_terminal(made, run, tmp_path):
-    result = run("fit", made.data_csv, *FAST, "--k", 4, "--output", tmp_path / "m.json")
+    result = run("fit", made.data_csv, *ALONE, "--k", 4, "--output", tmp_path / "m.json")
     lines = result.out.splitlines()
     assert max(len(line) for line in lines if "m.json" not in line) <= 80  # a path is as long as it is
     assert lines[0].startswith("f = ")
@@ -41,7 +43,7 @@ def test_what_is_said_can_be_read_on_a_narrow_terminal(made, run, tmp_path):
 
 
 def test_json_says_the_same(made, run, tmp_path):
-    result = run("fit", made.data_csv, *FAST, "--k", 4, "--positive", "bad", "--json", "--output", tmp_path / "m.json")
+    result = run("fit", made.data_csv, *ALONE, "--k", 4, "--positive", "bad", "--json", "--output", tmp_path / "m.json")
     facts = json.loads(result.out)
     assert facts["classes"] == ["good", "bad"]
     assert facts["positive"] == "bad"
@@ -55,38 +57,45 @@ def test_json_says_the_same(made, run, tmp_path):
     assert facts["accuracy"] == np.mean(np.array(model.class_names)[model.scores(table).codes] == table["risk"])
 
 
-def test_without_k_cross_validation_chooses_by_one_standard_error(made, run, tmp_path):
+def test_without_k_cross_validation_chooses_the_fewest_terms_near_the_best(made, run, tmp_path):
     result = run(
         "fit", made.data_csv, *FAST, "--ks", "1:4", "--Cs", "1,16", "--folds", 3, "--json", "--output", tmp_path / "m.json"
     )
     facts = json.loads(result.out)
-    mean = np.array(facts["cross_validation"]["mean"])
-    assert facts["cross_validation"]["ks"] == [1, 2, 3, 4]
-    assert facts["cross_validation"]["accuracy"] == mean[[1.0, 16.0].index(facts["C"]), facts["k"] - 1]
-    assert facts["options"]["rule"] == "1se"
+    found = facts["cross_validation"]
+    grid = found["grids"]["least_squares"]
+    mean = np.array(grid["mean"], dtype=float)
+    assert grid["ks"] == [1, 2, 3, 4]
+    assert found["chosen"]["score"]["mean"] == pytest.approx(mean[[1.0, 16.0].index(facts["C"]), facts["k"] - 1])
+    assert facts["k"] == 1 + int(np.argmax(np.nanmax(mean, axis=0) >= np.nanmax(mean) - 0.005 - 1e-12))
+    assert found["runner_up"]["score"]["mean"] <= np.nanmax(mean)
+    assert 0.5 < found["auc"]["mean"] <= 1.0
+    assert facts["base_rates"]["good"] + facts["base_rates"]["bad"] == 1.0
     plain = run(
         "fit", made.data_csv, *FAST, "--ks", "1:4", "--Cs", "1,16", "--folds", 3, "--force", "--output", tmp_path / "m.json"
     )
     text = " ".join(plain.out.split())
-    assert "k and C chosen by cross-validation, rule 1se" in text
-    assert "in cross-validation (3 folds, mean ± standard error)" in text
+    assert "chosen: k and C by cross-validated accuracy, the fewest terms within 0.005 of the best; scored" in text
+    assert "% out of fold (3 folds, mean ± standard error)," in text
+    assert "AUC: 0." in text
+    assert "base rate: " in text
+    assert "runner-up: loss least_squares, k = " in text
+    assert max(len(line) for line in plain.out.splitlines() if "m.json" not in line) <= 80
 
 
 def test_with_k_cross_validation_chooses_C(made, run, tmp_path):
-    result = run(
-        "fit", made.data_csv, *FAST, "--k", 2, "--cv", "--Cs", "1,16", "--folds", 3, "--json", "--output", tmp_path / "m.json"
-    )
+    result = run("fit", made.data_csv, *FAST, "--k", 2, "--Cs", "1,16", "--folds", 3, "--json", "--output", tmp_path / "m.json")
     facts = json.loads(result.out)
     assert facts["k"] == 2
     assert facts["C"] in (1.0, 16.0)
-    assert facts["cross_validation"]["ks"] == [2]
+    assert facts["cross_validation"]["grids"]["least_squares"]["ks"] == [2]
 
 
 def test_a_proof_is_told(made, run, tmp_path):
-    result = run("fit", made.data_csv, *FAST, "--k", 2, "--method", "exact", "--output", tmp_path / "m.json")
+    result = run("fit", made.data_csv, *ALONE, "--k", 2, "--method", "exact", "--output", tmp_path / "m.json")
     assert "proved best with at most 2 terms" in " ".join(result.out.split())
     assert read_model(tmp_path / "m.json").model[-1].time_limit == 60.0
-    run("fit", made.data_csv, *FAST, "--k", 2, "--time-limit", 7, "--output", tmp_path / "n.json")
+    run("fit", made.data_csv, *ALONE, "--k", 2, "--time-limit", 7, "--output", tmp_path / "n.json")
     assert read_model(tmp_path / "n.json").model[-1].time_limit == 7.0
 
 
@@ -119,7 +128,7 @@ def test_codes_for_missing_values_are_remembered(run, csv_file, tmp_path):
 def test_options_reach_the_model(made, run, tmp_path):
     options = ["--ignore", "phone", "--coding", "ordinal", "--include", "age", "--exclude", "income*", "--no-standardize"]
     weights = ["--class-weight", "bad=1.5", "--class-weight", "good=2", "--seed", 7]
-    result = run("fit", made.data_csv, *FAST, "--k", 3, "--C", 512, *options, *weights, "--output", tmp_path / "m.json")
+    result = run("fit", made.data_csv, *ALONE, "--k", 3, "--C", 512, *options, *weights, "--output", tmp_path / "m.json")
     assert (result.code, result.errors) == (0, [])
     saved = read_model(tmp_path / "m.json")
     assert saved.model.named_steps["coding"].coding == "ordinal"
@@ -135,7 +144,7 @@ def test_options_reach_the_model(made, run, tmp_path):
 def test_a_warning_is_one_line(run, csv_file, tmp_path):
     columns = credit_columns()
     columns["income"] *= 1e5
-    result = run("fit", csv_file(columns), *FAST, "--k", 2, "--no-standardize", "--output", tmp_path / "m.json")
+    result = run("fit", csv_file(columns), *ALONE, "--k", 2, "--no-standardize", "--output", tmp_path / "m.json")
     assert result.code == 0
     assert len(result.errors) == 1
     assert "far from standardised: 'income' has" in result.errors[0]
@@ -147,8 +156,61 @@ def test_a_model_that_gives_all_rows_one_label_is_remarked_upon(run, csv_file, t
     columns["risk"] = np.where(np.arange(120) % 10 == 0, "bad", "good")
     result = run("fit", csv_file(columns), *FAST, "--k", 1, "--C", 0.01, "--json", "--output", tmp_path / "m.json")
     assert json.loads(result.out)["labelled"] == {"bad": 0, "good": 120}
+    words = "quadric: the model labels every row good (base rate: 90.0 % good, 10.0 % bad): set --cutoff"
+    assert [error for error in result.errors if error.startswith(words) and "--class-weight" in error]
+
+
+def test_class_weights_and_calibration_that_pull_against_each_other_are_remarked_upon(run, csv_file, tmp_path):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 900))
+    columns = {"a": a, "b": b, "t": np.where(a + a * b + 1.5 * rng.logistic(size=900) > 5.0, "yes", "no")}
+    data = csv_file(columns)
+    fit = ["fit", data, "--target", "t", "--k", 2, "--Cs", 8, "--loss", "least_squares", "--json", "--force"]
+    result = run(*fit, "--class-weight", "balanced", "--output", tmp_path / "m.json")
+    facts = json.loads(result.out)
+    labelled, by_surface = facts["labelled"]["yes"], facts["labelled_by_surface"]["yes"]
+    assert labelled < by_surface / 3
+    words = f"probabilities follow the base rate: {labelled} of 900 rows are labelled yes, {by_surface} by the sign of f"
+    assert [error for error in result.errors if words in error and "--cutoff" in error]
+    cut = run(*fit, "--cutoff", "balanced", "--output", tmp_path / "m.json")
+    assert json.loads(cut.out)["labelled"]["yes"] > 3 * labelled
+    assert cut.errors == []
+
+
+def test_a_cut_off_is_told_and_used(made, run, tmp_path):
+    model = tmp_path / "m.json"
+    result = run(
+        "fit", made.data_csv, *FAST, "--k", 3, "--C", 8, "--positive", "bad", "--cutoff", "cost:5:1", "--output", model
+    )
+    found = read_model(model).model.cutoff_
+    assert f"label bad where its probability is above {found:.4g}, chosen by cost:5:1" in " ".join(result.out.split())
+    rows = json.loads(run("predict", model, made.data_csv, "--json").out)["predictions"]
+    assert {row["label"] for row in rows} == {"good", "bad"}
+    assert all((row["probability"] > found) == (row["label"] == "bad") for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--cutoff", "cost:-5:1"], "the costs of a cutoff must not be negative, nor both zero, got 'cost:-5:1' (--cutoff)"),
+        (["--cutoff", "1.5"], "cutoff must be a number between 0 and 1"),
+        (
+            ["--cutoff", "0.3", "--no-calibrate"],
+            "a cut-off is one on probabilities: calibrate the scores (--calibrate sigmoid)",
+        ),
+        (["--clip", "0.5"], "clip must be a number from 0 to less than 0.5, got 0.5 (--clip)"),
+        (["--rule", "-0.1"], "rule must be 'best', '1se' or a finite number of at least 0, got -0.1 (--rule)"),
+        (["--scoring", "auc"], "scoring must be one of accuracy, roc_auc"),
+        (["--groups", "Age"], "the table has no column 'Age' (did you mean 'age'?)"),
+        (["--groups", "home"], "the column 'home' has 3 groups, fewer than the 5 folds (--groups, --folds)"),
+        (["--no-cv"], "without cross-validation k and C must be given (--k, --C)"),
+    ],
+)
+def test_options_that_make_no_sense_are_one_sentence(made, run, tmp_path, words, says):
+    result = run("fit", made.data_csv, *FAST, *words, "--output", tmp_path / "m.json")
+    assert result.code == 2
     assert len(result.errors) == 1
-    assert "gives all rows the same label" in result.errors[0]
+    assert says in result.errors[0]
 
 
 def test_parquet_is_read(made, run, tmp_path):
@@ -156,7 +218,7 @@ def test_parquet_is_read(made, run, tmp_path):
     pd = pytest.importorskip("pandas")
     pd.read_csv(made.data_csv).to_parquet(tmp_path / "data.parquet")
     for name, data in (("a.json", made.data_csv), ("b.json", tmp_path / "data.parquet")):
-        assert run("fit", data, *FAST, "--k", 3, "--output", tmp_path / name).code == 0
+        assert run("fit", data, *ALONE, "--k", 3, "--output", tmp_path / name).code == 0
     first, second = (read_model(tmp_path / name).model[-1].coef_ for name in ("a.json", "b.json"))
     np.testing.assert_array_equal(first, second)
 
@@ -183,14 +245,15 @@ def test_the_same_seed_writes_the_same_bytes(made, run, tmp_path):
 
 
 def test_with_probabilities_the_label_is_the_likeliest_class(made, run, tmp_path):
-    result = run("fit", made.data_csv, *FAST, "--k", 2, "--calibrate", "sigmoid", "--output", tmp_path / "m.json")
-    assert "higher f means risk = good is likelier; label = most probable class" in result.out
+    result = run("fit", made.data_csv, *FAST, "--k", 2, "--output", tmp_path / "m.json")
+    text = " ".join(result.out.split())
+    assert "higher f means risk = good is likelier; label good where its probability is above 0.5" in text
     assert "f > 0" not in result.out
     assert "probabilities: sigmoid" in result.out
 
 
 def test_three_classes_have_an_equation_each(made, run, tmp_path):
-    result = run("fit", made.three_csv, *FAST, "--k", 2, "--output", tmp_path / "m.json")
+    result = run("fit", made.three_csv, *ALONE, "--k", 2, "--output", tmp_path / "m.json")
     assert [line.split(" = ")[0] for line in result.out.splitlines() if line.startswith("f[")] == ["f[a]", "f[b]", "f[c]"]
     assert "risk is whichever of a, b, c has the largest f" in result.out
     assert "certificate, b: objective" in result.out

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from helpers.small_tables import credit_columns
-from quadric.workflow import comparison
+from quadric.baselines import rivals
 
 FAST = ["--target", "risk", "--loss", "least_squares", "--folds", 3]
 
 
 @pytest.fixture(autouse=True)
-def _without_extras(monkeypatch):
-    monkeypatch.setattr(comparison, "find_spec", lambda name: None)
+def _few_rivals(monkeypatch):
+    monkeypatch.setattr(rivals, "find_spec", lambda name: None)
+    monkeypatch.setattr(rivals, "RIVALS", rivals.RIVALS[:2])
 
 
 def test_the_path_names_the_terms_that_come_and_go(made, run):
@@ -65,42 +66,37 @@ def test_three_classes_have_their_terms_named(made, run):
     assert facts["C"] in (1.0, 4.0)
 
 
-def test_the_comparison_is_a_table(made, run, monkeypatch):
-    monkeypatch.setattr(comparison, "COMPETITORS", comparison.COMPETITORS[:2])
+def test_the_comparison_is_a_table(made, run):
     result = run("compare", made.data_csv, *FAST, "--k", 3, "--C", 4)
     lines = result.out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert [line[:19].strip() for line in lines[1:4]] == ["sparse quadratic", "logistic regression", "SVC, rbf kernel"]
+    assert lines[0].split() == ["accuracy", "AUC", "log-loss", "size", "time,", "s"]
+    assert [line[:19].strip() for line in lines[1:4]] == ["sparse quadratic", "logistic regression", "l1 on products"]
     text = " ".join(result.out.split())
-    assert "k = 3 and C = 4 as given" in text
+    assert "sparse quadratic: least_squares k=3 C=4; least_squares k=3 C=4; least_squares k=3 C=4" in text
+    assert "logistic regression: accuracy" in text.split("clearly different")[1]
     assert "not installed: EBM (pip install interpret)" in text
 
 
-def test_the_comparison_as_json(made, run, monkeypatch):
-    monkeypatch.setattr(comparison, "COMPETITORS", comparison.COMPETITORS[:1])
+def test_the_comparison_as_json(made, run):
     facts = json.loads(run("compare", made.data_csv, *FAST, "--ks", "1,3", "--Cs", "4", "--json").out)
-    ours, best, logistic = facts["models"]
-    assert [ours["name"], best["name"]] == ["sparse quadratic, 1se", "sparse quadratic, best"]
-    assert facts["chosen_inside_folds"]
-    assert len(ours["chosen"]) == 3
-    assert ours["size"]["of"] == "terms"
-    assert logistic["size"] == {"mean": 5.0, "of": "coefficients"}
+    ours, logistic, _ = facts["models"]
+    assert {chosen["k"] for chosen in ours["chosen"]} <= {1, 3}
+    assert [len(ours["chosen"]), ours["size_of"]] == [3, "terms"]
+    assert [logistic["size"]["folds"], logistic["size_of"]] == [[5.0, 5.0, 5.0], "coefficients"]
     assert np.mean(logistic["accuracy"]["folds"]) == pytest.approx(logistic["accuracy"]["mean"])
     assert 0.5 < ours["auc"]["mean"] <= 1.0
+    for each in facts["differences"]:
+        assert each["clear"] == (abs(each["mean"]) > 2 * each["standard_error"])
+    assert len(facts["differences"]) == 6
 
 
-def test_choices_inside_the_folds_are_told(made, run, monkeypatch):
-    monkeypatch.setattr(comparison, "COMPETITORS", ())
-    text = " ".join(run("compare", made.three_csv, *FAST, "--k", 2, "--Cs", "1,4").out.split())
-    assert "C chosen inside each fold by 3 inner folds" in text
-    assert "AUC" not in text
-    both = run("compare", made.data_csv, *FAST, "--ks", "1,3", "--Cs", "4").out
-    assert max(map(len, both.splitlines())) <= 80
-    assert "k/C with the best mean (best): " in " ".join(both.split())
+def test_three_classes_are_compared_without_an_auc(made, run):
+    result = run("compare", made.three_csv, *FAST, "--k", 2, "--C", 4)
+    assert result.out.splitlines()[0].split() == ["accuracy", "log-loss", "size", "time,", "s"]
 
 
-def test_missing_values_go_through_both(run, csv_file, monkeypatch):
-    monkeypatch.setattr(comparison, "COMPETITORS", ())
+def test_missing_values_go_through_both(run, csv_file):
     data = csv_file(credit_columns(gaps=4))
     assert run("path", data, *FAST, "--ks", "1,2", "--C", 1, "--missing", "impute").code == 0
     assert run("compare", data, *FAST, "--k", 2, "--C", 1, "--missing", "indicator").code == 0

@@ -10,6 +10,7 @@ from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import predict as predicting
 from quadric.export import read_model
 from quadric.tables import read_table
+from quadric.tables.table import text_column
 
 
 def scored(path):
@@ -143,3 +144,17 @@ def test_names_that_look_like_numbers_stay_texts(run, csv_file, tmp_path):
     assert result.code == 0
     assert len(result.out.splitlines()) == 1 + len(some["age"])
     assert csv_text(some).count("01") > 0
+
+
+def test_only_the_columns_of_the_equation_are_needed(made, run, csv_file, tmp_path):
+    fit = ["fit", made.data_csv, "--target", "risk", "--k", "1", "--include", "income", "--loss", "least_squares"]
+    model = tmp_path / "one.json"
+    assert run(*fit, "--output", model).code == 0
+    expected = run("predict", model, made.data_csv)
+    assert expected.errors == ["columns not used by the model: age, home, phone"]
+    columns = credit_columns()
+    few = csv_file({"income": columns["income"]}, "few.csv")
+    bad = csv_file({**columns, "age": text_column(["?!"] * 120)}, "bad.csv")
+    assert [run("predict", model, path).out for path in (few, bad)] == [expected.out] * 2
+    assert run("explain", model, few, "--rows", "0:5").code == 0
+    assert "which the model needs" in run("predict", model, csv_file({"age": columns["age"]}, "none.csv")).errors[-1]

@@ -4,7 +4,7 @@ import json
 
 from helpers.small_tables import credit_columns, csv_text
 
-FIT = ["--target", "risk", "--k", 3, "--loss", "least_squares"]
+FIT = ["--target", "risk", "--k", 3, "--loss", "least_squares", "--C", 1, "--no-calibrate"]
 
 
 def test_ignored_columns_are_in_no_output(run, tmp_path):

@@ -15,7 +15,6 @@ from quadric.cli.options import FLAGS, training
 from quadric.cli.path import OPTIONS as OF_PATH
 from quadric.errors import ParameterError
 from quadric.workflow import TrainingOptions
-from quadric.workflow.options import INNER_CS, INNER_KS
 
 NAMES = [field.name for field in fields(TrainingOptions) if field.name != "missing_texts"]  # which reading the table decides
 
@@ -26,9 +25,11 @@ def by_default(make, **values):
 
 def test_every_option_has_a_flag_and_its_default():
     assert list(FLAGS) == NAMES
-    assert list(inspect.signature(training()).parameters) == NAMES
+    switches = {f"no_{name}": f"--no-{name}" for name, own in FLAGS.items() if own.off is not None}
+    assert switches == {"no_clip": "--no-clip", "no_calibrate": "--no-calibrate"}
+    assert [name for name in inspect.signature(training()).parameters if name not in switches] == NAMES
     assert by_default(training()) == by_default(OF_PATH) == TrainingOptions()
-    assert by_default(OF_COMPARE) == TrainingOptions(ks=INNER_KS, Cs=INNER_CS, n_jobs=1)
+    assert by_default(OF_COMPARE) == TrainingOptions(n_jobs=1)
 
 
 def test_what_is_typed_becomes_values():
@@ -38,6 +39,10 @@ def test_what_is_typed_becomes_values():
     assert options.class_weight == {"bad": 2.0}
     assert options.time_limit == 60.0
     assert by_default(training(), method="exact", time_limit=7.0).time_limit == 7.0
+    assert (by_default(training(), rule="best").rule, by_default(training(), rule="0.01").rule) == ("best", 0.01)
+    assert (by_default(training(), cutoff="ks").cutoff, by_default(training(), cutoff="0.3").cutoff) == ("ks", 0.3)
+    assert by_default(training(), no_clip=True).clip is None
+    assert by_default(training(), no_calibrate=True).calibrate is by_default(training(), calibrate="none").calibrate is None
 
 
 def test_commands_differ_where_they_say_so():

@@ -112,6 +112,57 @@ def test_predictions_follow_the_probabilities_against_the_sign_of_the_decision_v
     assert model.predict_proba(X)[:, 1].mean() == pytest.approx(np.mean(y > 0), abs=0.05)
 
 
+def test_of_two_classes_the_second_is_predicted_above_the_cut_off():
+    X, y = two_classes()
+    model = CalibratedModel(FAST, cutoff=0.3).fit(X, y)
+    assert_array_equal(model.predict(X) == "bad", model.predict_proba(X)[:, 1] > 0.3)
+    assert (model.predict(X) != CalibratedModel(FAST).fit(X, y).predict(X)).any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rules_cut_where_out_of_fold_probabilities_keep_them(method):
+    X, y = two_classes(m=300)
+    scores = cross_val_predict(FAST, X, y, cv=5, method="decision_function")
+    weight = np.random.default_rng(0).integers(1, 3, size=len(y)).astype(float)
+    for sample_weight in (None, weight):
+        model = CalibratedModel(FAST, method=method, cutoff="cost:4:1").fit(X, y, sample_weight=sample_weight)
+        if sample_weight is not None:
+            scores = cross_val_predict(FAST, X, y, cv=5, method="decision_function", params={"sample_weight": weight})
+        chances, w = model.calibrators_[0](scores), np.ones(len(y)) if sample_weight is None else weight
+        costs = [np.sum(w * np.where(y == "bad", 4.0 * (chances <= c), chances > c)) for c in np.linspace(0.001, 0.999, 999)]
+        assert np.sum(w * np.where(y == "bad", 4.0 * (chances <= model.cutoff_), chances > model.cutoff_)) <= min(costs)
+        assert 0.0 < model.cutoff_ < 0.5
+
+
+def test_known_out_of_fold_scores_make_the_same_model_without_a_fit(monkeypatch):
+    for data in (two_classes, three_classes):
+        X, y = data()
+        fitted = clone(FAST).fit(X, y)
+        expected = CalibratedModel(FAST).fit(X, y)
+        scores = cross_val_predict(FAST, X, y, cv=5, method="decision_function")
+        with monkeypatch.context() as patch:
+            patch.setattr(SparseQuadraticSVC, "fit", None)
+            model = CalibratedModel.around(fitted, X, y, out_of_fold=scores)
+        assert model.calibrators_ == expected.calibrators_
+        half = np.arange(len(y)) % 2 == 0
+        part = np.where(half.reshape([-1] + [1] * (scores.ndim - 1)), scores, np.nan)
+        with_gaps = CalibratedModel.around(fitted, X, y, out_of_fold=part)
+        alone = CalibratedModel.around(fitted, X[half], y[half], out_of_fold=scores[half])
+        assert with_gaps.calibrators_ == alone.calibrators_
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_sigmoid_never_falls(weighted):
+    X, y = two_classes()
+    fitted = clone(FAST).fit(X, y)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y)) if weighted else None
+    model = CalibratedModel.around(fitted, X, y, sample_weight=weight, out_of_fold=-fitted.decision_function(X))
+    assert model.calibrators_[0].a == 0.0
+    chances = model.predict_proba(X)[:, 1]
+    assert np.ptp(chances) == 0.0
+    assert chances[0] == pytest.approx(np.average(y == "bad", weights=weight), abs=0.02)
+
+
 @pytest.mark.parametrize("data", DATA)
 def test_weights_by_label_reach_the_folds(data):
     X, y = DATA[data]()
@@ -279,6 +330,9 @@ def test_without_an_estimator_it_is_the_library_s_own():
     [
         ({"method": "platt"}, ValueError, "method must be 'sigmoid' or 'isotonic', got 'platt'"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be"),
+        ({"cutoff": 1.5}, ValueError, "cutoff must be a number between 0 and 1, or one of"),
+        ({"cutoff": "cost:-1:1"}, ValueError, "must not be negative"),
+        ({"cutoff": 0.3, "y": ["a", "b", "c", "c"] * 10}, ValueError, "a cutoff needs two classes: of 3 the most probable"),
         ({"estimator": RandomForestClassifier()}, TypeError, "decision_function, and RandomForestClassifier has none"),
         ({"cv": ShuffleSplit(3)}, ValueError, "partitions"),
         ({"cv": KFold(2)}, ValueError, "fold 0 has no training sample of class 'bad'; use fewer folds"),

@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import LOSSES, random_samples, slow_objective
+from helpers import LOSSES, PLAIN, random_samples, slow_objective
 from quadric import ScaleWarning, SparseQuadraticSVC, certify
 from quadric.search.decomposition import Status
 
@@ -39,7 +39,7 @@ def two_classes(seed=0, m=80, n=3):
 def test_budget_and_attributes(loss):
     X, y = two_classes(n=4)
     for k in (1, 3, 7):
-        model = SparseQuadraticSVC(k=k, C=4.0, loss=loss).fit(X, y)
+        model = SparseQuadraticSVC(k=k, C=4.0, loss=loss, **PLAIN).fit(X, y)
         assert np.count_nonzero(model.coef_) <= k
         assert model.coef_.shape == (1, 14)
         assert model.intercept_.shape == model.n_iter_.shape == (1,)
@@ -53,7 +53,7 @@ def test_budget_and_attributes(loss):
 
 def test_objective_is_the_models(loss):
     X, y = two_classes()
-    model = SparseQuadraticSVC(k=3, C=4.0, loss=loss).fit(X, y)
+    model = SparseQuadraticSVC(k=3, C=4.0, loss=loss, **PLAIN).fit(X, y)
     expected = slow_objective(model.surfaces_[0], X, np.where(y == "good", 1.0, -1.0), loss, 4.0)
     assert model.certificates_[0].objective == pytest.approx(expected, rel=1e-10)
 
@@ -103,7 +103,7 @@ def test_one_class_against_the_rest(loss):
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    model = SparseQuadraticSVC(k=3, C=16.0, loss=loss, class_weight={"virginica": 2.0}).fit(X, names)
+    model = SparseQuadraticSVC(k=3, C=16.0, loss=loss, class_weight={"virginica": 2.0}, **PLAIN).fit(X, names)
     scores = model.decision_function(X)
     assert scores.shape == (150, 3)
     assert_array_equal(model.predict(X), model.classes_[scores.argmax(axis=1)])
@@ -130,7 +130,7 @@ from quadric import SparseQuadraticSVC
 rng = np.random.default_rng(0)
 X = rng.normal(size=(600, 14))
 y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=600) > 0
-for loss in ("hinge", "least_squares"):
+for loss in ("hinge", "least_squares", "logistic"):
     model = SparseQuadraticSVC(k=9, C=64.0, loss=loss).fit(X, y)
     print(hashlib.sha256(model.coef_.tobytes() + model.intercept_.tobytes()).hexdigest())
 """
@@ -352,7 +352,7 @@ BAD_PARAMETERS = [
     ({"C": np.nan}, "C must be a finite number"),
     ({"C": "1"}, "C must be a finite number"),
     ({"C": 1e-300}, "C must be a finite number from 1e-60"),
-    ({"loss": "logistic"}, "loss must be 'hinge' or 'least_squares', got 'logistic'"),
+    ({"loss": "log"}, "loss must be 'hinge' or 'least_squares' or 'logistic', got 'log'"),
     ({"method": "magic"}, "method must be"),
     ({"include": ["y0"]}, "include: there is no term 'y0'; the features are x0, x1, x2"),
     ({"exclude": ["y0*"]}, "exclude: there is no term 'y0\\*'"),
@@ -415,7 +415,7 @@ BAD_DATA = [
 @pytest.mark.parametrize(("data", "message"), BAD_DATA, ids=[case[1] for case in BAD_DATA])
 def test_bad_data(data, message):
     with pytest.raises(ValueError, match=message):
-        SparseQuadraticSVC().fit(**{**good_arguments(), **data})
+        SparseQuadraticSVC(**PLAIN).fit(**{**good_arguments(), **data})
 
 
 def test_sparse_matrices_are_refused():
@@ -429,18 +429,55 @@ def test_sparse_matrices_are_refused():
 def test_different_scales_are_warned_of(loss):
     X, y = two_classes(n=2)
     table = pd.DataFrame({"age": X[:, 0], "income": 1e5 * X[:, 1]})
-    with pytest.warns(ScaleWarning, match=r"'income' has standard deviation .*'age'.*make_pipeline\(StandardScaler") as caught:
-        SparseQuadraticSVC(k=2, loss=loss).fit(table, y)
+    with pytest.warns(ScaleWarning, match="'income' has standard deviation .*'age'.*standardize=True and clip=0.01") as caught:
+        SparseQuadraticSVC(k=2, loss=loss, standardize=False).fit(table, y)
     assert caught[0].filename == __file__
     with pytest.warns(ScaleWarning, match="'x1' has mean 2e.03 and standard deviation"):
-        SparseQuadraticSVC(k=2, loss=loss).fit(X + np.array([0.0, 2000.0]), y)
+        SparseQuadraticSVC(k=2, loss=loss, standardize=False).fit(X + np.array([0.0, 2000.0]), y)
+
+
+def test_caps_leave_nothing_to_warn_of():
+    X, y = two_classes()
+    X[3, 1] = 1e6
+    with pytest.warns(ScaleWarning, match="'x1' has standard deviation 1.1e.05"):
+        SparseQuadraticSVC(k=2, **PLAIN).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScaleWarning)
+        SparseQuadraticSVC(k=2, standardize=False, clip=0.02).fit(X, y)
+        SparseQuadraticSVC(k=2, clip=0.02).fit(X, y)
+
+
+def test_caps_are_clipped_columns(loss):
+    X, y = two_classes(m=300)
+    X = X**3
+    model = SparseQuadraticSVC(k=3, C=4.0, loss=loss, clip=0.05).fit(X, y)
+    inside = np.clip(X, *np.quantile(X, [0.05, 0.95], axis=0, method="inverted_cdf"))
+    assert_array_equal(model.clip_low_, inside.min(axis=0))
+    assert_array_equal(model.clip_high_, inside.max(axis=0))
+    by_hand = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=3, C=4.0, loss=loss, **PLAIN)).fit(inside, y)
+    assert_allclose(model.decision_function(X), by_hand.decision_function(inside), rtol=1e-9, atol=1e-12)
+    assert_array_equal(
+        model.decision_function(100.0 * X), model.decision_function(np.clip(100.0 * X, model.clip_low_, model.clip_high_))
+    )
+    assert_allclose(model.raw_surfaces_[0](inside), model.decision_function(X), rtol=1e-7, atol=1e-9)
+    assert without_bound(certify(model, X, y)[0]) == without_bound(model.certificates_[0])
+
+
+def test_caps_of_quantile_zero_are_the_extremes():
+    X, y = two_classes()
+    model = SparseQuadraticSVC(k=2, clip=0).fit(X, y)
+    assert_array_equal(model.clip_low_, X.min(axis=0))
+    assert_array_equal(model.clip_high_, X.max(axis=0))
+    free = SparseQuadraticSVC(k=2, clip=None).fit(X, y)
+    assert_array_equal(free.clip_high_, np.full(3, np.inf))
+    assert_array_equal(model.coef_, free.coef_)
 
 
 def test_unmet_conditions_are_warned_of():
     X, y = shifted_classes()
     expected = "the same terms could lower the objective by decrease = .* of it, above 1e-06; standardise X or lower C"
     with pytest.warns(ScaleWarning), pytest.warns(ConvergenceWarning, match=expected):
-        SparseQuadraticSVC(k=9, C=1e6, loss="least_squares").fit(X + 1e6, y)
+        SparseQuadraticSVC(k=9, C=1e6, loss="least_squares", **PLAIN).fit(X + 1e6, y)
 
 
 def test_iteration_limit_warns(loss):
@@ -517,7 +554,7 @@ def test_certify_repeats_the_certificates(loss):
 
 def test_certify_a_bare_surface(loss):
     X, y = two_classes()
-    model = SparseQuadraticSVC(k=3, C=4.0, loss=loss).fit(X, y)
+    model = SparseQuadraticSVC(k=3, C=4.0, loss=loss, **PLAIN).fit(X, y)
     (again,) = certify(model.surfaces_[0], X, y, loss=loss, C=4.0, k=3)
     assert without_bound(again) == without_bound(model.certificates_[0])
     (other,) = certify(model, X, y, C=5.0)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import LOSSES, make_problem, random_samples
+from helpers import LOSSES, PLAIN, make_problem, random_samples
 from quadric import QuadraticSurface, SparseQuadraticSVC, alternatives, certify
 from quadric.estimators._base import seed_of
 from quadric.geometry.terms import term_names
@@ -37,7 +37,7 @@ def live_terms(model):
 
 def test_exact_is_optimal_and_says_so(loss):
     X, y = frame()
-    model = SparseQuadraticSVC(k=3, C=16.0, loss=loss, method="exact").fit(X, y)
+    model = SparseQuadraticSVC(k=3, C=16.0, loss=loss, method="exact", **PLAIN).fit(X, y)
     (certificate,) = model.certificates_
     assert certificate.status == "optimal"
     assert certificate.swap_optimal is True
@@ -48,7 +48,8 @@ def test_exact_is_optimal_and_says_so(loss):
 
 def test_exact_within_no_time_reports_the_first_bound(loss):
     X, y = frame()
-    (certificate,) = SparseQuadraticSVC(k=4, C=256.0, loss=loss, method="exact", time_limit=0.0).fit(X, y).certificates_
+    model = SparseQuadraticSVC(k=4, C=256.0, loss=loss, method="exact", time_limit=0.0, **PLAIN).fit(X, y)
+    (certificate,) = model.certificates_
     assert certificate.lower_bound <= optimum(X, y, loss, 256.0, 4) * (1 + 1e-9)
     assert certificate.gap == pytest.approx(1 - certificate.lower_bound / certificate.objective)
     assert certificate.status in {"gap", "optimal"}
@@ -85,7 +86,7 @@ def test_random_state_repeats(loss):
 )
 def test_constraints_are_honoured(method, include, exclude, loss):
     X, y = frame(3)
-    model = SparseQuadraticSVC(k=3, C=16.0, loss=loss, method=method, include=include, exclude=exclude).fit(X, y)
+    model = SparseQuadraticSVC(k=3, C=16.0, loss=loss, method=method, include=include, exclude=exclude, **PLAIN).fit(X, y)
     names = model.term_names()
     wanted = {
         "income*age": "age*income",
@@ -250,8 +251,8 @@ def test_weights_are_repetitions_for_the_hinge_search_too(seed):
 def test_standardize_is_a_scaler_in_front():
     X, y = random_samples(2, m=60, n=3)
     X = X * [1.0, 1e4, 1e-3] + [0.0, 5e4, 1.0]
-    inside = SparseQuadraticSVC(k=3, C=4.0, loss="least_squares", standardize=True).fit(X, y)
-    outside = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=3, C=4.0, loss="least_squares")).fit(X, y)
+    inside = SparseQuadraticSVC(k=3, C=4.0, loss="least_squares", clip=None).fit(X, y)
+    outside = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=3, C=4.0, loss="least_squares", **PLAIN)).fit(X, y)
     assert_allclose(inside.decision_function(X), outside.decision_function(X), rtol=1e-9)
     assert_allclose(inside.raw_surfaces_[0](X), inside.decision_function(X), rtol=1e-6, atol=1e-9)
     assert_allclose(inside.center_, X.mean(axis=0))
@@ -259,5 +260,5 @@ def test_standardize_is_a_scaler_in_front():
     before = inside.decision_function(X)
     assert_array_equal(inside.set_params(standardize=False).decision_function(X), before)  # a parameter is for the next fit
     weight = np.arange(1, 61)
-    weighted = SparseQuadraticSVC(k=3, standardize=True).fit(X, y, sample_weight=weight)
+    weighted = SparseQuadraticSVC(k=3, clip=None).fit(X, y, sample_weight=weight)
     assert_allclose(weighted.center_, np.average(X, axis=0, weights=weight))

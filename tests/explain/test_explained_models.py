@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from helpers import random_samples, random_surface
+from helpers import PLAIN, random_samples, random_surface
 from helpers.coalitions import level_coder, mixed_rows
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.credit import CalibratedModel, SigmoidCalibration
@@ -30,7 +30,7 @@ SCALERS = {
 def test_scalers_are_inverted(names):
     X, y = random_samples(0, m=50, n=3)
     X = 3 + 2 * X
-    model = make_pipeline(*[SCALERS[name] for name in names], SparseQuadraticSVC(k=4)).fit(X, y)
+    model = make_pipeline(*[SCALERS[name] for name in names], SparseQuadraticSVC(k=4, **PLAIN)).fit(X, y)
     view = fitted_model(model)
     U = model[:-1].transform(X)
     assert_array_equal(view.fitted(X), U)
@@ -63,7 +63,7 @@ def test_names_come_from_wherever_they_are():
 def test_wrappings_come_off_in_any_order():
     X, y = random_samples(3, m=60, n=3)
     scaler = StandardScaler().fit(X)
-    inner = SparseQuadraticSVC(k=4).fit(scaler.transform(X), y)
+    inner = SparseQuadraticSVC(k=4, **PLAIN).fit(scaler.transform(X), y)
     sigmoid = [SigmoidCalibration(-1.0, 0.0)]
     plain = make_pipeline(scaler, inner)
     outside = CalibratedModel.from_parts(plain, sigmoid)

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import random_samples, random_surface
+from helpers import PLAIN, random_samples, random_surface
 from helpers.coalitions import level_coder, mixed_rows, shapley_by_definition
 from quadric import QuadraticSurface, SparseQuadraticSVC
 from quadric.credit import CalibratedModel, IsotonicCalibration, SigmoidCalibration
@@ -21,7 +21,7 @@ def credit():
     X, y = random_samples(1, m=120, n=4)
     X = pd.DataFrame(50 + 10 * X, columns=["age", "income", "debt", "limit"])
     labels = np.where(y > 0, "default", "paid")  # classes_[0] is "default"
-    return make_pipeline(StandardScaler(), SparseQuadraticSVC(k=6, C=5)).fit(X, labels), X
+    return make_pipeline(StandardScaler(), SparseQuadraticSVC(k=6, C=5, **PLAIN)).fit(X, labels), X
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -117,7 +117,7 @@ def test_a_reference_a_case(credit):
 def test_texts_are_in_raw_units():
     surface = QuadraticSurface(np.zeros((2, 2)), [1.0, -1.0], 0.0)
     rows = pd.DataFrame({"age": [20.0, 60.0, 35.0, 45.0], "debt": [1.5, 0.5, 2.5, 3.5]})
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=1)).fit(rows, [0, 1, 0, 1])
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=1, **PLAIN)).fit(rows, [0, 1, 0, 1])
     model[-1].surfaces_ = [surface]
     found = reason_codes(model, rows[:1], reference=pd.DataFrame({"age": [30.0], "debt": [1.0]}), favourable=1)
     points = f"{10.0 / model[0].scale_[0]:.3g}"
@@ -214,7 +214,7 @@ def test_missing_values_are_called_missing():
 @pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
 def test_the_best_approved_are_those_that_the_calibrated_model_approves(kind):
     X, y = load_iris(return_X_y=True)
-    inner = SparseQuadraticSVC(k=4, loss="least_squares").fit(X, y)
+    inner = SparseQuadraticSVC(k=4, loss="least_squares", **PLAIN).fit(X, y)
     unlikely = {"sigmoid": SigmoidCalibration(-1.0, 9.0), "isotonic": IsotonicCalibration([-9.0, 9.0], [0.0, 0.1])}
     likely = {"sigmoid": SigmoidCalibration(-1.0, 0.0), "isotonic": IsotonicCalibration([-9.0, 9.0], [0.0, 1.0])}
     model = CalibratedModel.from_parts(inner, [unlikely[kind], likely[kind], likely[kind]])

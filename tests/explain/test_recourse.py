@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import random_samples, random_surface
+from helpers import PLAIN, random_samples, random_surface
 from helpers.coalitions import level_coder, mixed_rows
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.credit import CalibratedModel, SigmoidCalibration
@@ -234,7 +234,7 @@ def scaled_rows(seed, n=4):
 @pytest.mark.parametrize("cross_validated", [False, True])
 def test_raw_answers_flip_the_whole_model(target, cross_validated):
     X, y, _ = scaled_rows(1)
-    model = SparseQuadraticSVCCV([5], Cs=[1.0], standardize=True) if cross_validated else SparseQuadraticSVC(k=5)
+    model = SparseQuadraticSVCCV([5], Cs=[1.0], clip=None) if cross_validated else SparseQuadraticSVC(k=5, **PLAIN)
     model = (model if cross_validated else make_pipeline(StandardScaler(), model)).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -253,7 +253,7 @@ def test_raw_answers_flip_the_whole_model(target, cross_validated):
 
 def test_the_raw_metric_is_the_distance_in_raw_units():
     X, y, _ = scaled_rows(2)
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5)).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, **PLAIN)).fit(X, y)
     answer = recourse(model, X, target="good", metric="raw")
     assert_allclose(answer.distance, np.linalg.norm(answer.change, axis=1), rtol=1e-9)
     assert (answer.distance <= np.linalg.norm(recourse(model, X, target="good").change, axis=1) * (1 + 1e-9)).all()
@@ -263,7 +263,7 @@ def test_the_raw_metric_is_the_distance_in_raw_units():
 def test_answers_survive_the_rounding_of_raw_units(offset):
     X, y = random_samples(7, m=100, n=3)
     X = X + offset
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, C=10)).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, C=10, **PLAIN)).fit(X, y)
     for target in (-1, 1):
         answer = recourse(model, X, target=target)
         assert answer.reached.all()
@@ -273,7 +273,7 @@ def test_answers_survive_the_rounding_of_raw_units(offset):
 
 def test_cutoff_and_margin_move_the_goal():
     X, y = random_samples(8, m=60, n=3)
-    model = SparseQuadraticSVC(k=5).fit(X, y)
+    model = SparseQuadraticSVC(k=5, **PLAIN).fit(X, y)
     up = recourse(model, X, target=1, cutoff=0.4, margin=0.1)
     moved = up.distance > 0
     assert_allclose(model.decision_function(up.x[moved]), 0.5, rtol=1e-9)
@@ -286,7 +286,7 @@ def test_cutoff_and_margin_move_the_goal():
 @pytest.mark.parametrize("target", [-1, 1])
 def test_a_calibrated_model_decides_by_its_probability(target):
     X, y = random_samples(9, m=60, n=3)
-    inner = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5)).fit(X, y)
+    inner = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, **PLAIN)).fit(X, y)
     model = CalibratedModel.from_parts(inner, [SigmoidCalibration(-2.0, 0.7)])
     answer = recourse(model, X, target=target)
     assert (model.predict(answer.x) == target).all()
@@ -331,7 +331,7 @@ def test_coded_columns_are_frozen_and_answers_are_in_the_units_after_the_coder()
 def flowers():
     X, y = load_iris(return_X_y=True)
     X = X[:, [0, 2]]
-    return SparseQuadraticSVC(k=4, C=10).fit(X, y), X
+    return SparseQuadraticSVC(k=4, C=10, **PLAIN).fit(X, y), X
 
 
 @pytest.mark.parametrize("target", [0, 1, 2])
@@ -356,7 +356,9 @@ def test_one_of_several_classes_must_beat_all_others(flowers, target):
 
 def three_planes(*planes):
     """A model of three classes whose decision values are given linear functions of two features."""
-    model = SparseQuadraticSVC(k=1, loss="least_squares").fit(np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3)
+    model = SparseQuadraticSVC(k=1, loss="least_squares", **PLAIN).fit(
+        np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    )
     model.surfaces_ = [QuadraticSurface(np.zeros((2, 2)), slope, c) for *slope, c in planes]
     return model
 
@@ -380,7 +382,7 @@ def test_the_corner_between_two_rivals_is_found_but_not_proved():
 def test_a_row_at_the_tip_of_a_cone_gets_an_answer_that_raw_units_can_hold():
     X, y = random_samples(6, m=40, n=3)
     X = 50 + 7 * X
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=1)).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=1, **PLAIN)).fit(X, y)
     model[-1].surfaces_ = [surface_of("cone")]
     tip = model[0].mean_[None]
     assert model.decision_function(tip)[0] == 0.0

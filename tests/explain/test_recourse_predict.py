@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, RobustScaler, StandardScaler
 
+from helpers import PLAIN
 from quadric import QuadraticSurface, SparseQuadraticSVC
 from quadric.credit import CalibratedModel, IsotonicCalibration, SigmoidCalibration
 from quadric.explain import recourse
@@ -104,7 +105,7 @@ def test_answers_are_beyond_a_cutoff_of_the_user(calibration, cutoff):
 
 def test_probabilities_that_tie_before_log_odds_do():
     X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, C=1e4, loss="least_squares"))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, C=1e4, loss="least_squares", **PLAIN))
     model = CalibratedModel(pipeline).fit(X, y)
     for target in range(3):
         answer = recourse(model, X[model.predict(X) != target], target=target)
@@ -163,6 +164,6 @@ def test_a_class_that_is_never_predicted_is_not_reached():
 def classifier_of_planes(slopes, intercepts):
     """A fitted classifier of three planes."""
     rng = np.random.default_rng(0)
-    model = SparseQuadraticSVC(2, loss="least_squares", method="pd").fit(rng.normal(size=(30, 2)), np.arange(30) % 3)
+    model = SparseQuadraticSVC(2, loss="least_squares", method="pd", **PLAIN).fit(rng.normal(size=(30, 2)), np.arange(30) % 3)
     model._set_surfaces([QuadraticSurface(np.zeros((2, 2)), b, c) for b, c in zip(slopes, intercepts, strict=True)])
     return model

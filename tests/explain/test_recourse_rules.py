@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import random_samples, random_surface
+from helpers import PLAIN, random_samples, random_surface
 from quadric import QuadraticSurface, SparseQuadraticSVC
 from quadric.explain import recourse
 from quadric.explain._boxed import minimise_in_box
@@ -153,7 +153,7 @@ def test_values_outside_their_bounds_are_brought_in():
 def test_integers_are_exact_in_raw_units(seed):
     X, y = random_samples(seed, m=300, n=2)
     X = np.rint(X * [9, 31])
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=4, C=10)).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=4, C=10, **PLAIN)).fit(X, y)
     answer = recourse(model, X, target=1, integer=[0, 1], metric=[0.3, 0.7])
     assert answer.reached.all()
     assert_array_equal(answer.x[answer.reached], np.rint(answer.x[answer.reached]))
@@ -194,7 +194,7 @@ def test_answers_that_are_not_proved_are_local_optima():
 def test_bounds_hold_to_the_last_bit():
     X, y = random_samples(3, m=200, n=3)
     X = 1 / 3 + X / 7
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, C=10)).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, C=10, **PLAIN)).fit(X, y)
     low, high = np.quantile(X, 0.3, axis=0), np.quantile(X, 0.7, axis=0)
     answer = recourse(model, X, target=1, lower=low, upper=high, max_nodes=20)
     moved = answer.reached & (answer.distance > 0)
@@ -214,7 +214,7 @@ def test_single_values_never_enter_the_equations():
 def test_rules_speak_of_raw_units():
     X, y = random_samples(5, m=80, n=3)
     X = np.column_stack([np.rint(40 + 10 * X[:, 0]), 3000 + 500 * X[:, 1], X[:, 2]])
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, C=10)).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, C=10, **PLAIN)).fit(X, y)
     answer = recourse(model, X, target=1, integer=["x0"], lower={"x0": 18}, upper={"x0": 80}, increase_only=["x1"])
     done = answer.reached
     assert done.mean() > 0.9
@@ -227,7 +227,7 @@ def test_rules_speak_of_raw_units():
 
 def test_several_classes_keep_to_the_rules():
     X, y = load_iris(return_X_y=True)
-    model = SparseQuadraticSVC(k=4, C=10).fit(X[:, [0, 2]], y)
+    model = SparseQuadraticSVC(k=4, C=10, **PLAIN).fit(X[:, [0, 2]], y)
     X = X[::15, [0, 2]]
     answer = recourse(model, X, target=1, increase_only=["x0"], upper={"x1": 6.0})
     done = answer.reached

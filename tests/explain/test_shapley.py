@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import random_samples, random_surface
+from helpers import PLAIN, random_samples, random_surface
 from helpers.coalitions import level_coder, mixed_rows, shapley_by_definition
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.explain import shapley
@@ -58,7 +58,7 @@ def test_features_without_terms_get_nothing():
 def test_moments_in_raw_units_stand_for_the_rows():
     X, y = random_samples(3, m=60, n=3)
     X = 100.0 + X * [1.0, 20.0, 0.3]
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5)).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(k=5, **PLAIN)).fit(X, y)
     by_rows = shapley(model, X, background=X[:25])
     part = X[:25]
     by_moments = shapley(model, X, background=(part.mean(axis=0), part.T @ part / 25))

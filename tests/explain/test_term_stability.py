@@ -9,8 +9,9 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import random_samples, random_surface
+from helpers import PLAIN, random_samples, random_surface
 from helpers.coalitions import level_coder, mixed_rows
+from helpers.listening import heard
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.explain import stability
 
@@ -18,7 +19,7 @@ from quadric.explain import stability
 @pytest.fixture(scope="module")
 def fitted():
     X, y = random_samples(1, m=60, n=3, noise=0.1)
-    return SparseQuadraticSVC(k=2, loss="least_squares", method="pd").fit(X, y), X, y
+    return SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN).fit(X, y), X, y
 
 
 def test_figures_are_those_of_the_fits(fitted):
@@ -53,7 +54,7 @@ def test_a_fit_is_one_with_rows_repeated(fitted):
     found = stability(model, X, y, n_boot=1, random_state=5)
     rng = np.random.default_rng((np.random.RandomState(5).randint(2**31 - 1), 0))
     rows = np.repeat(np.arange(60), rng.multinomial(60, np.full(60, 1 / 60)))
-    again = SparseQuadraticSVC(k=2, loss="least_squares", method="pd").fit(X[rows], y[rows])
+    again = SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN).fit(X[rows], y[rows])
     assert_allclose(found.coef[0], again.coef_, rtol=1e-7, atol=1e-9)
 
 
@@ -72,7 +73,7 @@ def test_scalers_and_coders_stay_as_fitted():
     rows, y = mixed_rows(0, m=60)
     rows[0, 2] = "boat"  # a level that most bootstrap samples lose
     model = make_pipeline(
-        level_coder((2, 3)), StandardScaler(), SparseQuadraticSVC(k=3, loss="least_squares", method="pd")
+        level_coder((2, 3)), StandardScaler(), SparseQuadraticSVC(k=3, loss="least_squares", method="pd", **PLAIN)
     ).fit(rows, y)
     found = stability(model, rows, y, n_boot=8)
     assert found.names[-6:] == ["x0", "x1", "x2=other", "x2=own", "x2=rent", "x3=yes"]
@@ -89,8 +90,8 @@ def test_a_cross_validated_model_is_refitted_with_its_choice():
     found = stability(model, X, y, n_boot=4)
     assert found.inclusion[0, found.names.index("b*c")] == 1.0
     assert found.inclusion[0, found.names.index("a*b")] == 0.0
-    plain = SparseQuadraticSVC(k=3, C=4.0, loss="least_squares", method="pd", include=[4], exclude=[1])
-    Z = (X.to_numpy() - model.center_) / model.scale_
+    plain = SparseQuadraticSVC(k=3, C=4.0, loss="least_squares", method="pd", include=[4], exclude=[1], **PLAIN)
+    Z = model._prepared(X.to_numpy())
     assert_array_equal(found.coef, stability(plain.fit(Z, y), Z, y, n_boot=4).coef)
 
 
@@ -99,8 +100,8 @@ def test_units_stay_as_fitted():
     X = pd.DataFrame(100 + 5 * X, columns=["a", "b", "c"])
     settings = {"k": 3, "loss": "least_squares", "method": "pd"}
     model = SparseQuadraticSVC(standardize=True, include=["b*c"], **settings).fit(X, y)
-    Z = (X.to_numpy() - model.center_) / model.scale_
-    plain = SparseQuadraticSVC(include=[4], **settings).fit(Z, y)
+    Z = model._prepared(X.to_numpy())
+    plain = SparseQuadraticSVC(include=[4], **settings, **PLAIN).fit(Z, y)
     assert_array_equal(stability(model, X, y, n_boot=4).coef, stability(plain, Z, y, n_boot=4).coef)
 
 
@@ -108,7 +109,7 @@ def test_samples_without_a_class_are_drawn_again():
     X, y = random_samples(3, m=25, n=2)
     y = np.zeros(25)
     y[0] = 1.0
-    model = SparseQuadraticSVC(k=2, loss="least_squares", method="pd").fit(X, y)
+    model = SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN).fit(X, y)
     found = stability(model, X, y, n_boot=12)
     assert np.isfinite(found.coef).all()
     assert len(np.unique(found.coef[:, 0, :], axis=0)) == 12
@@ -126,11 +127,11 @@ def test_weights_multiply_the_draws(fitted):
 
 def test_several_classes_and_progress():
     X, y = load_iris(return_X_y=True)
-    model = SparseQuadraticSVC(k=2, loss="least_squares", method="pd").fit(X, y)
-    lines = []
-    found = stability(model, X, y, n_boot=3, report=lines.append)
+    model = SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN).fit(X, y)
+    with heard() as told:
+        found = stability(model, X, y, n_boot=3)
     assert found.inclusion.shape == (3, 14)
-    assert lines == [f"bootstrap fit {i} of 3" for i in (1, 2, 3)]
+    assert told == [(done / 3, "bootstrap fits") for done in range(4)]
 
 
 def test_wrong_requests_are_refused(fitted):

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from helpers.random_models import HOSTILE_NAMES, allowed_error, fitted_classifier, pipeline_of, random_model, rows_of, scores_of
 from quadric.export import equation, expanded, scoring_model, to_latex
 from quadric.export._shown import shown
+from quadric.fitted import fitted_model
 from quadric.geometry.surface import QuadraticSurface
 
 LEVEL = re.compile(r"\[(\w+) = (\w+)\]")
@@ -23,14 +24,28 @@ def filled(model, row):
     return {c.name: row[c.name] if row[c.name] is not None else c.fill for c in pipeline_of(model)[0].inputs_}
 
 
-def evaluated(text, model, row):
+def caps_in(text):
+    """What the legend of an equation says: the limits by the text of the feature."""
+    caps = [
+        cap for line in text.split("\n") if line.startswith("Capped: ") for cap in line.removeprefix("Capped: ").split("; ")
+    ]
+    parts = [re.fullmatch(r"(.+) at (\S+) and (\S+?)\.?", cap) for cap in caps]
+    return {part[1]: (float(part[2]), float(part[3])) for part in parts}
+
+
+def evaluated(text, model, row, caps):
     """The value of an equation in plain text: brackets and names replaced by numbers, the rest by Python."""
+
+    def capped(name, value):
+        low, high = caps.get(name, (-np.inf, np.inf))
+        return f"({float(min(max(value, low), high))!r})"
+
     ranks = {c.name: c.categories for c in pipeline_of(model)[0].inputs_}
     values = filled(model, row)
     text = LEVEL.sub(lambda m: str(int(values[m[1]] == m[2])), text)
     text = MISSING.sub(lambda m: str(int(row[m[1]] is None)), text)
-    text = RANK.sub(lambda m: str(ranks[m[1]].index(values[m[1]])), text)
-    text = re.sub(r"(?<![\w.])[a-z_]{2,}", lambda m: f"({values[m[0]]!r})", text)
+    text = RANK.sub(lambda m: capped(m[0], ranks[m[1]].index(values[m[1]])), text)
+    text = re.sub(r"(?<![\w.])[a-z_]{2,}", lambda m: capped(m[0], values[m[0]]), text)
     return eval(text.replace("^", "**"), {"__builtins__": {}})
 
 
@@ -61,25 +76,25 @@ def test_equations_in_text_and_latex_are_the_scores(seed, form):
     model, table = random_model(seed, hostile=False)
     scores, rows = scores_of(model, table), rows_of(table)
     allowed = allowed_error(model, table)
-    lines = equation(model, form=form, precision=17).split("\n")[: scores.shape[1]]
-    plain = [line.partition(" = ")[2] for line in lines]
-    latex = right_hand_sides(to_latex(model, form=form, precision=17))
+    text, printed = equation(model, form=form, precision=17), to_latex(model, form=form, precision=17)
+    plain = [line.partition(" = ")[2] for line in text.split("\n")[: scores.shape[1]]]
+    latex = right_hand_sides(printed)
     assert len(plain) == len(latex) == scores.shape[1]
     sizes = expanded_sizes(model, table) if form == "expanded" else 0.0
-    for sides in (plain, latex):
-        found = np.array([[evaluated(side, model, row) for side in sides] for row in rows])
+    for sides, caps in ((plain, caps_in(text)), (latex, caps_in(from_latex(printed).replace("$", "")))):
+        found = np.array([[evaluated(side, model, row, caps) for side in sides] for row in rows])
         assert (np.abs(found - scores) <= allowed + 1e-9 * sizes).all()
 
 
 def expanded_sizes(model, table):
     """Sums of the absolute terms in raw units, by the surface's own expansion."""
     pipeline = pipeline_of(model)
-    parts = dict(pipeline.steps)
-    X = parts["coding"].transform(table)
+    parts, units = dict(pipeline.steps), pipeline[-1]._units
+    X = np.clip(parts["coding"].transform(table), *fitted_model(pipeline).caps)
     scaler = parts.get("scaler")
     center = np.zeros(X.shape[1]) if scaler is None or not scaler.with_mean else scaler.mean_
     scale = np.ones(X.shape[1]) if scaler is None or not scaler.with_std else scaler.scale_
-    raw = [surface.unscale(center, scale) for surface in parts["classifier"].surfaces_]
+    raw = [surface.unscale(units.center, units.scale).unscale(center, scale) for surface in parts["classifier"].surfaces_]
     return np.column_stack([QuadraticSurface(np.abs(s.W), np.abs(s.b), abs(s.c))(np.abs(X)) for s in raw])
 
 
@@ -114,10 +129,11 @@ def test_names_cannot_break_out_of_the_text(seed):
     scoring = scoring_model(model_of_all_names() if seed is None else random_model(seed)[0])
     n_scores = len(scoring.surfaces)
     lines = equation(scoring).split("\n")
-    assert len(lines) == n_scores
+    assert len([line for line in lines if not line.startswith("Capped: ")]) == n_scores
     assert all(line.isprintable() for line in lines)
     body = "\n".join(line for line in to_latex(scoring).split("\n") if not line.startswith("%"))
     assert _is_balanced(body)
+    body = re.sub(r"^Capped: .*\n", _without_formulas, body, flags=re.MULTILINE)
     assert body.splitlines() == body.removesuffix("\n").split("\n")
     # Without commands, escapes and the few signs that the equation itself needs, nothing special is left
     bare = re.sub(r"\\[a-zA-Z]+\*?|\\[\\{}$&#_%,]|^f_|10\^|\)\^2", "", body, flags=re.MULTILINE)
@@ -133,6 +149,11 @@ def test_quoted_texts_can_be_read_back(text):
     written = shown(text)
     assert written.isprintable()
     assert text == (json.loads(written) if written.startswith('"') else written)
+
+
+def _without_formulas(line):
+    """A line of LaTeX text whose formulas are in dollars; those of texts are escaped."""
+    return re.sub(r"(?<!\\)\$(.*?)(?<!\\)\$", r"\1", line[0])
 
 
 def _is_balanced(latex):

@@ -115,9 +115,9 @@ def huge_sample(document):
 
 
 TAMPERED = {
-    "newer schema": (setting(4, "schema"), r"newer quadric \(schema 4\); this one reads up to 3: upgrade"),
+    "newer schema": (setting(5, "schema"), r"newer quadric \(schema 5\); this one reads up to 4: upgrade"),
     "absurd schema": (setting(10**300, "schema"), "newer quadric"),
-    "schema zero": (setting(0, "schema"), "schema must be an integer from 1 to 3"),
+    "schema zero": (setting(0, "schema"), "schema must be an integer from 1 to 4"),
     "early schema": (setting(1, "schema"), r"early version of quadric \(schema 1\): fit the model again"),
     "schema true": (setting(True, "schema"), "schema must be an integer"),
     "schema text": (setting("1", "schema"), "schema must be an integer"),
@@ -133,7 +133,7 @@ TAMPERED = {
     "overflowing intercept": (setting(10**400, "surfaces", 0, "c"), "finite|digits"),
     "changed coefficient": (moving_a_coefficient, r"probes\[0\]\.scores does not agree with the model"),
     "million features": (setting(10**6, "features", "count"), "integer from 1 to 2000"),
-    "other feature count": (setting(2000, "features", "count"), "but the classifier takes 2000"),
+    "other feature count": (setting(2000, "features", "count"), "estimator.clip_low must have 2000 items"),
     "huge scaler": (huge_scaler, "steps cannot be used"),
     "zero scale": (lambda d: d["steps"][1]["fitted"]["scale_"]["array"][1].__setitem__(0, 0.0), "not positive"),
     "many categories": (many_categories, "has 5000 items, more than 2000"),
@@ -270,8 +270,8 @@ BROKEN = {
         lambda text: text.replace('"c": ', '"c": 1e999, "d": ', 1).replace(', "d": ', "1, ", 0),
         "unknown key|finite",
     ),
-    "many digits": (lambda text: text.replace('"schema": 3', '"schema": ' + "9" * 10_000), "damaged or no model file"),
-    "a key twice": (lambda text: text.replace('"schema": 3', '"schema": 3, "schema": 3'), "a key comes twice"),
+    "many digits": (lambda text: text.replace('"schema": 4', '"schema": ' + "9" * 10_000), "damaged or no model file"),
+    "a key twice": (lambda text: text.replace('"schema": 4', '"schema": 4, "schema": 4'), "a key comes twice"),
     "deep nesting": (lambda text: "[" * 200_000, "nested too deeply|damaged"),
     "HTML": (lambda text: "<html><script>alert(1)</script></html>", "line 1, column 1"),
 }

@@ -45,14 +45,18 @@ DOORS = {
 }
 
 
-def scaled(**options):
-    return ColumnTransformer([("inner", MinMaxScaler(**options), NUMBERS)])
+def binned():
+    return ColumnTransformer([("inner", KBinsDiscretizer(encode="ordinal"), NUMBERS)])
 
 
 STEPS = {
     "unknown": (PCA(2), NUMBERS, r"the step 'odd' \(PCA\) is not understood"),
-    "clips": (MinMaxScaler(clip=True), NUMBERS, r"the step 'odd' \(MinMaxScaler\) clips"),
-    "clips inside": (scaled(clip=True), NUMBERS, r"the step 'inner' \(MinMaxScaler\) clips"),
+    "fills beyond limits": (
+        make_pipeline(MinMaxScaler(clip=True), SimpleImputer(strategy="constant", fill_value=5.0)),
+        NUMBERS,
+        r"the step 'simpleimputer' \(SimpleImputer\) fills in values beyond the limits of an earlier step",
+    ),
+    "bins inside": (binned(), NUMBERS, r"the step 'inner' \(KBinsDiscretizer\) is not understood"),
     "function": (FunctionTransformer(np.log1p), ["age"], r"the step 'odd' \(FunctionTransformer\) applies a function"),
     "bins": (KBinsDiscretizer(encode="ordinal"), NUMBERS, r"the step 'odd' \(KBinsDiscretizer\) is not understood"),
     "weights": (

@@ -12,7 +12,10 @@ from quadric import alternatives, certify, load_model, save_model
 from quadric.explain import contributions, reason_codes, recourse, shapley
 from quadric.export import equation, scoring_model, to_excel, to_latex, to_sql
 from quadric.fitted import fitted_model
+from quadric.geometry.surface import QuadraticSurface
+from quadric.tables import Table
 from quadric.tables.inputs import missing_cells
+from quadric.tables.table import text_column
 
 SEEDS = (0, 1, 2)
 CASES = [pytest.param(KINDS[name], seed, id=f"{name}-{seed}") for name in KINDS for seed in SEEDS]
@@ -30,6 +33,26 @@ def sizes(view, X):
 
 def test_there_are_twelve_kinds_and_more():
     assert len(KINDS) >= 12
+
+
+@pytest.mark.parametrize(("kind", "seed"), FIRST)
+def test_columns_that_no_term_depends_on_may_be_absent_or_hold_anything(kind, seed):
+    model = kind.fitted(seed)
+    _, table = kind.rows(seed)
+    view = fitted_model(model)
+    n = view.n_features
+    view = fitted_model(view.with_surfaces([QuadraticSurface(np.zeros((n, n)), np.eye(n)[seed], 0.5)] * len(view.surfaces)))
+    spare = [column.name for column in view.inputs if column.type != "unused" and column.name not in view.needed]
+    assert len(view.needed) == 1
+    assert spare
+    expected = view.decision(table)
+    assert_array_equal(view.decision(view.rows(table.drop(spare), view.needed)), expected)
+    wrong = [text_column(["?!"] * len(table)) if name in spare else table[name] for name in table.names]
+    assert_array_equal(view.decision(view.rows(Table(table.names, tuple(wrong)), view.needed)), expected)
+    with pytest.raises(ValueError, match="which the model needs"):
+        view.rows(table.drop(spare))
+    with pytest.raises(ValueError, match="which the model needs"):
+        view.rows(table.drop(view.needed), view.needed)
 
 
 @pytest.mark.parametrize(("kind", "seed"), CASES)

@@ -7,14 +7,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from helpers import random_samples, random_surface
+from helpers import PLAIN, random_samples, random_surface
 from helpers.pipelines import FAST, KINDS, labels, loans
 from quadric import NearTies, QuadraticSurface, SparseQuadraticSVC, alternatives
 from quadric.credit import CalibratedModel
 from quadric.export import equation
-from quadric.fitted import fitted_model
+from quadric.fitted import Variable, fitted_model
+from quadric.tables import CodedFeature
 
 
 def view_of(*steps, columns, missing=(), seed=0):
@@ -91,6 +92,29 @@ def test_a_column_of_several_features_is_not_free_to_change():
     assert names == []
     assert view.names[:2] == ["region", "age"]
     assert view.names[-1] == "age (2)"
+
+
+def test_limits_of_several_steps_meet_in_raw_units():
+    X, y = random_samples(0, m=200, n=3)
+    X = 40.0 + 9.0 * X
+    wide, narrow = MinMaxScaler((-1.0, 1.0), clip=True), MinMaxScaler((0.0, 2.0), clip=True)
+    model = make_pipeline(wide, StandardScaler(), narrow, SparseQuadraticSVC(k=4, clip=0.05)).fit(X, y)
+    view = fitted_model(model)
+    low, high = np.quantile(X, [0.05, 0.95], axis=0, method="inverted_cdf")
+    assert_allclose(view.caps, (low, high))
+    far = 40.0 + 40.0 * np.random.default_rng(1).normal(size=(500, 3))
+    assert_allclose(view.scaled(view.reported(far)), view.fitted(far), atol=1e-12)
+    assert_array_equal(view.reported(far), far)
+    loose = fitted_model(make_pipeline(wide, SparseQuadraticSVC(k=4, clip=None)).fit(X, y))
+    assert_allclose(loose.caps, (X.min(axis=0), X.max(axis=0)))
+    assert fitted_model(SparseQuadraticSVC(k=4, **PLAIN).fit(X - 40.0, y)).variables[0].is_raw
+
+
+def test_limits_that_do_not_meet_leave_one_value():
+    variable = Variable(CodedFeature("x", 0, "number")).scaled(1.0, 2.0).capped(0.0, 1.0)
+    assert (variable.low, variable.high) == (1.0, 3.0)
+    above = variable.capped(2.0, 4.0)  # the cap of 3 is below 5, where the second begins
+    assert (above.low, above.high) == (5.0, 5.0)
 
 
 def test_an_inner_calibration_gives_way_to_the_outer_one():

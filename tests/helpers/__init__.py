@@ -7,11 +7,19 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from quadric.geometry.surface import QuadraticSurface
-from quadric.losses import loss_named
+from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import LabelledSamples, SparseProblem
 from quadric.search.rules import NO_LIMITS
 
-LOSSES = ("hinge", "least_squares")
+LOSSES = LOSS_NAMES
+PLAIN = {"standardize": False, "clip": None}
+"""The paper's problem on the data as they are."""
+PER_SAMPLE = {
+    "hinge": lambda t: np.maximum(t, 0.0),
+    "least_squares": lambda t: t**2,
+    "logistic": lambda t: 8.0 * np.logaddexp(0.0, t - 1.0),
+}
+"""H(1 - y f) of each loss, by its definition."""
 
 
 def random_surface(rng, n):
@@ -49,7 +57,7 @@ def slow_objective(surface, X, y, loss, C, w=None, o=None):
     for x, label, weight, loss_weight in zip(X, y, w, o, strict=True):
         t = 1 - label * (0.5 * x @ surface.W @ x + surface.b @ x + surface.c)
         total += weight * np.sum((surface.W @ x + surface.b) ** 2)
-        total += C * loss_weight * (max(t, 0.0) if loss == "hinge" else t**2)
+        total += C * loss_weight * PER_SAMPLE[loss](t)
     return total
 
 

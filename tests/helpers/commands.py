@@ -19,7 +19,7 @@ from quadric.cli import main
 
 PATH = "path data.csv --target risk --loss least_squares --ks 1,2 --C 4 --folds 2 --force --output"
 COMMANDS = {
-    "fit": "fit data.csv --target risk --k 2 --C 4 --loss least_squares --force --output new.json",
+    "fit": "fit data.csv --target risk --k 2 --C 4 --loss least_squares --no-calibrate --force --output new.json",
     "predict": "predict model.json data.csv --force --output new.csv",
     "report": "report model.json data.csv --bootstrap 0 --ks 1,2 --folds 2 --force --output new.html",
     **{

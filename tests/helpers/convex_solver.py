@@ -7,6 +7,11 @@ import numpy as np
 
 from helpers import slow_lift
 
+LOSSES = {
+    "hinge": lambda t: cp.sum(cp.pos(t)),
+    "least_squares": cp.sum_squares,
+    "logistic": lambda t: 8.0 * cp.sum(cp.logistic(t - 1.0)),
+}
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
 
@@ -20,7 +25,7 @@ def minimum(X, y, loss, C, *, penalty=None, u=None, support=None):
     same = [W[a, b] == z[t] for t, (a, b) in enumerate(zip(rows, columns, strict=True))]
     energy = cp.sum_squares(X @ W + np.ones((len(X), 1)) @ cp.reshape(z[len(rows) :], (1, n), order="C"))
     shortfall = 1 - cp.multiply(y, R @ z + c)
-    objective = energy + C * (cp.sum(cp.pos(shortfall)) if loss == "hinge" else cp.sum_squares(shortfall))
+    objective = energy + C * LOSSES[loss](shortfall)
     if penalty is not None:
         objective += 0.5 * cp.sum_squares(cp.multiply(np.sqrt(penalty), z - u))
     if support is not None:

@@ -22,12 +22,13 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from helpers import PLAIN
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.baselines import L1QuadraticSVC
 from quadric.credit import CalibratedModel
 from quadric.tables import Table, TableEncoder, as_table
 
-FAST = SparseQuadraticSVC(k=5, loss="least_squares", method="pd")
+FAST = SparseQuadraticSVC(k=5, loss="least_squares", method="pd", **PLAIN)
 NUMBERS, TEXTS = ["age", "income", "debt"], ["home", "job"]
 
 
@@ -93,8 +94,12 @@ def scaled_and_one_hot(**options):
     return ColumnTransformer([("numbers", StandardScaler(), NUMBERS), ("texts", OneHotEncoder(**options), TEXTS)])
 
 
+LOG_ODDS = SparseQuadraticSVC(k=5, C=16.0, loss="logistic", method="pd")
+
 KINDS = {
     "estimator": Kind(FAST, NUMBERS),
+    "logistic": Kind(make_pipeline(StandardScaler(), LOG_ODDS), NUMBERS),
+    "logistic, three classes": Kind(make_pipeline(StandardScaler(), LOG_ODDS), NUMBERS, n_classes=3),
     "array": Kind(make_pipeline(StandardScaler(), FAST), NUMBERS, form=lambda frame: frame.to_numpy()),
     "chain of scalers": Kind(
         Pipeline(

@@ -12,6 +12,7 @@ from helpers import slow_lift
 from quadric import SparseQuadraticSVC
 from quadric.certificate import Certificate
 from quadric.credit import CalibratedModel, IsotonicCalibration, SigmoidCalibration
+from quadric.estimators._units import Units
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.tables import Table, TableEncoder
@@ -49,12 +50,13 @@ HOSTILE_NAMES = [
 """No two of them differ only in case, which SQLite and DuckDB could not hold in one table."""
 
 
-def fitted_classifier(surfaces, classes, **parameters):
-    """An estimator with given surfaces, as if it had been fitted."""
+def fitted_classifier(surfaces, classes, units=None, **parameters):
+    """An estimator with given surfaces, as if it had been fitted; without units, to the data as they are."""
     model = SparseQuadraticSVC(**{"k": max(9, *(s.n_terms for s in surfaces)), **parameters})
     model.classes_ = np.asarray(classes)
     model._set_surfaces(surfaces)
-    model.n_features_in_ = surfaces[0].n_features
+    model.n_features_in_ = n = surfaces[0].n_features
+    model._set_units(Units(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), np.ones(n)) if units is None else units)
     model.certificates_ = [Certificate(1.25, s.n_terms, max(s.n_terms, 1), 1e-12, 0.0, True, False, 0.0) for s in surfaces]
     model.status_ = ["converged"] * len(surfaces)
     model.n_iter_ = np.arange(len(surfaces))
@@ -121,11 +123,19 @@ def random_model(seed, hostile=True):
     n_classes = int(rng.choice([2, 2, 3]))
     surfaces = [random_surface(rng, X.shape[1], seed % 5 == 0) for _ in range(1 if n_classes == 2 else n_classes)]
     classes = sorted(str(name) for name in rng.permutation(pool)[:n_classes])
-    steps.append(("classifier", fitted_classifier(surfaces, classes)))
+    steps.append(("classifier", fitted_classifier(surfaces, classes, random_units(seed, Pipeline(steps).transform(table)))))
     model = Pipeline(steps)
     if rng.random() < 0.5:
         model = CalibratedModel.from_parts(model, random_calibrators(rng, len(surfaces)))
     return model, table
+
+
+def random_units(seed, X):
+    """None for most seeds; caps, and more, for others."""
+    rng = np.random.default_rng((seed, 1))
+    if rng.random() < 0.6:
+        return None
+    return Units.of(np.asarray(X), np.ones(len(X)), standardize=rng.random() < 0.5, clip=0.1)
 
 
 def with_any_fill(rng, column):
@@ -154,7 +164,7 @@ def scores_of(model, table):
 def allowed_error(model, table, tolerance=1e-9):
     """tolerance * (1 + sum of the absolute terms), of each score."""
     pipeline = pipeline_of(model)
-    R = np.abs(slow_lift(np.asarray(pipeline[:-1].transform(table))))
+    R = np.abs(slow_lift(pipeline[-1]._prepared(np.asarray(pipeline[:-1].transform(table)))))
     sums = [R @ np.abs(surface.coordinates()) + abs(surface.c) for surface in pipeline[-1].surfaces_]
     return tolerance * (1.0 + np.column_stack(sums))
 

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers import PLAIN
 from quadric import SparseQuadraticSVC
 from quadric.credit import CalibratedModel
 from quadric.tables import Table, TableEncoder
@@ -26,7 +27,8 @@ def loans(seed=0, m=150, columns=COLUMNS, levels=LEVELS):
 
 
 def scored_pipeline(table, y, *, coding="onehot", **parameters):
-    classifier = SparseQuadraticSVC(**{"k": 5, "C": 16.0, **parameters})
+    """With a scaler of scikit-learn, which tests can repeat, and without caps."""
+    classifier = SparseQuadraticSVC(**{"k": 5, "C": 16.0, **PLAIN, **parameters})
     steps = [("coding", TableEncoder(coding=coding)), ("scaler", StandardScaler()), ("classifier", classifier)]
     return Pipeline(steps).fit(table, y)
 

@@ -1,4 +1,4 @@
-"""Remake tests/export/model_schema_3.json, which shows that files of this schema stay readable.
+"""Remake tests/export/model_schema_4.json, which shows that files of this schema stay readable.
 
     python tests/helpers/stored_model.py
 
@@ -18,11 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from helpers.random_models import fitted_classifier
 from quadric.credit import CalibratedModel, SigmoidCalibration
+from quadric.estimators._units import Units
 from quadric.export import DataOrigin, save_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn, TableEncoder
 
-PATH = Path(__file__).parents[1] / "export" / "model_schema_3.json"
+PATH = Path(__file__).parents[1] / "export" / "model_schema_4.json"
 
 
 def stored_model():
@@ -40,9 +41,11 @@ def stored_model():
     scaler.n_features_in_ = 5
     W, b = np.zeros((5, 5)), np.array([0.25, -0.5, 0.0, 0.75, 0.0])
     W[0, 0], W[0, 2], W[2, 0] = 0.5, -0.625, -0.625
-    classifier = fitted_classifier([QuadraticSurface(W, b, -0.125)], [0, 1], k=5, C=4.0, exclude=[(1, 1)])
+    units = Units(np.full(5, -np.inf), np.full(5, np.inf), np.zeros(5), np.ones(5))
+    units.low[0], units.high[0], units.center[2], units.scale[2] = -2.0, 2.5, 0.25, 0.75
+    classifier = fitted_classifier([QuadraticSurface(W, b, -0.125)], [0, 1], units, k=5, C=4.0, exclude=[(1, 1)])
     pipeline = Pipeline([("coding", encoder), ("scaler", scaler), ("classifier", classifier)])
-    return CalibratedModel.from_parts(pipeline, [SigmoidCalibration(-1.5, 0.25)])
+    return CalibratedModel.from_parts(pipeline, [SigmoidCalibration(-1.5, 0.25)], 0.375)
 
 
 def write(path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers import random_samples
+from helpers import PLAIN, random_samples
 from quadric import SparseQuadraticSVC
 from quadric.losses.base import LabelledSamples
 from quadric.paper.faults import FAULTS, faulty_decisions
@@ -25,7 +25,7 @@ def test_without_a_fault_the_full_budget_gives_the_dense_fit(data):
     samples, X = data
     ours = decisions(data, "none", [14])
     for i, C in enumerate(CS):
-        model = SparseQuadraticSVC(k=14, C=C, loss="least_squares").fit(samples.X, samples.codes)
+        model = SparseQuadraticSVC(k=14, C=C, loss="least_squares", **PLAIN).fit(samples.X, samples.codes)
         assert np.allclose(ours[0, i], model.decision_function(X), atol=1e-8)
 
 
@@ -35,7 +35,7 @@ def test_without_a_fault_the_supports_are_those_of_plain_sweeps(data):
     same = 0
     for row, k in enumerate([3, 6]):
         for i, C in enumerate(CS):
-            model = SparseQuadraticSVC(k=k, C=C, loss="least_squares", method="pd").fit(samples.X, samples.codes)
+            model = SparseQuadraticSVC(k=k, C=C, loss="least_squares", method="pd", **PLAIN).fit(samples.X, samples.codes)
             same += np.allclose(ours[row, i], model.decision_function(X), atol=1e-6)
     assert same >= 3
 

@@ -5,6 +5,7 @@ import pytest
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
+from helpers import PLAIN
 from quadric import SparseQuadraticSVC
 from quadric.baselines import (
     L0LeastSquaresSVC,
@@ -15,7 +16,7 @@ from quadric.baselines import (
     QuadraticSVC,
 )
 from quadric.datasets import load
-from quadric.estimators._base import Standardisation
+from quadric.estimators._units import Units
 from quadric.losses.base import LabelledSamples
 from quadric.paper.models import MODELS, PUBLISHED_MODELS, budgets
 from quadric.paper.protocol import Split
@@ -29,8 +30,8 @@ ESTIMATORS = {
     "ls-l0-svm": L0LeastSquaresSVC,
     "qsvm": QuadraticSVC,
     "l1-qsvm": L1QuadraticSVC,
-    "l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, method="pd"),
-    "ls-l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, loss="least_squares", method="pd"),
+    "l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, method="pd", **PLAIN),
+    "ls-l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, loss="least_squares", method="pd", **PLAIN),
 }
 
 
@@ -71,7 +72,7 @@ def test_ties_go_to_the_smaller_k_then_to_the_smaller_C():
 def parts():
     data = load("iris")
     train, test = Split(0).parts(len(data.y), 0)
-    standardise = Standardisation.of(data.X[train], np.ones(len(train)))
+    standardise = Units.of(data.X[train], np.ones(len(train)), standardize=True, clip=None)
     X, y = standardise(data.X[train]), data.y[train]
     return LabelledSamples(X, y, np.ones(len(y)), np.ones(3)), standardise(data.X[test])
 

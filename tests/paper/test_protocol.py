@@ -6,7 +6,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
-from quadric.estimators._base import Standardisation
+from quadric.estimators._units import Units
 from quadric.paper.protocol import (
     INNER_SPLITS,
     OUTER_SPLITS,
@@ -39,8 +39,9 @@ def test_inner_splits_stay_inside_the_training_part():
 
 def test_standardisation_is_scikit_learns_and_leaves_constants_alone():
     X = np.column_stack([np.random.default_rng(0).normal(3, 7, 40), np.full(40, 5.0)])
-    assert np.allclose(Standardisation.of(X, np.ones(40))(X), StandardScaler().fit_transform(X))
-    assert np.array_equal(Standardisation.of(X, np.ones(40)).scale[1:], [1.0])
+    units = Units.of(X, np.ones(40), standardize=True, clip=None)
+    assert np.allclose(units(X), StandardScaler().fit_transform(X))
+    assert np.array_equal(units.scale[1:], [1.0])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -9,10 +9,12 @@ import time
 import pytest
 from joblib import parallel_config
 
+from helpers.listening import heard
 from quadric.paper.experiments import Plan
 from quadric.paper.runner import canonical_order, run
 from quadric.paper.store import ROWS, Store
 from quadric.paper.tasks import execute
+from quadric.progress import listening
 
 IDENTITY = {"version": "1", "protocol": "paper", "seed": 0}
 SCRIPT = """
@@ -34,11 +36,11 @@ def plan():
 @pytest.fixture(scope="module")
 def expected(plan, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    seen = []
-    run(plan.tasks(), Store(folder, IDENTITY), seed=0, n_jobs=1, advance=seen.append)
-    assert [progress.done for progress in seen] == list(range(1, 21))
-    assert seen[-1].share == pytest.approx(1.0)
-    assert seen[-1].remaining == pytest.approx(0.0, abs=1e-6)
+    with heard() as told:
+        run(plan.tasks(), Store(folder, IDENTITY), seed=0, n_jobs=1)
+    assert [what.split(" (")[0] for _, what in told] == [f"{done} of 20 tasks" for done in range(1, 21)]
+    assert told == sorted(told, key=lambda one: one[0])
+    assert told[-1][0] == pytest.approx(1.0)
     return (folder / ROWS).read_bytes()
 
 
@@ -55,8 +57,8 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(plan, expected, tmp_p
     running.kill()
     running.wait()
     kept = (tmp_path / ROWS).read_bytes()
-    done = []
-    run(plan.tasks(), Store(tmp_path, IDENTITY), seed=0, n_jobs=1, advance=done.append)
+    with heard() as done:
+        run(plan.tasks(), Store(tmp_path, IDENTITY), seed=0, n_jobs=1)
     assert len(done) == 20 - (kept.count(b"\n") - 1)
     assert (tmp_path / ROWS).read_bytes() == expected
 
@@ -64,8 +66,8 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(plan, expected, tmp_p
 def test_nothing_is_done_twice(plan, tmp_path):
     store = Store(tmp_path, IDENTITY)
     run(plan.tasks()[:3], store, seed=0, n_jobs=1)
-    done = []
-    run(plan.tasks()[:3], store, seed=0, n_jobs=1, advance=done.append)
+    with heard() as done:
+        run(plan.tasks()[:3], store, seed=0, n_jobs=1)
     assert done == []
 
 
@@ -85,16 +87,16 @@ def test_a_row_behind_a_slow_one_is_on_the_disk_before_it(plan, expected, tmp_pa
             assert gate.wait(30)
         return execute(task, seed)
 
-    def open_gate(progress):
+    def open_gate(share, what):
         written = (tmp_path / ROWS).read_bytes()
-        if progress.done == 3:
+        if what.startswith("3 of"):
             assert slow.encode() not in written
             assert written.count(b"\n") == 4
             gate.set()
 
     monkeypatch.setattr("quadric.paper.runner.execute", execute_late)
-    with parallel_config(backend="threading"):
-        run(tasks, Store(tmp_path, IDENTITY), seed=0, n_jobs=2, advance=open_gate)
+    with parallel_config(backend="threading"), listening(open_gate):
+        run(tasks, Store(tmp_path, IDENTITY), seed=0, n_jobs=2)
     assert (tmp_path / ROWS).read_bytes() == expected
 
 

@@ -7,7 +7,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import random_samples
+from helpers import PLAIN, random_samples
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, load_model, save_model
 from quadric.explain import stability
 from quadric.fitted import fitted_model
@@ -18,8 +18,8 @@ OTHERS = {
     "C": 3.0,
     "loss": "least_squares",
     "method": "pd",
-    "standardize": True,
-    "clip": None,
+    "standardize": False,
+    "clip": 0.05,
     "class_weight": {0: 1.0, 1: 2.0},
     "include": [0],
     "exclude": [1],
@@ -45,7 +45,7 @@ def data():
 def test_every_parameter_has_another_value_here():
     assert OTHERS.keys() == SparseQuadraticSVC().get_params().keys()
     same = {name for name, value in SparseQuadraticSVC().get_params().items() if OTHERS[name] == value}
-    assert same == {"clip", "verbose"}
+    assert same == {"verbose"}
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_every_parameter_reaches_the_folds_and_the_bootstrap(data, repeated, tmp
     folds, bootstrap = fits[:2], fits[2:]
     assert len(bootstrap) == 2
     assert folds == [OTHERS] * 2
-    assert bootstrap == [{**OTHERS, "standardize": False}] * 2
+    assert bootstrap == [{**OTHERS, **PLAIN}] * 2
     assert len(paths) == 3  # two folds, and all rows
     for parameters in paths:
         del parameters["ks"]

@@ -67,6 +67,40 @@ def texts(browser, selector):
     )
 
 
+def narrow(browser, width):
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_titles_of_axes_keep_clear_of_the_numbers(open_page, width):
+    page = open_page()
+    narrow(page, width)
+    clear = page.execute_script("""
+        return [...document.querySelectorAll("svg.chart")].flatMap((chart) => {
+            const title = [...chart.querySelectorAll("text.label")].find((node) => node.hasAttribute("transform"));
+            if (!title) return [];
+            const edge = title.getBoundingClientRect().right;
+            const ticks = [...chart.querySelectorAll("text.tick")].filter((node) => node.getAttribute("text-anchor") === "end");
+            return ticks.map((node) => node.getBoundingClientRect().left - edge);
+        })""")
+    assert len(clear) > 20
+    assert min(clear) > 0
+
+
+def test_tables_that_are_cut_say_so(open_page):
+    page = open_page()
+    cut = "return [...document.querySelectorAll('.scroll')].filter((node) => node.checkVisibility())"  # others are folded away
+    cut += ".map((node) => [node.scrollWidth > node.clientWidth + 1, "
+    cut += "getComputedStyle(node, '::before').content.includes('scroll sideways')])"
+    for width in (400, 1200):
+        narrow(page, width)
+        page.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+        found = page.execute_script(cut)
+        assert all(is_cut == says_so for is_cut, says_so in found)
+        assert any(is_cut for is_cut, _ in found) == (width == 400)
+
+
 def slider(browser):
     return browser.find_element(By.ID, "k")
 

@@ -14,7 +14,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import slow_objective
+from helpers import PLAIN, slow_objective
+from helpers.listening import heard
 from helpers.small_models import KS, calibrated_pipeline, features_of, loans, scored_pipeline
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, sparse_quadratic_path
 from quadric.credit import CalibratedModel
@@ -31,11 +32,9 @@ def case():
     """A model by penalty decomposition: its folds can be repeated by scikit-learn alone."""
     table, y = loans()
     model = scored_pipeline(table, y, method="pd", exclude=[(0, 1)])
-    lines = []
-    summary = summarise(
-        model, table, y, class_names=("paid", "lost"), ks=KS, cv=FOLDS, n_boot=N_BOOT, random_state=3, report=lines.append
-    )
-    return model, table, y, summary, lines
+    with heard() as told:
+        summary = summarise(model, table, y, class_names=("paid", "lost"), ks=KS, cv=FOLDS, n_boot=N_BOOT, random_state=3)
+    return model, table, y, summary, told
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def left_out(case):
     """Decision values by scikit-learn."""
     model, table, y, *_ = case
     V, _ = features_of(model, table)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, method="pd", exclude=[(0, 1)]))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, method="pd", exclude=[(0, 1)], **PLAIN))
     return cross_val_predict(pipeline, V, y, cv=FOLDS, method="decision_function")
 
 
@@ -71,8 +70,11 @@ def test_the_view_at_the_models_k_is_the_model(case):
     assert view.equation == equation(model)
     assert view.expanded == equation(model, form="expanded").split("\n")[0]
     assert view == summary.surfaces[0].view
-    (certificate,) = certify(model, table, y)
-    assert view.certificate == certificate
+    (certificate,), (proof,) = (certify(model, table, y, time_limit=seconds) for seconds in (0.0, 60.0))
+    assert replace(view.certificate, lower_bound=None, gap=None, status="local") == replace(
+        certificate, lower_bound=None, gap=None, status="local"
+    )
+    assert certificate.lower_bound < view.certificate.lower_bound <= proof.lower_bound * (1 + 1e-9)
 
 
 def test_other_views_are_the_path_in_the_units_of_the_model(case):
@@ -118,7 +120,7 @@ def test_cross_validation_is_that_of_the_estimator(case):
         "ks": KS,
         "Cs": (16.0,),
         "cv": FOLDS,
-        "standardize": True,
+        "clip": None,
         "method": "pd",
         "exclude": [(0, 1)],
         "rule": "best",
@@ -260,7 +262,7 @@ def test_the_centre_is_where_the_gradient_vanishes():
     rng = np.random.default_rng(0)
     X = rng.normal([5.0, -2.0, 9.0], [2.0, 0.5, 1.0], size=(90, 3))
     y = ((X[:, 0] - 5.0) ** 2 + 9.0 * (X[:, 1] + 1.8) ** 2 + 2.0 * (X[:, 0] - 5.0) * (X[:, 1] + 2.0) > 4.0).astype(int)
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 64.0, exclude=[2, 4, 5, 8])).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 64.0, exclude=[2, 4, 5, 8], **PLAIN)).fit(X, y)
     summary = summarise(model, X, y, ks=(5,), cv=2, n_boot=0)
     geometry, surface = summary.surfaces[0].geometry, model[-1].surfaces_[0]
     assert_allclose(sorted(geometry.curvatures), sorted(v for v in np.linalg.eigvalsh(surface.W) if abs(v) > 1e-12))
@@ -336,11 +338,13 @@ def test_cases_split_the_score_and_end_on_the_other_side(case):
     assert reached
 
 
-def test_progress_names_folds_path_and_bootstrap(case):
-    lines = case[4]
-    assert f"cross-validation: fold {FOLDS} of {FOLDS}" in lines
-    assert any(line.startswith("path:") for line in lines)
-    assert any(line.startswith("bootstrap fit 6 of 6") for line in lines)
+def test_progress_goes_through_all_stages(case):
+    shares, stages = zip(*case[4], strict=True)
+    assert list(shares) == sorted(shares)
+    assert shares[-1] == 1.0
+    named = ["cross-validation", "branch and bound", "bounds along the path", "bootstrap fits", "explanations and charts"]
+    assert [stage for stage in dict.fromkeys(stages) if stage in named and stage != named[1]] == [*named[:1], *named[2:]]
+    assert stages.count("bootstrap fits") == N_BOOT + 1
 
 
 def test_a_calibrated_model_is_judged_by_its_probabilities():
@@ -348,12 +352,14 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
     model = calibrated_pipeline(table, y, method="pd")
     summary = summarise(model, table, y, ks=(5,), cv=FOLDS, n_boot=0, rows=(5,))
     V, _ = features_of(model.estimator_, table)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, method="pd"))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, method="pd", **PLAIN))
     scores = cross_val_predict(pipeline, V, y, cv=StratifiedKFold(FOLDS), method="decision_function")
     probability = model.calibrators_[0](scores)
     values = {measure.name: measure for measure in summary.measures}
     assert_allclose(values["Brier score"].out_of_fold, brier_score_loss(y, probability), rtol=1e-10)
     assert_allclose(values["Accuracy"].out_of_fold, np.mean((probability > 0.5) == y), rtol=1e-14)
+    assert_allclose(summary.cross_validation.mean, [values["Accuracy"].out_of_fold], rtol=1e-14)
+    assert np.mean((scores > 0.0) == y) != values["Accuracy"].out_of_fold
     assert_allclose(values["Accuracy"].fitted, model.score(table, y), rtol=1e-14)
     assert summary.has_probabilities
     assert_allclose(model.calibrators_[0](np.array([summary.performance.cutoff]))[0], 0.5, atol=1e-9)
@@ -363,7 +369,7 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
 
 def test_out_of_fold_predictions_of_more_classes_follow_the_calibration():
     X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, method="pd"))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, method="pd", **PLAIN))
     model = CalibratedModel(pipeline).fit(X, y)
     summary = summarise(model, X, y, cv=FOLDS, n_boot=0)
     scores = cross_val_predict(pipeline, X, y, cv=FOLDS, method="decision_function")

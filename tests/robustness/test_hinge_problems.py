@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from helpers import PLAIN
 from helpers.exact_hinge import HingeReference
 from helpers.ill_scaled import Dirty, ExactProblem, dirty_problem
 from quadric import SparseQuadraticSVC
@@ -21,7 +22,7 @@ def fitted(dirty, method):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", BoundWarning)
-        return SparseQuadraticSVC(k=dirty.k, C=dirty.C, loss="hinge", method=method).fit(dirty.X, dirty.y)
+        return SparseQuadraticSVC(k=dirty.k, C=dirty.C, loss="hinge", method=method, **PLAIN).fit(dirty.X, dirty.y)
 
 
 def candidates(dirty):

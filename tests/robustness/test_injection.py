@@ -314,7 +314,20 @@ def hostile_csv(seed):
 
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
-FIT = ["fit", "data.csv", "--k", "3", "--loss", "least_squares", "--output", "model.json", "--force"]
+FIT = [
+    "fit",
+    "data.csv",
+    "--k",
+    "3",
+    "--C",
+    "1",
+    "--loss",
+    "least_squares",
+    "--no-calibrate",
+    "--output",
+    "model.json",
+    "--force",
+]
 
 
 def test_commands(size, tally, tmp_path, capsys):

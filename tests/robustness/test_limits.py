@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers import LOSSES
+
 resource = pytest.importorskip("resource", reason="this system has no limits of processes")
 if not hasattr(os, "fork") or sys.platform == "darwin":
     pytest.skip("needs fork, and a kernel that holds RLIMIT_AS", allow_module_level=True)
@@ -158,7 +160,7 @@ def test_wide_tables_end_in_a_result_or_in_one_line(folder, size, tally):
 
 
 def test_what_fits_is_fitted_under_the_limit(folder, tally):
-    for loss in ("hinge", "least_squares"):
+    for loss in LOSSES:
         words = ("fit", "5.csv", "--target", "risk", "--k", 2, "--loss", loss, "--output", "new.json", "--force")
         outcome = quadric(folder, *words)
         check(outcome, tally)

@@ -317,7 +317,7 @@ def test_other_encodings_are_refused(case, tmp_path, encoding):
     "content",
     [
         b"[" * 20_000_000,
-        b'{"schema":3,"a":[' + b"[]," * 5_000_000 + b"1]}",
+        b'{"schema":4,"a":[' + b"[]," * 5_000_000 + b"1]}",
         b" " * (33 << 20),
         b'{"schema":' + b"9" * 1_000_000 + b"}",
     ],

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from helpers import PLAIN
 from helpers.ill_scaled import KINDS, ExactProblem, dirty_problem
 from quadric import SparseQuadraticSVC
 from quadric.certificate import TOLERANCE
@@ -18,7 +19,7 @@ BLOCKS = 10
 
 
 def fitted(dirty, method, **parameters):
-    model = SparseQuadraticSVC(k=dirty.k, C=dirty.C, loss="least_squares", method=method, **parameters)
+    model = SparseQuadraticSVC(k=dirty.k, C=dirty.C, loss="least_squares", method=method, **parameters, **PLAIN)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", BoundWarning)

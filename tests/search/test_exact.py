@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from helpers import LOSSES, make_problem, random_samples, slow_objective, surface_of
+from helpers.listening import heard
 from quadric.losses.base import Found
 from quadric.search.decomposition import Schedule, Status
 from quadric.search.exact import prove
 from quadric.search.methods import SearchOptions, search
 
 N_PROBLEMS = 200
-TOLERANCE = {"least_squares": 1e-8, "hinge": 1e-6}
+TOLERANCE = {"least_squares": 1e-8, "hinge": 1e-6, "logistic": 1e-6}
 
 
 def random_problem(loss, seed):
@@ -136,6 +137,35 @@ def test_progress_is_told():
     worst = Found(np.arange(6), problem.step().refit(np.arange(6)).value)
     assert prove(problem, worst, report=lines.append).n_nodes > 32
     assert any("nodes" in line and "bound" in line and "gap" in line for line in lines)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_number_of_nodes_gives_a_bound_that_holds_and_more_nodes_no_worse(loss):
+    X, y = random_samples(3, m=40, n=4)
+    problem = make_problem(loss, X, y, C=64.0, k=4)
+    best = search(problem, "best", SearchOptions())
+    start = Found(best.support, best.objective)
+    optimum = search(problem, "exact", SearchOptions()).objective
+    proofs = [prove(problem, start, node_limit=limit) for limit in (1, 4, 10_000)]
+    assert [proof.n_nodes for proof in proofs[:2]] == [1, 4]
+    bounds = [proof.lower_bound for proof in proofs]
+    assert bounds == sorted(bounds)
+    assert bounds[-1] <= optimum * (1 + 1e-9)
+    assert [proof.stopped for proof in proofs] == [True, True, False]
+    assert proofs[-1].closed
+    assert prove(problem, start, node_limit=4).lower_bound == bounds[1]
+
+
+def test_the_share_of_a_limit_is_told():
+    X, y = random_samples(3, m=80, n=6)
+    problem = make_problem("least_squares", X, y, C=64.0, k=6)
+    worst = Found(np.arange(6), problem.step().refit(np.arange(6)).value)
+    with heard() as told:
+        prove(problem, worst, node_limit=100)
+    assert {(0.32, "branch and bound"), (0.64, "branch and bound")} <= set(told)
+    with heard() as told:
+        prove(problem, worst, time_limit=1e9)
+    assert all(0.0 < share < 1e-6 for share, _ in told)
 
 
 def test_everything_allowed_needs_no_search():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from helpers import LOSSES, random_samples
+from helpers import LOSSES, PER_SAMPLE, PLAIN, random_samples
 from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV, sparse_quadratic_path
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -33,7 +33,7 @@ def test_arrays_are_aligned(loss):
         for j, k in enumerate(path.ks):
             surface = QuadraticSurface.from_coordinates(path.coef[i, j], path.intercept[i, j])
             t = 1 - signs * surface(X)
-            value = np.sum(surface.gradient(X) ** 2) + C * np.sum(np.maximum(t, 0) if loss == "hinge" else t**2)
+            value = np.sum(surface.gradient(X) ** 2) + C * np.sum(PER_SAMPLE[loss](t))
             assert value == pytest.approx(path.objective[i, j], rel=1e-9)
             assert surface.n_terms <= k
 
@@ -50,7 +50,7 @@ def test_near_the_separate_fits(loss):
     path = sparse_quadratic_path(X, y, ks=ks, Cs=[1.0, 64.0], loss=loss)
     for i, C in enumerate(path.Cs):
         for j, k in enumerate(ks):
-            fit = SparseQuadraticSVC(k=k, C=C, loss=loss).fit(X, y)
+            fit = SparseQuadraticSVC(k=k, C=C, loss=loss, **PLAIN).fit(X, y)
             slack = 1e-3 if loss == "least_squares" else 2e-2
             assert path.objective[i, j] <= fit.certificates_[0].objective * (1 + slack)
 
@@ -59,7 +59,7 @@ def test_pd_path_is_pd_at_each_point(loss):
     X, y = samples(3)
     path = sparse_quadratic_path(X, y, ks=[2, 5], Cs=[4.0], loss=loss, method="pd")
     for j, k in enumerate([2, 5]):
-        fit = SparseQuadraticSVC(k=k, C=4.0, loss=loss, method="pd").fit(X, y)
+        fit = SparseQuadraticSVC(k=k, C=4.0, loss=loss, method="pd", **PLAIN).fit(X, y)
         assert_allclose(path.coef[0, j], fit.coef_[0], atol=1e-8)
 
 
@@ -117,11 +117,21 @@ def test_plot():
     assert len(ax.lines) == 2
     assert ax.get_xlabel() == "number of terms k"
     assert path.plot(ax) is ax
+    assert all(tick == round(tick) for tick in ax.get_xticks())
+
+
+def test_paths_print_in_a_line():
+    X, y = samples()
+    path = sparse_quadratic_path(X, y, ks=[1, 2, 3], Cs=[1.0], loss="least_squares")
+    p = path.coef.shape[-1]
+    assert repr(path) == f"QuadraticPath(3 values of k from 1 to 3; C = 1; {p} terms to choose from)"
+    model = SparseQuadraticSVCCV(ks=[2], Cs=[1.0, 4.0], cv=3, loss="least_squares").fit(X, y)
+    assert repr(model.paths_[0]).endswith(f"(k = 2; 2 values of C from 1 to 4; {p} terms to choose from; scores of 3 folds)")
 
 
 def test_plot_with_scores():
     X, y = samples()
-    model = SparseQuadraticSVCCV(ks=[1, 2, 4], Cs=[1.0, 4.0], cv=3, loss="least_squares").fit(X, y)
+    model = SparseQuadraticSVCCV(ks=[1, 2, 4], Cs=[1.0, 4.0], cv=3, loss="least_squares", **PLAIN).fit(X, y)
     ax = model.paths_[0].plot()
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels[:2] == ["objective, C = 1", "objective, C = 4"]

@@ -5,8 +5,12 @@ import io
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import feather
+from pyarrow import parquet as arrow_parquet
 
+from helpers.listening import heard
 from quadric.tables import Table, TableEncoder, as_table, read_chunks, read_table, target_labels
 from quadric.tables import _csv as csv_module
 
@@ -172,10 +176,33 @@ def test_equal_texts_are_stored_once(written):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_progress_is_reported(written):
-    lines = []
-    read_table(written("a,b\n" + "1,2\n" * 500), report=lines.append)
-    assert len(lines) > 3
-    assert lines[-1] == "data.csv: 500 rows read"
+    with heard() as told:
+        read_table(written("a,b\n" + "1,2\n" * 500))
+    assert len(told) > 3
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert told[-1] == (1.0, "data.csv: 500 rows")
+
+
+def test_progress_of_rows_that_only_the_csv_module_knows(written, monkeypatch):
+    monkeypatch.setattr("quadric.tables._csv.SLOW_ROWS", 10)
+    with heard() as told:
+        read_table(written("a,b\n" + 'x"y",2\n' * 500))
+    assert len(told) > 3
+    assert told[-1][0] == 1.0
+
+
+def test_progress_of_parquet_files(tmp_path):
+    table = pa.table({"a": [1.0] * 30})
+    for name in ("one", "two"):
+        arrow_parquet.write_table(table, tmp_path / f"{name}.parquet")
+    with heard() as told:
+        list(read_chunks(tmp_path, rows=10))
+    assert [share for share, _ in told] == pytest.approx([(i + 1) / 6 for i in range(6)])
+    feather.write_feather(table, tmp_path / "three.feather", chunksize=15)
+    with heard() as told:
+        read_table(tmp_path / "three.feather")
+    assert told == [(0.5, "three.feather: 15 rows"), (1.0, "three.feather: 30 rows")]
 
 
 def test_chunks_together_are_the_table(written):

@@ -1,121 +1,82 @@
-"""The comparison: same folds, same columns, honest sizes."""
+"""The comparison: same folds, same columns, everybody tuned, honest sizes."""
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 from helpers.small_tables import credit_table
-from quadric import SparseQuadraticSVCCV
+from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.baselines import rivals
+from quadric.credit import CalibratedModel
+from quadric.progress import listening
 from quadric.tables import TableEncoder
 from quadric.workflow import TrainingOptions, compare, comparison
+from quadric.workflow.comparison import Difference
 from quadric.workflow.preparation import prepare
 
 SMALL = {"loss": "least_squares", "folds": 3}
+LOGISTIC = rivals.RIVALS[0]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _one_rival(monkeypatch):
-    """Logistic regression stands for all of them where they do not matter."""
-    monkeypatch.setattr(comparison, "find_spec", lambda name: None)
-    monkeypatch.setattr(comparison, "COMPETITORS", comparison.COMPETITORS[:1])
+    """Logistic regression stands for all of them."""
+    monkeypatch.setattr(rivals, "find_spec", lambda name: None)
+    monkeypatch.setattr(rivals, "RIVALS", (LOGISTIC,))
 
 
-@pytest.fixture(scope="module")
-def compared():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "find_spec", lambda name: None)
-        return compare(credit_table(), "risk", TrainingOptions(k=3, C=4.0, **SMALL))
-
-
-def coded():
+def folds_of_credit():
+    """Rows and labels, and the three folds."""
     table = credit_table()
-    inputs = table.drop(["risk"])
-    return TableEncoder().fit_transform(inputs), table["risk"].astype(str)
+    X, y = TableEncoder().fit_transform(table.drop(["risk"])), table["risk"].astype(str)
+    return X, y, StratifiedKFold(3, shuffle=True, random_state=0)
 
 
-def test_the_others_see_the_same_folds_and_columns(compared):
-    X, y = coded()
-    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
-    for result, classifier in zip(compared.results[1:3], (LogisticRegression(max_iter=1000), SVC(random_state=0)), strict=True):
-        for fold, (train, test) in enumerate(splits):
-            model = make_pipeline(StandardScaler(), classifier).fit(X[train], y[train])
-            assert result.accuracy[fold] == model.score(X[test], y[test])
-            assert result.auc[fold] == pytest.approx(roc_auc_score(y[test], model.decision_function(X[test])))
+def test_the_surface_is_what_training_makes_of_the_training_rows():
+    asked = TrainingOptions(ks=(1, 3), Cs=(1.0, 16.0), rule="best", **SMALL)
+    surface = compare(credit_table(), "risk", asked).results[0]
+    X, y, folds = folds_of_credit()
+    exclude = prepare(credit_table(), "risk", asked).limits.exclude
+    for fold, (train, test) in enumerate(folds.split(X, y)):
+        search = SparseQuadraticSVCCV((1, 3), (1.0, 16.0), loss="least_squares", cv=folds, rule="best", exclude=exclude)
+        best = search.fit(X[train], y[train]).best_estimator_
+        model = CalibratedModel.around(best, X[train], y[train], cv=folds, out_of_fold=search.oof_decision_)
+        assert surface.chosen[fold] == {"loss": "least_squares", "k": search.best_k_, "C": search.best_C_}
+        assert surface.accuracy[fold] == np.mean(model.predict(X[test]) == y[test])
+        assert surface.log_loss[fold] == pytest.approx(log_loss(y[test], model.predict_proba(X[test])))
+        assert surface.size[fold] == best.surfaces_[0].n_terms
 
 
-def test_sizes_count_what_decisions_depend_on(compared):
-    X, y = coded()
-    train, _ = next(iter(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y)))
-    Z = StandardScaler().fit_transform(X[train])
-    surface, logistic, svm, boosting = compared.results
-    assert (surface.size <= 3).all()
-    assert logistic.size.tolist() == [5, 5, 5]
-    assert svm.size[0] == len(SVC(random_state=0).fit(Z, y[train]).support_)
-    with threadpool_limits(1):
-        trees = HistGradientBoostingClassifier(random_state=0).fit(Z, y[train])
-    assert boosting.size[0] == sum(int(node["is_leaf"]) for stage in trees._predictors for tree in stage for node in tree.nodes)
-    assert [result.unit for result in compared.results] == ["terms", "coefficients", "support vectors", "leaves"]
+def test_the_others_are_tuned_inside_the_same_folds():
+    result = compare(credit_table(), "risk", TrainingOptions(k=2, C=4.0, **SMALL)).results[1]
+    X, y, folds = folds_of_credit()
+    for fold, (train, test) in enumerate(folds.split(X, y)):
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        tuned = GridSearchCV(model, {"logisticregression__C": LOGISTIC.grid["C"]}, cv=folds).fit(X[train], y[train])
+        chances = tuned.predict_proba(X[test])
+        assert result.chosen[fold] == {"C": tuned.best_params_["logisticregression__C"]}
+        assert result.accuracy[fold] == tuned.score(X[test], y[test])
+        assert result.auc[fold] == pytest.approx(roc_auc_score(y[test] == tuned.classes_[1], chances[:, 1]))
+        assert result.log_loss[fold] == pytest.approx(log_loss(y[test], chances))
 
 
-def test_given_parameters_are_used(compared):
-    assert compared.results[0].chosen == [(3, 4.0)] * 3
-    assert compared.absent == ["EBM (pip install interpret)"]
+def test_differences_are_paired_and_clear_from_two_standard_errors():
+    compared = compare(credit_table(), "risk", TrainingOptions(k=2, C=4.0, **SMALL))
+    surface, logistic = compared.results
+    by_measure = {each.measure: each for each in compared.differences}
+    assert list(by_measure) == ["accuracy", "auc", "log_loss"]
+    pairs = logistic.auc - surface.auc
+    assert by_measure["auc"].mean == pytest.approx(pairs.mean())
+    assert by_measure["auc"].standard_error == pytest.approx(pairs.std(ddof=1) / np.sqrt(3))
+    assert Difference("EBM", "auc", -0.021, 0.01).is_clear
+    assert not Difference("EBM", "auc", 0.019, 0.01).is_clear
 
 
-@pytest.mark.usefixtures("_one_rival")
-def test_parameters_that_are_not_given_are_chosen_inside_each_fold(monkeypatch):
-    inner, seen = comparison.choose, []
-
-    def spy(part, options, **more):
-        seen.append((len(part.y), options.folds))
-        return inner(part, options, **more)
-
-    monkeypatch.setattr(comparison, "choose", spy)
-    asked = TrainingOptions(loss="least_squares", folds=4, ks=(1, 3), Cs=(1.0, 16.0))
-    chosen = compare(credit_table(), "risk", asked)
-    assert seen == [(90, 3)] * 4  # training rows only, three inner folds
-    fewest, best = chosen.results[:2]
-    assert [fewest.name, best.name] == ["sparse quadratic, 1se", "sparse quadratic, best"]
-    assert {k for k, _ in fewest.chosen + best.chosen} <= {1, 3}
-    assert all(few <= many for (few, _), (many, _) in zip(fewest.chosen, best.chosen, strict=True))
-    only_C = compare(credit_table(), "risk", TrainingOptions(k=2, Cs=(1.0, 16.0), **SMALL))
-    assert {k for k, _ in only_C.results[0].chosen} == {2}
-    assert [result.name for result in only_C.results] == ["sparse quadratic", "logistic regression"]
-
-
-@pytest.mark.usefixtures("_one_rival")
-def test_each_rule_gets_the_surface_that_it_chose():
-    X, y = coded()
-    table = credit_table()
-    asked = TrainingOptions(ks=(1, 3), Cs=(1.0, 16.0), **SMALL)
-    ours = compare(table, "risk", asked).results[:2]
-    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
-    limits = prepare(table, "risk", asked).limits
-    for rule, result in zip(("1se", "best"), ours, strict=True):
-        for fold, (train, test) in enumerate(splits):
-            model = SparseQuadraticSVCCV(
-                (1, 3),
-                (1.0, 16.0),
-                cv=StratifiedKFold(3, shuffle=True, random_state=0),
-                rule=rule,
-                standardize=True,
-                loss="least_squares",
-                exclude=limits.exclude,
-                random_state=0,
-            ).fit(X[train], y[train])
-            assert result.chosen[fold] == (model.best_k_, model.best_C_)
-            assert result.accuracy[fold] == model.score(X[test], y[test])
-
-
-@pytest.mark.usefixtures("_one_rival")
-def test_missing_values_are_filled_in_from_the_training_rows():
+def test_missing_values_are_filled_in_from_the_training_rows(monkeypatch):
     table = credit_table(gaps=20)
     seen = []
     original = comparison._folds
@@ -125,33 +86,41 @@ def test_missing_values_are_filled_in_from_the_training_rows():
             seen.append((part, X))
             yield part, X, y
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "_folds", spy)
-        compare(table, "risk", TrainingOptions(k=2, C=1.0, missing="impute", **SMALL))
+    monkeypatch.setattr(comparison, "_folds", spy)
+    compare(table, "risk", TrainingOptions(k=2, C=1.0, missing="impute", **SMALL))
     inputs = table.drop(["risk"])
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(inputs["age"], table["risk"].astype(str)))
-    for (part, X), (train, test) in zip(seen[:3], splits, strict=True):
+    for (part, X), (train, test) in zip(seen, splits, strict=True):
         mean = np.nanmean(inputs["age"][train])
         absent = np.isnan(inputs["age"])
         np.testing.assert_allclose(part.X[absent[train], 0], mean)
         np.testing.assert_allclose(X[absent[test], 0], mean)
 
 
-@pytest.mark.usefixtures("_one_rival")
 def test_rows_with_missing_values_can_be_left_out():
     result = compare(credit_table(gaps=5), "risk", TrainingOptions(k=2, C=1.0, missing="drop", **SMALL))
     assert len(result.data.y) == 110
 
 
-@pytest.mark.usefixtures("_one_rival")
 def test_three_classes_have_no_auc():
     result = compare(credit_table(classes=("a", "b", "c")), "risk", TrainingOptions(k=2, C=1.0, **SMALL))
     assert all(np.isnan(each.auc).all() for each in result.results)
+    assert {each.measure for each in result.differences} == {"accuracy", "log_loss"}
     assert result.data.class_names == ("a", "b", "c")
 
 
-def test_an_installed_boosting_machine_takes_part(monkeypatch):
-    monkeypatch.setattr(comparison, "find_spec", lambda name: object())
-    competitors, absent = comparison.available_competitors()
-    assert competitors[-1].name == "EBM"
-    assert absent == []
+def test_the_share_done_grows_to_the_last_step():
+    told = []
+    with listening(lambda share, what: told.append((share, what))):
+        compare(credit_table(), "risk", TrainingOptions(k=2, C=1.0, **SMALL))
+    begun = [(round(share, 6), what) for share, what in told if "fold" in what and "of 3" in what]
+    assert begun[0] == (0.0, "sparse quadratic, fold 1 of 3")
+    assert begun[-1] == (round(5 / 6, 6), "logistic regression, fold 3 of 3")
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+
+
+def test_probabilities_come_from_the_cross_validation_without_further_fits(monkeypatch):
+    monkeypatch.setattr(SparseQuadraticSVC, "fit", None)
+    assert compare(credit_table(), "risk", TrainingOptions(ks=(1, 3), Cs=(4.0,), **SMALL)).results[0].name == "sparse quadratic"

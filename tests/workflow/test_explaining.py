@@ -9,11 +9,13 @@ from helpers.small_tables import credit_columns, credit_table
 from quadric.credit import CalibratedModel, IsotonicCalibration
 from quadric.tables import Table
 from quadric.workflow import TableModel, TrainingOptions, train
-from quadric.workflow.explaining import ExplainingOptions, explain_rows
+from quadric.workflow.explaining import ExplainingOptions, ages, explain_rows, free_columns
 
 
 def model_of(table, **given):
-    return TableModel(train(table, "risk", TrainingOptions(loss="least_squares", k=4, **given)).saved())
+    return TableModel(
+        train(table, "risk", TrainingOptions(**{"loss": "least_squares", "k": 4, "C": 1.0, "calibrate": None, **given})).saved()
+    )
 
 
 def changed(table, answer):
@@ -30,10 +32,10 @@ def changed(table, answer):
 def test_the_change_gives_the_row_the_wanted_label(classes, given):
     table = credit_table(classes=classes)
     model = model_of(table, **given)
-    answers = explain_rows(model, table, range(8), table, ExplainingOptions())
+    answers = explain_rows(model, table, range(16), table, ExplainingOptions())
     scores = model.scores(table)
-    assert [answer.label for answer in answers] == [model.class_names[code] for code in scores.codes[:8]]
-    reached = [answer for answer in answers if answer.reached]
+    assert [answer.label for answer in answers] == [model.class_names[code] for code in scores.codes[:16]]
+    reached = [answer for answer in answers if answer.changes]
     by_probability = len(classes) > 2 and bool(given)  # then the largest score need not be the label
     assert len(reached) >= (0 if by_probability else 3)
     assert all(answer.message for answer in answers)
@@ -50,9 +52,9 @@ def test_missing_values_are_left_alone_and_the_others_stay_whole(missing):
     table = credit_table(gaps=20)
     model = model_of(table, missing=missing)
     gaps = np.flatnonzero(np.isnan(table["age"]))
-    rows = [*gaps[:8], *np.flatnonzero(~np.isnan(table["age"]))[:8]]
+    rows = [*gaps[:8], *np.flatnonzero(~np.isnan(table["age"]))[:16]]
     moved = set()
-    for answer in explain_rows(model, table, rows, table, ExplainingOptions()):
+    for answer in explain_rows(model, table, rows, table, ExplainingOptions(decrease_only=("age",))):
         if answer.reached:
             assert model.class_names[model.scores(changed(table, answer)).codes[0]] == answer.target
             moved |= {(answer.row in gaps, change.feature) for change in answer.changes}
@@ -72,6 +74,60 @@ def test_changes_stay_within_the_range_of_the_background():
         limits = min(own, narrow["income"].min()), max(own, narrow["income"].max())
         assert all(limits[0] <= c.after <= limits[1] for c in answer.changes if c.feature == "income")
     assert [answer.changes for answer in wide] != [answer.changes for answer in bound]
+
+
+def test_only_declined_rows_get_advice_and_it_leaves_age_alone():
+    table = credit_table()
+    model = model_of(table, positive="bad")
+    answers = explain_rows(model, table, range(40), table, ExplainingOptions())
+    assert {answer.target for answer in answers} == {"good"}
+    assert {answer.label for answer in answers} == {"good", "bad"}
+    for answer in answers:
+        assert bool(answer.changes) <= (answer.label == "bad")
+        assert answer.verdict == "already good" or answer.label == "bad"
+        assert "age" not in {change.feature for change in answer.changes}
+    named = explain_rows(model, table, range(40), table, ExplainingOptions(increase_only=("age",)))
+    assert "age" in {change.feature for answer in named for change in answer.changes}
+
+
+def test_the_favourable_class_is_not_the_positive_one_or_the_more_frequent_one():
+    table = credit_table()
+    rows = np.flatnonzero(table["risk"] == "good")[:10].tolist()
+    few_good = table[sorted({*rows, *np.flatnonzero(table["risk"] == "bad").tolist()})]
+    favourable = [
+        model.class_names[model.favourable]
+        for model in (
+            model_of(table, positive="bad"),
+            model_of(table, positive="good"),
+            model_of(few_good),
+            model_of(few_good, positive="bad"),
+        )
+    ]
+    assert favourable == ["good", "bad", "bad", "good"]
+    damaged = replace(model_of(few_good).saved, metadata={"training": {"labelled": ["a", None]}})
+    assert TableModel(damaged).favourable == 0
+
+
+def test_the_model_file_lists_columns_that_changes_leave_alone():
+    table = credit_table()
+    free, frozen = (model_of(table, positive="bad", frozen=names) for names in ((), ("income",)))
+    assert (free.frozen, frozen.frozen) == ((), ("income",))
+    answers = explain_rows(frozen, table, range(40), table, ExplainingOptions())
+    assert "income" not in {change.feature for answer in answers for change in answer.changes}
+    assert "income" in free_columns(free, ExplainingOptions())
+    assert "income" not in free_columns(frozen, ExplainingOptions())
+    damaged = TableModel(replace(frozen.saved, metadata={"training": {"options": {"frozen": "income"}}}))
+    assert damaged.frozen == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "alone"),
+    [("age", True), ("Age", True), ("age_years", True), ("account_age", True), ("agent", False), ("mileage", False)],
+)
+def test_what_counts_as_an_age(name, alone):
+    columns = {name if own == "age" else own: values for own, values in credit_columns().items()}
+    table = Table(tuple(columns), tuple(columns.values()))
+    assert ages(model_of(table), ExplainingOptions()) == [name] * alone
 
 
 def test_a_wanted_class_and_rules_are_kept():
@@ -131,7 +187,8 @@ def test_a_calibration_that_never_decides_for_a_class_leaves_no_way():
     table = credit_table()
     fitted = model_of(table)
     never = CalibratedModel.from_parts(fitted.saved.model, [IsotonicCalibration([0.0, 1.0], [0.1, 0.4])])
-    answer, *_ = explain_rows(TableModel(replace(fitted.saved, model=never)), table, [0], table, ExplainingOptions())
+    asked = ExplainingOptions(target="good")
+    answer, *_ = explain_rows(TableModel(replace(fitted.saved, model=never)), table, [0], table, asked)
     assert (answer.label, answer.target, answer.reached, answer.changes) == ("bad", "good", False, ())
     assert "always predicts the same class" in answer.message
     assert answer.reasons

@@ -12,9 +12,10 @@ from helpers.small_tables import credit_columns, credit_table
 from quadric import SparseQuadraticSVC
 from quadric.export import SavedModel
 from quadric.tables import Table
+from quadric.tables.table import text_column
 from quadric.workflow import TableModel, TrainingOptions, train
 
-FAST = {"loss": "least_squares", "k": 3}
+FAST = {"loss": "least_squares", "k": 3, "C": 1.0, "calibrate": None}
 
 
 def model_of(table, **given):
@@ -55,7 +56,24 @@ def test_columns_are_found_by_name():
     shuffled = Table(tuple(order), tuple(np.zeros(120) if name == "more" else table[name] for name in order))
     assert_array_equal(model.scores(shuffled).decision, model.scores(table).decision)
     with pytest.raises(ValueError, match=r"no columns 'age', 'home'"):
-        model.scores(table.drop(["age", "home"]))
+        model.inputs(table.drop(["age", "home"]))
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"missing": "indicator"}, {"coding": "ordinal"}, {"missing_texts": ("0",), "ignore": ("phone",)}]
+)
+def test_only_the_columns_of_the_equation_are_needed(how):
+    table = credit_table()
+    model = TableModel(train(table, "risk", TrainingOptions(k=1, loss="least_squares", include=("income",), **how)).saved())
+    expected = model.scores(table)
+    few = Table(("income",), (table["income"],))
+    assert_array_equal(model.scores(few).decision, expected.decision)
+    wrong = Table(table.names, tuple(table[name] if name == "income" else text_column(["?!"] * 120) for name in table))
+    assert_array_equal(model.scores(wrong).decision, expected.decision)
+    with pytest.raises(ValueError, match="no column 'income'"):
+        model.scores(table.drop(["income"]))
+    with pytest.raises(ValueError, match="which the model needs"):
+        model.inputs(few)  # for proofs and reports, which look at all terms
 
 
 def test_a_model_without_coding_takes_the_columns_that_it_was_fitted_to():
@@ -117,7 +135,7 @@ def test_histories_that_say_nothing_do_no_harm(metadata):
 
 
 def test_a_score_that_overflows_is_refused_with_its_row():
-    model, columns = model_of(credit_table()), credit_columns()
+    model, columns = model_of(credit_table(), clip=None), credit_columns()
     columns["age"][2] = columns["income"][2] = 1e200
     with pytest.raises(ValueError, match="row 103 has no finite score: its values are too large for the model"):
         model.scores(Table(tuple(columns), tuple(columns.values()), first_row=101))

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from helpers.small_tables import credit_columns, credit_table
@@ -20,11 +21,12 @@ from quadric.tables.table import text_column
 from quadric.workflow import OptionError, TrainingOptions, prepare, train
 from quadric.workflow.options import choices
 
-FAST = {"loss": "least_squares", "k": 3}
+FAST = {"loss": "least_squares", "k": 3, "C": 1.0, "calibrate": None}
+"""Nothing to choose and nothing to calibrate: one fit."""
 
 
 def options(**given):
-    return TrainingOptions(**{**FAST, **given})
+    return TrainingOptions(**{**FAST, **({"C": None} if "Cs" in given else {}), **given})
 
 
 def live_terms(trained):
@@ -214,8 +216,6 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
         ks=(1, 2, 3, 5) if given["k"] is None else (3,),
         Cs=(1.0, 16.0) if "C" not in given else (4.0,),
         cv=StratifiedKFold(4, shuffle=True, random_state=3),
-        rule="1se",
-        standardize=True,
         loss="least_squares",
         exclude=data.limits.exclude,
         random_state=3,
@@ -224,18 +224,17 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
     assert (trained.classifier.k, trained.classifier.C) == (direct.best_k_, direct.best_C_)
     cell = direct.Cs_.tolist().index(direct.best_C_), direct.ks_.tolist().index(direct.best_k_)
     told = trained.cross_validation
-    assert told["accuracy"] == direct.cv_scores_.mean(axis=0)[cell]
-    assert told["standard_error"] == pytest.approx(direct.cv_scores_[(slice(None), *cell)].std(ddof=1) / 2)
-    assert told["folds"] == 4
+    assert told.accuracy.mean == pytest.approx(direct.cv_scores_.mean(axis=0)[cell])
+    assert told.accuracy.error == pytest.approx(direct.cv_scores_[(slice(None), *cell)].std(ddof=1) / 2)
+    assert told.folds == 4
 
 
 @pytest.mark.parametrize("given", [{}, {"calibrate": "sigmoid"}, {"method": "exact", "k": 2, "cross_validate": True}])
 def test_what_cross_validation_fitted_is_the_model(given, monkeypatch):
     searched = []
     original = SparseQuadraticSVCCV.fit
-    monkeypatch.setattr(SparseQuadraticSVCCV, "fit", lambda self, X, y: searched.append(self) or original(self, X, y))
-    if "calibrate" not in given:  # calibration fits clones to the folds
-        monkeypatch.setattr(SparseQuadraticSVC, "fit", None)
+    monkeypatch.setattr(SparseQuadraticSVCCV, "fit", lambda self, *a, **b: searched.append(self) or original(self, *a, **b))
+    monkeypatch.setattr(SparseQuadraticSVC, "fit", None)  # calibration uses what cross-validation knows
     table = credit_table()
     trained = train(table, "risk", options(**{"k": None, "ks": (1, 3), "Cs": (1.0, 16.0), "folds": 3, **given}))
     (search,) = searched
@@ -266,7 +265,7 @@ def test_class_weights_go_by_names():
 
 def test_calibration_is_fitted_to_rows_left_out():
     table = credit_table()
-    trained = train(table, "risk", options(calibrate="sigmoid"))
+    trained = train(table, "risk", options(calibrate="sigmoid", cross_validate=False))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     direct = CalibratedModel(trained.classifier, cv=folds).fit(trained.data.X, trained.data.y)
     assert trained.model.calibrators_ == direct.calibrators_
@@ -293,7 +292,17 @@ def test_calibration_and_weights_by_name_go_together():
         ({"Cs": tuple([1.0] * 10_001)}, "Cs has 10,001 values, more than 10,000"),
         ({"C": 0.0}, "C must be"),
         ({"loss": "log"}, "loss must be"),
-        ({"k": None, "cross_validate": False}, "set k"),
+        ({"k": None, "cross_validate": False}, "without cross-validation k and C must be given"),
+        ({"C": None, "cross_validate": False}, "without cross-validation k and C must be given"),
+        ({"clip": 0.5}, "clip must be a number from 0 to less than 0.5, got 0.5"),
+        ({"clip": -0.1}, "clip must be a number from 0"),
+        ({"rule": -0.1}, "rule must be 'best', '1se' or a finite number of at least 0, got -0.1"),
+        ({"rule": "2se"}, "rule must be 'best', '1se' or"),
+        ({"fit_time_limit": -1.0}, "fit_time_limit must be"),
+        ({"scoring": "acuracy"}, r"scoring must be one of accuracy, .* got 'acuracy' \(did you mean 'accuracy'\?\)"),
+        ({"cutoff": "cost:-1:1", "calibrate": "sigmoid"}, "must not be negative"),
+        ({"cutoff": 1.5, "calibrate": "sigmoid"}, "cutoff must be a number between 0 and 1"),
+        ({"cutoff": 0.3, "calibrate": None}, "a cut-off is one on probabilities: calibrate the scores"),
         ({"ks": (3, 1)}, "increasing"),
         ({"ks": ()}, "increasing"),
         ({"Cs": (0.0,)}, "values of C"),
@@ -335,4 +344,124 @@ def test_ordinal_coding_is_one_rank_a_column():
 def test_choices_are_those_of_the_library():
     assert set(choices()["method"]) == set(SEARCH_METHODS)
     assert set(choices()["calibrate"]) == set(CALIBRATIONS)
-    assert choices()["loss"] == LOSS_NAMES
+    assert choices()["loss"] == ("auto", *LOSS_NAMES)
+
+
+def rare_table(m=600, seed=0):
+    """One row in ten is bad; groups of five rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 3))
+    bad = X[:, 0] + X[:, 1] * X[:, 2] + 0.7 * rng.normal(size=m) > 2.0
+    customer = text_column([f"c{i // 5}" for i in range(m)])
+    columns = {
+        "a": X[:, 0],
+        "b": X[:, 1],
+        "c": X[:, 2],
+        "customer": customer,
+        "risk": np.where(bad, "yes", "no").astype(object),
+    }
+    return Table(tuple(columns), tuple(columns.values()))
+
+
+def test_k_alone_leaves_C_to_cross_validation():
+    trained = train(rare_table().drop(["customer"]), "risk", TrainingOptions(k=2, loss="least_squares"))
+    assert trained.search is not None
+    assert trained.classifier.k == 2
+    assert trained.classifier.C == trained.search.best_C_ != 1.0
+
+
+def test_figures_are_those_of_the_model_s_own_labels_on_rows_left_out():
+    table = rare_table().drop(["customer"])
+    trained = train(table, "risk", TrainingOptions(k=3, Cs=(8.0,), loss="least_squares", cutoff="balanced"))
+    y, search = trained.data.y, trained.search
+    labels = trained.model.calibrators_[0](search.oof_decision_) > trained.model.cutoff_
+    tests = [test for _, test in StratifiedKFold(5, shuffle=True, random_state=0).split(trained.data.X, y)]
+    right = [np.mean(labels[test] == (y[test] == "yes")) for test in tests]
+    areas = [roc_auc_score(y[test], search.oof_decision_[test]) for test in tests]
+    found = trained.cross_validation
+    assert (found.accuracy.mean, found.auc.mean) == pytest.approx((np.mean(right), np.mean(areas)))
+    assert (found.accuracy.error, found.auc.error) == pytest.approx(
+        (np.std(right, ddof=1) / 5**0.5, np.std(areas, ddof=1) / 5**0.5)
+    )
+    assert trained.cutoff == trained.model.cutoff_ < 0.5
+    assert trained.base_rates == pytest.approx((np.mean(y == "no"), np.mean(y == "yes")))
+
+
+def test_the_runner_up_is_the_best_cell_of_another_loss_or_else_another_cell():
+    table = rare_table().drop(["customer"])
+    two = train(table, "risk", TrainingOptions(ks=(1, 2, 3), Cs=(1.0, 8.0))).cross_validation
+    assert two.runner_up.loss != two.chosen.loss
+    one = train(table, "risk", TrainingOptions(ks=(1, 2, 3), Cs=(1.0, 8.0), loss="least_squares", rule="best")).cross_validation
+    assert one.runner_up != one.chosen
+    assert one.runner_up.score.mean <= one.chosen.score.mean
+
+
+@pytest.mark.parametrize(
+    "scoring", ["log_loss", "brier", "ks", "average_precision", "roc_auc", "balanced_accuracy", "f1", "neg_log_loss"]
+)
+def test_every_measure_chooses_among_labels_of_any_type(scoring):
+    trained = train(
+        rare_table().drop(["customer"]), "risk", TrainingOptions(ks=(1, 3), Cs=(8.0,), loss="least_squares", scoring=scoring)
+    )
+    found = trained.cross_validation
+    assert 0.0 < found.chosen.score.mean < 1.0  # losses with their own sign
+    if scoring == "f1":  # of the positive class, which is a text
+        labels = np.where(trained.search.oof_decision_ > 0, "yes", "no")
+        assert found.chosen.score.mean == pytest.approx(f1_score(trained.data.y, labels, pos_label="yes"), abs=0.05)
+
+
+def test_groups_stay_together_and_are_no_feature():
+    table = rare_table()
+    trained = train(table, "risk", TrainingOptions(ks=(2,), Cs=(8.0,), loss="least_squares", groups="customer", folds=4))
+    assert trained.data.feature_names == ["a", "b", "c"]
+    customers = table["customer"]
+    for learned, left in trained.search.cv.split(trained.data.X, trained.data.y, trained.data.groups):
+        assert not set(customers[learned]) & set(customers[left])
+    assert not np.isnan(trained.search.oof_decision_).any()
+    alone = train(
+        table, "risk", TrainingOptions(k=2, C=8.0, loss="least_squares", groups="customer", folds=4, cross_validate=False)
+    )
+    assert alone.model.calibrators_[0].a == pytest.approx(trained.model.calibrators_[0].a, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"groups": "Customer"}, r"the table has no column 'Customer' \(did you mean 'customer'\?\)"),
+        ({"groups": "risk"}, "the column 'risk' is the target: it cannot hold the groups"),
+        ({"groups": "few"}, "the column 'few' has 3 groups, fewer than the 5 folds"),
+        ({"groups": "gaps"}, "the column 'gaps' of groups has no value in row 1"),
+        ({"groups": "lumps"}, "all rows of class 'yes' are in groups of fold ., which leaves none to learn from"),
+    ],
+)
+def test_groups_that_make_no_folds_are_refused(given, says):
+    table = rare_table()
+    columns = dict(zip(table.names, table.columns, strict=True))
+    columns["few"] = np.arange(600.0) % 3
+    columns["gaps"] = np.where(np.arange(600) == 0, np.nan, np.arange(600) % 50)
+    columns["lumps"] = np.where(columns["risk"] == "yes", 0.0, np.arange(600) % 50 + 1)
+    others = [name for name in ("customer", "few", "gaps", "lumps") if name != given["groups"]]
+    with pytest.raises(OptionError, match=says):
+        train(Table(tuple(columns), tuple(columns.values())), "risk", options(Cs=(1.0,), ignore=tuple(others), **given))
+
+
+def test_a_cut_off_and_measures_of_two_classes_are_refused_for_three():
+    columns = credit_columns()
+    columns["risk"] = np.array(["a", "b", "c"], dtype=object)[np.arange(120) % 3]
+    table = Table(tuple(columns), tuple(columns.values()))
+    with pytest.raises(OptionError, match="a cut-off needs two classes, and the target has 3"):
+        train(table, "risk", options(cutoff="balanced", calibrate="sigmoid"))
+    with pytest.raises(OptionError, match="scoring 'roc_auc' needs two classes, and the target has 3"):
+        train(table, "risk", options(scoring="roc_auc", cross_validate=True))
+
+
+def test_coefficients_that_are_only_rounding_are_refused_unless_asked_for():
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.normal(size=(30, 2)), 2, axis=0)  # every point once in each class
+    columns = {"a": x[:, 0], "b": x[:, 1], "risk": np.tile(np.array(["no", "yes"], dtype=object), 30)}
+    table = Table(tuple(columns), tuple(columns.values()))
+    with pytest.raises(OptionError, match="the coefficients are only rounding: no term tells the classes apart") as caught:
+        train(table, "risk", options())
+    assert "allow_degenerate" in caught.value.remedies
+    allowed = train(table, "risk", options(allow_degenerate=True))
+    assert np.ptp(allowed.model.decision_function(table)) < 1e-9

@@ -23,7 +23,14 @@ from quadric.baselines.grids import (
     quadratic_hinge_grid,
 )
 from quadric.estimators._base import ClassWeight, SurfaceClassifier
-from quadric.estimators._validation import Samples, check_parameters, check_spread, integer_from, validate_samples
+from quadric.estimators._validation import (
+    Samples,
+    check_magnitude,
+    check_parameters,
+    integer_from,
+    validate_samples,
+    warn_of_spread,
+)
 
 RESIDUAL_TOLERANCE = 1e-6
 """Violation of the optimality conditions above which there is a warning."""
@@ -43,7 +50,9 @@ class BaselineClassifier(SurfaceClassifier):
         check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
-        check_spread(samples.X, getattr(self, "feature_names_in_", None), type(self).__name__)
+        check_magnitude(samples.X)
+        remedy = f"standardise first, inside each fold: make_pipeline(StandardScaler(), {type(self).__name__}(...))"
+        warn_of_spread(samples.X, getattr(self, "feature_names_in_", None), remedy)
         fits = self._one_cell(samples)
         if trouble := self._trouble(float(fits.residual.max())):
             warnings.warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning, stacklevel=4)

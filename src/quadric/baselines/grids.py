@@ -23,9 +23,8 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.losses.base import LabelledSamples
 from quadric.losses.footprint import Extent, check_memory
-from quadric.losses.hinge.data import HingeData
 from quadric.losses.hinge.intercept import hinge_intercept
-from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.problem import HingeData, HingeProblem
 from quadric.losses.hinge.step import HingeStep
 from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray, IntArray

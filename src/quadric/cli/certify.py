@@ -10,9 +10,10 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
-from quadric.cli.inputs import read_data, read_table_model
+from quadric.cli.inputs import READING, read_data, read_table_model
 from quadric.cli.layout import certificate_words, paragraph
 from quadric.defaults import LARGEST_COUNT
+from quadric.progress import part
 
 NO_BOUND = "not proved: rounding leaves no safe bound on these data"
 
@@ -39,11 +40,12 @@ def certify(
       quadric certify model.json data.csv --time-limit 0 --json
     """
     loaded = read_table_model(model)
-    with working("certify") as report:
-        table = read_data(data, table_format.how(loaded), loaded.text_names, report=report)
+    with working("certify"):
+        table = read_data(data, table_format.how(loaded), loaded.text_names)
         rows, y = loaded.labelled(table)
         X = loaded.view.native(loaded.inputs(rows))
-        certificates = quadric.certify(loaded.saved.model, X, y, time_limit=time_limit, verbose=1)
+        with part(READING, 1.0):
+            certificates = quadric.certify(loaded.saved.model, X, y, time_limit=time_limit)
     subjects = loaded.class_names if len(certificates) > 1 else loaded.class_names[1:]
     same = None if loaded.saved.data is None else table.sha256 == loaded.saved.data.sha256
     if as_json:

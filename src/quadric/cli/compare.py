@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
-from quadric.cli.inputs import read_training
+from quadric.cli.inputs import READING, read_training
 from quadric.cli.layout import paragraphs, text_table
-from quadric.workflow.options import INNER_CS, INNER_FOLDS, INNER_KS, TrainingOptions
+from quadric.progress import part
+from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=("method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
-    defaults={"ks": INNER_KS, "Cs": INNER_CS, "n_jobs": 1},
-    words={
-        "k": "Largest number of terms. Without it, chosen inside each fold, by two rules.",
-        "C": "Weight of the loss. Without it, chosen inside each fold.",
-        "n_jobs": "Processes for the choice inside each fold.",
-    },
+    without=(
+        "method",
+        "cross_validate",
+        "groups",
+        "scoring",
+        "unseen",
+        "calibrate",
+        "cutoff",
+        "frozen",
+        "time_limit",
+        *shared.LAST,
+    ),
+    defaults={"n_jobs": 1},
+    words={"folds": "Folds, and folds inside each.", "n_jobs": "Processes for the choices inside each fold."},
 )
+MEASURES = {"accuracy": ("accuracy", 100, 1, "%"), "auc": ("AUC", 1, 3, ""), "log_loss": ("log-loss", 1, 3, "")}
+"""Head, scale, digits and unit of each."""
 
 
 @shared.expanded(options=OPTIONS, table_format=shared.TableFormat)
@@ -34,90 +45,99 @@ def compare(
 ) -> None:
     r"""Compare the surface with other classifiers on the same folds.
 
-    The others are logistic regression, an SVM, gradient boosting and, if installed, EBM, with their default parameters. All
-    get the same coded columns, standardised inside each fold, and one core.
+    The surface is what quadric fit makes with the same options. The others are logistic regression, logistic regression on all
+    products with an l1 penalty, an SVM, gradient boosting and, if installed, EBM. All get the same columns, choose their
+    parameters inside each fold, and use one core.
 
     \b
     Examples:
       quadric compare data.csv --target risk
-      quadric compare data.csv --target risk --k 10 --C 4
-      quadric compare data.csv --target risk --loss least_squares --json
+      quadric compare data.csv --target risk --k 10
+      quadric compare data.csv --target risk --rule best --json
     """
-    with working("compare") as report:
-        table, options = read_training(data, target, options, table_format.how(), report)
-        comparison = quadric.workflow.compare(table, target, options, report=report)
+    with working("compare"):
+        table, options = read_training(data, target, options, table_format.how())
+        with part(READING, 1.0):
+            comparison = quadric.workflow.compare(table, target, options)
     facts = _facts(comparison)
     if as_json:
         say_json(facts)
     else:
-        _tell(facts, options, target)
+        _tell(facts, target)
 
 
 def _facts(comparison: quadric.workflow.Comparison) -> dict[str, Any]:
-    data, options = comparison.data, comparison.options
     return {
-        "classes": list(data.class_names),
-        "rows": len(data.y),
-        "features": data.X.shape[1],
-        "folds": options.folds,
-        "chosen_inside_folds": options.k is None or options.C is None,
+        "classes": list(comparison.data.class_names),
+        "rows": len(comparison.data.y),
+        "features": comparison.data.X.shape[1],
+        "folds": comparison.options.folds,
         "not_installed": comparison.absent,
         "models": [_result_facts(result) for result in comparison.results],
+        "differences": [{**asdict(each), "clear": each.is_clear} for each in comparison.differences],
     }
 
 
 def _result_facts(result: quadric.workflow.Result) -> dict[str, Any]:
-    return {
-        "name": result.name,
-        "accuracy": _measured(result.accuracy),
-        "auc": None if math.isnan(result.auc.sum()) else _measured(result.auc),
-        "size": {"mean": float(result.size.mean()), "of": result.unit},
-        "seconds": float(result.seconds.mean()),
-        "chosen": [{"k": k, "C": C} for k, C in result.chosen] or None,
-    }
+    figures = {name: _spread(getattr(result, name)) for name in (*MEASURES, "size", "seconds")}
+    return {"name": result.name, **figures, "size_of": result.unit, "chosen": result.chosen}
 
 
-def _measured(values: Any) -> dict[str, Any]:
-    from quadric.workflow.training import standard_error
+def _spread(values: Any) -> dict[str, Any] | None:
+    from quadric.workflow.figures import standard_error
 
+    if math.isnan(values.sum()):
+        return None
     return {"mean": float(values.mean()), "standard_error": float(standard_error(values)), "folds": values.tolist()}
 
 
-def _tell(facts: Mapping[str, Any], options: TrainingOptions, target: str) -> None:
-    measures = {"accuracy": "accuracy, %", "auc": "AUC"} if len(facts["classes"]) == 2 else {"accuracy": "accuracy, %"}
+def _tell(facts: Mapping[str, Any], target: str) -> None:
+    measures = [name for name in MEASURES if facts["models"][0][name] is not None]
     rows = [
         (
             model["name"],
-            *(_with_error(model[measure], in_percent="%" in head) for measure, head in measures.items()),
-            f"{model['seconds']:.2f} s",
-            f"{model['size']['mean']:.0f} {model['size']['of']}",
+            *(_figure(name, model[name]) for name in measures),
+            _spread_words(model["size"]),
+            _spread_words(model["seconds"]),
         )
         for model in facts["models"]
     ]
-    say("\n".join([*text_table(("", *measures.values(), "time to fit", "size"), rows), ""]))
-    remarks = {
-        target: f"{', '.join(facts['classes'])}; {facts['rows']} rows, {facts['features']} features after coding",
-        "figures": f"out-of-fold, mean ± standard error over {facts['folds']} folds",
-        "sparse quadratic": _choice_words([model["chosen"] for model in facts["models"] if model["chosen"]], options),
-        "the others": "default parameters of scikit-learn" + " and interpret" * (not facts["not_installed"]),
-        "not installed": ", ".join(facts["not_installed"]) or None,
-    }
-    say(paragraphs(remarks))
+    say("\n".join([*text_table(("", *(MEASURES[name][0] for name in measures), "size", "time, s"), rows), ""]))
+    surface, *others = facts["models"]
+    units = {model["size_of"]: None for model in others}
+    say(
+        paragraphs(
+            {
+                target: f"{', '.join(facts['classes'])}; {facts['rows']} rows, {facts['features']} features after coding",
+                "figures": f"out-of-fold, mean ± standard error over {facts['folds']} folds; the time includes all choices, "
+                f"which were made by {facts['folds']} folds inside each",
+                "clearly different (paired, more than two standard errors)": _clear_words(facts["differences"]),
+                surface["name"]: "; ".join(_chosen_words(chosen) for chosen in surface["chosen"]),
+                "size": f"{surface['size_of']}; of the others: {', '.join(units)}" if units else surface["size_of"],
+                "not installed": ", ".join(facts["not_installed"]) or None,
+            }
+        )
+    )
 
 
-def _with_error(measure: Mapping[str, float], *, in_percent: bool) -> str:
-    scale, digits = (100, 1) if in_percent else (1, 3)
-    return f"{scale * measure['mean']:.{digits}f} ± {scale * measure['standard_error']:.{digits}f}"
+def _figure(measure: str, spread: Mapping[str, float]) -> str:
+    _, scale, digits, unit = MEASURES[measure]
+    return f"{scale * spread['mean']:.{digits}f}±{scale * spread['standard_error']:.{digits}f}{unit}"
 
 
-def _choice_words(choices: Sequence[Sequence[Mapping[str, float]]], options: TrainingOptions) -> str:
-    what = " and ".join(name for name in ("k", "C") if getattr(options, name) is None)
-    if not what:
-        return f"loss {options.loss}, k = {options.k} and C = {options.C:g} as given"
-    inner = min(INNER_FOLDS, options.folds)
-    text = f"loss {options.loss}, {what} chosen inside each fold by {inner} inner folds, included in its time; "
-    pairs = [", ".join(f"{cell['k']}/{cell['C']:g}" for cell in cells) for cells in reversed(choices)]
-    if len(pairs) == 1:
-        return f"{text}k/C = {pairs[0]}"
-    by_rule = ("with the best mean (best)", "with the fewest terms within one standard error of it (1se)")
-    return text + "; ".join(f"k/C {how}: {listed}" for how, listed in zip(by_rule, pairs, strict=True))
+def _spread_words(spread: Mapping[str, float]) -> str:
+    digits = sum(spread["mean"] < limit for limit in (1.0, 100.0))
+    return f"{spread['mean']:.{digits}f}±{spread['standard_error']:.{digits}f}"
+
+
+def _clear_words(differences: Sequence[Mapping[str, Any]]) -> str:
+    clear: dict[str, list[str]] = {}
+    for each in filter(lambda each: each["clear"], differences):
+        (head, scale, digits, unit), mean, error = MEASURES[each["measure"]], each["mean"], each["standard_error"]
+        size = f"{scale * abs(mean):.{digits}f} ± {scale * error:.{digits}f}{' points' * bool(unit)}"
+        clear.setdefault(each["name"], []).append(f"{head} {size} {'higher' if mean > 0 else 'lower'}")
+    return "; ".join(f"{name}: {', '.join(words)}" for name, words in clear.items()) or "none of the others"
+
+
+def _chosen_words(chosen: Mapping[str, Any]) -> str:
+    return f"{chosen['loss']} k={chosen['k']} C={chosen['C']:g}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shlex
@@ -11,19 +10,17 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from quadric.files import replaceable, write_atomically
-from quadric.progress import LineWriter, Report
+from quadric.progress import Report, listening
 
-FIRST_LINE_AFTER = 2.0
+FIRST_AFTER = 2.0
 """Seconds of work before progress is shown."""
-SECONDS_BETWEEN_LINES = 10.0
-"""Where standard error is no terminal, progress is a line now and then."""
-SILENCE = 2.0
-"""Seconds without a word after which the time so far is shown."""
+SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_FRAMES = 10.0, 0.1
+"""Where standard error is no terminal, progress is a line now and then; on a terminal it is a bar that moves."""
 
 OTHER_NAMES = {"cross_validate": "--cv", "n_jobs": "--jobs", "folder": "--output"}
 """Flags that are not named like the parameter of the library that they set."""
@@ -101,86 +98,113 @@ def write_output(path: Path, content: str | bytes, force: bool) -> None:
 
 
 @contextmanager
-def progress_lines(what: str) -> Iterator[Report]:
-    """A reporter for work of unknown length: the latest line on a terminal, a line now and then elsewhere."""
-    if sys.stderr.isatty():
-        with _terminal().status(what) as status:
-            yield lambda line: status.update(f"{what}: {line}")
-        return
-    # the standard error of now: what is written to it while working may be caught and sent here
-    writer = LineWriter(sys.stderr, SECONDS_BETWEEN_LINES, FIRST_LINE_AFTER)
-    yield lambda line: writer(f"{what}: {line}")
+def working(what: str, *, shown: bool = True) -> Iterator[Report]:
+    """Show how far the work of this block is, where it takes long; then its warnings, one line each.
 
+    Parameters
+    ----------
+    what : str
+        Name of the command.
+    shown : bool
+        False where results go to the same terminal.
 
-@contextmanager
-def working(what: str) -> Iterator[Report]:
-    """Show the progress of computations, also of those that only write to standard error; then their warnings, a line each."""
+    Yields
+    ------
+    callable
+        Takes a text: what is being done, for work that tells no shares.
+    """
+    meter = _Meter(what)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        with progress_lines(what) as report, _heartbeat(report) as alive, redirect_stderr(_Lines(alive)):
-            yield alive
+        with _watched(meter) if shown else nullcontext(), listening(meter.advance):
+            yield meter.describe
     remarks = (with_flags(each.message) for each in caught if isinstance(each.message, UserWarning))
     for message in dict.fromkeys(remarks):
         note(f"quadric: {' '.join(message.split())}")
 
 
-class _Lines(io.TextIOBase):
-    """Sends what is written to a report, line by line."""
+class _Meter:
+    """How far the work is; it is told often and looked at now and then."""
 
-    def __init__(self, report: Report) -> None:
-        self._report = report
-        self._begun = ""
+    def __init__(self, what: str) -> None:
+        self.what, self.text, self.share = what, "", 0.0
+        self.began = time.monotonic()
 
-    def write(self, text: str) -> int:
-        *lines, self._begun = (self._begun + text).split("\n")
-        for line in filter(None, map(str.strip, lines)):
-            self._report(line)
-        return len(text)
+    def describe(self, text: str) -> None:
+        self.text = printable(text)
+
+    def advance(self, share: float, text: str) -> None:
+        self.describe(text)
+        self.share = max(self.share, min(share, 1.0))  # some work is done twice: that is no way back
+
+    @property
+    def percent(self) -> str:
+        return f"{int(100 * self.share)} %" if self.share else ""
+
+    @property
+    def time(self) -> str:
+        """The time left if the rest goes on as fast as what is done; else the time so far."""
+        elapsed = time.monotonic() - self.began
+        if not self.share:
+            return f"{duration(elapsed)} so far"
+        return f"about {duration(max(elapsed * (1.0 / self.share - 1.0), 1.0))} left"
+
+    @property
+    def line(self) -> str:
+        return f"{self.what}: {', '.join(filter(None, (self.percent, self.time, self.text)))}"
 
 
 @contextmanager
-def _heartbeat(report: Report) -> Iterator[Report]:
-    """The same reporter, which repeats itself with the time so far where nothing new was said for a while."""
-    began = time.monotonic()
-    last, said, done = [began], [""], threading.Event()
-
-    def alive(line: str) -> None:
-        last[0], said[0] = time.monotonic(), f"{line}, "
-        report(line)
-
-    def beat() -> None:
-        while not done.wait(1.0):
-            if time.monotonic() - last[0] >= SILENCE:
-                report(f"{said[0]}{duration(time.monotonic() - began)} so far")
-
-    thread = threading.Thread(target=beat, daemon=True)
+def _watched(meter: _Meter) -> Iterator[None]:
+    """Show a meter from a thread of its own: the work waits for no terminal."""
+    done = threading.Event()
+    thread = threading.Thread(target=_show, args=(meter, done, sys.stderr), daemon=True)
     thread.start()
     try:
-        yield alive
+        yield
     finally:
         done.set()
         thread.join()
 
 
-@contextmanager
-def progress_bar(what: str) -> Iterator[Any]:
-    """A bar over a known amount of work; call it with (share, text)."""
-    if not sys.stderr.isatty():
-        writer = LineWriter(sys.stderr, SECONDS_BETWEEN_LINES)
-        yield lambda share, text: writer(f"{what}: {100 * share:.0f} %, {text}")
+def _show(meter: _Meter, done: threading.Event, stream: TextIO) -> None:
+    """A bar on a terminal, a line now and then elsewhere; nothing for short work."""
+    if done.wait(FIRST_AFTER):
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    if stream.isatty():
+        _show_bar(meter, done, stream)
+        return
+    print(meter.line, file=stream, flush=True)
+    while not done.wait(SECONDS_BETWEEN_LINES):
+        print(meter.line, file=stream, flush=True)
 
-    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn()]
-    with Progress(*columns, TextColumn("{task.fields[text]}"), console=_terminal(), transient=True) as bars:
-        task = bars.add_task(what, total=1.0, text="")
-        yield lambda share, text: bars.update(task, completed=share, text=text)
 
-
-def _terminal() -> Any:
+def _show_bar(meter: _Meter, done: threading.Event, stream: TextIO) -> None:
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Column
 
-    return Console(file=sys.stderr, highlight=False, markup=False)
+    columns = (
+        TextColumn(meter.what, markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[meter].percent}", markup=False, table_column=Column(no_wrap=True, min_width=5)),
+        TextColumn("{task.fields[meter].time}", markup=False, table_column=Column(no_wrap=True, min_width=16)),
+        TextColumn("{task.fields[meter].text}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
+    )
+    bars = Progress(
+        *columns,
+        console=Console(file=stream, highlight=False, markup=False),
+        transient=True,
+        auto_refresh=False,
+        expand=True,
+        redirect_stdout=False,  # whoever writes to a standard stream means it
+        redirect_stderr=False,
+    )
+    with bars:
+        task = bars.add_task("", total=None, meter=meter)
+        while not done.wait(SECONDS_BETWEEN_FRAMES):
+            total = 1.0 if meter.share else None  # None: a bar that only moves
+            bars.update(task, total=total, completed=meter.share, refresh=True)
 
 
 def duration(seconds: float) -> str:

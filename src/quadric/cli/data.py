@@ -9,7 +9,7 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, as_usage, note, progress_lines, say, say_json
+from quadric.cli.console import UsageError, as_usage, note, say, say_json, working
 from quadric.cli.layout import indented, paragraph, text_table
 
 
@@ -59,8 +59,8 @@ def _fetched(info: quadric.datasets.DatasetInfo, folder: Path | None) -> str | N
         note(f"{info.name}: already there")
         return None
     try:
-        with progress_lines(info.name) as report:
-            path = quadric.datasets.fetch(info.name, folder=folder, report=report)
+        with working("data") as describe:
+            path = quadric.datasets.fetch(info.name, folder=folder, report=describe)
     except (quadric.datasets.DatasetError, OSError) as error:
         return f"{error} (quadric data {info.name} --from FILE)"
     note(f"{info.name}: written to {path}")

@@ -10,12 +10,14 @@ import typer
 
 from quadric.cli import inputs
 from quadric.cli import options as shared
-from quadric.cli.console import as_usage, say, say_json, working
+from quadric.cli.console import as_usage, note, say, say_json, working
 from quadric.cli.layout import indented
 from quadric.defaults import LARGEST_COUNT
+from quadric.progress import part
 
 if TYPE_CHECKING:
-    from quadric.workflow.explaining import Explanation
+    from quadric.workflow import TableModel
+    from quadric.workflow.explaining import ExplainingOptions, Explanation
 
 
 @shared.expanded(table_format=shared.TableFormat)
@@ -31,7 +33,9 @@ def explain(
     ] = "mean",
     target_class: Annotated[
         str | None,
-        typer.Option(metavar="CLASS", help="Class that is wanted.  [default: the other one of two, or the second best]"),
+        typer.Option(
+            metavar="CLASS", help="Class that is wanted.  [default: of two, the favourable one; else the second best]"
+        ),
     ] = None,
     background: Annotated[Path | None, typer.Option(help="Table of the population.  [default: the data]")] = None,
     frozen: shared.Frozen = None,
@@ -46,7 +50,9 @@ def explain(
 ) -> None:
     r"""Explain rows: reasons, and the smallest change of the decision.
 
-    Changes leave text columns alone, stay within the range of the background, and keep whole numbers whole.
+    Of two classes the favourable one is the one that is not --positive of quadric fit, or, without that, the more frequent one.
+    Changes leave text columns and age alone, stay within the range of the background, and keep whole numbers whole. Rows that
+    have the wanted class already get no advice.
 
     \b
     Examples:
@@ -63,15 +69,34 @@ def explain(
     wanted = ExplainingOptions(reasons, reference, target_class, frozen or (), increase_only or (), decrease_only or ())
     with as_usage():
         check_names(loaded, wanted)
-    with working("explain") as report:
-        table = inputs.read_data(data, how, loaded.text_names, report=report)
+    with working("explain"):
+        table = inputs.read_data(data, how, loaded.text_names)
         picked = inputs.rows(rows, len(table))
-        population = table if background is None else inputs.read_data(background, how, loaded.text_names, report=report)
-        answers = explain_rows(loaded, table, picked, population, wanted)
+        population = table if background is None else inputs.read_data(background, how, loaded.text_names)
+        with part(inputs.READING, 1.0):
+            answers = explain_rows(loaded, table, picked, population, wanted)
+    if any(answer.label != answer.target for answer in answers):
+        _remark_on_changes(loaded, wanted)
     if as_json:
         say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})
         return
     say("\n\n".join(_words(answer, f"the {REFERENCES[reference]}") for answer in answers))
+
+
+def _remark_on_changes(model: TableModel, wanted: ExplainingOptions) -> None:
+    """Where changes lead, what they may touch and what they leave alone, as far as nobody has decided that."""
+    from quadric.workflow.explaining import ages, free_columns
+
+    alone, remarks = ages(model, wanted), []
+    if wanted.target is None and len(model.class_names) == 2:
+        remarks.append(f"changes lead to {model.class_names[model.favourable]} (--target-class CLASS for another)")
+    if alone:
+        remarks.append(f"changes leave {', '.join(alone)} alone")
+    if not (wanted.frozen or model.frozen):
+        touched = f"changes may touch {', '.join(free_columns(model, wanted)) or 'nothing else'}"
+        remarks.append(f"{touched} (--frozen COLUMN, here or in quadric fit, protects what people cannot change)")
+    for remark in remarks:
+        note(f"quadric: {remark}")
 
 
 def _words(answer: Explanation, against: str) -> str:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import note, say, say_json, working
-from quadric.cli.inputs import check_output, read_training
+from quadric.cli.inputs import READING, check_output, read_training
 from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
+from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
+
+if TYPE_CHECKING:
+    from quadric.workflow.figures import Figure
 
 MANY_ROWS = 100_000
 
@@ -31,18 +36,21 @@ def fit(
 ) -> None:
     r"""Fit a quadratic surface with at most k terms to a table.
 
-    Scores above 0 mean the class --positive. Squares of two-valued columns and products within one text column are left out:
-    they are redundant with linear terms. With 100,000 rows or more, choose --loss least_squares: it reads them once.
+    Loss, k and C are chosen by cross-validation as far as they are not given, and scores become probabilities. Higher scores
+    mean that the class --positive is likelier. Squares of two-valued columns and products within one text column are left
+    out: they are redundant with linear terms.
 
     \b
     Examples:
-      quadric fit data.csv --target risk --k 12 --output model.json
       quadric fit data.csv --target risk --output model.json
-      quadric fit data.csv --target risk --positive bad --k 8 --cv \
-        --loss least_squares --calibrate sigmoid --output model.json
-      quadric fit data.csv --target risk --k 5 --ignore id --missing impute \
+      quadric fit data.csv --target risk --k 8 --output model.json
+      quadric fit data.csv --target risk --positive bad --cutoff cost:5:1 \
+        --scoring roc_auc --groups customer --output model.json
+      quadric fit data.csv --target risk --ignore id --missing impute \
         --exclude 'sex*' --output model.json
       quadric fit data.csv --target risk --k 4 --method exact --time-limit 30 \
+        --output model.json
+      quadric fit data.csv --target risk --no-cv --k 4 --C 1 --no-calibrate \
         --output model.json
     """
     from quadric.workflow.preparation import lighter_loss
@@ -51,21 +59,40 @@ def fit(
     check_output(output, force, data)
     how = table_format.how()
     began = time.monotonic()
-    with working("fit") as report:
-        table, options = read_training(data, target, options, how, report)
-        report(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
-        trained = quadric.workflow.train(table, target, options, verbose=1)
+    with working("fit") as describe:
+        table, options = read_training(data, target, options, how)
+        describe(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
+        with part(READING, 1.0):
+            trained = quadric.workflow.train(table, target, options)
     saved = trained.saved(file=data.name, **{key: how[name] for name, key in NOTATION.items()})
     quadric.save_model(saved, output, force=force)
-    if max(trained.labelled) == len(trained.data.y):
-        advice = f"raise --C above {trained.classifier.C:g}, let --cv choose it, or set --class-weight"
-        note(f"quadric: the model gives all rows the same label: {advice}")
-    if len(table) >= MANY_ROWS and (lighter := lighter_loss(options.loss)):
-        note(f"quadric: the loss {options.loss} keeps all {len(table)} rows in memory; --loss {lighter} does not")
+    for remark in _remarks(trained):
+        note(f"quadric: {remark}")
+    loss = trained.classifier.loss
+    if len(table) >= MANY_ROWS and (lighter := lighter_loss(loss)):
+        note(f"quadric: the loss {loss} keeps all {len(table)} rows in memory; --loss {lighter} does not")
     if as_json:
         say_json(_facts(trained, output, time.monotonic() - began))
     else:
         _tell(trained, output)
+
+
+def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
+    """What somebody should know who is about to use the model."""
+    names, labelled = trained.data.class_names, trained.labelled
+    is_calibrated, rows = trained.options.calibrate is not None, len(trained.data.y)
+    if trained.says_nothing:
+        yield f"out of fold, scores do not rise with {names[-1]}: its probability is the same for all rows"
+    if max(labelled) == rows:
+        advice = "--class-weight" if trained.cutoff is None else "--cutoff (such as balanced) or --class-weight"
+        alike = names[labelled.index(rows)]
+        yield f"the model labels every row {alike} (base rate: {_base_rates(trained)}): set {advice}"
+    elif trained.options.class_weight is not None and is_calibrated and labelled != trained.by_surface:
+        others = f"{labelled[-1]} of {rows} rows are labelled {names[-1]}, {trained.by_surface[-1]} by the sign of f"
+        advice = (
+            "choose labels with --cutoff (such as balanced), or give --no-calibrate" if trained.cutoff else "--no-calibrate"
+        )
+        yield f"--class-weight moves the surface, but calibrated probabilities follow the base rate: {others}; {advice}"
 
 
 def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
@@ -77,8 +104,12 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
     words = (certificate_words(*one, "no bound yet: run quadric certify") for one in zip(certificates, constant, strict=True))
     facts = {
         "classes": _classes(trained),
-        "terms": _terms(trained),
+        "base rate": _base_rates(trained),
         "accuracy": _accuracy(trained),
+        "AUC": _area(trained),
+        "terms": _terms(trained),
+        "chosen": _chosen(trained),
+        "runner-up": _runner_up(trained),
         **dict(zip(subjects, words, strict=True)),
         "left out": _excluded(trained),
         "missing values": _missing(trained),
@@ -89,34 +120,76 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
 
 
 def _classes(trained: quadric.workflow.Trained) -> str:
-    names, target = trained.data.class_names, trained.target
+    names, target, rule = trained.data.class_names, trained.target, trained.options.cutoff
+    if trained.cutoff is not None:
+        rises = "" if trained.says_nothing else f"higher f means {target} = {names[1]} is likelier; "
+        origin = f", chosen by {rule} on out-of-fold probabilities" if isinstance(rule, str) else ""
+        return f"{rises}label {names[1]} where its probability is above {trained.cutoff:.4g}{origin}"
     if trained.options.calibrate is not None:
-        likelier = f"{target} = {names[1]}" if len(names) == 2 else "its class"
-        return f"higher f means {likelier} is likelier; label = most probable class"
+        return "higher f means its class is likelier; label = most probable class"
     if len(names) == 2:
         return f"f > 0 means {target} = {names[1]}, otherwise {names[0]}"
     return f"{target} is whichever of {', '.join(names)} has the largest f"
 
 
+def _base_rates(trained: quadric.workflow.Trained) -> str:
+    rates = zip(trained.data.class_names[::-1], trained.base_rates[::-1], strict=True)
+    return ", ".join(f"{percent(rate)} {name}" for name, rate in rates)
+
+
+def _accuracy(trained: quadric.workflow.Trained) -> str:
+    fitted, found = f"{percent(trained.accuracy)} on the training rows", trained.cross_validation
+    if found is None:
+        return fitted
+    return f"{_figure(found.accuracy, 'accuracy')} out of fold ({found.folds} folds, mean ± standard error), {fitted}"
+
+
+def _area(trained: quadric.workflow.Trained) -> str | None:
+    found = trained.cross_validation
+    return None if found is None or found.auc is None else f"{_figure(found.auc, 'roc_auc')} out of fold"
+
+
+def _figure(figure: Figure, scoring: str) -> str:
+    """A mean with its standard error, in the units of a measure."""
+    from quadric.workflow.scorers import measure_named
+
+    if measure_named(scoring).is_share:
+        return f"{100 * figure.mean:.1f} ± {100 * figure.error:.1f} %"
+    return f"{figure.mean:.3f} ± {figure.error:.3f}"
+
+
 def _terms(trained: quadric.workflow.Trained) -> str:
-    data, options, model = trained.data, trained.options, trained.classifier
+    data, model = trained.data, trained.classifier
     counts = [str(certificate.n_terms) for certificate in model.certificates_]
     used = ", ".join(counts) + " (one surface per class)" * (len(counts) > 1)
     origin = f"{len(data.encoder.inputs_)} columns, {data.X.shape[1]} features"
     text = f"{used} of {data.n_candidates} ({origin}, {len(data.y)} rows); k = {model.k}, C = {model.C:g}"
-    text += f", loss {options.loss}, method {options.method}"
-    chosen = [name for name in ("k", "C") if getattr(options, name) is None]
-    if trained.search is None or not chosen:
-        return text
-    return f"{text}; {' and '.join(chosen)} chosen by cross-validation" + f", rule {options.rule}" * ("k" in chosen)
+    return f"{text}, loss {model.loss}, method {model.method}"
 
 
-def _accuracy(trained: quadric.workflow.Trained) -> str:
-    text, found = f"{percent(trained.accuracy)} on the training rows", trained.cross_validation
-    if found is None:
-        return text
-    mean = f"{100 * found['accuracy']:.1f} ± {100 * found['standard_error']:.1f} %"
-    return f"{text}; {mean} in cross-validation ({found['folds']} folds, mean ± standard error)"
+def _chosen(trained: quadric.workflow.Trained) -> str | None:
+    """What cross-validation chose, by which measure, and how it did there."""
+    from quadric.workflow.options import AUTO
+    from quadric.workflow.scorers import measure_named
+
+    options, found = trained.options, trained.cross_validation
+    free = {"loss": options.loss == AUTO, "k": options.k is None, "C": options.C is None}
+    names = [name for name, is_free in free.items() if is_free]
+    if found is None or not names:
+        return None
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+    slack = "one standard error" if found.rule == "1se" else f"{found.rule}"
+    rule = f", the fewest terms within {slack} of the best" if free["k"] and found.rule != "best" else ""
+    measure = measure_named(found.scoring).words
+    return f"{listed} by cross-validated {measure}{rule}; scored {_figure(found.chosen.score, found.scoring)}"
+
+
+def _runner_up(trained: quadric.workflow.Trained) -> str | None:
+    found = trained.cross_validation
+    if found is None or found.runner_up is None:
+        return None
+    cell = found.runner_up
+    return f"loss {cell.loss}, k = {cell.k}, C = {cell.C:g}; scored {_figure(cell.score, found.scoring)}"
 
 
 def _excluded(trained: quadric.workflow.Trained) -> str:
@@ -142,8 +215,8 @@ def _missing(trained: quadric.workflow.Trained) -> str:
 
 
 def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> dict[str, Any]:
-    data, search, model, names = trained.data, trained.search, trained.classifier, trained.data.class_names
-    grid = search and {"ks": search.ks_.tolist(), "Cs": search.Cs_.tolist(), "mean": search.cv_scores_.mean(axis=0).tolist()}
+    data, model, names = trained.data, trained.classifier, trained.data.class_names
+    found = trained.cross_validation and trained.cross_validation.recorded() | {"grids": _grids(trained.search)}
     return {
         "model": str(output),
         "target": trained.target,
@@ -152,6 +225,8 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
         "rows": len(data.y),
         "rows_dropped": data.n_dropped,
         "features": data.feature_names,
+        "base_rates": dict(zip(names, trained.base_rates, strict=True)),
+        "loss": model.loss,
         "k": model.k,
         "C": model.C,
         "n_terms": [certificate.n_terms for certificate in model.certificates_],
@@ -160,10 +235,23 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
         "surfaces": [{"terms": surface.terms(data.feature_names), "constant": surface.c} for surface in model.surfaces_],
         "accuracy": trained.accuracy,
         "labelled": dict(zip(names, trained.labelled, strict=True)),
-        "cross_validation": grid and {**(trained.cross_validation or {}), **grid},
+        "labelled_by_surface": dict(zip(names, trained.by_surface, strict=True)),
+        "cutoff": trained.cutoff,
+        "cross_validation": found,
         "certificates": [asdict(certificate) for certificate in model.certificates_],
         "excluded": {"squares": data.limits.n_squares, "products": data.limits.n_products, "terms": len(data.limits.exclude)},
         "missing": data.missing,
         "options": trained.options.recorded(),
         "seconds": round(seconds, 2),
     }
+
+
+def _grids(search: Any) -> dict[str, Any]:
+    """Mean scores by loss, as the scorer gives them; null where a cell was skipped."""
+    from quadric.workflow.figures import grids_of
+
+    out = {}
+    for grid in grids_of(search):
+        means = [[None if mean != mean else mean for mean in row] for row in grid.scores.mean(axis=0).tolist()]
+        out[grid.loss] = {"ks": grid.ks.tolist(), "Cs": grid.Cs.tolist(), "mean": means}
+    return out

@@ -10,21 +10,26 @@ from typing import Any
 import quadric
 from quadric.cli.console import UsageError, check_free
 from quadric.defaults import LONGEST_GRID
-from quadric.progress import Report, silent
+from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
+READING = 0.1
+"""Share of the work of a command that reading its table counts as."""
 
-def read_data(path: Path, how: Mapping[str, Any], text: Sequence[str], *, report: Report = silent) -> quadric.tables.Table:
+
+def read_data(path: Path, how: Mapping[str, Any], text: Sequence[str]) -> quadric.tables.Table:
     """The table of a file or folder; some of its columns as texts."""
     check_there(path, or_folder=True)
-    return quadric.tables.read_table(path, text=text, report=report, **how)
+    with part(0.0, READING):
+        return quadric.tables.read_table(path, text=text, **how)
 
 
 def read_training(
-    path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any], report: Report
+    path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.Table, TrainingOptions]:
     """The table to train on, and the options with the missing values that it was read with."""
-    table = read_data(path, how, [target, *options.texts], report=report)
+    groups = [] if options.groups is None else [options.groups]
+    table = read_data(path, how, [target, *groups, *options.texts])
     return table, replace(options, missing_texts=tuple(how["missing"]))
 
 
@@ -57,11 +62,13 @@ def check_output(path: Path, force: bool, *sources: Path) -> None:
         raise UsageError(f"{path} is read by this command: give another --output")
 
 
-def integers(text: str, option: str) -> tuple[int, ...]:
-    """Read "1,2,5", "1:20" with its end included, or both: "1:5,8,12"."""
+def integers(text: str | None, option: str) -> tuple[int, ...] | None:
+    """Read "1,2,5", "1:20" with its end included, or both: "1:5,8,12"; None is left to others."""
+    if text is None:
+        return None
     out: list[int] = []
-    for part in text.split(","):
-        low, colon, high = part.partition(":")
+    for piece in text.split(","):
+        low, colon, high = piece.partition(":")
         try:
             values = range(int(low), int(high if colon else low) + 1)
         except ValueError:
@@ -72,21 +79,31 @@ def integers(text: str, option: str) -> tuple[int, ...]:
     return tuple(out)
 
 
-def numbers(text: str, option: str) -> tuple[float, ...]:
-    """Read "0.25,1,4"."""
+def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
+    """Read "0.25,1,4"; None is left to others."""
+    if text is None:
+        return None
     try:
-        return tuple(float(part) for part in text.split(","))
+        return tuple(float(piece) for piece in text.split(","))
     except ValueError:
         raise UsageError(f"{option}: cannot read {start_of(text)!r}; write numbers separated by commas") from None
+
+
+def number_or_word(text: str | None) -> float | str | None:
+    """A number where the text is one."""
+    try:
+        return text if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def rows(text: str, n_rows: int) -> list[int]:
     """Positions of rows, from 0: "7", "0,5,9", or "0:10" and "0:100:10" as in Python."""
     picked: list[int] = []
     try:
-        for part in text.split(","):
-            ends = [int(end) if end.strip() else None for end in part.split(":")]
-            picked += range(n_rows)[slice(*ends)] if len(ends) > 1 else [int(part)]
+        for piece in text.split(","):
+            ends = [int(end) if end.strip() else None for end in piece.split(":")]
+            picked += range(n_rows)[slice(*ends)] if len(ends) > 1 else [int(piece)]
     except (TypeError, ValueError):  # no numbers, or more than a slice has
         raise UsageError(f"--rows: cannot read {start_of(text)!r}; write 0:10 or 0,5,9") from None
     outside = [row for row in picked if not 0 <= row < n_rows]

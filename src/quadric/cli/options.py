@@ -13,9 +13,8 @@ import typer
 
 import quadric
 from quadric.cli.console import as_usage, flag
-from quadric.cli.inputs import class_weights, integers, numbers
-from quadric.losses import LOSS_NAMES
-from quadric.workflow.options import TrainingOptions
+from quadric.cli.inputs import class_weights, integers, number_or_word, numbers
+from quadric.workflow.options import TrainingOptions, choices
 
 DataFile: TypeAlias = Annotated[
     Path,
@@ -104,12 +103,15 @@ class Flag:
         What the user types, where it is not a value of the option itself.
     read : function
         Turns that into the value.
+    off : str or None
+        What the flag with --no- before its name does, where there is one: it sets the option to None.
     """
 
     help: str
     metavar: str | None = None
     kind: Any = None
     read: Callable[[Any], Any] = lambda value: value
+    off: str | None = None
 
 
 def _several(help: str, metavar: str) -> Flag:  # noqa: A002
@@ -118,16 +120,41 @@ def _several(help: str, metavar: str) -> Flag:  # noqa: A002
 
 FLAGS = {
     "k": Flag("Largest number of terms. Without it, cross-validation chooses."),
-    "C": Flag("Weight of the loss. Without it, cross-validation chooses, or it is 1 if there is none."),
-    "loss": Flag("Loss to minimise."),
+    "C": Flag("Weight of the loss. Without it, cross-validation chooses."),
+    "loss": Flag("Loss to minimise; auto: cross-validation chooses."),
     "method": Flag("Search for the terms: local search, the paper's algorithm, or branch and bound with a proof."),
-    "cross_validate": Flag("Choose k, C or both by cross-validation; on unless --k is given."),
+    "cross_validate": Flag("Cross-validate, to choose and to judge; without it, --k and --C are needed.  [default: cv]"),
     "folds": Flag("Folds of the cross-validation."),
-    "rule": Flag("Choose the fewest terms within one standard error of the best accuracy, or the best accuracy."),
-    "ks": Flag("Numbers of terms to try, such as 1:10,15.", "NUMBERS", str, partial(integers, option="--ks")),
-    "Cs": Flag("Values of C to try.", "NUMBERS", str, partial(numbers, option="--Cs")),
+    "groups": Flag("Column of groups, such as customers, that folds keep together. It is not a feature.", "COLUMN"),
+    "scoring": Flag(
+        "What cross-validation maximises: accuracy, roc_auc, balanced_accuracy, log_loss, brier, ks, average_precision, or any "
+        "scorer of scikit-learn.",
+        "MEASURE",
+    ),
+    "rule": Flag(
+        "Choose the best mean score; or the fewest terms within one standard error (1se), or within a tolerance, of it.  "
+        "[default: 0.005, and 1se for scores that are not between 0 and 1]",
+        "best|1se|TOLERANCE",
+        str | None,
+        number_or_word,
+    ),
+    "ks": Flag(
+        "Numbers of terms to try, such as 1:10,15.  [default: 1:6,8,10,12,15,20]",
+        "NUMBERS",
+        str | None,
+        partial(integers, option="--ks"),
+    ),
+    "Cs": Flag(
+        "Values of C to try.  [default: four for each loss, and more while the last is best]",
+        "NUMBERS",
+        str | None,
+        partial(numbers, option="--Cs"),
+    ),
     "positive": Flag("Class with positive scores.  [default: the last in sorted order]", "CLASS"),
     "standardize": Flag("Centre and scale the features."),
+    "clip": Flag(
+        "Cap numbers at the limits that leave this share of the rows beyond each.", "SHARE", off="Do not cap numbers."
+    ),
     "coding": Flag("Text columns: one-hot, dropping the most frequent level; or alphabetical ranks."),
     "missing": Flag(
         "Missing values: refuse them; drop their rows; impute the mean or the most frequent level; "
@@ -141,13 +168,33 @@ FLAGS = {
     "class_weight": Flag(
         "Weight of the errors of a class, repeatable; or: balanced.", "CLASS=WEIGHT", list[str] | None, class_weights
     ),
-    "calibrate": Flag("Add probabilities, fitted on out-of-fold scores."),
+    "calibrate": Flag(
+        "Add probabilities, fitted on out-of-fold scores.",
+        kind=Literal["sigmoid", "isotonic", "none"],
+        read=lambda method: None if method == "none" else method,
+        off="No probabilities: the sign of the score decides.",
+    ),
+    "cutoff": Flag(
+        "Probability above which a row is labelled --positive; or a rule that chooses it on out-of-fold probabilities. "
+        "approval: share of the rows below it. badrate: as many rows below it as possible, no more than this share of them "
+        "positive.",
+        "NUMBER|accuracy|balanced|ks|cost:FN:FP|approval:SHARE|badrate:SHARE",
+        str,
+        number_or_word,
+    ),
     "include": _several("Term that must be used: age, age^2, 'age*income'. Repeatable.", "TERM"),
     "exclude": _several("Term that must not be used; 'age*' is every product of age. Repeatable.", "TERM"),
+    "frozen": _several("Column that changes advised by quadric explain must leave alone. Repeatable.", "COLUMN"),
     "seed": Flag("Seed of folds and search: same seed, same result."),
     "n_jobs": Flag("Processes; the result does not depend on their number.  [default: one per core where that pays]"),
     "time_limit": Flag("Seconds per surface.  [default: 60 with --method exact, else none]"),
+    "fit_time_limit": Flag("Seconds for cross-validation and fit together; the best so far is then the result."),
+    "allow_degenerate": Flag("Also write a model whose coefficients are only rounding."),
 }
+
+
+LAST = ("fit_time_limit", "allow_degenerate")
+"""Options of ``quadric fit`` alone."""
 
 
 def training(
@@ -162,14 +209,17 @@ def training(
     defaults, words : mappings
         Defaults and help texts that differ from those of the others.
     """
-    hints, parameters = get_type_hints(TrainingOptions) | {"loss": Literal[LOSS_NAMES]}, []
+    hints, parameters = get_type_hints(TrainingOptions) | {"loss": Literal[choices()["loss"]]}, []
     for option in fields(TrainingOptions):
         name, own = option.name, FLAGS.get(option.name)
         if own is not None and name not in without:
             kind = own.kind or hints[name]
-            typed = typer.Option(_names(name, kind), metavar=own.metavar, help=words.get(name, own.help))
-            default = _typed(defaults.get(name, option.default))
+            typed = typer.Option(_names(name, kind, option.default), metavar=own.metavar, help=words.get(name, own.help))
+            default = _typed(defaults.get(name, option.default), kind)
             parameters.append(_parameter(name, annotation=Annotated[kind, typed], default=default))
+            if own.off is not None:
+                switch = typer.Option(f"--no-{flag(name)[2:]}", help=own.off)
+                parameters.append(_parameter(f"no_{name}", annotation=Annotated[bool, switch], default=False))
     make = partial(_options)
     vars(make).update(__signature__=inspect.Signature(parameters))
     return make
@@ -178,17 +228,22 @@ def training(
 _parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
 
 
-def _names(name: str, kind: Any) -> str:
-    return f"{flag(name)}/--no-{flag(name)[2:]}" if bool in (kind, *get_args(kind)) else flag(name)
+def _names(name: str, kind: Any, default: Any) -> str:
+    """The flag, and the one that says no where the option is not off anyway."""
+    switches = bool in (kind, *get_args(kind)) and default is not False
+    return f"{flag(name)}/--no-{flag(name)[2:]}" if switches else flag(name)
 
 
-def _typed(default: Any) -> Any:
+def _typed(default: Any, kind: Any) -> Any:
     """A default as the user would type it."""
-    return (",".join(f"{value:g}" for value in default) or None) if isinstance(default, tuple) else default
+    if isinstance(default, tuple):
+        return ",".join(f"{value:g}" for value in default) or None
+    return f"{default:g}" if isinstance(default, float) and kind is str else default
 
 
 def _options(**values: Any) -> TrainingOptions:
-    options = {name: FLAGS[name].read(value) for name, value in values.items()}
+    off = {name for name, own in FLAGS.items() if own.off is not None and values.pop(f"no_{name}", False)}
+    options: dict[str, Any] = {name: None if name in off else FLAGS[name].read(value) for name, value in values.items()}
     if options.get("method") == "exact" and options["time_limit"] is None:
         options["time_limit"] = EXACT_TIME_LIMIT
     return TrainingOptions(**options)

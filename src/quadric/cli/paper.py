@@ -10,13 +10,12 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import as_usage, check_free, duration, note, progress_bar, say, say_json
+from quadric.cli.console import as_usage, check_free, duration, note, say, say_json, working
 from quadric.cli.data import how_to_get
 from quadric.defaults import LARGEST_SEED, MOST_PROCESSES
 
 if TYPE_CHECKING:
     from quadric.paper.experiments import Plan
-    from quadric.paper.runner import Progress
 
 
 def paper(
@@ -69,8 +68,8 @@ def paper(
         tasks = plan.tasks()
         done_before = sum(task.key in store for task in tasks)
         if not only_write:
-            with progress_bar("paper") as bar:
-                run(tasks, store, seed=plan.seed, n_jobs=jobs, advance=lambda now: bar(now.share, _described(now)))
+            with working("paper"):
+                run(tasks, store, seed=plan.seed, n_jobs=jobs)
         findings = gather(plan, store, _command(plan, quick))
         paths = write_everything(findings, store, output)
         if docs is not None:
@@ -89,10 +88,6 @@ def _tell_missing(plan: Plan, *, wanted: bool, quiet: bool) -> None:
 
 def _listed(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
-
-
-def _described(progress: Progress) -> str:
-    return f"{progress.done} of {progress.total} tasks, about {duration(progress.remaining)} left ({progress.latest})"
 
 
 def _command(plan: Plan, quick: bool) -> str:

@@ -14,14 +14,18 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
-from quadric.cli.inputs import check_output, read_training
+from quadric.cli.inputs import READING, check_output, read_training
 from quadric.cli.layout import paragraphs, text_table
 from quadric.extras import require
+from quadric.progress import part
 from quadric.spreadsheets import CsvWriter
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=("k", "method", "cross_validate", "rule", "unseen", "calibrate", "time_limit"),
+    without=(
+        *("k", "method", "cross_validate", "rule", "scoring", "unseen", "calibrate", "cutoff", "frozen", "time_limit"),
+        *shared.LAST,
+    ),
     words={"C": "Weight of the loss. Without it, the one of --Cs with the best accuracy."},
 )
 
@@ -40,8 +44,8 @@ def path(
 
     For each number of terms: the objective, the cross-validated accuracy, and the terms gained and lost.
 
-    Marks: "best" has the best cross-validated accuracy; "1se" has the fewest terms within one standard error of it, and is
-    what quadric fit chooses.
+    Marks: "best" has the best cross-validated accuracy; "1se" has the fewest terms within one standard error of it.
+    Accuracies that the choice did not depend on are not computed, and blank.
 
     \b
     Examples:
@@ -56,11 +60,12 @@ def path(
             raise UsageError(f"--output {output.name}: the ending must be .csv for a table or .svg for a picture")
         if output.suffix.lower() == ".svg":
             require("matplotlib", "plot")
-    with working("path") as report:
-        table, options = read_training(data, target, options, table_format.how(), report)
-        report(f"one path per fold, {options.folds} folds")
+    with working("path") as describe:
+        table, options = read_training(data, target, options, table_format.how())
+        describe(f"one path per fold, {options.folds} folds")
         prepared = quadric.workflow.prepare(table, target, options)
-        search = quadric.workflow.choose(prepared, options, verbose=1)
+        with part(READING, 1.0):
+            search = quadric.workflow.choose(prepared, options)
     facts = _facts(prepared, search)
     if output is not None:
         is_table = output.suffix.lower() == ".csv"
@@ -68,7 +73,7 @@ def path(
     if as_json:
         say_json(facts | {"output": None if output is None else str(output)})
         return
-    _tell(facts, prepared, options.loss, target)
+    _tell(facts, prepared, target)
     if output is not None:
         say(f"written to: {output}")
 
@@ -76,9 +81,10 @@ def path(
 def _facts(data: quadric.workflow.PreparedData, search: quadric.SparseQuadraticSVCCV) -> dict[str, Any]:
     from quadric.estimators.crossvalidation import chosen_cell
     from quadric.geometry.terms import term_names
-    from quadric.workflow.training import standard_error
+    from quadric.workflow.figures import grids_of, standard_error
 
-    scores, names = search.cv_scores_, term_names(data.feature_names)
+    grid, names = grids_of(search)[0], term_names(data.feature_names)
+    scores, ks, Cs = grid.scores, grid.ks, grid.Cs
     mean, error = scores.mean(axis=0), standard_error(scores)
     cells = {rule: chosen_cell(scores, rule) for rule in ("best", "1se")}
     C_index = cells["best"][0]
@@ -90,14 +96,14 @@ def _facts(data: quadric.workflow.PreparedData, search: quadric.SparseQuadraticS
             for name, value in zip(names, path.coef[C_index, j].tolist(), strict=True)
             if value
         ]
-        for j in range(len(search.ks_))
+        for j in range(len(ks))
     ]
     rows = [
         {
-            "k": int(search.ks_[j]),
+            "k": int(ks[j]),
             "objective": sum(float(path.objective[C_index, j]) for path in search.paths_),
-            "accuracy": float(mean[C_index, j]),
-            "error": float(error[C_index, j]),
+            "accuracy": _or_none(mean[C_index, j]),
+            "error": _or_none(error[C_index, j]),
             "gained": [term for term in now if term not in before],
             "lost": [term for term in before if term not in now],
             "marks": [rule for rule, (_, k_index) in cells.items() if j == k_index],
@@ -106,22 +112,29 @@ def _facts(data: quadric.workflow.PreparedData, search: quadric.SparseQuadraticS
     ]
     return {
         "classes": list(data.class_names),
-        "C": float(search.Cs_[C_index]),
-        "Cs": search.Cs_.tolist(),
+        "loss": grid.loss,
+        "C": float(Cs[C_index]),
+        "Cs": Cs.tolist(),
         "folds": len(scores),
-        **{rule: {"k": int(search.ks_[k]), "C": float(search.Cs_[C])} for rule, (C, k) in cells.items()},
+        **{rule: {"k": int(ks[k]), "C": float(Cs[C])} for rule, (C, k) in cells.items()},
+        "chosen": {"k": search.best_k_, "C": search.best_C_},
         "path": rows,
-        "mean": mean.tolist(),
+        "mean": [[_or_none(value) for value in row] for row in mean],
     }
 
 
-def _tell(facts: Mapping[str, Any], data: quadric.workflow.PreparedData, loss: str, target: str) -> None:
+def _or_none(value: float) -> float | None:
+    """None for a cell that cross-validation skipped."""
+    return None if value != value else float(value)
+
+
+def _tell(facts: Mapping[str, Any], data: quadric.workflow.PreparedData, target: str) -> None:
     head = ("k", "objective", "accuracy", "", "terms gained (+) and lost (-)")
     cells = [
         (
             str(row["k"]),
             f"{row['objective']:.5g}",
-            f"{100 * row['accuracy']:.1f} ± {100 * row['error']:.1f} %",
+            "" if row["accuracy"] is None else f"{100 * row['accuracy']:.1f} ± {100 * row['error']:.1f} %",
             " ".join(row["marks"]),
             ", ".join([*(f"+{name}" for name in row["gained"]), *(f"-{name}" for name in row["lost"])]),
         )
@@ -131,9 +144,9 @@ def _tell(facts: Mapping[str, Any], data: quadric.workflow.PreparedData, loss: s
     others = f", the best of {', '.join(f'{C:g}' for C in facts['Cs'])}" if len(facts["Cs"]) > 1 else ""
     size = f"{len(data.y)} rows, {data.n_candidates} possible terms"
     remarks = {
-        target: f"{', '.join(data.class_names)}; {size}, loss {loss}, C = {facts['C']:g}{others}",
+        target: f"{', '.join(data.class_names)}; {size}, loss {facts['loss']}, C = {facts['C']:g}{others}",
         "accuracy": f"cross-validated, {facts['folds']} folds, mean ± standard error",
-        "1se": f"k = {facts['1se']['k']} and C = {facts['1se']['C']:g}, which quadric fit would choose",
+        "quadric fit": f"would choose k = {facts['chosen']['k']} and C = {facts['chosen']['C']:g}",
     }
     say(paragraphs(remarks))
 
@@ -155,11 +168,14 @@ def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _picture(search: quadric.SparseQuadraticSVCCV, C: float) -> str:
     """The path of the C that the table shows; the same choice gives the same bytes."""
+    from quadric.workflow.figures import grids_of
+
     matplotlib = require("matplotlib", "plot")
     figure_module = require("matplotlib.figure", "plot")
-    one = search.Cs_ == C
+    grid = grids_of(search)[0]
+    one = grid.Cs == C
     objective = sum(path.objective[one] for path in search.paths_)
-    drawn = replace(search.paths_[0], Cs=search.Cs_[one], objective=objective, scores=search.cv_scores_[:, one])
+    drawn = replace(search.paths_[0], Cs=grid.Cs[one], objective=objective, scores=grid.scores[:, one])
     with matplotlib.rc_context({"svg.hashsalt": "quadric", "svg.fonttype": "none"}):
         figure = figure_module.Figure(figsize=(7.0, 4.2), layout="constrained")
         drawn.plot(figure.subplots())

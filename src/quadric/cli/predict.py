@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -18,7 +19,6 @@ from quadric.cli.layout import paragraph
 from quadric.cli.streams import data_output
 from quadric.errors import unknown_names
 from quadric.files import replacing
-from quadric.progress import Report
 from quadric.spreadsheets import CsvWriter
 
 CHUNK_ROWS = 50_000
@@ -57,10 +57,10 @@ def predict(
     how = table_format.how(loaded)
     rows: list[Sequence[Any]] = []
     destination = nullcontext(data_output()) if output is None else replacing(output)
-    with working("predict") as report, destination as file:
+    with working("predict", shown=output is not None or not sys.stdout.isatty()), destination as file:
         writer = CsvWriter(file)
         write = rows.extend if as_json and output is None else writer.writerows
-        counts, extra = _score(loaded, data, how, kept, write, report)
+        counts, extra = _score(loaded, data, how, kept, write)
     if writer.n_quoted:
         note(f"{writer.n_quoted} texts look like formulas: written with a ' before them, so that spreadsheets do not run them")
     if as_json:
@@ -91,7 +91,6 @@ def _score(
     how: Mapping[str, Any],
     kept: tuple[str, ...],
     write: Callable[[Iterable[Sequence[Any]]], object],
-    report: Report,
 ) -> tuple[Counter[str], list[str]]:
     """Score all pieces; returns the counts of labels and the columns that were ignored."""
     text = (*model.text_names, *(name for name in kept if name not in model.input_names))
@@ -102,11 +101,10 @@ def _score(
             absent = [name for name in kept if name not in table.names]
             if absent:
                 raise UsageError(f"--keep: {unknown_names(absent, table.names, 'the table')}")
-            extra = [name for name in table if name not in (*model.input_names, model.saved.target, *kept)]
+            extra = [name for name in table if name not in (*model.view.needed, model.saved.target, *kept)]
         lines = list(_lines(model, table, kept))
         write(lines if counts else [_head(model, kept), *lines])
         counts.update(line[len(kept) + 1] for line in lines)
-        report(f"{counts.total()} rows scored")
     return counts, extra
 
 

@@ -12,6 +12,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, MOST_BOOTSTRAPS, MOST_PROCESSES
 from quadric.extras import require
+from quadric.progress import part
 
 
 @shared.expanded(table_format=shared.TableFormat)
@@ -61,27 +62,28 @@ def report(
     grid = None if ks is None else inputs.integers(ks, "--ks")
     if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
         raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {inputs.start_of(str(ks))}")
-    with working("report") as progress:
-        table = inputs.read_data(data, table_format.how(loaded), loaded.text_names, report=progress)
+    with working("report"):
+        table = inputs.read_data(data, table_format.how(loaded), loaded.text_names)
         used, y = loaded.labelled(table)
         check_folds(y, loaded.view.classes, loaded.class_names, folds)
-        summary = summarise(
-            loaded.saved.model,
-            loaded.inputs(used),
-            y,
-            name=title or model.stem,
-            target=loaded.saved.target or "",
-            class_names=loaded.class_names,
-            rows=() if rows is None else inputs.rows(rows, len(used)),
-            frozen=frozen or (),
-            ks=grid,
-            n_boot=bootstrap,
-            cv=folds,
-            random_state=seed,
-            n_jobs=jobs,
-            report=progress,
-            origin=(data.name, table.sha256),
-        )
+        explained = () if rows is None else inputs.rows(rows, len(used))
+        with part(inputs.READING, 1.0):
+            summary = summarise(
+                loaded.saved.model,
+                loaded.inputs(used),
+                y,
+                name=title or model.stem,
+                target=loaded.saved.target or "",
+                class_names=loaded.class_names,
+                rows=explained,
+                frozen=(*(frozen or ()), *loaded.frozen),
+                ks=grid,
+                n_boot=bootstrap,
+                cv=folds,
+                random_state=seed,
+                n_jobs=jobs,
+                origin=(data.name, table.sha256),
+            )
         page = render(summary)
     write_output(output, page, force)
     if as_json:

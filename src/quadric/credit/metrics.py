@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import MOST_BINS
 from quadric.estimators._validation import Rule, check_values, integer_from, number_from
+from quadric.estimators.cutoffs import CutoffCurve, by_score
 from quadric.labels import refuse_masked
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -150,7 +151,8 @@ def gains_table(
     GainsTable
     """
     check_values({"n_bins": n_bins}, N_BINS)
-    scores, events, others = _by_score(labelled_scores(y, score, sample_weight, event))
+    samples = labelled_scores(y, score, sample_weight, event)
+    scores, events, others = by_score(samples.is_event, samples.score, samples.weight)
     total = events + others
     middle = np.cumsum(total) - 0.5 * total
     wanted = np.minimum(np.floor(n_bins * middle / total.sum()), n_bins - 1)
@@ -312,26 +314,21 @@ def cutoff_by_cost(
     -------
     CutoffChoice
     """
-    costs = {"cost_false_negative": cost_false_negative, "cost_false_positive": cost_false_positive}
-    check_values(costs, COSTS)
+    check_values({"cost_false_negative": cost_false_negative, "cost_false_positive": cost_false_positive}, COSTS)
     if cost_false_negative == cost_false_positive == 0:
         raise ValueError("cost_false_negative and cost_false_positive are both zero: every cut-off would be the best")
-    scores, *weights = _by_score(labelled_scores(y, score, sample_weight, event))
-    caught, declined = (np.concatenate([[0.0], np.cumsum(values)]) for values in weights)
-    missed = caught[-1] - caught
-    curve = cost_false_negative * missed + cost_false_positive * declined
-    low, high = scores[1:], scores[:-1]
-    middle = low + 0.5 * (high - low)  # but in any case below high: only what is above the cut-off counts as above
-    cutoffs = np.concatenate([[np.inf], np.where(middle < high, middle, low), [-np.inf]])
-    best = int(np.argmin(curve))
+    samples = labelled_scores(y, score, sample_weight, event)
+    curve = CutoffCurve.of(samples.is_event, samples.score, samples.weight)
+    costs = curve.costs(cost_false_negative, cost_false_positive)
+    best = int(np.argmin(costs))
     return CutoffChoice(
-        cutoff=float(cutoffs[best]),
-        cost=float(curve[best]),
-        false_negatives=float(missed[best]),
-        false_positives=float(declined[best]),
+        cutoff=float(curve.cutoffs[best]),
+        cost=float(costs[best]),
+        false_negatives=float(curve.missed[best]),
+        false_positives=float(curve.alarms[best]),
         break_even=float(cost_false_positive / (cost_false_negative + cost_false_positive)),
-        cutoffs=cutoffs,
-        costs=curve,
+        cutoffs=curve.cutoffs,
+        costs=costs,
     )
 
 
@@ -362,13 +359,6 @@ def labelled_scores(y: Any, score: Any, sample_weight: Any, event: Any) -> Label
     if event is not None and event not in classes:
         raise ValueError(f"event must be one of {classes}, got {event!r}")
     return LabelledScores(y[present] == (classes[1] if event is None else event), values[present], weight[present])
-
-
-def _by_score(samples: LabelledScores) -> FloatArray:
-    """The distinct scores, the largest first, and the weights of events and of the others at each: three rows."""
-    negated, codes = np.unique(-samples.score, return_inverse=True)
-    weights = [np.where(chosen, samples.weight, 0.0) for chosen in (samples.is_event, ~samples.is_event)]
-    return np.vstack([-negated, *(np.bincount(codes, weight, len(negated)) for weight in weights)])
 
 
 def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatArray, FloatArray]:

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.credit.metrics import LabelledScores, auc, ks_statistic, labelled_scores, population_stability_index
+from quadric.estimators.cutoffs import EVEN
 from quadric.fitted import Model
 from quadric.spreadsheets import CsvWriter
 from quadric.types import FloatArray
@@ -157,7 +159,8 @@ def validation_table(
         For example "development", "test" and "out of time"; labels as the model knows them. The first is the one that the
         population stability index compares the others' scores with.
     cutoff : float, optional
-        A sample counts as an event when its score is above; 0.5 for probabilities and 0 for decision values unless given.
+        A sample counts as an event when its score is above; by default where ``predict`` turns: the cut-off of a
+        CalibratedModel, else 0.5 for probabilities and 0 for decision values.
     event : label, optional
         By default ``classes_[1]``.
     bins : int or sequence of float
@@ -198,9 +201,9 @@ class _Judge:
         if cutoff is not None and not np.isfinite(cutoff):
             raise ValueError(f"cutoff must be a finite number, got {cutoff}")
         has_probabilities = hasattr(model, "predict_proba")
-        default = 0.5 if has_probabilities else 0.0
         position = 1 if event is None else classes.index(event)
-        return _Judge(model, classes, position, has_probabilities, default if cutoff is None else float(cutoff))
+        turn = (_turn(model) if position == 1 else 1.0 - _turn(model)) if has_probabilities else 0.0
+        return _Judge(model, classes, position, has_probabilities, turn if cutoff is None else float(cutoff))
 
     def score(self, name: str, sample: Sequence[Any]) -> LabelledScores:
         """Labels and scores of one sample."""
@@ -243,6 +246,11 @@ class _Judge:
                 "calibration slope": slope,
             }
         return out
+
+
+def _turn(model: Any) -> float:
+    """The probability of the second class above which ``predict`` gives it."""
+    return _turn(model[-1]) if isinstance(model, Pipeline) else getattr(model, "cutoff_", EVEN)
 
 
 def _calibration_line(sample: LabelledScores) -> tuple[float, float]:

@@ -11,13 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from quadric.certificate import Certificate, Judge, Question
-from quadric.estimators._validation import Samples, check_spread
+from quadric.estimators._units import Units
+from quadric.estimators._validation import Samples, check_magnitude, warn_of_spread
+from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_names
 from quadric.labels import refuse_masked
+from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.search.decomposition import Status
 from quadric.search.methods import SearchResult
@@ -163,34 +167,6 @@ def drawn_seed(random_state: RandomState) -> int:
 
 
 @dataclass(frozen=True)
-class Standardisation:
-    """The map (x - center) / scale into the units in which terms are counted.
-
-    Attributes
-    ----------
-    center, scale : arrays of shape (n,)
-    """
-
-    center: FloatArray
-    scale: FloatArray
-
-    @staticmethod
-    def none(n_features: int) -> Standardisation:
-        """The map that changes nothing."""
-        return Standardisation(np.zeros(n_features), np.ones(n_features))
-
-    @staticmethod
-    def of(X: FloatArray, weight: FloatArray) -> Standardisation:
-        """Weighted mean and standard deviation; constant columns keep their scale."""
-        center = np.average(X, axis=0, weights=weight)
-        scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
-        return Standardisation(center, np.where(scale > 1e-12 * np.abs(X).max(axis=0), scale, 1.0))
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        return (X - self.center) / self.scale
-
-
-@dataclass(frozen=True)
 class SurfaceFit:
     """One surface, how it was found and how good it is.
 
@@ -222,28 +198,94 @@ class SurfaceFit:
         return Status.CONVERGED if self.search.status is Status.OPTIMAL else self.search.status
 
 
+def _gives_probabilities(model: SparseSurfaceClassifier) -> bool:
+    """Whether the decision values of a model are log-odds; an answer to ``hasattr(model, "predict_proba")``."""
+    if not model._gives_log_odds:
+        raise AttributeError(
+            f"loss={getattr(model, 'best_loss_', model.loss)!r} gives no probabilities: calibrate the model (CalibratedModel)"
+        )
+    return True
+
+
 class SparseSurfaceClassifier(SurfaceClassifier):
-    """What both sparse estimators share: standardised units, and the results of their surfaces."""
+    """What both sparse estimators share: capped and standardised units, probabilities, and the results of their surfaces."""
 
-    def _standardised(self, samples: Samples) -> tuple[Samples, Standardisation]:
+    @property
+    def _gives_log_odds(self) -> bool:
+        """Whether the loss makes f the log-odds of the positive class."""
+        loss = getattr(self, "best_loss_", self.loss)  # the chosen one where there were several
+        return isinstance(loss, str) and loss in LOSS_NAMES and loss_named(loss).has_probabilities
+
+    @property
+    def calibrators_(self) -> tuple[Calibration, ...]:
+        """The curves from decision values to probabilities, where the loss gives any."""
+        return (LOG_ODDS,) * len(self.surfaces_) if self._gives_log_odds else ()
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the classes: 1 / (1 + exp(-f)), with several classes divided by their sum.
+
+        Only for losses that give probabilities. Where C was chosen by accuracy they tend to be too near to 0 and 1;
+        ``CalibratedModel`` mends that.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n)
+            Samples.
+
+        Returns
+        -------
+        array of shape (m, n_classes)
+            Columns follow ``classes_``.
+        """
+        return probabilities(self.decision_function(X), self.calibrators_)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The class of each sample: the likeliest where the loss gives probabilities, else by f as in ``decision_function``.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n)
+            Samples.
+
+        Returns
+        -------
+        array of shape (m,)
+            The sign of f, or the largest f, decides.
+        """
+        if not self._gives_log_odds:
+            return super().predict(X)
+        likeliest = self.predict_proba(X).argmax(axis=1)  # refuses an unfitted model, which has no classes_ yet
+        return np.asarray(self.classes_[likeliest])
+
+    def _in_units(self, samples: Samples) -> tuple[Samples, Units]:
         """Samples in the units in which terms are counted, and the map to them."""
+        check_magnitude(samples.X)
+        units = Units.of(samples.X, samples.sample_weight, standardize=self.standardize, clip=self.clip)
+        X = units(samples.X)
         if not self.standardize:
-            check_spread(samples.X, getattr(self, "feature_names_in_", None), type(self).__name__, depth=4)
-            return samples, Standardisation.none(samples.X.shape[1])
-        units = Standardisation.of(samples.X, samples.sample_weight)
-        return replace(samples, X=units(samples.X)), units
+            remedy = "standardize=True and clip=0.01, the defaults, take care of that"
+            warn_of_spread(X, getattr(self, "feature_names_in_", None), remedy, depth=4)
+        return replace(samples, X=X), units
 
-    def _set_fits(self, fits: Sequence[SurfaceFit], classes: np.ndarray, units: Standardisation) -> None:
+    def _set_fits(self, fits: Sequence[SurfaceFit], classes: np.ndarray, units: Units) -> None:
         self.classes_ = classes
-        self.center_, self.scale_ = units.center, units.scale
         self._set_surfaces([fit.surface for fit in fits])
-        self.raw_surfaces_ = [surface.unscale(units.center, units.scale) for surface in self.surfaces_]
+        self._set_units(units)
         self.certificates_ = [fit.certificate for fit in fits]
         self.status_ = [str(fit.status) for fit in fits]
         self.traces_ = [fit.search.trace for fit in fits]
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
 
+    def _set_units(self, units: Units) -> None:
+        self.clip_low_, self.clip_high_ = units.low, units.high
+        self.center_, self.scale_ = units.center, units.scale
+        self.raw_surfaces_ = [surface.unscale(units.center, units.scale) for surface in self.surfaces_]
+
+    @property
+    def _units(self) -> Units:
+        """What the fit learned: the parameters may have been set anew since."""
+        return Units(self.clip_low_, self.clip_high_, self.center_, self.scale_)
+
     def _prepared(self, X: FloatArray) -> FloatArray:
-        # by what the fit learned: the parameter may have been set anew since
-        center, scale = getattr(self, "center_", np.zeros(1)), getattr(self, "scale_", np.ones(1))
-        return Standardisation(center, scale)(X) if center.any() or (scale != 1.0).any() else X
+        return self._units(X)

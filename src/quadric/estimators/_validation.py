@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -63,8 +63,9 @@ def number_above(low: float) -> Rule:
     return Rule(lambda value: _is_finite(value) and low < value, f"a finite number above {low:g}")
 
 
-def number_from(low: float) -> Rule:
-    return Rule(lambda value: _is_finite(value) and value >= low, f"a finite number of at least {low:g}")
+def number_from(low: float, below: float | None = None) -> Rule:
+    words = f"a finite number of at least {low:g}" + (f" and below {below:g}" if below is not None else "")
+    return Rule(lambda value: _is_finite(value) and low <= value and (below is None or value < below), words)
 
 
 def one_of(*options: str) -> Rule:
@@ -89,7 +90,8 @@ LOSS_WEIGHT = Rule(
 )
 """C."""
 TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
-NONE = Rule(lambda value: value is None, "None")
+CLIP = none_or(number_from(0.0, below=0.5))
+"""The quantile at which columns are capped."""
 VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an integer of at least 0")
 
 
@@ -120,6 +122,10 @@ class Samples(LabelledSamples):
     """
 
     classes: np.ndarray
+
+    def part(self, rows: IntArray) -> Samples:
+        """Some of the samples, with the weights that they have among all."""
+        return replace(self, X=self.X[rows], codes=self.codes[rows], sample_weight=self.sample_weight[rows])
 
     def extent(self, limits: SupportLimits, **details: Any) -> Extent:
         """The size of a fit to these samples, with what else the caller knows of it."""
@@ -160,23 +166,23 @@ def _codes_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:
     return np.searchsorted(classes, labels)
 
 
-def check_spread(X: FloatArray, names: Sequence[str] | None, estimator_name: str, depth: int = 3) -> None:
-    """Refuse values whose fourth powers overflow or vanish; issue a ScaleWarning where columns are far from standardised.
+def check_magnitude(X: FloatArray) -> None:
+    """Refuse values whose fourth powers overflow or vanish."""
+    size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    if size.max() > LARGEST:
+        raise ValueError(f"X has values beyond {LARGEST:g}, whose products overflow: rescale it first")
+    if ((size > 0.0) & (size < 1.0 / LARGEST)).any():
+        raise ValueError(f"X has columns without values beyond {1.0 / LARGEST:g}, whose products vanish: rescale it first")
+
+
+def warn_of_spread(X: FloatArray, names: Sequence[str] | None, remedy: str, depth: int = 3) -> None:
+    """Issue a ScaleWarning where columns are far from standardised, with words on what to do.
 
     ``depth`` is the number of our own functions between this one and the user's code, which the warning is to point at.
     """
-    if max(X.max(), -X.min()) > LARGEST:
-        raise ValueError(f"X has values beyond {LARGEST:g}, whose products overflow: rescale it first")
-    size = np.maximum(X.max(axis=0), -X.min(axis=0))
-    if ((size > 0.0) & (size < 1.0 / LARGEST)).any():
-        raise ValueError(f"X has columns without values beyond {1.0 / LARGEST:g}, whose products vanish: rescale it first")
     trouble = spread_trouble(X, names)
     if trouble is not None:
-        warnings.warn(
-            f"{trouble}; standardise first, inside each fold: make_pipeline(StandardScaler(), {estimator_name}(...))",
-            ScaleWarning,
-            stacklevel=depth + 2,
-        )
+        warnings.warn(f"{trouble}; {remedy}", ScaleWarning, stacklevel=depth + 2)
 
 
 def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import logit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -24,93 +23,14 @@ from quadric._sklearn import check_sample_weight
 from quadric.estimators._base import Classifier
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
+from quadric.estimators.curves import METHODS, Calibration, IsotonicCalibration, SigmoidCalibration, decided, probabilities
+from quadric.estimators.cutoffs import EVEN, Cutoff, CutoffRule, read_cutoff
 from quadric.labels import refuse_masked
 from quadric.resources import processes_of
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workers import workers_end_with_us
 
-
-@dataclass(frozen=True)
-class SigmoidCalibration:
-    """p = 1 / (1 + exp(a f + b)): Platt's scaling.
-
-    Attributes
-    ----------
-    a, b : float
-        Negative ``a`` lets the probability grow with the decision value.
-    """
-
-    a: float
-    b: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "a", float(self.a))
-        object.__setattr__(self, "b", float(self.b))
-        if not (np.isfinite(self.a) and np.isfinite(self.b)):
-            raise ValueError(f"a and b of a sigmoid must be finite, got {self.a} and {self.b}")
-
-    def log_odds(self, f: FloatArray) -> FloatArray:
-        """log(p / (1 - p)) = -(a f + b).
-
-        Parameters
-        ----------
-        f : array
-            Decision values.
-
-        Returns
-        -------
-        array of the same shape
-        """
-        return np.asarray(-(self.a * np.asarray(f) + self.b))
-
-    def __call__(self, f: FloatArray) -> FloatArray:
-        """The probability at each decision value."""
-        return np.asarray(expit(self.log_odds(f)))
-
-
-@dataclass(frozen=True, eq=False)
-class IsotonicCalibration:
-    """p is piecewise linear and non-decreasing between (x[0], y[0]) and (x[-1], y[-1]), and constant beyond them.
-
-    Attributes
-    ----------
-    x : array of shape (t,)
-        Decision values, increasing.
-    y : array of shape (t,)
-        Their probabilities.
-    """
-
-    x: FloatArray
-    y: FloatArray
-
-    def __post_init__(self) -> None:
-        x, y = np.array(self.x, dtype=float), np.array(self.y, dtype=float)
-        if x.ndim != 1 or x.shape != y.shape or len(x) == 0:
-            raise ValueError(f"x of shape {x.shape} and y of shape {y.shape} do not make a curve: need two equal lengths")
-        if not (np.isfinite(x).all() and (np.diff(x) > 0).all()):
-            raise ValueError("x of an isotonic calibration must be finite and increasing")
-        if not ((y >= 0).all() and (y <= 1).all() and (np.diff(y) >= 0).all()):
-            raise ValueError("y of an isotonic calibration must be non-decreasing probabilities")
-        x.setflags(write=False)
-        y.setflags(write=False)
-        object.__setattr__(self, "x", x)
-        object.__setattr__(self, "y", y)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, IsotonicCalibration):
-            return NotImplemented
-        return np.array_equal(self.x, other.x) and np.array_equal(self.y, other.y)
-
-    def __hash__(self) -> int:
-        return hash((self.x.tobytes(), self.y.tobytes()))
-
-    def __call__(self, f: FloatArray) -> FloatArray:
-        """The probability at each decision value."""
-        return np.asarray(np.interp(f, self.x, self.y))
-
-
-Calibration: TypeAlias = SigmoidCalibration | IsotonicCalibration
-METHODS: dict[str, type[Calibration]] = {"sigmoid": SigmoidCalibration, "isotonic": IsotonicCalibration}
+__all__ = ["METHODS", "CalibratedModel", "Calibration", "IsotonicCalibration", "SigmoidCalibration", "decided", "probabilities"]
 
 
 class CalibratedModel(Classifier, BaseEstimator):
@@ -129,6 +49,13 @@ class CalibratedModel(Classifier, BaseEstimator):
         The curve: Platt's sigmoid, or a non-decreasing piecewise linear one, which wants a thousand samples or more.
     cv : int, splitter or iterable
         Folds, as in scikit-learn; every sample must be left out once.
+    cutoff : float or str
+        Probability of ``classes_[1]`` above which it is predicted, for two classes: a number between 0 and 1, or a rule that
+        chooses one on the out-of-fold probabilities. "accuracy": most samples are right. "balanced": the best mean of both
+        classes' accuracies; "ks", the largest distance between their distributions, is the same point. "cost:FN:FP": the
+        smallest FN * misses + FP * false alarms. "approval:0.9": 90 % of the samples are predicted ``classes_[0]``.
+        "badrate:0.03": as many as possible are, while at most 3 % of them are of ``classes_[1]``. Chosen cut-offs lie half-way
+        between two neighbouring probabilities; of equally good ones the largest counts.
     n_jobs : int or None
         Folds fitted at the same time; the result does not depend on it.
 
@@ -138,6 +65,8 @@ class CalibratedModel(Classifier, BaseEstimator):
         Fitted to all samples.
     calibrators_ : list of SigmoidCalibration or IsotonicCalibration
         One for two classes, giving the probability of ``classes_[1]``; else one per class, their values divided by their sum.
+    cutoff_ : float
+        Of two classes, the second is predicted where its probability is above; 0.5 for more.
     method_ : str
         "sigmoid" or "isotonic".
     classes_ : array
@@ -149,6 +78,8 @@ class CalibratedModel(Classifier, BaseEstimator):
     -----
     ``predict`` follows the probabilities: where they say so, against the sign of ``decision_function``, which is that of the
     classifier itself. ``class_weight`` of the estimator moves its surface; the probabilities follow the samples as they are.
+    Probabilities never fall while the decision value rises: where a sigmoid would, as out-of-fold scores say nothing of the
+    class, it is the constant share of the class.
 
     Examples
     --------
@@ -166,14 +97,17 @@ class CalibratedModel(Classifier, BaseEstimator):
 
     _rules = {"method": one_of(*METHODS), "n_jobs": N_JOBS}
 
-    def __init__(self, estimator: Any = None, *, method: str = "sigmoid", cv: Any = 5, n_jobs: int | None = None) -> None:
+    def __init__(
+        self, estimator: Any = None, *, method: str = "sigmoid", cv: Any = 5, cutoff: Cutoff = EVEN, n_jobs: int | None = None
+    ) -> None:
         self.estimator = estimator
         self.method = method
         self.cv = cv
+        self.cutoff = cutoff
         self.n_jobs = n_jobs
 
     @classmethod
-    def from_parts(cls, estimator: Any, calibrators: Sequence[Calibration]) -> Self:
+    def from_parts(cls, estimator: Any, calibrators: Sequence[Calibration], cutoff: float = EVEN) -> Self:
         """A fitted model from a fitted classifier and its calibrations.
 
         Parameters
@@ -181,6 +115,8 @@ class CalibratedModel(Classifier, BaseEstimator):
         estimator : fitted classifier
         calibrators : sequence of SigmoidCalibration or of IsotonicCalibration
             One for two classes, one per class otherwise.
+        cutoff : float
+            Probability above which the second of two classes is predicted.
 
         Returns
         -------
@@ -195,8 +131,9 @@ class CalibratedModel(Classifier, BaseEstimator):
         expected = 1 if n_classes == 2 else n_classes
         if len(calibrators) != expected:
             raise ValueError(f"{n_classes} classes need {expected} calibration(s), got {len(calibrators)}")
-        model = cls(estimator, method=names[0])
-        model.estimator_, model.calibrators_ = estimator, list(calibrators)
+        _checked_cutoff(cutoff, n_classes)
+        model = cls(estimator, method=names[0], cutoff=cutoff)
+        model.estimator_, model.calibrators_, model.cutoff_ = estimator, list(calibrators), float(cutoff)
         return model
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -216,7 +153,7 @@ class CalibratedModel(Classifier, BaseEstimator):
         -------
         self
         """
-        return self._calibrate(None, X, y, sample_weight)
+        return self._calibrate(None, X, y, sample_weight, None)
 
     @classmethod
     def around(
@@ -227,13 +164,15 @@ class CalibratedModel(Classifier, BaseEstimator):
         *,
         method: str = "sigmoid",
         cv: Any = 5,
+        cutoff: Cutoff = EVEN,
         n_jobs: int | None = None,
         sample_weight: Any = None,
+        out_of_fold: FloatArray | None = None,
     ) -> Self:
         """Calibrate a classifier that is already fitted, and keep it as it is.
 
-        The calibration is fitted on out-of-fold scores of clones; the classifier itself is not fitted again. Where it was
-        fitted to the same samples, the result is that of ``fit``.
+        The calibration is fitted on out-of-fold scores, of clones unless they are known; the classifier itself is not fitted
+        again. Where it was fitted to the same samples, the result is that of ``fit``.
 
         Parameters
         ----------
@@ -242,18 +181,22 @@ class CalibratedModel(Classifier, BaseEstimator):
             Samples, as the classifier takes them.
         y : array-like of shape (m,)
             Labels: the classes that the classifier knows.
-        method, cv, n_jobs :
+        method, cv, cutoff, n_jobs :
             As in the constructor.
         sample_weight : array-like of shape (m,), optional
             As in ``fit``.
+        out_of_fold : array of shape (m,) or (m, n_classes), optional
+            Decision values of the samples from models that were not fitted to them, as a cross-validation knows them; samples
+            with NaN take no part. ``cv`` is then not used.
 
         Returns
         -------
         CalibratedModel
         """
-        return cls(fitted, method=method, cv=cv, n_jobs=n_jobs)._calibrate(fitted, X, y, sample_weight)
+        model = cls(fitted, method=method, cv=cv, cutoff=cutoff, n_jobs=n_jobs)
+        return model._calibrate(fitted, X, y, sample_weight, out_of_fold)
 
-    def _calibrate(self, fitted: Any, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _calibrate(self, fitted: Any, X: Any, y: Any, sample_weight: Any, scores: FloatArray | None) -> Self:
         """Fit the calibration, and the classifier too unless it is fitted already."""
         check_parameters(self, self._rules)
         estimator = SparseQuadraticSVC() if self.estimator is None else self.estimator
@@ -265,22 +208,23 @@ class CalibratedModel(Classifier, BaseEstimator):
         elif fitted is not None:
             _check_classes(fitted, y, "fitted")
         weight = _checked_weights(sample_weight, X, y)
-        folds = _checked_folds(check_cv(self.cv, y, classifier=True).split(X, y), y, weight)
         classes, codes = np.unique(y, return_inverse=True)
+        rule = _checked_cutoff(self.cutoff, len(classes))
         coded = _Coded(estimator, classes, None if weight is None else _weight_keyword(estimator))
         weights = {} if weight is None else {"sample_weight": weight}
         # _Coded takes the weights by name: requests of the user's own routing are not needed and must not get in the way
         with config_context(enable_metadata_routing=False):
-            processes = processes_of(self.n_jobs, len(folds))
-            with workers_end_with_us(processes):
-                scores = cross_val_predict(
-                    coded, X, codes, cv=folds, n_jobs=processes, params=weights, method="decision_function"
-                )
-            curves = CalibratedClassifierCV(_OutOfFold(), method=self.method, cv=folds, ensemble=False)
-            curves.fit(scores.reshape(len(y), -1), codes, **weights)
+            if scores is None:
+                folds = _checked_folds(check_cv(self.cv, y, classifier=True).split(X, y), y, weight)
+                processes = processes_of(self.n_jobs, len(folds))
+                with workers_end_with_us(processes):
+                    scores = cross_val_predict(
+                        coded, X, codes, cv=folds, n_jobs=processes, params=weights, method="decision_function"
+                    )
+            evidence = _Evidence.of(scores, codes, weight)
+            self.calibrators_ = evidence.curves(self.method)
             self.estimator_ = coded.fit(X, codes, **weights).fitted_ if fitted is None else fitted
-        (pair,) = curves.calibrated_classifiers_
-        self.calibrators_ = [_as_value(calibrator) for calibrator in pair.calibrators]
+        self.cutoff_ = rule if isinstance(rule, float) else evidence.cutoff(rule, self.calibrators_)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -315,7 +259,7 @@ class CalibratedModel(Classifier, BaseEstimator):
         return probabilities(self.decision_function(X), self.calibrators_)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class with the largest probability; among equal ones, the first in ``classes_``.
+        """The class with the largest probability, the first of equal ones; of two, the second above ``cutoff_``.
 
         Parameters
         ----------
@@ -326,8 +270,8 @@ class CalibratedModel(Classifier, BaseEstimator):
         -------
         array of shape (m,)
         """
-        likeliest = self.predict_proba(X).argmax(axis=1)  # refuses an unfitted model, which has no classes_ yet
-        return np.asarray(self.classes_[likeliest])
+        chances = self.predict_proba(X)  # refuses an unfitted model, which has no classes_ yet
+        return np.asarray(self.classes_[decided(chances, self.cutoff_)])
 
     @property
     def classes_(self) -> np.ndarray:
@@ -358,14 +302,52 @@ class CalibratedModel(Classifier, BaseEstimator):
         return tags
 
 
-def probabilities(decision: FloatArray, calibrators: Sequence[Calibration]) -> FloatArray:
-    """Probabilities of all classes from decision values of shape (m,) or (m, n_classes)."""
-    if len(calibrators) == 1:
-        positive = calibrators[0](decision)
-        return np.column_stack([1.0 - positive, positive])
-    columns = [calibrator(column) for calibrator, column in zip(calibrators, decision.T, strict=True)]
-    values, total = np.column_stack(columns), reduce(np.add, columns)[:, None]  # in this order for any number of rows
-    return np.divide(values, total, out=np.full_like(values, 1.0 / len(calibrators)), where=total != 0.0)
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """Out-of-fold decision values, of shape (m, n_surfaces), with codes of the classes and weights."""
+
+    scores: FloatArray
+    codes: IntArray
+    weight: FloatArray
+
+    @staticmethod
+    def of(scores: Any, codes: IntArray, weight: FloatArray | None) -> _Evidence:
+        scores, n_classes = np.asarray(scores, dtype=float), int(codes.max()) + 1
+        expected = (len(codes),) if n_classes == 2 else (len(codes), n_classes)
+        if scores.shape != expected:
+            raise ValueError(f"out_of_fold must have the shape {expected} of decision values, got {scores.shape}")
+        scores = scores.reshape(len(codes), -1)
+        left_out = ~np.isnan(scores).any(axis=1)
+        weight = np.ones(len(codes)) if weight is None else weight
+        return _Evidence(scores[left_out], codes[left_out], weight[left_out])
+
+    def curves(self, method: str) -> list[Calibration]:
+        everyone = np.arange(len(self.codes))
+        calibrated = CalibratedClassifierCV(_OutOfFold(), method=method, cv=[(everyone, everyone)], ensemble=False)
+        calibrated.fit(self.scores, self.codes, sample_weight=self.weight)
+        (pair,) = calibrated.calibrated_classifiers_
+        curves = [_as_value(calibrator) for calibrator in pair.calibrators]
+        positives = [1] if len(curves) == 1 else range(len(curves))
+        return [self._rising(curve, self.codes == code) for curve, code in zip(curves, positives, strict=True)]
+
+    def _rising(self, curve: Calibration, positive: BoolArray) -> Calibration:
+        """A falling sigmoid would turn the meaning of f around: the best one that does not fall is constant."""
+        if not isinstance(curve, SigmoidCalibration) or curve.a <= 0.0:
+            return curve
+        events, others = (float(self.weight[rows].sum()) for rows in (positive, ~positive))
+        # Platt's targets, as in the sigmoid: (events + 1) / (events + 2) for an event, 1 / (others + 2) for another row
+        share = (events * (events + 1.0) / (events + 2.0) + others / (others + 2.0)) / (events + others)
+        return SigmoidCalibration(0.0, float(-logit(share)))
+
+    def cutoff(self, rule: CutoffRule, curves: Sequence[Calibration]) -> float:
+        return rule.cutoff(self.codes == 1, curves[0](self.scores[:, 0]), self.weight)
+
+
+def _checked_cutoff(cutoff: Cutoff, n_classes: int) -> float | CutoffRule:
+    rule = read_cutoff(cutoff)
+    if n_classes > 2 and rule != EVEN:
+        raise ValueError(f"a cutoff needs two classes: of {n_classes} the most probable one is predicted, got {cutoff!r}")
+    return rule
 
 
 class _Coded(ClassifierMixin, BaseEstimator):

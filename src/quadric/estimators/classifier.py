@@ -14,10 +14,10 @@ from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClas
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._validation import (
+    CLIP,
     LOSS_WEIGHT,
     N_JOBS,
     N_TERMS,
-    NONE,
     TRUE_OR_FALSE,
     VERBOSE,
     Samples,
@@ -58,9 +58,10 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     .. math::
         \sum_i \|W x_i + b\|^2 + C \sum_i H(1 - y_i f(x_i))
 
-    with the hinge loss H(t) = max(t, 0) (l0-QSVM) or the squared loss H(t) = t^2 (LS-l0-QSVM). The intercept c is neither
-    penalised nor counted. What counts as one term depends on the origin and scale of the features: set ``standardize``, or
-    standardise them first.
+    with the hinge loss H(t) = max(t, 0) (l0-QSVM), the squared loss H(t) = t^2 (LS-l0-QSVM), or the logistic loss: the sum
+    is then that of 8 log(1 + exp(-y_i f(x_i))), and the model has probabilities. The intercept c is neither penalised nor
+    counted. What counts as one term depends on the origin and scale of the features, which are therefore capped (``clip``) and
+    standardised (``standardize``) by default.
 
     Parameters
     ----------
@@ -68,17 +69,20 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         Largest number of terms. More than there are means no limit.
     C : float
         Weight of the loss against the regulariser.
-    loss : {"hinge", "least_squares"}
+    loss : {"hinge", "least_squares", "logistic"}
         Loss function.
     method : {"pd", "best", "exact"}
         How the terms are searched. "pd": penalty decomposition followed by an exact refit on the terms it chose. "best":
         that and forward selection, then exchanges of terms and seeded perturbations; never worse than "pd". "exact": branch
         and bound from there, which proves the terms best or, within ``time_limit``, bounds how much better others could be.
     standardize : bool
-        Subtract the (weighted) mean of each feature and divide by its standard deviation. ``surfaces_``, ``coef_`` and
-        ``certificates_`` are then in standardised units, in which k is counted; ``raw_surfaces_`` take raw features.
-    clip : None
-        Reserved for capped columns; must be None.
+        Subtract the (weighted) mean of each feature and divide by its standard deviation, after capping. ``surfaces_``,
+        ``coef_`` and ``certificates_`` are then in standardised units, in which k is counted; ``raw_surfaces_`` take raw
+        features. ``standardize=False, clip=None`` is the paper's problem on the data as they are.
+    clip : float or None
+        Cap each feature at its quantiles ``clip`` and 1 - ``clip`` (weighted, observed values) in the training rows, so that
+        outlying values do not outweigh all others; 0 caps at the smallest and the largest value seen. Features with five or
+        fewer distinct values, and those that would become constant, are not capped. From 0 to below 0.5; None: no caps.
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes; they do not touch the regulariser.
     include : sequence or None
@@ -122,10 +126,15 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         What each decomposition did, one row per penalty.
     n_iter_ : array of shape (n_surfaces,)
         Convex subproblems (z-steps) of each decomposition.
+    clip_low_, clip_high_ : arrays of shape (n,)
+        Limits of each feature; -inf and inf where it is not capped.
     center_, scale_ : arrays of shape (n,)
         What ``standardize`` subtracts and divides by; zeros and ones without it.
     raw_surfaces_ : list of QuadraticSurface
-        The same functions of raw features. Centring spreads products over linear terms, so they may have more than k terms.
+        The same functions of features that are capped but not standardised: of np.clip(X, clip_low_, clip_high_). Centring
+        spreads products over linear terms, so they may have more than k terms.
+    calibrators_ : tuple of SigmoidCalibration
+        From decision values to probabilities, one per surface: 1 / (1 + exp(-f)) where the loss makes f a log-odds, else none.
     classes_ : array
         Labels.
     n_features_in_ : int
@@ -138,7 +147,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from quadric import SparseQuadraticSVC
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = SparseQuadraticSVC(k=3, standardize=True).fit(X, y)
+    >>> model = SparseQuadraticSVC(k=3).fit(X, y)
     >>> [surface.n_terms for surface in model.surfaces_]
     [3, 3, 3]
     """
@@ -149,7 +158,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         "loss": one_of(*LOSS_NAMES),
         "method": one_of(*METHODS),
         "standardize": TRUE_OR_FALSE,
-        "clip": NONE,
+        "clip": CLIP,
         **DECOMPOSITION,
         "time_limit": none_or(number_from(0.0)),
         "n_jobs": N_JOBS,
@@ -163,8 +172,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         *,
         loss: str = "hinge",
         method: Literal["best", "pd", "exact"] = "best",
-        standardize: bool = False,
-        clip: None = None,
+        standardize: bool = True,
+        clip: float | None = 0.01,
         class_weight: ClassWeight = None,
         include: Terms = None,
         exclude: Terms = None,
@@ -200,7 +209,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        samples, units = self._standardised(validate_samples(X, y, sample_weight, self.class_weight))
+        samples, units = self._in_units(validate_samples(X, y, sample_weight, self.class_weight))
         names = getattr(self, "feature_names_in_", None)
         limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k))
         processes = processes_of(self.n_jobs, len(samples.positives()))

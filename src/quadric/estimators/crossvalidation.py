@@ -1,39 +1,37 @@
-"""Cross-validated choice of k and C, fold by fold along the path."""
+"""Cross-validated choice of the loss, of k and of C."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
-from sklearn.utils.parallel import delayed
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from quadric._sklearn import check_sample_weight, scorer_takes_weights
-from quadric.certificate import Judge
-from quadric.estimators._base import (
-    ClassWeight,
-    RandomState,
-    SparseSurfaceClassifier,
-    Standardisation,
-    SurfaceFit,
-    Terms,
-    predicted,
-    seed_of,
-)
+from quadric._sklearn import check_sample_weight
+from quadric.defaults import DEFAULT_TOLERANCE
+from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
+from quadric.estimators._choosing import chosen_cell
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
+from quadric.estimators._final import FinalSearch
+from quadric.estimators._folds import Fold, check_folds, folds_of
+from quadric.estimators._foldwork import CrossValidation, FoldTask
 from quadric.estimators._grids import C_grid, k_grid
+from quadric.estimators._scoreboard import Cell, Scoreboard
+from quadric.estimators._scoring import Scoring
+from quadric.estimators._units import Units
 from quadric.estimators._validation import (
+    CLIP,
     N_JOBS,
-    NONE,
     TRUE_OR_FALSE,
     VERBOSE,
+    Rule,
     Samples,
     check_parameters,
     none_or,
@@ -42,48 +40,60 @@ from quadric.estimators._validation import (
     validate_samples,
 )
 from quadric.estimators.classifier import SparseQuadraticSVC
-from quadric.geometry.lifting import lift
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import TrainingData
 from quadric.losses.footprint import check_memory
-from quadric.progress import Report, writer_for
+from quadric.progress import part, writer_for
 from quadric.resources import processes_of
-from quadric.search.decomposition import Schedule
-from quadric.search.methods import METHODS, SearchOptions, search
-from quadric.search.path import QuadraticPath, trace_path
-from quadric.search.rules import SupportLimits
-from quadric.types import BoolArray, FloatArray, IntArray
-from quadric.workers import workers
+from quadric.search.methods import METHODS
+from quadric.search.quick import QuickSearch
+
+__all__ = ["SparseQuadraticSVCCV", "chosen_cell"]
+
+MOST_EXTENSIONS = 3
+"""Values of C that may be added to a default grid."""
+_TOLERANCE = number_from(0.0)
+
+
+def _names_losses(value: Any) -> bool:
+    names = [value] if isinstance(value, str) else list(value) if isinstance(value, Sequence) else []
+    return bool(names) and len(set(names)) == len(names) and all(name in LOSS_NAMES for name in names)
 
 
 class SparseQuadraticSVCCV(SparseSurfaceClassifier):
-    """SparseQuadraticSVC with the number of terms and C chosen by cross-validation.
+    """SparseQuadraticSVC with the loss, the number of terms and C chosen by cross-validation.
 
-    Every fold runs one path over all C and k (see :func:`sparse_quadratic_path`) instead of one fit per cell.
+    All losses are compared on the same folds. Inside the folds the search for terms is short (forward selection and exchanges),
+    and a loss with a cheaper stand-in refits on the terms that this one chose; ``method`` in full is for the final fit at the
+    chosen cell. Of a longer grid every second C is scored first, then only cells that could still be chosen, given how much the
+    folds differ.
 
     Parameters
     ----------
     ks : increasing sequence of int or None
         Numbers of terms to try; None: 1 to 6, 8, 10, 12, 15 and 20, as far as the data have that many terms.
     Cs : sequence of float, int or None
-        Values of C to try, in any order; a number n means the n values 4^-1, 4^0, 4^1, ...; None: 1, 8, 64 and 512.
-    loss : {"hinge", "least_squares"}
-        Loss function.
+        Values of C to try, in any order; a number n means the n values 4^-1, 4^0, 4^1, ...; None: a grid for each loss
+        (8, 64, 512 and 4096 for the hinge loss, 1, 8, 64 and 512 for others), which grows by up to three values while the best
+        cell is at its end.
+    loss : str or sequence of str
+        Loss function, or several of them to choose from: "least_squares", "logistic", "hinge".
     cv : int, splitter or iterable
-        Folds, as in scikit-learn.
+        Folds, as in scikit-learn. A number means stratified folds, which keep ``groups`` together if there are any.
     scoring : str, callable or None
-        Score to maximise, as in scikit-learn; None: accuracy.
-    rule : {"best", "1se"}
-        "best": the cell with the largest mean score; ties go to the smaller k, then to the smaller C. "1se": the smallest k for
-        which some C comes within one standard error of that mean, and the best C for it; never more terms than "best".
+        Score to maximise, as in scikit-learn; None: accuracy. Scorers of probabilities are given those of the loss; where it
+        has none, those of a sigmoid (Platt's) that is fitted to the decision values of the training part of the fold.
+    rule : float, "best" or "1se"
+        A number: the fewest terms whose mean score is within this tolerance of the best, and the best loss and C for them.
+        "1se": the same with one standard error of the best cell as the tolerance. "best": the best mean; ties go to fewer
+        terms, then to the loss that is named first, then to the smaller C. The default, 0.005, is meant for scores between
+        0 and 1, such as accuracy and AUC; with scores beyond (log-loss, for example) it means "1se".
     standardize : bool
-        Standardise the features inside each fold and for the final fit, as in SparseQuadraticSVC.
-    clip : None
-        Reserved for capped columns; must be None.
+        Standardise the features by the training rows of each fold, and for the final fit, as in SparseQuadraticSVC.
+    clip : float or None
+        Cap the features at quantiles of the training rows of each fold, and for the final fit, as in SparseQuadraticSVC.
     method : {"pd", "best", "exact"}
-        How terms are searched along the paths and for the final fit. "exact": paths as with "best", and a proof, or a bound,
-        for the final fit.
+        How terms are searched for the final fit. With "pd" every cell of every fold is a penalty decomposition, too.
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes.
     include : sequence or None
@@ -92,6 +102,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Terms that must not be in any support.
     time_limit : float or None
         Seconds per surface of the final fit, as in SparseQuadraticSVC.
+    fit_time_limit : float or None
+        Seconds for the whole fit. When they are over, the best cell so far is fitted with what is known of it, and a
+        ConvergenceWarning says so; such a fit may not be reproducible.
     n_jobs : int or None
         Folds that run at the same time; the result does not depend on it.
     random_state : int, RandomState or None
@@ -101,30 +114,43 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     Attributes
     ----------
-    best_k_, best_C_ : int, float
+    best_loss_, best_k_, best_C_ : str, int, float
         The choice.
-    cv_scores_ : array of shape (n_folds, n_Cs, n_ks)
-        Scores of all cells.
-    ks_, Cs_ : arrays
-        The grid.
+    cv_scores_ : array of shape (n_folds, n_Cs, n_ks), or dict of such arrays
+        Scores of all cells; NaN: skipped. Where ``loss`` is a sequence, one array for each loss.
+    ks_ : array
+        Numbers of terms.
+    Cs_ : array, or dict of arrays
+        Values of C, increasing; where ``loss`` is a sequence, for each loss.
+    n_extensions_ : int
+        Values of C that were added to a default grid since the best cell was at its end.
+    oof_decision_ : array of shape (m,) or (m, n_classes)
+        Decision values of each sample at the chosen cell, from the fold (or on average over the folds) that left it out; NaN
+        for samples that were never left out or have weight zero.
     paths_ : list of QuadraticPath
-        On all data; one for two classes, otherwise one per class, in the order of ``classes_``. Their ``scores`` are
-        ``cv_scores_``.
+        The chosen loss on all data, by the short search; one for two classes, otherwise one per class, in the order of
+        ``classes_``. Their ``scores`` are those of the chosen loss.
     best_estimator_ : SparseQuadraticSVC
-        The final fit as a model of its own, with the chosen k and C; ready to predict, save and export.
-    surfaces_, coef_, intercept_, certificates_, status_, traces_, n_iter_, center_, scale_, raw_surfaces_, classes_ :
+        The final fit as a model of its own, with the chosen loss, k and C; ready to predict, save and export.
+    surfaces_, coef_, intercept_, certificates_, status_, traces_, n_iter_, raw_surfaces_, classes_ :
         Of the final fit, as in SparseQuadraticSVC.
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn.
+    clip_low_, clip_high_, center_, scale_ :
+        Likewise.
+    calibrators_, n_features_in_, feature_names_in_ :
+        As in SparseQuadraticSVC.
     """
 
     _rules = {
-        "loss": one_of(*LOSS_NAMES),
-        "rule": one_of("best", "1se"),
+        "loss": Rule(_names_losses, f"one of {', '.join(map(repr, LOSS_NAMES))}, or a sequence of different ones"),
+        "rule": Rule(
+            lambda value: _TOLERANCE.holds(value) or (isinstance(value, str) and value in ("best", "1se")),
+            f"'best' or '1se' or {_TOLERANCE.words}",
+        ),
         "standardize": TRUE_OR_FALSE,
-        "clip": NONE,
+        "clip": CLIP,
         "method": one_of(*METHODS),
         "time_limit": none_or(number_from(0.0)),
+        "fit_time_limit": none_or(number_from(0.0)),
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
@@ -134,17 +160,18 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         ks: Sequence[int] | None = None,
         Cs: Sequence[float] | int | None = None,
         *,
-        loss: str = "hinge",
+        loss: str | Sequence[str] = ("least_squares", "logistic"),
         cv: Any = 5,
         scoring: str | Callable[..., float] | None = None,
-        rule: Literal["1se", "best"] = "1se",
-        standardize: bool = False,
-        clip: None = None,
+        rule: float | Literal["best", "1se"] = DEFAULT_TOLERANCE,
+        standardize: bool = True,
+        clip: float | None = 0.01,
         method: Literal["best", "pd", "exact"] = "best",
         class_weight: ClassWeight = None,
         include: Terms = None,
         exclude: Terms = None,
         time_limit: float | None = None,
+        fit_time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
         verbose: int = 0,
@@ -162,14 +189,13 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.include = include
         self.exclude = exclude
         self.time_limit = time_limit
+        self.fit_time_limit = fit_time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
-    ) -> Self:
-        """Choose k and C, then fit on all data.
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
+        """Choose the loss, k and C, then fit on all data.
 
         Parameters
         ----------
@@ -180,7 +206,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         sample_weight : array-like of shape (m,), optional
             Repetitions, in the fits and, where the metric takes them, in the scores.
         groups : array-like of shape (m,), optional
-            Passed to the splitter.
+            Samples with the same value are never in different folds.
 
         Returns
         -------
@@ -190,57 +216,109 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         check_parameters(self, self._rules)
+        deadline = None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
-        prepared, units = self._standardised(samples)
-        task = self._task(X.shape[1])
+        prepared, units = self._in_units(samples)
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
-        folds = check_cv(self.cv, y, classifier=True)
-        processes = processes_of(self.n_jobs, n_folds := folds.get_n_splits(X, y, groups))
-        details = {"grid": (len(task.Cs), len(task.ks)), "n_scored": len(X) // min(n_folds, 5)}
-        check_memory(self.loss, samples.extent(task.limits, **details, proves=self.method == "exact"), processes)
-        splits = _without_absent(folds.split(X, y, groups), present)
-        scores = self._cross_validate(task, samples, splits, processes)
-        C_index, k_index = chosen_cell(scores, self.rule)
-        self.cv_scores_, self.Cs_, self.ks_ = scores, task.Cs, task.ks
-        self.best_C_, self.best_k_ = float(task.Cs[C_index]), int(task.ks[k_index])
-        fits = self._fit_all_rows(task, prepared, (C_index, k_index))
+        folds = folds_of(self.cv, X, y, groups, present)
+        check_folds(folds, samples)
+        task = self._task(X.shape[1], deadline)
+        board = self._scoreboard(task, len(folds))
+        processes = processes_of(self.n_jobs, len(folds))
+        self._check_memory(board, task, samples, folds, processes)
+        work = CrossValidation(task, samples, folds, Scoring.of(self.scoring, samples.classes), processes)
+        with part(0.0, 0.8):
+            self._cross_validate(board, work)
+        cell = self._set_choice(board)
+        decision = work.out_of_fold(board, cell)
+        self.oof_decision_ = np.full((len(X), *decision.shape[1:]), np.nan)
+        self.oof_decision_[present] = decision
+        with part(0.8, 1.0):
+            fits = self._fit_all_rows(task, prepared, cell, board)
         self._set_fits(fits, samples.classes, units)
         self.best_estimator_ = self._as_classifier(fits, units)
 
-    def _task(self, n_features: int) -> _Task:
+    def _task(self, n_features: int, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
         limits = support_limits(self.include, self.exclude, names, n_features, n_terms)
         ks = k_grid(self.ks, n_terms - len(limits.exclude), len(limits.include))
-        Cs, seed = np.unique(C_grid(self.Cs)), seed_of(self.random_state)
-        return _Task(self.loss, self.method, bool(self.standardize), self.class_weight, limits, Cs, ks, seed)
+        units = {"standardize": bool(self.standardize), "clip": self.clip}
+        return FoldTask(limits, ks, self.class_weight, units, self.method == "pd", deadline, int(self.verbose))
 
-    def _cross_validate(
-        self, task: _Task, samples: Samples, splits: Iterable[tuple[IntArray, IntArray]], processes: int
-    ) -> FloatArray:
-        scorer = check_scoring(_ScoredClassifier(samples.classes), scoring=self.scoring)
-        jobs = (
-            delayed(_score_fold)(task, samples, fold, train, test, scorer, int(self.verbose))
-            for fold, (train, test) in enumerate(splits)
-        )
-        return np.array(workers(processes)(jobs))
+    def _scoreboard(self, task: FoldTask, n_folds: int) -> Scoreboard:
+        names = [self.loss] if isinstance(self.loss, str) else list(self.loss)
+        grids = {name: loss_named(name).default_Cs if self.Cs is None else C_grid(self.Cs) for name in names}
+        return Scoreboard({name: np.unique(Cs) for name, Cs in grids.items()}, task.ks, n_folds)
 
-    def _fit_all_rows(self, task: _Task, samples: Samples, cell: tuple[int, int]) -> list[SurfaceFit]:
+    def _check_memory(self, board: Scoreboard, task: FoldTask, samples: Samples, folds: Sequence[Fold], processes: int) -> None:
+        n_scored = max(len(fold.test) for fold in folds)
+        for loss, Cs in board.Cs.items():
+            grid = (len(Cs), len(board.ks))
+            extent = samples.extent(task.limits, grid=grid, n_scored=n_scored, proves=self.method == "exact")
+            check_memory(loss, extent, processes)
+
+    def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:
+        """Fill the board: a part of the grid, what could still be chosen, and what lies beyond the ends of a default grid."""
+        report = writer_for(int(self.verbose))
+        with part(0.0, 0.6):
+            work.score(board.coarse(), board, "cross-validation")
+        with part(0.6, 0.8):
+            work.score(board.worth_scoring(self.rule), board, "cross-validation, cells that could still be chosen")
+        self.n_extensions_ = 0
+        while self.Cs is None and self.n_extensions_ < MOST_EXTENSIONS and not work.task.out_of_time():
+            plan = board.extended()
+            if not plan:
+                break
+            for loss, rows in plan.items():
+                report(f"the best C of {loss} is at the end of its grid: trying C = {rows[0].C:g}, too")
+            with part(0.8 + 0.2 * self.n_extensions_ / MOST_EXTENSIONS, 0.8 + 0.2 * (self.n_extensions_ + 1) / MOST_EXTENSIONS):
+                work.score(plan, board, "cross-validation, a longer grid")
+            self.n_extensions_ += 1
+
+    def _set_choice(self, board: Scoreboard) -> Cell:
+        """What was chosen, and from what."""
+        cell, scores = board.at(board.choice(self.rule)), board.scores()
+        alone = isinstance(self.loss, str)
+        self.cv_scores_: Any = scores[cell.loss] if alone else scores
+        self.Cs_: Any = board.Cs[cell.loss] if alone else board.Cs
+        self.ks_ = board.ks
+        self.best_loss_, self.best_C_, self.best_k_ = cell.loss, cell.C, cell.k
+        return cell
+
+    def _fit_all_rows(self, task: FoldTask, samples: Samples, cell: Cell, board: Scoreboard) -> list[SurfaceFit]:
         """The chosen surface of each class; leaves the paths behind."""
-        data, judge, schedule = task.training_data(samples), samples.judge(), Schedule(time_limit=self.time_limit)
-        jobs = (
-            delayed(_final_surface)(task, data, judge, samples.signs(positive), positive, cell, schedule, int(self.verbose))
-            for positive in samples.positives()
+        quick = QuickSearch(
+            samples, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose)
         )
-        results = list(workers(processes_of(self.n_jobs, len(samples.positives())))(jobs))
-        self.paths_ = [replace(path, scores=self.cv_scores_) for path, _ in results]
-        for _, fit in results:
-            warn_unless_converged(fit, schedule, type(self).__name__)
-        return [fit for _, fit in results]
+        Cs, ks, scores = board.Cs[cell.loss], board.ks, board.scores()[cell.loss]
+        if task.out_of_time():  # the chosen cell is all that there is of the paths
+            row, column = Cs == cell.C, ks == cell.k
+            Cs, ks, scores = Cs[row], ks[column], scores[:, row][:, :, column]
+        paths = [quick.path(cell.loss, positive, Cs, ks) for positive in samples.positives()]
+        processes = processes_of(self.n_jobs, len(paths))
+        how = FinalSearch(self.method, self.time_limit, task.deadline, seed_of(self.random_state), task.verbose, processes)
+        fits = how.fits(quick, samples, cell, paths)
+        self.paths_ = [replace(path, scores=scores) for path in paths]
+        if task.out_of_time():
+            self._warn_of_deadline(board)
+        else:
+            for fit in fits:
+                warn_unless_converged(fit, how.schedule(), type(self).__name__)
+        return fits
 
-    def _as_classifier(self, fits: Sequence[SurfaceFit], units: Standardisation) -> SparseQuadraticSVC:
+    def _warn_of_deadline(self, board: Scoreboard) -> None:
+        n_scored = sum(int(np.isfinite(table).sum()) for table in board.scores().values())
+        warnings.warn(
+            f"{type(self).__name__}: fit_time_limit={self.fit_time_limit:g} ran out: the choice is the best of {n_scored} "
+            "scores, and other terms may be better. Raise fit_time_limit; this fit may not be reproducible",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    def _as_classifier(self, fits: Sequence[SurfaceFit], units: Units) -> SparseQuadraticSVC:
         """The final fit with the parameters that both estimators have."""
-        own = self.get_params()
+        own = self.get_params() | {"loss": self.best_loss_}
         parameters = {name: own[name] for name in SparseQuadraticSVC().get_params() if name in own}
         model = SparseQuadraticSVC(self.best_k_, self.best_C_, **parameters)
         model._set_fits(fits, self.classes_, units)
@@ -248,137 +326,3 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         return model
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What every fold does."""
-
-    loss: str
-    method: str
-    standardize: bool
-    class_weight: ClassWeight
-    limits: SupportLimits
-    Cs: FloatArray
-    ks: IntArray
-    seed: int
-
-    def training_data(self, samples: Samples) -> TrainingData:
-        return loss_named(self.loss).data.from_samples(samples, self.limits)
-
-    def path(self, data: TrainingData, positive: int, report: Report) -> QuadraticPath:
-        """Surfaces of all cells for one class against the rest."""
-        method = "pd" if self.method == "pd" else "best"
-        return trace_path(data, positive, self.Cs, self.ks, method=method, seed=(self.seed, positive), report=report)
-
-
-def _without_absent(splits: Iterable[tuple[IntArray, IntArray]], present: BoolArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """Folds as positions among the samples of positive weight: the splitter saw all of them."""
-    everyone, position = np.arange(len(present)), np.cumsum(present) - 1
-    for fold in splits:
-        train, test = (everyone[part] for part in fold)  # positions, lists of them or masks
-        yield position[train[present[train]]], position[test[present[test]]]
-
-
-def chosen_cell(scores: FloatArray, rule: str) -> tuple[int, int]:
-    """Positions of C and k: the best mean, or the smallest k within one standard error of it."""
-    mean = scores.mean(axis=0)
-    by_k_then_C = mean.T  # ties to the smaller k, then to the smaller C: the first maximum in this order
-    k_index, C_index = (int(i) for i in np.unravel_index(int(np.argmax(by_k_then_C)), by_k_then_C.shape))
-    if rule == "1se" and len(scores) > 1:
-        error = float(scores[:, C_index, k_index].std(ddof=1)) / np.sqrt(len(scores))
-        within = mean.max(axis=0) >= mean[C_index, k_index] - error
-        k_index = int(np.argmax(within))
-        C_index = int(np.argmax(mean[:, k_index]))
-    return C_index, k_index
-
-
-def _score_fold(
-    task: _Task, samples: Samples, fold: int, train: IntArray, test: IntArray, scorer: Callable[..., float], verbose: int
-) -> FloatArray:
-    """Scores of all cells on the samples left out."""
-    missing = np.setdiff1d(np.arange(len(samples.classes)), samples.codes[train])
-    if len(missing):
-        raise ValueError(
-            f"fold {fold} has no training sample of class {samples.classes[missing].tolist()[0]!r}; use fewer folds"
-        )
-    y, weight = samples.classes[samples.codes[test]], samples.sample_weight[test]
-    X, X_test = samples.X[train], samples.X[test]
-    if task.standardize:
-        units = Standardisation.of(X, samples.sample_weight[train])
-        X, X_test = units(X), units(X_test)
-    labels = samples.classes[samples.codes[train]]
-    part = validate_samples(X, labels, samples.sample_weight[train], task.class_weight, samples.classes)
-    data, report = task.training_data(part), writer_for(verbose)
-    R = lift(X_test)
-    paths = [task.path(data, positive, lambda line: report(f"fold {fold}, {line}")) for positive in part.positives()]
-    decisions = np.array([path.coef @ R.T + path.intercept[..., None] for path in paths])
-    return _cell_scores(decisions, samples, test, y, weight, scorer, fold)
-
-
-def _cell_scores(
-    decisions: FloatArray,
-    samples: Samples,
-    test: IntArray,
-    y: np.ndarray,
-    weight: FloatArray,
-    scorer: Callable[..., float],
-    fold: int,
-) -> FloatArray:
-    """One score per cell, from decisions of shape (n_surfaces, n_Cs, n_ks, m)."""
-    extra = {"sample_weight": weight} if scorer_takes_weights(scorer) else {}
-    out = np.empty(decisions.shape[1:3])
-    for cell in np.ndindex(*out.shape):
-        values = decisions[(slice(None), *cell)]
-        scored = _ScoredClassifier(samples.classes, values[0] if len(values) == 1 else values.T)
-        try:
-            out[cell] = scorer(scored, samples.X[test], y, **extra)
-        except Exception as error:
-            asks_for_chances = isinstance(error, AttributeError) and "predict_proba" in str(error)
-            reason = "it needs probabilities, and surfaces give decision values only" if asks_for_chances else error
-            raise ValueError(f"scoring failed in fold {fold}: {reason}") from error
-        if not np.isfinite(out[cell]):
-            raise ValueError(f"scoring returned {out[cell]} in fold {fold}")
-    return out
-
-
-class _ScoredClassifier(ClassifierMixin, BaseEstimator):
-    """Stands before a scorer in place of a fitted classifier whose decisions are known already."""
-
-    def __init__(self, classes: np.ndarray, scores: FloatArray | None = None) -> None:
-        self.classes = classes
-        self.scores = scores
-        self.classes_ = classes
-
-    def fit(self, X: Any, y: Any) -> Self:
-        return self
-
-    def decision_function(self, X: Any) -> FloatArray:
-        assert self.scores is not None
-        return self.scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        return predicted(self.decision_function(X), self.classes_)
-
-
-def _final_surface(
-    task: _Task,
-    data: TrainingData,
-    judge: Judge,
-    y: FloatArray,
-    positive: int,
-    cell: tuple[int, int],
-    schedule: Schedule,
-    verbose: int,
-) -> tuple[QuadraticPath, SurfaceFit]:
-    """The path of one class on all data, and the surface of the chosen cell: a full search that starts from the path's, too."""
-    report = writer_for(verbose)
-    path = task.path(data, positive, report)
-    k = int(task.ks[cell[1]])
-    problem = data.one_against_rest(positive, float(task.Cs[cell[0]]), k)
-    start = np.flatnonzero(path.support[cell][problem.terms])
-    result = search(problem, task.method, SearchOptions(schedule, (task.seed, positive), report, (start,)))
-    if path.objective[cell] < result.objective:  # a time limit, or a search that takes no starts: what the path found stays
-        z, c = path.coef[cell][problem.terms], float(path.intercept[cell])
-        result = replace(result, z=z, c=c, support=start, objective=float(path.objective[cell]), swap_optimal=None)
-    return path, SurfaceFit.of(problem, result, judge, y, k)

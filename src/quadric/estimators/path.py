@@ -13,7 +13,7 @@ from quadric._sklearn import feature_names
 from quadric.estimators._base import ClassWeight, RandomState, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._grids import C_grid, k_grid
-from quadric.estimators._validation import check_spread, check_values, one_of, validate_samples
+from quadric.estimators._validation import check_magnitude, check_values, one_of, validate_samples, warn_of_spread
 from quadric.estimators.classifier import DECOMPOSITION
 from quadric.geometry.terms import term_count
 from quadric.labels import refuse_masked
@@ -56,7 +56,7 @@ def sparse_quadratic_path(
         Numbers of terms; None: 1 to 6, 8, 10, 12, 15 and 20, as far as the data have that many terms.
     Cs : sequence of float
         Weights of the loss.
-    loss : {"hinge", "least_squares"}
+    loss : {"hinge", "least_squares", "logistic"}
         Loss function.
     method : {"pd", "best"}
         "pd": penalty decomposition at each point. "best": forward selection and exchanges of terms, where neighbours in k and
@@ -99,7 +99,8 @@ def sparse_quadratic_path(
     limits = support_limits(include, exclude, names, n_features, n_terms)
     grid, weights = k_grid(ks, n_terms - len(limits.exclude), len(limits.include)), C_grid(Cs)
     check_memory(loss, samples.extent(limits, grid=(len(weights), len(grid))))
-    check_spread(samples.X, names, "SparseQuadraticSVC", depth=1)
+    check_magnitude(samples.X)
+    warn_of_spread(samples.X, names, "standardise them first, with StandardScaler().fit_transform(X)", depth=1)
     data = loss_named(loss).data.from_samples(samples, limits)
     seed = (seed_of(random_state), 1)
     return trace_path(

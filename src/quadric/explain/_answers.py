@@ -22,11 +22,12 @@ SHORT = 1e-10
 
 @dataclass(frozen=True)
 class Start:
-    """Rows to change, in reported and in fitted units with the scale between the two, and as they came."""
+    """Rows to change, in reported and in fitted units with the scale and the caps between the two, and as they came."""
 
     V: FloatArray
     U: FloatArray
     scale: FloatArray
+    caps: tuple[FloatArray, FloatArray]
     cases: Table | FloatArray
     missing: BoolArray
 
@@ -34,7 +35,8 @@ class Start:
         if len(rows) == len(self.V):  # rows come in increasing order: all of them
             return self
         V = self.V[rows]
-        return Start(V, self.U[rows], self.scale, V if self.cases is self.V else self.cases[rows], self.missing[rows])
+        cases = V if self.cases is self.V else self.cases[rows]
+        return Start(V, self.U[rows], self.scale, self.caps, cases, self.missing[rows])
 
 
 def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, rules: Actions, max_nodes: int) -> Answers:
@@ -42,7 +44,8 @@ def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, 
     U, m = start.U, len(start.U)
     moving = rules.free & surface.live_features
     missing = level - surface(U)
-    needed = missing > 0.0
+    low, high = rules.ends(start.V)
+    needed = (missing > 0.0) | ((low > start.V) | (high < start.V))[:, moving].any(axis=1)
     answers = Answers(np.zeros_like(U), ~needed, np.ones(m, dtype=bool), np.where(needed, np.inf, 0.0), np.full(m, np.nan))
     rows = np.flatnonzero(needed)
     if len(rows) == 0 or not moving.any():

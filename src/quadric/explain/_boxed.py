@@ -38,7 +38,7 @@ class Goal:
     A : symmetric array of shape (n, n)
     a : array of shape (m, n)
     r : array of shape (m,)
-        Positive.
+        Positive, unless no change is outside the box.
     size : array of shape (m,)
         Magnitude of the sums that ``a`` was computed from.
     """
@@ -58,7 +58,7 @@ class Goal:
     def rounding(self, e: FloatArray) -> FloatArray:
         """What rounding can do to the comparison of reach and r."""
         terms = np.sum((0.5 * (np.abs(e) @ np.abs(self.A)) + np.abs(self.a)) * np.abs(e), axis=1)
-        return np.asarray(4.0 * len(self.A) * EPSILON * (terms + self.r))
+        return np.asarray(4.0 * len(self.A) * EPSILON * (terms + np.abs(self.r)))
 
     def met(self, e: FloatArray) -> BoolArray:
         return np.asarray(self.reach(e) >= self.r - self.rounding(e))
@@ -115,7 +115,8 @@ class _Dual:
     def maximise(self, bounds: Bounds, enough: FloatArray) -> None:
         """Improve bounds in place: the dual is concave in 1 / sigma, and its slope there is what is missing to r."""
         rows = np.arange(len(self.pole))
-        natural = np.maximum(np.sum(self.goal.a**2, axis=1) / self.goal.r, max(float(np.abs(self.goal.A).max()), TINY))
+        short = np.where(self.goal.r > 0.0, self.goal.r, np.maximum(np.abs(self.goal.r), self.goal.size))
+        natural = np.maximum(np.sum(self.goal.a**2, axis=1) / short, max(float(np.abs(self.goal.A).max()), TINY))
         near, far = natural * 10.0**-DECADES, natural * 10.0**DECADES
         excess_near, excess_far = (self._improve(t, rows, bounds) for t in (near, far))
         for step in range(STEPS):

@@ -107,10 +107,15 @@ class Answers:
 def nearest_in_box(goal: Goal, box: Box, max_nodes: int) -> Answers:
     """Solve a batch of problems, each with at most ``max_nodes`` boxes."""
     box = box.on_lattice()
-    relaxed = nearest(goal.A, goal.a, goal.r, goal.size)
-    search = _Search(goal, box, max_nodes, np.where(relaxed.reached, 0.5 * np.sum(relaxed.e**2, axis=1), np.inf))
-    search.offer(np.arange(len(goal.r)), relaxed.e, relaxed.reached & box.holds(relaxed.e))
-    return search.run()
+    met = goal.r <= 0.0  # without a change, which the box does not hold
+    relaxed = nearest(goal.A, goal.a, np.where(met, 1.0, goal.r), goal.size)
+    reached, e = relaxed.reached | met, np.where(met[:, None], 0.0, relaxed.e)
+    search = _Search(goal, box, max_nodes, np.where(reached, 0.5 * np.sum(e**2, axis=1), np.inf))
+    answers = np.flatnonzero(reached & box.holds(e))
+    search.offer(answers, e[answers], np.ones(len(answers), dtype=bool))
+    found = search.run()
+    found.multiplier[answers] = relaxed.multiplier[answers]
+    return found
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,8 @@ class _Search:
         self.left = np.full(m, np.inf)  # the smallest bound among boxes given up
         self.spent = np.zeros(m, dtype=np.intp)
         bends_at = np.linalg.norm(goal.a, axis=1) / (float(np.abs(goal.A).max()) or np.inf)
-        self.typical = np.maximum(np.sqrt(2.0 * relaxed), bends_at)  # distances at which something happens
+        begins_at = np.linalg.norm(np.clip(0.0, box.low, box.high), axis=1)
+        self.typical = np.max([np.sqrt(2.0 * relaxed), bends_at, begins_at], axis=0)  # distances at which something happens
         values, self.axes = np.linalg.eigh(goal.A)
         curved = np.sqrt(np.sum(self.axes**2 * np.maximum(values, 0.0), axis=1))
         self.curved = np.maximum(curved, 1e-6 * curved.max() or 1.0)  # never zero: flat sides are cut in the end too

@@ -107,8 +107,8 @@ def shapley(model: Model, X: Rows, *, background: Rows, target: Hashable | None 
     X : array-like of shape (m, n)
         Rows as the model takes them.
     background : array-like of shape (m', n), or pair (mean, second)
-        Rows as the model takes them, or their mean and second moments E[v v'] in reported units (numbers as in the data,
-        and codes).
+        Rows as the model takes them, or their mean and second moments E[v v'] in reported units (numbers as in the data, but
+        capped where the model caps them, and codes).
     target : class label, optional
         The class towards which the decision counts; required for more than two classes. See :func:`contributions`.
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
-from quadric.explain._nearest import nearest
-from quadric.explain._request import wanted_decision
+from quadric.explain._answers import Start, smallest_change
+from quadric.explain._request import Actions, wanted_decision
 from quadric.explain.attributions import against_point, background_mean
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
@@ -26,6 +26,8 @@ MIXTURE = "a mixture"
 MISSING = "missing"
 BEST_SHARE = 0.1
 """Share of the approved background, from the top, whose mean is the reference "approved"."""
+MAX_NODES = 1000
+"""Boxes per case in the search for the nearest turning point."""
 NOISE = 1e-13
 """Points below this share of the absolute terms of both decisions are rounding and no reason."""
 
@@ -87,8 +89,8 @@ def reason_codes(
         Most reasons per case.
     reference : {"mean", "approved", "cutoff"} or array-like
         "mean": the mean of the background. "approved": the mean of the best tenth of those rows of the background that have the
-        favourable decision. "cutoff": the point nearest to the case, in fitted units, at which the decision turns. Or rows as
-        the model takes them: one for all cases, or one per case.
+        favourable decision. "cutoff": the point nearest to the case, in fitted units and between the caps, at which the
+        decision turns. Or rows as the model takes them: one for all cases, or one per case.
     background : array-like, or pair (mean, second), optional
         The population: rows as the model takes them, or for "mean" their moments as in :func:`shapley`.
     favourable : class label, optional
@@ -151,7 +153,7 @@ def _reference_points(
         return points
     if reference == "cutoff":
         turn = view.cutoff(cutoff) * (1.0 if view.class_code(label) == 1 else -1.0)
-        return nearest_boundary(surface - turn, U)
+        return nearest_boundary(view, surface - turn, U)
     if reference not in ("mean", "approved"):
         raise ValueError(f"reference must be 'mean', 'approved', 'cutoff' or rows like X, got {reference!r}")
     if background is None:
@@ -176,16 +178,28 @@ def _best_approved(
 
 
 @one_blas_thread()
-def nearest_boundary(surface: QuadraticSurface, U: FloatArray) -> FloatArray:
-    """The nearest point with f = 0 of each row; NaN where there is none."""
-    out = U.copy()
-    f, slope = surface(U), surface.gradient(U)
-    size = (np.abs(U) @ np.abs(surface.W) + np.abs(surface.b)).max(axis=1)
+def nearest_boundary(view: FittedModel, surface: QuadraticSurface, U: FloatArray) -> FloatArray:
+    """The nearest point between the caps with f = 0 of each row; NaN where none is found."""
+    out, f = U.copy(), surface(U)
+    V, none = np.clip(view.center + view.scale * U, *view.caps), np.zeros(view.n_features, dtype=bool)
+    rules = Actions(~none, np.ones(view.n_features), *view.caps, none, none, none)
     for sign in (-1.0, 1.0):
         rows = np.flatnonzero(sign * f < 0.0)
-        answer = nearest(sign * surface.W, sign * slope[rows], np.abs(f[rows]), size[rows])
-        out[rows] = np.where(answer.reached[:, None], U[rows] + answer.e, np.nan)
+        start = Start(V[rows], U[rows], view.scale, view.caps, V[rows], np.zeros((len(rows), len(none)), dtype=bool))
+        towards = surface * sign
+        answers = smallest_change(towards, start, np.zeros(len(rows)), rules, MAX_NODES)
+        step = _first_root(towards, U[rows], answers.change)
+        out[rows] = np.where(answers.reached[:, None], U[rows] + step[:, None] * answers.change, np.nan)
     return out
+
+
+def _first_root(surface: QuadraticSurface, U: FloatArray, change: FloatArray) -> FloatArray:
+    """Share of each change at which f turns positive: a search among boxes may end a little beyond."""
+    slope, bend = np.sum(surface.gradient(U) * change, axis=1), 0.5 * np.sum((change @ surface.W) * change, axis=1)
+    missing = -surface(U)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = 2.0 * missing / (slope + np.sqrt(slope**2 + 4.0 * bend * missing))
+    return np.where((root > 0.0) & (root < 1.0), root, 1.0)
 
 
 def _cells(view: FittedModel, rows: Any) -> Table | None:

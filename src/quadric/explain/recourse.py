@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
-from quadric.explain._answers import Start, smallest_change, smallest_common_change
+from quadric.explain._answers import Start
 from quadric.explain._branch import TOLERANCE, Answers
+from quadric.explain._caps import smallest_capped_change
 from quadric.explain._request import Actions, WantedDecision, actions, wanted_decision
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.labels import refuse_masked
@@ -46,7 +47,7 @@ class RecourseAnswers:
         No answer is nearer than this.
     multiplier : array of shape (m,)
         weight * change = multiplier * gradient of the surface towards the target, in fitted units and on the free features;
-        NaN where bounds, one-way or integer features or several classes took part.
+        NaN where bounds, caps, one-way or integer features or several classes took part.
     message : list of str
         What happened, one line per row.
     names : list of str
@@ -92,6 +93,10 @@ def recourse(
     ``max_nodes`` boxes per row; rows that need more get a local optimum from the best answer found, with ``proved`` False and a
     lower bound. With more than two classes the target must beat every other class: each rival alone gives a lower bound, and an
     answer that does not meet the largest of them is a local optimum and not proved.
+
+    Capped features: beyond a cap a model sees the cap, so no answer leaves the range between the caps. A value that lies beyond
+    one stays there at no cost, or comes back between the caps at the cost of the whole way; all combinations of the two are
+    tried, up to 64 per row.
 
     Features are named, or numbered, as the model sees them after categories are coded; columns that are coded, or used by
     several features, are always frozen, and so are missing values.
@@ -147,7 +152,7 @@ def recourse(
     rules = actions(view, metric, frozen, limits)
     goal = wanted_decision(view, target, cutoff, float(margin))
     U, cases = view.fitted(X), view.cases(X)
-    start = Start(view.reported(cases), U, view.scale, cases, view.missing(cases))
+    start = Start(view.reported(cases), U, view.scale, view.caps, cases, view.missing(cases))
     already = goal.reached(cases)
     answers, moved = _checked_answers(goal, start.take(np.flatnonzero(~already)), rules, max_nodes)
     return _assembled(view, rules, start.V, already, answers, moved)
@@ -187,11 +192,7 @@ def _tried(
     goal: WantedDecision, start: Start, slack: FloatArray, rules: Actions, max_nodes: int
 ) -> tuple[Answers, FloatArray, BoolArray]:
     """Smallest changes that the surfaces put beyond the margin by some slack, the changed rows, and what the model accepts."""
-    if len(goal.surfaces) == 1:
-        found = smallest_change(goal.surfaces[0], start, goal.margin + slack, rules, max_nodes)
-    else:
-        found = smallest_common_change(goal.surfaces, start, goal.margin + slack, rules, max_nodes)
-    moved = rules.obeyed(start.V, found.change * start.scale)
+    found, moved = smallest_capped_change(goal.surfaces, start, goal.margin + slack, rules, max_nodes)
     accepted = goal.accepted(goal.view.changed(start.cases, start.V, moved), goal.view.scaled(moved))
     return found, moved, found.reached & accepted
 

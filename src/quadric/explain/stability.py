@@ -18,7 +18,7 @@ from quadric.estimators._base import RandomState, SparseSurfaceClassifier, drawn
 from quadric.estimators._validation import N_JOBS, check_values, integer_from
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.labels import refuse_masked
-from quadric.progress import Report, silent
+from quadric.progress import counted
 from quadric.resources import processes_of
 from quadric.tables.table import Rows
 from quadric.types import FloatArray
@@ -66,7 +66,6 @@ def stability(
     sample_weight: ArrayLike | None = None,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
-    report: Report = silent,
 ) -> TermStability:
     """Refit a model to bootstrap samples and count its terms.
 
@@ -88,8 +87,6 @@ def stability(
         Seed; each fit has its own generator.
     n_jobs : int or None
         Fits at the same time; the result does not depend on it.
-    report : callable
-        Receives one line per fit.
 
     Returns
     -------
@@ -106,17 +103,13 @@ def stability(
     fits = workers(processes_of(n_jobs, n_boot), return_as="generator")(
         delayed(_coefficients)(estimator, Z, y, weight, (seed, replicate)) for replicate in range(n_boot)
     )
-    coef = []
-    for z in fits:
-        coef.append(z)
-        report(f"bootstrap fit {len(coef)} of {n_boot}")
-    return _summary(np.array(coef), view.term_names)
+    return _summary(np.array(list(counted(fits, n_boot, "bootstrap fits"))), view.term_names)
 
 
 def _refittable(view: FittedModel) -> Any:
     """An estimator to clone, for data in fitted units: those stay as they are."""
     is_sparse = isinstance(view.classifier, SparseSurfaceClassifier)
-    return view.procedure().set_params(standardize=False) if is_sparse else view.classifier
+    return view.procedure().set_params(standardize=False, clip=None) if is_sparse else view.classifier
 
 
 def _coefficients(estimator: Any, Z: Any, y: np.ndarray, weight: FloatArray, seed: tuple[int, int]) -> FloatArray:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
 from quadric.export._checks import Node
 
-SPLITTERS = {splitter.__name__: splitter for splitter in (KFold, StratifiedKFold)}
+SPLITTERS = {splitter.__name__: splitter for splitter in (KFold, StratifiedGroupKFold, StratifiedKFold)}
 SPLITTER_KEYS = ("n_splits", "shuffle", "random_state")
 LARGEST_RANGE = 1_000_000
 ARRAY_TYPES = re.compile(r"[<>|=](b1|[iu][1248]|f[48]|U\d{1,4}|O)")

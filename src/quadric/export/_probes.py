@@ -1,9 +1,10 @@
 """Made-up rows that try everything a model consists of, so that no part of it can change without changing an answer.
 
-A row gives each column one of its *options*: for numbers, values around the center; for categories, every level and a text that
-is none of them; and no value at all, where the model takes such rows. Every option of every column occurs. A product of two
-features hides changes of one of them where the other is zero, so each option also meets, for every such product, a row in which
-the other feature is not zero. Two rows lie far away, and every class is the answer to some row, if random rows find one.
+A row gives each column one of its *options*: for numbers, values around the center and beyond the caps; for categories, every
+level and a text that is none of them; and no value at all, where the model takes such rows. Every option of every column
+occurs. A product of two features hides changes of one of them where the other is zero, so each option also meets, for every
+such product, a row in which the other feature is not zero. Two rows lie far away, and every class is the answer to some row,
+if random rows find one; of two classes, to the row that is nearest to the cut-off.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
-from quadric.export.scoring import OFFSETS, made_up_rows
+from quadric.export.scoring import OFFSETS, as_column, made_up_rows
 from quadric.fitted import FittedModel
-from quadric.tables import Table
+from quadric.tables import InputColumn, Table
 from quadric.types import BoolArray, FloatArray, IntArray
 
 MAX_CELLS = 200_000
@@ -80,7 +81,7 @@ def probe_rows(view: FittedModel) -> Table:
     rotated = np.vstack([np.add.outer(np.arange(len(U)), stride * strides) % n_options for stride in (1, 2)])
     most = max(len(rotated), MAX_CELLS // len(columns))
     random = np.random.default_rng(0).integers(0, n_options, size=(min(RANDOM_ROWS, most), len(columns)))
-    found = random[_first_of_each_class(view, _chosen(U, random, view))]
+    found = random[_one_of_each_class(view, _chosen(U, random, view))]
     choices = np.unique(np.vstack([rotated, *_meetings(view, U, rotated, most - len(rotated)), found]), axis=0)
     near = [column[choices[:, i]] for i, column in enumerate(columns)]
     far = made_up_rows(view, (FAR_AWAY, -FAR_AWAY))
@@ -118,13 +119,21 @@ def _options(view: FittedModel) -> tuple[list[np.ndarray], FloatArray]:
     usual = made_up_rows(view)[np.arange(len(OFFSETS))]
     columns = []
     for column, ordinary, taken in zip(view.inputs, usual.columns, accepts(view), strict=True):
-        values = list(column.categories) or ordinary.tolist()
+        values: list[Any] = list(column.categories) or [*ordinary.tolist(), *_beyond_caps(view, column).tolist()]
         values += [_unknown(column.categories)] if taken["unseen"] else []
         values += [None] if taken["missing"] else []
         columns.append(np.array(values, dtype=ordinary.dtype))
     rows = np.arange(max(map(len, columns)))
     table = Table(usual.names, tuple(options[rows % len(options)] for options in columns))
     return columns, view.scaled(view.reported(table))
+
+
+def _beyond_caps(view: FittedModel, column: InputColumn) -> np.ndarray:
+    """Values on the far side of each limit of a column of numbers or dates."""
+    own = [v for v in view.variables if view.inputs[v.feature.input] is column and v.feature.kind == "number"]
+    steps = [(variable, variable.scale if column.origin is None else 1.0) for variable in own]  # calendars end
+    values = [end for variable, step in steps for end in (variable.low - step, variable.high + step)]
+    return as_column([value for value in values if np.isfinite(value)], column)
 
 
 def _chosen(U: np.ndarray, choices: IntArray, view: FittedModel) -> np.ndarray:
@@ -162,8 +171,13 @@ def _meetings(view: FittedModel, U: FloatArray, rows: IntArray, most: int) -> li
     return added
 
 
-def _first_of_each_class(view: FittedModel, U: FloatArray) -> IntArray:
+def _one_of_each_class(view: FittedModel, U: FloatArray) -> IntArray:
+    """A row of each class: of two, the nearest to the cut-off, else the first."""
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.column_stack([surface(U) for surface in view.surfaces])
-    codes, _ = view.decided(scores[:, 0] if len(view.surfaces) == 1 else scores)
-    return np.sort(np.unique(codes, return_index=True)[1])
+    if len(view.surfaces) > 1:
+        return np.sort(np.unique(view.decided(scores)[0], return_index=True)[1])
+    codes, chances = view.decided(scores[:, 0])
+    distance = np.abs((scores[:, 0] if chances is None else chances[:, 1]) - view.threshold)
+    by_class = (np.flatnonzero(codes == code) for code in np.unique(codes))
+    return np.sort([rows[np.argmin(distance[rows])] for rows in by_class])

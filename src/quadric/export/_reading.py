@@ -14,8 +14,11 @@ from sklearn.pipeline import Pipeline
 
 from quadric.certificate import Certificate
 from quadric.estimators import SparseQuadraticSVCCV
+from quadric.estimators._base import SparseSurfaceClassifier
+from quadric.estimators._units import Units
 from quadric.estimators._validation import check_parameters
-from quadric.estimators.calibration import METHODS, CalibratedModel
+from quadric.estimators.calibration import METHODS, CalibratedModel, decided
+from quadric.estimators.cutoffs import read_cutoff
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._parameters import ARRAY_TYPES, read_parameter, read_parameters
 from quadric.export._probes import accepts
@@ -28,6 +31,7 @@ from quadric.export._schema import (
     MAX_FEATURES,
     MEMBERS,
     SCHEMA,
+    UNITS,
     DataOrigin,
     SavedModel,
     digest,
@@ -41,6 +45,8 @@ from quadric.tables import Table
 from quadric.tables.table import text_column
 from quadric.types import BoolArray, FloatArray
 
+ENDS = (-math.inf, math.inf)
+"""Limits of a column that is not capped."""
 ESTIMATOR_KEYS = ("class", "step", *FITTED)
 _LABELS: dict[str, Any] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str | int | float}
 ANSWER = (*(field.name for field in fields(Sample)), "prediction")
@@ -167,9 +173,9 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         classifier.status_ = [item.text() for item in keys["status"].items(n_surfaces)]
     if keys["n_iter"].value is not None:
         classifier.n_iter_ = np.array([_count(item) for item in keys["n_iter"].items(n_surfaces)])
-    if keys["center"].value is not None or getattr(classifier, "standardize", False) is not False:
+    if issubclass(kind, SparseSurfaceClassifier):
         with top["surfaces"].usable():
-            _set_units(classifier, keys, n_features)
+            classifier._set_units(_units(keys, n_features))
     if kind is SparseQuadraticSVCCV:
         classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), _amount(keys["best_C"])
     if top["certificates"].value != []:  # baselines have none
@@ -179,10 +185,15 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
     return classifier
 
 
-def _set_units(classifier: Any, keys: dict[str, Node], n_features: int) -> None:
-    """What classifiers have that standardise by themselves."""
-    classifier.center_, classifier.scale_ = (np.array(keys[name].numbers(n_features)) for name in ("center", "scale"))
-    classifier.raw_surfaces_ = [surface.unscale(classifier.center_, classifier.scale_) for surface in classifier.surfaces_]
+def _units(keys: dict[str, Node], n_features: int) -> Units:
+    """What classifiers do to their columns by themselves."""
+    columns = {name: keys[name].items(n_features) for name in UNITS}
+    limits = [[item.optional(Node.number) for item in columns[name]] for name in UNITS[:2]]
+    low, high = (np.array([end if limit is None else limit for limit in own]) for own, end in zip(limits, ENDS, strict=True))
+    for item, is_range in zip(columns["clip_high"], low < high, strict=True):
+        item.require(is_range, "must be above clip_low")
+    center, scale = (np.array([item.number() for item in columns[name]]) for name in UNITS[2:])
+    return Units(low, high, center, scale)
 
 
 def _surface(node: Node, n_features: int) -> QuadraticSurface:
@@ -246,7 +257,7 @@ def _certificate(node: Node, surface: QuadraticSurface, k: int) -> Certificate:
 
 
 def _calibrated(node: Node, estimator: Any) -> CalibratedModel:
-    keys = node.fields(("method", "curves", "params", "probes"))
+    keys = node.fields(("method", "curves", "cutoff", "params", "probes"))
     kind = METHODS[keys["method"].choice(METHODS)]
     curves = []
     for item in keys["curves"].items(at_most=MAX_CLASSES):
@@ -254,14 +265,19 @@ def _calibrated(node: Node, estimator: Any) -> CalibratedModel:
         with item.usable():
             values: dict[str, Any] = {n: v.numbers() if isinstance(v.value, list) else v.number() for n, v in numbers.items()}
             curves.append(kind(**values))
-    model = CalibratedModel.from_parts(estimator, curves)
+    with keys["cutoff"].usable():
+        model = CalibratedModel.from_parts(estimator, curves, keys["cutoff"].number())
     for curve, probe in zip(curves, keys["probes"].items(len(curves)), strict=True):
         scores, chances = (np.array(value.numbers()) for value in probe.fields(("scores", "probabilities")).values())
         probe.require(
             len(scores) and scores.shape == chances.shape and (np.abs(curve(scores) - chances) <= ROUNDING).all(),
             "does not agree with the curve",
         )
-    return model.set_params(**read_parameters(keys["params"], ("cv", "n_jobs")))
+    with keys["params"].usable():
+        model.set_params(**read_parameters(keys["params"], ("cutoff", "cv", "n_jobs")))
+        rule = read_cutoff(model.cutoff)
+    keys["params"].require(rule == model.cutoff_ or not isinstance(rule, float), "do not agree with the cut-off")
+    return model
 
 
 def _origin(node: Node) -> DataOrigin:
@@ -290,7 +306,7 @@ def _checked_answers(node: Node, view: FittedModel, names: tuple[str, ...]) -> T
     codes, chances = view.decided(scores.reshape(len(scores)) if len(view.surfaces) == 1 else scores)
     if chances is not None:  # as written: which of two equal ones is the largest may depend on the processor
         stored = np.array([answer["probabilities"].numbers(len(names)) for answer in answers])
-        wrong, codes = (np.abs(chances - stored) > ROUNDING).any(axis=1), stored.argmax(axis=1)
+        wrong, codes = (np.abs(chances - stored) > ROUNDING).any(axis=1), decided(stored, view.threshold)
         answers[int(np.argmax(wrong))]["probabilities"].require(not wrong.any(), "does not agree with the model")
     for answer, code in zip(answers, codes.tolist(), strict=True):
         expected = {"label": names[code], "prediction": view.classes[code : code + 1].tolist()[0]}
@@ -317,7 +333,7 @@ def _same_scores(view: FittedModel, rows: Table, expected: FloatArray) -> BoolAr
     U, V = view.fitted(rows), view.reported(rows)
     by_formula = np.column_stack([surface(view.scaled(V)) for surface in view.surfaces])
     sizes = np.column_stack([surface.magnitude(U) for surface in view.surfaces])
-    before = (np.abs(V) + np.abs(view.center)) / view.scale  # sizes of what scalers subtract from each other
+    before = (np.abs(np.clip(V, *view.caps)) + np.abs(view.center)) / view.scale  # sizes of what scalers subtract
     largest = np.column_stack([surface.magnitude(before) for surface in view.surfaces])
     return np.asarray(
         (np.abs(view.decision(rows).reshape(expected.shape) - expected) <= ROUNDING * sizes)

@@ -19,7 +19,7 @@ from quadric.baselines import (
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.tables.table import Rows
 
-SCHEMA = 3
+SCHEMA = 4
 """Raised when files change in a way that older versions cannot read."""
 ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind
@@ -35,7 +35,8 @@ ESTIMATORS: dict[str, Any] = {
     )
 }
 """The only classes that a file can ask for."""
-FITTED = ("status", "n_iter", "center", "scale", "best_k", "best_C")
+UNITS = ("clip_low", "clip_high", "center", "scale")
+FITTED = ("status", "n_iter", *UNITS, "best_k", "best_C")
 """What a file keeps of a fit beside the surfaces and certificates: attributes, without the underscore at their end."""
 MEMBERS = (
     "schema",
@@ -56,7 +57,7 @@ MEMBERS = (
 )
 """Keys of a file beside its ``digest``."""
 INFINITE = "inf"
-"""Stands for infinity in certificates."""
+"""Stands for infinity in certificates; where a column is not capped, null does."""
 MAX_FEATURES = 2_000
 MAX_CLASSES = 1_000
 MAX_COEFFICIENTS = 20_000_000

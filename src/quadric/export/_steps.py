@@ -43,7 +43,7 @@ KINDS = {
     "RobustScaler": _Kind(
         RobustScaler, ("with_centering", "with_scaling", "quantile_range", "unit_variance"), ("center_", "scale_")
     ),
-    "MinMaxScaler": _Kind(MinMaxScaler, ("feature_range",), ("min_", "scale_", "data_min_", "data_max_", "data_range_")),
+    "MinMaxScaler": _Kind(MinMaxScaler, ("feature_range", "clip"), ("min_", "scale_", "data_min_", "data_max_", "data_range_")),
     "MaxAbsScaler": _Kind(MaxAbsScaler, (), ("scale_", "max_abs_")),
     "SimpleImputer": _Kind(
         SimpleImputer,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,9 @@ from quadric.tables.table import number_text
 DIGITS = {"centred": 4, "expanded": 9}
 """Significant digits unless asked for: raw units need more of them, because their terms largely cancel each other."""
 EXACT = 17
+CAP_DIGITS = 6
+"""Caps are values that the data have: they are shown with more digits than estimates."""
+WIDTH = 78
 
 
 def expanded(model: ScoringModel) -> ScoringModel:
@@ -31,7 +34,7 @@ def expanded(model: ScoringModel) -> ScoringModel:
     ScoringModel
     """
     center, scale = (np.array([getattr(v, name) for v in model.variables]) for name in ("center", "scale"))
-    variables = tuple(Variable(variable.feature) for variable in model.variables)
+    variables = tuple(replace(variable, center=0.0, scale=1.0) for variable in model.variables)
     return replace(model, variables=variables, surfaces=tuple(surface.unscale(center, scale) for surface in model.surfaces))
 
 
@@ -50,14 +53,14 @@ def equation(model: Model, *, form: str = "centred", precision: int | None = Non
     Returns
     -------
     str
-        One line per surface, and one per date that says where its days begin.
+        One line per surface, one per date that says where its days begin, and what the columns are capped at.
     """
     scoring, digits = _in_form(model, form, precision)
     lines = [
         f"{name} = {' '.join(_summands(scoring, surface, _Text(digits)))}"
         for name, surface in zip(_names(scoring, lambda text: f"[{shown(text, plain=LEVEL)}]"), scoring.surfaces, strict=True)
     ]
-    return "\n".join(lines + _legend(scoring) + _form_note(model, scoring, form))
+    return "\n".join(lines + _legend(scoring, _Text(digits)) + _form_note(model, scoring, form))
 
 
 def to_latex(model: Model, *, form: str = "centred", precision: int | None = None) -> str:
@@ -81,13 +84,14 @@ def to_latex(model: Model, *, form: str = "centred", precision: int | None = Non
         rows += [f"{name} &= {first}", *(f"  &\\quad {summand}" for summand in rest)]
     notes = [
         *heading(scoring),
-        *_legend(scoring),
+        *_legend(scoring, _Text(digits)),
         *_form_note(model, scoring, form),
         "Needs the package amsmath.",
         *sample_lines(scoring),
     ]
     body = " \\\\\n".join(rows)
-    lines = [*(f"% {note}" for note in notes), "\\begin{align*}", body, "\\end{align*}", _sample_table(scoring), ""]
+    caps = [f"Capped: {'; '.join(_caps(scoring, style))}.\n"] * any(variable.limits for variable in scoring.variables)
+    lines = [*(f"% {note}" for note in notes), "\\begin{align*}", body, "\\end{align*}", *caps, _sample_table(scoring), ""]
     return "\n".join(lines)
 
 
@@ -101,8 +105,24 @@ def _in_form(model: Model, form: str, precision: int | None) -> tuple[ScoringMod
     return (expanded(scoring) if form == "expanded" else scoring), digits
 
 
-def _legend(scoring: ScoringModel) -> list[str]:
-    return [f"{shown(column.name)}: days since {column.origin}" for column in scoring.inputs if column.origin is not None]
+def _legend(scoring: ScoringModel, style: _Text) -> list[str]:
+    dates = [f"{shown(column.name)}: days since {column.origin}" for column in scoring.inputs if column.origin is not None]
+    lines: list[str] = []
+    for cap in _caps(scoring, style):  # as many to a line as fit
+        if lines and len(lines[-1]) + len(cap) < WIDTH:
+            lines[-1] += f"; {cap}"
+        else:
+            lines.append(f"Capped: {cap}")
+    return dates + lines
+
+
+def _caps(scoring: ScoringModel, style: _Text) -> list[str]:
+    """What columns are capped at: "age at 21 and 67"."""
+    return [
+        style.capped(style.feature(variable.feature, scoring.inputs[variable.feature.input].name), variable.limits)
+        for variable in scoring.variables
+        if variable.limits
+    ]
 
 
 def _form_note(model: Model, scoring: ScoringModel, form: str) -> list[str]:
@@ -154,6 +174,15 @@ class _Text:
             text = f"{text} {'-' if variable.center > 0 else '+'} {self.number(abs(variable.center))}"
         return self.scaled(text, variable.center != 0.0, variable.scale)
 
+    def capped(self, text: str, limits: Mapping[str, float]) -> str:
+        finer = type(self)(max(self.digits, CAP_DIGITS))
+        ends = (finer.inline(finer.number(end)) for end in limits.values())
+        return f"{self.inline(text)} at {' and '.join(ends)}"
+
+    def inline(self, formula: str) -> str:
+        """A formula in running text."""
+        return formula
+
     def scaled(self, text: str, is_sum: bool, scale: float) -> str:
         text = f"({text})" if is_sum else text
         return text if scale == 1.0 else f"{text}/{self.number(scale)}"
@@ -200,6 +229,9 @@ class _Latex(_Text):
 
     def square(self, text: str) -> str:
         return f"\\left({text}\\right)^2"
+
+    def inline(self, formula: str) -> str:
+        return f"${formula}$"
 
 
 _LATEX_SPECIAL = {

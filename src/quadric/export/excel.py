@@ -22,6 +22,8 @@ MOST_COLUMNS, LONGEST_TEXT = 16_000, 32_000
 """Of a sheet, and of a cell; Excel's own limits are a little higher."""
 STEEPEST = 700
 """EXP() fails beyond 709."""
+CLASSES = 9
+"""Column of "Model" with the names of the classes."""
 DATE_HEADS = ("{} as text", "{} in days")
 ANCHOR = date(2000, 1, 1)
 """A day that all spreadsheets know as a number; they disagree on those before March 1900."""
@@ -131,7 +133,12 @@ class _Book:
         self.sheets[sheet].write_formula(row, column, f'=IF({empty},"",{formula})', None, cached)
 
     def _variable(self, position: int, row: int) -> str:
-        return f"({self._feature(position, row)}-Model!{self._fixed(position + 1, 4)})/Model!{self._fixed(position + 1, 5)}"
+        center, scale, *ends = (f"Model!{self._fixed(position + 1, place)}" for place in range(4, 8))
+        value = self._feature(position, row)
+        for sign, cell in zip("<>", ends, strict=True):
+            if sign in self.scoring.variables[position].limits:
+                value = f"{'MAX' if sign == '<' else 'MIN'}({value},{cell})"
+        return f"({value}-{center})/{scale}"
 
     def _feature(self, position: int, row: int) -> str:
         feature = self.scoring.variables[position].feature
@@ -226,11 +233,11 @@ class _Book:
 
     def _label(self, row: int) -> str:
         first = self.first_chance if self.scoring.calibrators else self.first_score
-        classes = [f"Model!{self._fixed(i + 1, 7)}" for i in range(len(self.scoring.classes))]
+        classes = [f"Model!{self._fixed(i + 1, CLASSES)}" for i in range(len(self.scoring.classes))]
         if self.scoring.is_binary:
             return f"IF({self.cell(row, first)}>{self.scoring.threshold:.17g},{classes[1]},{classes[0]})"
         judged = self._across(row, first, first + self.n_scores - 1)
-        return f"INDEX(Model!{self.span(1, 7, len(classes), 7)},MATCH(MAX({judged}),{judged},0))"
+        return f"INDEX(Model!{self.span(1, CLASSES, len(classes), CLASSES)},MATCH(MAX({judged}),{judged},0))"
 
     def _agrees(self, row: int) -> str:
         """All scores within rounding of the expected ones; an error counts as a difference."""
@@ -273,13 +280,14 @@ class _Book:
 
     def _model(self) -> None:
         sheet = self.sheets["Model"]
-        heads = ["variable", "input", "kind", "level", "center", "scale", None, "classes"]
+        heads = ["variable", "input", "kind", "level", "center", "scale", "lower cap", "upper cap", None, "classes"]
         sheet.write_row(0, 0, heads, self.bold)
         for row, variable in enumerate(self.scoring.variables, start=1):
             feature = variable.feature
             name, level = self.scoring.inputs[feature.input].name, None if feature.level is None else str(feature.level)
-            sheet.write_row(row, 0, [feature.name, name, feature.kind, level, variable.center, variable.scale])
-        sheet.write_column(1, 7, self.scoring.classes)
+            ends = [variable.limits.get(sign) for sign in "<>"]
+            sheet.write_row(row, 0, [feature.name, name, feature.kind, level, variable.center, variable.scale, *ends])
+        sheet.write_column(1, CLASSES, self.scoring.classes)
         sheet.write_row(self.first_coefficient - 1, 0, ["score", "term", None, None, "coefficient"], self.bold)
         for s, (name, surface) in enumerate(zip(self.scoring.outputs("score"), self.scoring.surfaces, strict=True)):
             lines = [("1", surface.c), *surface.terms(self.names)]

@@ -1,6 +1,6 @@
 """Models as JSON files: the whole of a fitted model in plain text, read back without running anything.
 
-Schema 3, top keys:
+Schema 4, top keys:
 
 - ``schema``, ``quadric_version``
 - ``task``: ``target``, names of the ``classes``, the ``positive`` one of two; the estimator's own ``labels``, of ``dtype``
@@ -9,9 +9,10 @@ Schema 3, top keys:
   steps or columns (with the ``origin`` of dates), and ``output``, the kind of frame that it was set to give
 - ``features``: ``count`` and ``names`` of what the classifier takes
 - ``surfaces``: ``terms`` [i, j, W_ij] with i <= j, [i, null, b_i] for linear ones, and ``c``; in the units of the classifier
-- ``estimator``: its ``class``, the name of its ``step``, and what else it knows of its fit; ``params``: its parameters
-- ``calibration``: ``method``, ``curves``, ``params``, and for each curve ``probes``, decision values with their probabilities;
-  or null
+- ``estimator``: its ``class``, the name of its ``step``, and what else it knows of its fit, such as ``center`` and ``scale``
+  of its columns, ``clip_low`` and ``clip_high`` (null where a column is not capped); ``params``: its parameters
+- ``calibration``: ``method``, ``curves``, ``cutoff`` (of two classes, the second is predicted where its probability is above),
+  ``params``, and for each curve ``probes``, decision values with their probabilities; or null
 - ``certificates``; ``data``: ``rows`` and ``sha256``, or null; ``metadata``: anything plain
 - ``samples``: raw ``values``, one per input, with ``scores``, ``label``, ``probabilities`` and ``prediction`` (the estimator's
   own label) as the model gave them; ``probes``: the same for made-up rows that try every part of the model
@@ -209,7 +210,7 @@ def _surface(surface: QuadraticSurface) -> dict[str, Any]:
 def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
     """What the classifier knows of its fit; null where one of its kind does not have it."""
     fitted = {name: getattr(classifier, f"{name}_", None) for name in FITTED}
-    plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fitted.items()}
+    plain = {name: _plain(value) if isinstance(value, np.ndarray) else value for name, value in fitted.items()}
     while isinstance(model, CalibratedModel):
         model = model.estimator_
     return {
@@ -219,15 +220,27 @@ def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
     }
 
 
+def _plain(values: np.ndarray) -> list[Any]:
+    """Numbers, and None for infinity."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]
+
+
 def _calibration(view: FittedModel) -> dict[str, Any] | None:
-    if not view.calibrators:
+    if view.calibrators == getattr(view.classifier, "calibrators_", ()):  # none, or those that its loss gives it anyway
         return None
     curves = [{name: np.asarray(value).tolist() for name, value in vars(curve).items()} for curve in view.calibrators]
     probes = [
         {"scores": (f := probed_scores(curve)).tolist(), "probabilities": curve(f).tolist()} for curve in view.calibrators
     ]
-    settings = {name: getattr(view.model, name, None) for name in ("cv", "n_jobs")}
-    return {"method": view.calibration, "curves": curves, "params": written_parameters(settings), "probes": probes}
+    own = {"cutoff": view.threshold, "cv": None, "n_jobs": None}
+    settings = written_parameters({name: getattr(view.model, name, default) for name, default in own.items()})
+    return {
+        "method": view.calibration,
+        "curves": curves,
+        "cutoff": view.threshold,
+        "params": settings,
+        "probes": probes,
+    }
 
 
 def read_model(path: str | os.PathLike[str]) -> SavedModel:

@@ -122,10 +122,14 @@ class _Graph:
         return name
 
     def _scores(self) -> str:
-        """Z = (features - center) / scale; then products of its columns, and Z itself, times coefficients, plus constants."""
+        """Z = (capped features - center) / scale; then products of its columns, and Z, times coefficients, plus constants."""
         variables, surfaces = self.scoring.variables, self.scoring.surfaces
         constants = self._constant([[surface.c for surface in surfaces]])
         columns = self._node("Concat", *(self._feature(variable) for variable in variables), axis=1)
+        columns = self._node("Where", self._node("IsInf", columns), self._constant(np.nan), columns)  # no value
+        for sign, end in (("Less", "low"), ("Greater", "high")):  # not Max and Min, which may lose NaN
+            limits = self._constant([getattr(variable, end) for variable in variables])
+            columns = self._node("Where", self._node(sign, columns, limits), limits, columns)
         centred = self._node("Sub", columns, self._constant([variable.center for variable in variables]))
         Z = self._node("Div", centred, self._constant([variable.scale for variable in variables]))
         # Gemm rather than MatMul: onnxruntime fuses scalars into the latter in single precision

@@ -180,6 +180,8 @@ def _variable(scoring: ScoringModel, variable: Variable) -> str:
         value = f"filled({cell}, {feature.missing!r})"
     else:
         value = f"coded({cell}, {dict(feature.codes)!a}, {feature.missing!r}, {feature.unseen!r})"
+    for sign, end in variable.limits.items():
+        value = f"{'max' if sign == '<' else 'min'}({value}, {end!r})"
     return f"({value} - {variable.center!r}) / {variable.scale!r}"
 
 

@@ -214,11 +214,11 @@ def made_up_rows(view: FittedModel, offsets: Sequence[float] = OFFSETS) -> Table
             values = [float(f"{variable.center + offset * variable.scale:.4g}") for offset in near]
         if view.accepts_missing:
             values.append(None if i % 2 == 0 else values[0])
-        columns.append(_as_column(values, column))
+        columns.append(as_column(values, column))
     return Table(tuple(view.input_names), tuple(columns))
 
 
-def _as_column(values: list[Any], column: InputColumn) -> np.ndarray:
+def as_column(values: list[Any], column: InputColumn) -> np.ndarray:
     """Levels, or numbers that count the days of a date."""
     if column.type == "category":
         return text_column(values)

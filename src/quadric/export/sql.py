@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -155,6 +156,10 @@ class _Writer:
     def _variable(self, position: int) -> str:
         variable = self.model.variables[position]
         text = self._feature(variable)
+        if variable.limits:  # the databases share no function for this, and infinity is no value
+            ranges = {"<": (-sys.float_info.max, variable.low), ">": (variable.high, sys.float_info.max)}
+            beyond = {sign: "{} BETWEEN {} AND {}".format(text, *map(number, ranges[sign])) for sign in variable.limits}
+            text = _cases([(beyond[sign], number(end)) for sign, end in variable.limits.items()], text)
         if variable.center != 0.0:
             text = f"({text} - {number(variable.center)})"
         return text if variable.scale == 1.0 else f"({text} / {number(variable.scale)})"

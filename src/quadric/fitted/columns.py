@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,7 @@ class Columns:
     inputs : tuple of InputColumn
         Columns of raw data, in the order in which the model takes them.
     variables : tuple of Variable
-        Features of the inputs, centred and scaled.
+        Features of the inputs, capped, centred and scaled.
     has_names : bool
         Whether the model was fitted to named columns.
     """
@@ -62,13 +62,19 @@ class Columns:
 
     @cached_property
     def center(self) -> FloatArray:
-        """Fitted units are (v - center) / scale, v in reported units."""
+        """Fitted units are (v - center) / scale, v in reported units and capped."""
         return np.array([variable.center for variable in self.variables])
 
     @cached_property
     def scale(self) -> FloatArray:
         """See ``center``."""
         return np.array([variable.scale for variable in self.variables])
+
+    @cached_property
+    def caps(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits of the features in reported units, infinite where there are none."""
+        low, high = (np.array([getattr(variable, name) for variable in self.variables]) for name in ("low", "high"))
+        return low, high
 
     @cached_property
     def blocks(self) -> IntArray:
@@ -111,12 +117,14 @@ class Columns:
         np.add.at(out, self.blocks, values.T)
         return out.T
 
-    def rows(self, X: Any) -> Table:
+    def rows(self, X: Any, needed: Collection[str] | None = None) -> Table:
         """Raw rows as a table of the inputs, found by name in tables, frames and mappings of columns.
 
         Parameters
         ----------
         X : rows as the model takes them, Table, or mapping of columns
+        needed : collection of str, optional
+            Columns that matter: others may be absent or hold anything, and get values that the model takes.
 
         Returns
         -------
@@ -126,15 +134,20 @@ class Columns:
         table = as_table(X, self.input_names)
         if not isinstance(X, Table | Mapping) and not self.has_names and len(table.names) == len(self.inputs):
             table = replace(table, names=tuple(self.input_names))  # a frame for a model that knows no names: by position
-        absent = [column.name for column in self.inputs if column.type != "unused" and column.name not in table.names]
+        wanted = [
+            column.name for column in self.inputs if column.type != "unused" and (needed is None or column.name in needed)
+        ]
+        absent = [name for name in wanted if name not in table.names]
         if absent:
             raise ValueError(unknown_names(absent, table.names, "the table", note=", which the model needs"))
         columns = []
         troubles = Troubles("{} columns do not suit the model")
         for column in self.inputs:
             with troubles.noted():
-                unused = column.type == "unused"
-                columns.append(np.full(len(table), np.nan) if unused else column.cleaned(table[column.name], table.first_row))
+                if column.name in wanted:
+                    columns.append(column.cleaned(table[column.name], table.first_row))
+                else:
+                    columns.append(np.full(len(table), np.nan) if column.type == "unused" else column.stand_in(len(table)))
         troubles.tell()
         return Table(tuple(self.input_names), tuple(columns), first_row=table.first_row)
 
@@ -193,7 +206,7 @@ class Columns:
         return out
 
     def scaled(self, V: FloatArray) -> FloatArray:
-        """Reported units to fitted units, by the formula.
+        """Reported units to fitted units, by the formula: capped, centred and scaled.
 
         Parameters
         ----------
@@ -203,7 +216,7 @@ class Columns:
         -------
         array of shape (m, n)
         """
-        return (V - self.center) / self.scale
+        return (np.clip(V, *self.caps) - self.center) / self.scale
 
     def changed(self, cases: Table | FloatArray, before: FloatArray, after: FloatArray) -> Table | FloatArray:
         """Rows in which some numbers are others.

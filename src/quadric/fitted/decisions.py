@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from quadric.estimators._base import predicted
-from quadric.estimators.calibration import METHODS, Calibration, SigmoidCalibration, probabilities
+from quadric.estimators.calibration import METHODS, Calibration, SigmoidCalibration, decided, probabilities
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables.table import number_text
 from quadric.types import FloatArray, IntArray
@@ -28,11 +28,14 @@ class Decisions:
     classes : array
     calibrators : tuple of SigmoidCalibration or IsotonicCalibration
         One per surface, or none.
+    threshold : float
+        The score or, where the model is calibrated, the probability above which the second of two classes is decided.
     """
 
     surfaces: list[QuadraticSurface]
     classes: np.ndarray
     calibrators: tuple[Calibration, ...]
+    threshold: float
 
     @property
     def class_texts(self) -> tuple[str, ...]:
@@ -54,7 +57,7 @@ class Decisions:
         if not self.calibrators:
             return predicted(decision, np.arange(len(self.classes))), None
         chances = probabilities(decision, self.calibrators)
-        return chances.argmax(axis=1), chances
+        return decided(chances, self.threshold), chances
 
     @property
     def calibration(self) -> str | None:
@@ -65,11 +68,6 @@ class Decisions:
     def probability(self) -> Calibration | None:
         """Probability of the second of two classes by decision value, where the model is calibrated: it then decides."""
         return self.calibrators[0] if len(self.calibrators) == 1 else None
-
-    @property
-    def threshold(self) -> float:
-        """The score or, where the model is calibrated, the probability above which the second of two classes is decided."""
-        return 0.5 if self.calibrators else 0.0
 
     @property
     def _log_odds(self) -> list[SigmoidCalibration]:
@@ -154,25 +152,27 @@ class Decisions:
         float
         """
         if value is None:
-            return self.threshold if self.probability is None else _crossing(self.probability, self.threshold)
+            return self.threshold if self.probability is None else self._crossing(self.probability)
         if len(self.surfaces) > 1:
             raise ValueError("cutoff needs a model of two classes: with more, the largest decision value wins")
         if not np.isfinite(value):
             raise ValueError(f"cutoff must be finite, got {value}")
         return float(value)
 
+    def _crossing(self, probability: Calibration) -> float:
+        """The largest decision value whose probability is not above the threshold, to the last bit."""
 
-def _crossing(probability: Calibration, threshold: float) -> float:
-    """The largest decision value whose probability is not above a threshold, to the last bit."""
+        def is_above(value: float) -> bool:
+            return bool(probability(np.array([value]))[0] > self.threshold)
 
-    def is_above(value: float) -> bool:
-        return bool(probability(np.array([value]))[0] > threshold)
-
-    low, high = -FAR, FAR
-    if is_above(low) or not is_above(high):
-        raise ValueError(
-            f"the calibrated probability does not rise through {threshold:g}: give a cutoff on the decision function"
-        )
-    while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (low, middle) if is_above(middle) else (middle, high)
-    return low
+        low, high = -FAR, FAR
+        if is_above(low) or not is_above(high):
+            only = self.classes.tolist()[int(is_above(low))]
+            words = f"the model gives every row the class {only!r}" if is_above(high) == is_above(low) else "the sigmoid falls"
+            raise ValueError(
+                f"{words}: the calibrated probability does not rise through {self.threshold:g}: "
+                "give a cutoff on the decision function"
+            )
+        while low < (middle := 0.5 * (low + high)) < high:
+            low, high = (low, middle) if is_above(middle) else (middle, high)
+        return low

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,10 +47,12 @@ class FittedModel(Columns, Decisions):
     classes : array
     calibrators : tuple of SigmoidCalibration or IsotonicCalibration
         One per surface, or none.
+    threshold : float
+        The score or, where the model is calibrated, the probability above which the second of two classes is decided.
     inputs : tuple of InputColumn
         Columns of raw data, in the order in which the model takes them.
     variables : tuple of Variable
-        What the surfaces are functions of: features of the inputs, centred and scaled.
+        What the surfaces are functions of: features of the inputs, capped, centred and scaled.
     has_names : bool
         Whether the model was fitted to named columns.
     model : fitted estimator or QuadraticSurface
@@ -71,6 +74,12 @@ class FittedModel(Columns, Decisions):
     def is_surface(self) -> bool:
         """Whether the model is a bare surface."""
         return isinstance(self.classifier, QuadraticSurface)
+
+    @cached_property
+    def needed(self) -> frozenset[str]:
+        """Names of the inputs that some term of a surface depends on."""
+        live = np.logical_or.reduce([surface.live_features for surface in self.surfaces])
+        return frozenset(self.input_names[i] for i in self.blocks[live].tolist())
 
     def question(self, name: str) -> Any:
         """What the classifier was fitted with (best_C_, best_k_) or is set to: loss, C, k, class_weight, ...; else None.

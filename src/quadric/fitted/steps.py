@@ -31,18 +31,22 @@ from quadric.tables.inputs import Level
 
 @dataclass(frozen=True)
 class Variable:
-    """(feature - center) / scale.
+    """(min(max(feature, low), high) - center) / scale.
 
     Attributes
     ----------
     feature : CodedFeature
     center, scale : float
         0 and 1 without scalers.
+    low, high : float
+        Caps in reported units; -inf and inf where there are none.
     """
 
     feature: CodedFeature
     center: float = 0.0
     scale: float = 1.0
+    low: float = -np.inf
+    high: float = np.inf
 
     def scaled(self, center: float, scale: float) -> Variable:
         """The variable after one more scaler.
@@ -56,12 +60,38 @@ class Variable:
         -------
         Variable
         """
-        return Variable(self.feature, float(self.center + self.scale * center), float(self.scale * scale))
+        return replace(self, center=float(self.center + self.scale * center), scale=float(self.scale * scale))
+
+    def capped(self, low: float, high: float) -> Variable:
+        """The variable between two limits.
+
+        Parameters
+        ----------
+        low, high : float
+            In the units of the variable so far.
+
+        Returns
+        -------
+        Variable
+        """
+        lowest, highest = (float(self.center + self.scale * end) for end in (low, high))
+        low, high = (min(max(end, lowest), highest) for end in (self.low, self.high))
+        return replace(self, low=low, high=high)
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The caps that there are, by the sign of what lies beyond them: "<" and ">"."""
+        return {sign: end for sign, end in (("<", self.low), (">", self.high)) if np.isfinite(end)}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no step has capped, centred or scaled the feature."""
+        return not self.limits and self.center == 0.0 and self.scale == 1.0
 
     @property
     def is_raw(self) -> bool:
         """Whether this is the column itself, except that missing values may be filled in."""
-        return self.feature.kind == "number" and self.center == 0.0 and self.scale == 1.0
+        return self.feature.kind == "number" and self.is_plain
 
 
 @dataclass
@@ -158,8 +188,6 @@ def _identity(step: FunctionTransformer, variables: list[Variable], notes: Colum
 
 
 def _scaler(step: Any, variables: list[Variable], notes: ColumnNotes) -> list[Variable]:
-    if getattr(step, "clip", False):
-        raise NoFormulaError("clips")
     n, center, scale = len(variables), None, step.scale_
     if isinstance(step, MinMaxScaler):
         center, scale = -step.min_ / step.scale_, 1.0 / step.scale_
@@ -168,7 +196,8 @@ def _scaler(step: Any, variables: list[Variable], notes: ColumnNotes) -> list[Va
     elif isinstance(step, RobustScaler):
         center = step.center_
     centers, scales = np.zeros(n) if center is None else center, np.ones(n) if scale is None else scale
-    return [variable.scaled(*map_) for variable, *map_ in zip(variables, centers, scales, strict=True)]
+    out = [variable.scaled(*map_) for variable, *map_ in zip(variables, centers, scales, strict=True)]
+    return [variable.capped(*step.feature_range) for variable in out] if getattr(step, "clip", False) else out
 
 
 def _imputer(step: SimpleImputer, variables: list[Variable], notes: ColumnNotes) -> list[Variable]:
@@ -185,6 +214,8 @@ def _imputer(step: SimpleImputer, variables: list[Variable], notes: ColumnNotes)
 
 def _filled(variable: Variable, statistic: Any) -> Variable:
     fill = statistic if isinstance(statistic, str) else float(variable.center + variable.scale * statistic)
+    if isinstance(fill, float) and (fill < variable.low or fill > variable.high):
+        raise NoFormulaError("fills in values beyond the limits of an earlier step")
     return replace(variable, feature=filled_in(variable.feature, fill))
 
 
@@ -299,7 +330,7 @@ def _name(column: str, kind: str, level: Level | None) -> str:
 
 def _levels(variable: Variable, categories: np.ndarray, notes: ColumnNotes) -> list[Level | None]:
     """The levels that an encoder knows, noted as those of the input column; None is "missing"."""
-    if (variable.center, variable.scale) != (0.0, 1.0):
+    if not variable.is_plain:
         raise NoFormulaError("encodes numbers that an earlier step has scaled")
     values = categories.tolist()
     levels = [_level(value) for value in values]

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from quadric.estimators._base import SurfaceClassifier
-from quadric.estimators.calibration import CalibratedModel, Calibration
+from quadric.estimators._base import SparseSurfaceClassifier, SurfaceClassifier
+from quadric.estimators._units import Units
+from quadric.estimators.calibration import CalibratedModel
+from quadric.estimators.cutoffs import EVEN
 from quadric.fitted.model import FittedModel, Model
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step
 from quadric.geometry.surface import QuadraticSurface
@@ -37,7 +39,8 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     """
     if isinstance(model, FittedModel):
         return model
-    steps, calibrators, classifier = _unwrapped(model)
+    steps, calibrated, classifier = _unwrapped(model)
+    calibrators = tuple(getattr(calibrated or classifier, "calibrators_", ()))  # some losses give probabilities themselves
     first = steps[0][1] if steps else classifier
     if not isinstance(first, QuadraticSurface):
         check_fitted(first)
@@ -48,15 +51,15 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     variables = [Variable(CodedFeature(name, i, "number", missing=absent)) for i, name in enumerate(names)]
     for name, step in steps:
         variables = read_step(name, step, variables, notes)
-    if getattr(classifier, "standardize", False):
-        units = zip(variables, classifier.center_, classifier.scale_, strict=True)
-        variables = [variable.scaled(center, scale) for variable, center, scale in units]
+    if isinstance(classifier, SparseSurfaceClassifier):
+        variables = _in_units(variables, classifier._units)
     is_surface, used = isinstance(classifier, QuadraticSurface), {variable.feature.input for variable in variables}
     return FittedModel(
         model=model,
         steps=steps,
         classifier=classifier,
         calibrators=calibrators,
+        threshold=getattr(calibrated, "cutoff_", EVEN) if calibrators else 0.0,
         inputs=tuple(notes.encoded.get(i) or _input(name, i in used, notes.levels.get(i)) for i, name in enumerate(names)),
         variables=_finished(variables),
         has_names=hasattr(first, "feature_names_in_"),
@@ -66,23 +69,23 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     )
 
 
-def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[Calibration, ...], Any]:
+def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], CalibratedModel | None, Any]:
     """All transformers on the way, the outermost calibration, and the classifier at the end."""
     steps: list[tuple[str, Any]] = []
-    calibrators: tuple[Calibration, ...] = ()
+    calibrated: CalibratedModel | None = None
     while isinstance(model, Pipeline | CalibratedModel):
         check_fitted(model)
         if isinstance(model, Pipeline):
             steps += model.steps[:-1]
             model = model.steps[-1][1]
         else:  # of two calibrations the outer one counts: both were fitted on decision values of the same classifier
-            calibrators, model = calibrators or tuple(model.calibrators_), model.estimator_
+            calibrated, model = calibrated or model, model.estimator_
     if not isinstance(model, SurfaceClassifier | QuadraticSurface):
         raise TypeError(f"need a fitted quadric model, a Pipeline or a QuadraticSurface, not {type(model).__name__}")
     steps = list(_flat(steps))
     names = [name for name, _ in steps]
     unique = tuple((f"{name}-{i}" if name in names[:i] else name, step) for i, (name, step) in enumerate(steps))
-    return unique, calibrators, model
+    return unique, calibrated, model
 
 
 def _flat(steps: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
@@ -100,6 +103,13 @@ def _input(name: str, is_used: bool, levels: set[Level] | None) -> InputColumn:
         return InputColumn(name, "number" if is_used else "unused", missing_texts=None)
     kind = "category" if any(isinstance(level, str) for level in levels) else "number"
     return InputColumn(name, kind, tuple(sorted(levels)), missing_texts=None)
+
+
+def _in_units(variables: Sequence[Variable], units: Units) -> list[Variable]:
+    """The variables after what the classifier itself does to its columns."""
+    columns = np.column_stack([units.low, units.high, units.center, units.scale]).tolist()
+    pairs = zip(variables, columns, strict=True)
+    return [variable.capped(low, high).scaled(center, scale) for variable, (low, high, center, scale) in pairs]
 
 
 def _finished(variables: Sequence[Variable]) -> tuple[Variable, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from quadric.geometry.energy import Energy
-from quadric.geometry.lifting import lift, row_chunks
+from quadric.geometry.lifting import CHUNK_BYTES, lift, row_chunks
 from quadric.geometry.terms import feature_count, term_count, to_matrix
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -85,7 +85,9 @@ class Moments:
 def moments_by_class(X: FloatArray, codes: IntArray, sample_weight: FloatArray, n_classes: int) -> list[Moments]:
     """Moments of the rows of each class, in one pass over X; rows of weight zero do not count."""
     totals = [Moments.empty(X.shape[1]) for _ in range(n_classes)]
-    for rows in row_chunks(len(X), term_count(X.shape[1])):
+    n_terms = term_count(X.shape[1])
+    # merging costs O(p^2) per block and class, as much as some p/4 rows: blocks must not be shorter
+    for rows in row_chunks(len(X), min(n_terms, CHUNK_BYTES // (4 * n_terms))):
         R = lift(X[rows])
         for code in range(n_classes):
             mine = np.flatnonzero((codes[rows] == code) & (sample_weight[rows] > 0.0))
@@ -147,5 +149,7 @@ def _moments_of_block(R: FloatArray, weight: FloatArray) -> Moments:
 
 def gram(A: FloatArray) -> FloatArray:
     """A'A by one symmetric rank-k update: half the work of a product, and exactly symmetric."""
-    upper = dsyrk(1.0, A.T)
-    return np.triu(upper) + np.triu(upper, 1).T
+    upper = dsyrk(1.0, A.T)  # zero below the diagonal
+    both = upper + upper.T
+    both[np.diag_indices_from(both)] = np.diag(upper)
+    return both

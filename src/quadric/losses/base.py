@@ -84,7 +84,8 @@ class Move:
 
     def applied(self, support: IntArray) -> IntArray:
         """The support after the move."""
-        return np.sort(np.append(np.setdiff1d(support, self.out), self.into)).astype(np.intp)
+        kept = set(support.tolist()).difference(map(int, self.out))  # a few terms: sets are quicker than arrays
+        return np.array(sorted(kept.union(map(int, self.into))), dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,8 @@ class Rule(Protocol):
 
     def droppable(self, inside: BoolArray) -> BoolArray | None: ...
 
+    def among(self, candidates: IntArray) -> Rule | None: ...
+
 
 class Limits(Protocol):
     """What training data ask: which terms are candidates, and the rule that supports among them obey."""
@@ -229,6 +232,10 @@ class SparseProblem(ABC):
     def screen(self) -> SparseProblem | None:
         """The same problem with a cheaper loss whose supports are good places to start from; None: there is none."""
         return None
+
+    def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
+        """The same problem on about so many candidates, the likeliest to be chosen, where that saves work; a support stays."""
+        return self
 
     def at_zero(self) -> float:
         """F at z = 0 with its best intercept."""
@@ -453,8 +460,14 @@ class Loss:
     cheap_exchanges : bool
         Whether all exchanges of one term are known in closed form. Searches then afford many more of them, and can tell
         whether a support is swap-optimal.
+    has_probabilities : bool
+        Whether 1 / (1 + exp(-f)) is the probability of the positive class.
     kicks, restarts : int
         Perturbations and fresh starts of method "best".
+    default_Cs : tuple of float
+        Values of C that cross-validation begins with, in equal ratios.
+    screen : str or None
+        Cheaper loss whose supports stand in for this one's in cross-validation, where only refits are its own.
     data : class of training data
     step, explorer, bounds : functions of a problem, the last two also of its solver
     judge : function of residuals, scores, y, loss weights and C
@@ -464,8 +477,11 @@ class Loss:
     title: str
     keeps_rows: bool
     cheap_exchanges: bool
+    has_probabilities: bool
     kicks: int
     restarts: int
+    default_Cs: tuple[float, ...]  # noqa: N815 - as the parameter is called
+    screen: str | None
     data: type[TrainingData]
     step: Callable[[Any], Step]
     explorer: Callable[[Any, Any], Explorer]

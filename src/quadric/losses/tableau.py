@@ -34,6 +34,42 @@ class SavedTableau:
     sweeps: int
 
 
+def exchanged(
+    P: FloatArray, leaving: tuple[FloatArray, FloatArray], entering: tuple[FloatArray, FloatArray], single: BoolArray | None
+) -> FloatArray:
+    """Change of the minimum by each exchange of one term (6.3), a row for each term that leaves.
+
+    Parameters
+    ----------
+    P : array of shape (terms that enter, terms that leave)
+        Is overwritten.
+    leaving : pair of arrays
+        B_ii and z_i.
+    entering : pair of arrays
+        s_j and h_j, in units in which the diagonal is one.
+    single : boolean array or None
+        Which exchanges are admissible; None: all.
+    """
+    (B, z), (s, h) = leaving, entering
+    pivot = P * P
+    pivot /= B
+    pivot += s[:, None]
+    gain = P
+    gain *= z / B
+    gain += h[:, None]
+    gain *= gain
+    if pivot.min(initial=1.0) <= SINGULAR:
+        gain[pivot <= SINGULAR] = -np.inf
+        pivot[pivot <= SINGULAR] = 1.0
+    gain /= pivot
+    gain -= z * z / B
+    gain *= -0.5
+    change = gain.T
+    if single is not None:
+        change[~single] = np.inf
+    return change
+
+
 class Tableau:
     """A support that can be changed term by term.
 
@@ -137,25 +173,8 @@ class Tableau:
         """Change of the minimum by each pair of a term that leaves and one that enters, refits included (6.3)."""
         out, into = moves.out, moves.into
         diagonal, last = self._T.diagonal(), self._T[:, -1]
-        B, z = -diagonal[out], last[out]
         P = self._T[:, out][into]  # whole columns first: the tableau is stored by columns
-        pivot = P * P
-        pivot /= B
-        pivot += diagonal[into][:, None]
-        gain = P
-        gain *= z / B
-        gain += last[into][:, None]
-        gain *= gain
-        if pivot.min(initial=1.0) <= SINGULAR:
-            gain[pivot <= SINGULAR] = -np.inf
-            pivot[pivot <= SINGULAR] = 1.0
-        gain /= pivot
-        gain -= z * z / B
-        gain *= -0.5
-        change = gain.T
-        if moves.single is not None:
-            change[~moves.single] = np.inf
-        return change
+        return exchanged(P, (-diagonal[out], last[out]), (diagonal[into], last[into]), moves.single)
 
     def after(self, move: Move) -> float:
         """The minimum after a move of several terms."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from joblib import cpu_count
 from sklearn.utils.parallel import delayed
@@ -14,40 +13,12 @@ from sklearn.utils.parallel import delayed
 from quadric.blas import one_blas_thread
 from quadric.paper.store import Run, Store, Took
 from quadric.paper.tasks import Task, execute
+from quadric.progress import advance
 from quadric.resources import processes_of
 from quadric.workers import workers
 
-Advance: TypeAlias = Callable[["Progress"], None]
 LEAST_COST = 0.05
 """Seconds of the smallest task."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Progress of a run.
-
-    Attributes
-    ----------
-    done, total : int
-        Tasks.
-    share : float
-        Share of the work that is done, by estimated cost.
-    elapsed : float
-        Seconds of this run.
-    latest : str
-        Key of the last finished task.
-    """
-
-    done: int
-    total: int
-    share: float
-    elapsed: float
-    latest: str
-
-    @property
-    def remaining(self) -> float:
-        """An estimate, in seconds."""
-        return self.elapsed * (1.0 / self.share - 1.0)
 
 
 def canonical_order(tasks: Sequence[Task]) -> list[Task]:
@@ -56,7 +27,7 @@ def canonical_order(tasks: Sequence[Task]) -> list[Task]:
     return sorted(unique.values(), key=lambda task: (task.is_inner, -task.cost(), task.key))
 
 
-def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = None, advance: Advance | None = None) -> None:
+def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = None) -> None:
     """Run the missing tasks. Each row is written to disk when it is done; at the end the rows are sorted.
 
     Parameters
@@ -67,19 +38,17 @@ def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = 
         Seed of the folds.
     n_jobs : int, optional
         Processes; all cores by default.
-    advance : callable, optional
-        Called with the progress after every row.
     """
     ordered = canonical_order(tasks)
     missing = {task.key: task for task in ordered if task.key not in store}
     if missing:
         processes = processes_of(n_jobs or cpu_count(only_physical_cores=True), len(missing))
-        _run_missing(missing, store, seed, processes, advance)
+        _run_missing(missing, store, seed, processes)
     position = {task.key: number for number, task in enumerate(ordered)}
     store.arrange(lambda key: (position.get(key, len(position)), key))
 
 
-def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: int, advance: Advance | None) -> None:
+def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: int) -> None:
     began, share = time.monotonic(), 0.0
     total = sum(map(_cost, missing.values()))
     # Few tasks wait at a time: when an error ends the run, loky may print a KeyError for each waiting task.
@@ -89,8 +58,7 @@ def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: i
         for done, (row, took) in enumerate(results, start=1):
             store.add(row, took)
             share = min(share + _cost(missing[row["key"]]) / total, 1.0)
-            if advance is not None:
-                advance(Progress(done, len(missing), share, time.monotonic() - began, row["key"]))
+            advance(share, f"{done} of {len(missing)} tasks ({row['key']})")
     finally:
         with warnings.catch_warnings(action="ignore"):  # joblib's: the run ends with its own error
             results.close()

@@ -11,7 +11,7 @@ import numpy as np
 
 from quadric.baselines.grids import l1_quadratic_grid
 from quadric.datasets import Dataset, load, resolve
-from quadric.estimators._base import Standardisation
+from quadric.estimators._units import Units
 from quadric.extras import require
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
@@ -132,10 +132,10 @@ def _data(name: str) -> Dataset:
     return load(name)
 
 
-def _standardised(data: Dataset, rows: IntArray | slice = slice(None)) -> tuple[LabelledSamples, Standardisation]:
+def _standardised(data: Dataset, rows: IntArray | slice = slice(None)) -> tuple[LabelledSamples, Units]:
     """Some rows of a data set in their own units, and the map to these units."""
     X, y = data.X[rows], data.y[rows]
-    units = Standardisation.of(X, np.ones(len(X)))
+    units = Units.of(X, np.ones(len(X)), standardize=True, clip=None)
     return LabelledSamples(units(X), y, np.ones(len(y)), np.ones(len(data.class_names))), units
 
 

@@ -14,6 +14,9 @@ Pairs = Iterable[tuple[float, float]]
 Place = tuple[float, float]
 Ticks = Sequence[tuple[float, str]]
 """Places on an axis and what is written there."""
+TITLE, CHARACTER, BESIDE = 20.0, 9.5, 7.0
+"""Room left of a picture, in pixels: for the title of the axis, for each character of its numbers, and beside these; in the
+larger letters of narrow screens."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +80,18 @@ class Plot:
 
     x_range: tuple[float, float]
     y_range: tuple[float, float]
+    y_ticks: Ticks = ()
     width: float = 460
     height: float = 300
-    left: float = 54
     right: float = 14
     top: float = 14
     bottom: float = 44
     shapes: list[Shape] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.y_ticks = self.y_ticks or [(value, short(value)) for value in ticks(*self.y_range)]
+        longest = max((len(text) for _, text in self.y_ticks), default=0)
+        self.left = TITLE + CHARACTER * longest + BESIDE
 
     def x(self, value: float) -> float:
         low, high = self.x_range
@@ -98,15 +106,15 @@ class Plot:
         values = {name: value if isinstance(value, str) else place(value) for name, value in attributes.items()}
         self.shapes.append(Shape(tag, {name.rstrip("_").replace("_", "-"): values[name] for name in values}, text, title))
 
-    def axes(self, x_label: str, y_label: str, x_ticks: Ticks = (), y_ticks: Ticks = ()) -> None:
+    def axes(self, x_label: str, y_label: str, x_ticks: Ticks = ()) -> None:
         """Grid lines with their numbers or texts, and the names of the axes."""
         base, end = self.height - self.bottom, self.width - self.right
         for value, text in x_ticks or [(value, short(value)) for value in ticks(*self.x_range)]:
             self.add("path", class_="grid", d=f"M{place(self.x(value))} {place(self.top)}V{place(base)}")
             self.add("text", text, class_="tick", x=self.x(value), y=base + 16, text_anchor="middle")
-        for value, text in y_ticks or [(value, short(value)) for value in ticks(*self.y_range)]:
+        for value, text in self.y_ticks:
             self.add("path", class_="grid", d=f"M{place(self.left)} {place(self.y(value))}H{place(end)}")
-            self.add("text", text, class_="tick", x=self.left - 7, y=self.y(value) + 4, text_anchor="end")
+            self.add("text", text, class_="tick", x=self.left - BESIDE, y=self.y(value) + 4, text_anchor="end")
         self.add("path", class_="axis", d=f"M{place(self.left)} {place(self.top)}V{place(base)}H{place(end)}")
         self.add("text", x_label, class_="label", x=(self.left + end) / 2, y=self.height - 8, text_anchor="middle")
         across, down = 13, (self.top + base) / 2

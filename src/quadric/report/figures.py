@@ -88,7 +88,7 @@ def _tracked(
 
 def _plot_over(ks: Sequence[int], values: Sequence[float], label: str) -> Plot:
     """Axes for values against the number of terms, with ticks at whole numbers."""
-    plot = Plot((ks[0] - 0.5, ks[-1] + 0.5), _padded(values), left=76)
+    plot = Plot((ks[0] - 0.5, ks[-1] + 0.5), _padded(values))
     whole = [value for value in ticks(ks[0], ks[-1], 8) if value == round(value)]
     plot.axes("number of terms k", label, [(value, short(value)) for value in whole or ks])
     return plot
@@ -255,9 +255,9 @@ def _histogram(performance: Performance, other: str, event: str) -> Figure:
 def slice_figure(place: int, picture: Slice, summary: ReportSummary) -> Figure:
     """The surface over two features, with rows of the data."""
     first, second = summary.features[picture.first], summary.features[picture.second]
-    plot = Plot((picture.x[0], picture.x[-1]), (picture.y[0], picture.y[-1]), height=360, left=76)
+    plot = Plot((picture.x[0], picture.x[-1]), (picture.y[0], picture.y[-1]), _levels(second), height=360)
     plot.backdrop(_shaded(picture))
-    plot.axes(_cut(first.name, 44), _cut(second.name, 36), _levels(first, room=48), _levels(second))
+    plot.axes(_cut(first.name, 44), _cut(second.name, 36), _levels(first, room=48))
     plot.dots(picture.others, "point neg")
     plot.crosses(picture.events, "cross pos")
     plot.segments(picture.boundary, "boundary")

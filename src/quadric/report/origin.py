@@ -22,7 +22,7 @@ from quadric.report.values import Making
 from quadric.tables import Table, TableEncoder
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
-PARAMETERS = ("loss", "method", "class_weight", "include", "exclude", "random_state", "standardize", "rule")
+PARAMETERS = ("loss", "method", "class_weight", "include", "exclude", "random_state", "standardize", "clip", "rule")
 
 
 @contextmanager

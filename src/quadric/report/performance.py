@@ -18,13 +18,11 @@ from sklearn.utils.parallel import delayed
 
 from quadric.credit import auc, gains_table, gini, ks_statistic
 from quadric.estimators import ScaleWarning
-from quadric.estimators._base import Standardisation, predicted
-from quadric.estimators.crossvalidation import chosen_cell
 from quadric.fitted import FittedModel
 from quadric.fitted.steps import without_name_warnings
 from quadric.geometry.lifting import lift
 from quadric.losses.footprint import Extent, check_memory
-from quadric.progress import Report
+from quadric.progress import counted
 from quadric.report.numbers import short
 from quadric.report.subject import Subject
 from quadric.report.values import Bin, CrossValidation, Histogram, Measure, Performance, Separation
@@ -68,7 +66,7 @@ class OutOfFold:
     scores: Scores
 
 
-def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None, report: Report) -> OutOfFold:
+def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None) -> OutOfFold:
     """Fit every fold for every number of terms, and score its test rows.
 
     Each fold fits the scalers before the classifier to its training rows. Codes of categories, imputed values and scalers
@@ -83,7 +81,6 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     cv : int, splitter or iterable
         Folds.
     n_jobs : int or None
-    report : callable
     """
     folds = list(check_cv(cv, subject.labels, classifier=True).split(subject.V, subject.labels))
     absent = [(i, code) for i, (train, _) in enumerate(folds) for code in np.setdiff1d(subject.codes, subject.codes[train])]
@@ -95,16 +92,17 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     processes = processes_of(n_jobs, len(folds))
     extent = Extent(subject.V.shape, len(subject.class_names), len(subject.limits.exclude), (1, len(ks)))
     check_memory(subject.procedure.loss, extent, processes)
-    classes, scores = np.arange(len(subject.class_names)), []
+    right = []
     total, times = np.zeros_like(subject.scores.decision), np.zeros(len(subject.V))
-    for (_, test), decisions in zip(folds, workers(processes, return_as="generator")(jobs), strict=True):
-        scores.append([np.mean(predicted(values, classes) == subject.codes[test]) for values in decisions])
+    fitted = counted(workers(processes, return_as="generator")(jobs), len(folds), "cross-validation")
+    for (_, test), decisions in zip(folds, fitted, strict=True):
+        right.append([np.sum(subject.fitted.decided(values)[0] == subject.codes[test]) for values in decisions])
         total[test] += decisions[list(ks).index(subject.k)]
         times[test] += 1.0
-        report(f"cross-validation: fold {len(scores)} of {len(folds)}")
     rows = np.flatnonzero(times)
     decision = (total[rows].T / times[rows]).T
-    return OutOfFold(_curve(ks, np.array(scores)), rows, Scores(decision, *subject.fitted.decided(decision)))
+    curve = _curve(ks, np.array(right), np.array([len(test) for _, test in folds]))
+    return OutOfFold(curve, rows, Scores(decision, *subject.fitted.decided(decision)))
 
 
 def _before_scalers(fitted: FittedModel, X: Any) -> tuple[FloatArray, list[Any]]:
@@ -131,17 +129,18 @@ def _decisions(
     decisions = own.decision_function(U_test)[None]
     if not subject.is_binary:
         return decisions
-    units = Standardisation(own.center_, own.scale_)
-    path = subject.path(units(U), labels, ks)
-    along = path.coef[0] @ lift(units(U_test)).T + path.intercept[0][:, None]
+    path = subject.path(own._prepared(U), labels, ks)
+    along = path.coef[0] @ lift(own._prepared(U_test)).T + path.intercept[0][:, None]
     along[list(ks).index(subject.k)] = decisions[0]
     return along
 
 
-def _curve(ks: Sequence[int], scores: FloatArray) -> CrossValidation:
-    mean, n_folds = scores.mean(axis=0), len(scores)
+def _curve(ks: Sequence[int], right: IntArray, sizes: IntArray) -> CrossValidation:
+    """Of all tested rows, the share that each number of terms puts right, with its standard error over the folds."""
+    mean, scores, n_folds = right.sum(axis=0) / sizes.sum(), right / sizes[:, None], len(sizes)
     error = scores.std(axis=0, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(ks))
-    (_, best), (_, simplest) = (chosen_cell(scores[:, None, :], rule) for rule in ("best", "1se"))
+    best = int(np.argmax(mean))
+    simplest = int(np.argmax(mean >= mean[best] - error[best]))
     return CrossValidation(
         ks=tuple(ks),
         mean=tuple(mean.tolist()),

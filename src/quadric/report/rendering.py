@@ -58,7 +58,7 @@ def _context(summary: ReportSummary) -> dict[str, Any]:
         "summary": summary,
         "absent": dict(summary.absent),
         "story": story,
-        "fact_names": (FACTS[0] + (", before calibration" if summary.has_probabilities else ""), *FACTS[1:]),
+        "fact_names": FACTS,
         **(_two_classes(summary) if summary.views else _more_classes(summary)),
     }
 

@@ -109,7 +109,7 @@ def rule(summary: ReportSummary) -> str:
     other, event = summary.classes
     cutoff = summary.performance.cutoff if summary.performance else None
     if cutoff is None:
-        return "The score has no cut-off: the calibrated probability never crosses one half."
+        return "Every row gets the same prediction: the calibrated probability never crosses the cut-off."
     return f"A score f above {short(cutoff, 3)} means {event}; any other score means {other}."
 
 
@@ -118,10 +118,8 @@ def _how_good(summary: ReportSummary) -> Card:
     most = max(range(len(summary.classes)), key=lambda code: summary.counts[code])
     base = percent(summary.counts[most] / sum(summary.counts))
     values = {measure.name: measure for measure in summary.measures}
-    own = values["Accuracy"].out_of_fold if summary.has_probabilities else cv.mean[at]
-    before = f"; before calibration {percent(cv.mean[at])}" if summary.has_probabilities else ""
     lines = [
-        f"of out-of-fold predictions are correct ({cv.folds} folds{before}, standard error {percent(cv.error[at])}).",
+        f"of out-of-fold predictions are correct ({cv.folds} folds, standard error {percent(cv.error[at])}).",
         f"Always predicting {summary.classes[most]} would be correct for {base}.",
     ]
     if "AUC" in values:
@@ -130,7 +128,7 @@ def _how_good(summary: ReportSummary) -> Card:
             f"AUC {number(area.out_of_fold, 3)} and KS {number(distance.out_of_fold, 3)} out of fold; "
             f"{number(area.fitted, 3)} and {number(distance.fitted, 3)} on the training data."
         )
-    return Card("How good is it?", percent(own), tuple(lines))
+    return Card("How good is it?", percent(cv.mean[at]), tuple(lines))
 
 
 def _how_sure(summary: ReportSummary) -> Card:
@@ -189,8 +187,8 @@ def number_of(count: int, thing: str) -> str:
 
 
 def symbol(feature: Feature) -> str:
-    """A feature as it stands in an equation; a prime marks that it is centred and scaled."""
-    return _bracketed(feature) + (PRIME if feature.center != 0.0 or feature.scale != 1.0 else "")
+    """A feature as it stands in an equation; a prime marks that it is capped, or centred and scaled."""
+    return _bracketed(feature) + (PRIME if feature.caps or feature.center != 0.0 or feature.scale != 1.0 else "")
 
 
 def _bracketed(feature: Feature) -> str:
@@ -203,10 +201,11 @@ def _is_condition(feature: Feature) -> bool:
 
 
 def definition(feature: Feature) -> str:
-    """A centred feature in terms of the raw one."""
+    """A centred feature in terms of the raw one, and what that is capped at."""
     name, sign = _bracketed(feature), "+" if feature.center < 0 else MINUS
     centred = f"({name} {sign} {short(abs(feature.center))})" if feature.center else name
-    return centred if feature.scale == 1.0 else f"{centred} / {short(feature.scale)}"
+    scaled = centred if feature.scale == 1.0 else f"{centred} / {short(feature.scale)}"
+    return f"{scaled}, capped at {' and '.join(map(short, feature.caps))}" if feature.caps else scaled
 
 
 def term_symbol(coefficient: Coefficient, features: Sequence[Feature]) -> str:

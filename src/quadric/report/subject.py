@@ -134,6 +134,7 @@ class Subject:
                 low=low[j],
                 high=high[j],
                 levels=tuple(map(str, inputs[feature.input].categories)) if feature.kind == "rank" else (),
+                caps=tuple(self.fitted.variables[j].limits.values()),
             )
             for j, feature in enumerate(self.fitted.features)
         )

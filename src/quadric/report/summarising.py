@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import is_dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from quadric.explain import stability
 from quadric.export._shown import ANYTHING, shown
 from quadric.fitted import Model
 from quadric.geometry.terms import term_count
-from quadric.progress import Report, silent
+from quadric.progress import advance, parts
 from quadric.report.origin import making_of, timed
 from quadric.report.performance import confusion, measures, out_of_fold, performance
 from quadric.report.slices import slices
@@ -46,7 +47,6 @@ def summarise(
     cv: Any = 5,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
-    report: Report = silent,
     origin: tuple[str, str | None] | None = None,
 ) -> ReportSummary:
     """Compute everything that a report shows.
@@ -81,8 +81,6 @@ def summarise(
         Seed of the bootstrap and of the choice of points to draw.
     n_jobs : int or None
         Number of parallel jobs; the result does not depend on it.
-    report : callable
-        Receives lines of progress.
     origin : pair (file name, SHA-256 or None), optional
         Where the data come from.
 
@@ -95,20 +93,19 @@ def summarise(
     subject, seed = Subject.of(model, X, y, class_names), drawn_seed(random_state)
     wanted = _chosen_rows(subject, rows) if subject.is_binary else []
     grid = stops(subject, ks) if subject.is_binary else (subject.k,)
-    with timed(seconds, "cross-validation"):
-        unseen = out_of_fold(subject, grid, cv, n_jobs, report)
+    folding, proving, tracing, drawing, explaining = parts(10.0, 2.0, 2.0, n_boot, 4.0)  # in bootstrap fits, about
+    with timed(seconds, "cross-validation"), folding:
+        unseen = out_of_fold(subject, grid, cv, n_jobs)
     with timed(seconds, "path and certificates"):
-        own = own_certificates(subject)
-        views, path_objective = views_along(subject, grid, own[0], report) if subject.is_binary else ((), None)
-    with timed(seconds, "stability of terms"):
-        drawn = (
-            None
-            if n_boot == 0
-            else stability(
-                subject.fitted.model, subject.X, subject.labels, n_boot=n_boot, random_state=seed, n_jobs=n_jobs, report=report
-            )
-        )
-    with timed(seconds, "explanations"):
+        with proving:
+            own = own_certificates(subject)
+        with tracing:
+            views, path_objective = views_along(subject, grid, own[0]) if subject.is_binary else ((), None)
+    with timed(seconds, "stability of terms"), drawing:
+        again = partial(stability, n_boot=n_boot, random_state=seed, n_jobs=n_jobs)
+        drawn = again(subject.fitted.model, subject.X, subject.labels) if n_boot else None
+    with timed(seconds, "explanations"), explaining:
+        advance(0.0, "explanations and charts")
         surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
         explained = _cases(subject, wanted, frozen) if wanted else ()
@@ -160,7 +157,7 @@ def _absent(subject: Subject, has_slices: bool, has_cases: bool, n_boot: int) ->
     """Chapters that cannot be, and why."""
     if subject.is_binary:
         too_few = "the model depends on fewer than two numbers"
-        never = "the calibrated probability never crosses one half"
+        never = "the calibrated probability never crosses the cut-off"
         out = {} if has_slices else {"slices": never if subject.cutoff is None else too_few}
         if not has_cases:
             out["cases"] = f"the model does not predict {subject.class_names[1]} for any row of the data"

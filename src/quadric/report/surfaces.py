@@ -11,13 +11,14 @@ import numpy as np
 
 from quadric.certificate import Certificate
 from quadric.estimators._grids import k_grid
-from quadric.examine import certified_surfaces, certify
+from quadric.examine import certified_surfaces, certify_by_nodes
 from quadric.explain import TermStability, shapley
 from quadric.export import equation
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import FLAT, QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_count, term_factors
-from quadric.progress import Report
+from quadric.losses import loss_named
+from quadric.progress import counted
 from quadric.report.subject import Subject
 from quadric.report.values import Coefficient, Direction, Geometry, SurfaceSummary, TermRow, View
 
@@ -31,6 +32,10 @@ MEDIAN = 4
 """Position of the median among the nine deciles of ``TermStability``."""
 FEWEST_KS, MOST_KS = 15, 25
 """The slider goes to twice the model's k or to FEWEST_KS, in steps that leave about MOST_KS stops."""
+
+NODES, NODES_ALONG = {True: 1000, False: 100}, {True: 100, False: 1}
+"""Nodes of branch and bound for the bounds of the model's own surfaces and of those along the path, by whether the loss has
+cheap exchanges: then its nodes are cheap too."""
 
 
 def view_of(subject: Subject, surface: QuadraticSurface, k: int, certificate: Certificate, code: int = 0) -> View:
@@ -50,10 +55,15 @@ def _coefficient(term: int, n_features: int, value: float) -> Coefficient:
 
 
 def own_certificates(subject: Subject) -> list[Certificate]:
-    """What is known about the surfaces of the model: by its fit, if the data are the same, and at little cost."""
-    judged = certify(subject.fitted.model, subject.X, subject.labels, k=subject.k)
+    """What is known about the surfaces of the model: by its fit, if the data are the same, and by so many nodes."""
+    limit = NODES[_has_cheap_nodes(subject)]
+    judged = certify_by_nodes(subject.fitted.model, subject.X, subject.labels, k=subject.k, node_limit=limit)
     fitted = getattr(subject.fitted.classifier, "certificates_", judged)
     return [_with_proof(mine, its) for mine, its in zip(judged, fitted, strict=True)]
+
+
+def _has_cheap_nodes(subject: Subject) -> bool:
+    return loss_named(subject.procedure.loss).cheap_exchanges
 
 
 def _with_proof(certificate: Certificate, fitted: Certificate) -> Certificate:
@@ -80,7 +90,7 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     return tuple(sorted({*k_grid(ks, n_features).tolist(), subject.k}))
 
 
-def views_along(subject: Subject, ks: Sequence[int], own: Certificate, report: Report) -> tuple[tuple[View, ...], float]:
+def views_along(subject: Subject, ks: Sequence[int], own: Certificate) -> tuple[tuple[View, ...], float]:
     """The best surface found for every number of terms (the model's own at its k), and the path's objective at the model's k.
 
     Parameters
@@ -89,22 +99,20 @@ def views_along(subject: Subject, ks: Sequence[int], own: Certificate, report: R
     ks : increasing sequence of int
     own : Certificate
         Of the model.
-    report : callable
     """
     path, at = subject.path(subject.U, subject.labels, ks), list(ks).index(subject.k)
-    report(f"path: {len(ks)} numbers of terms")
     surfaces = [QuadraticSurface.from_coordinates(*one) for one in zip(path.coef[0], path.intercept[0], strict=True)]
     surfaces[at] = subject.fitted.surfaces[0]
     others, other_ks = surfaces[:at] + surfaces[at + 1 :], [k for k in ks if k != subject.k]
-    certificates = certified_surfaces(subject.fitted.model, subject.X, subject.labels, others, other_ks)
+    limit = NODES_ALONG[_has_cheap_nodes(subject)]
+    certificates = certified_surfaces(subject.fitted.model, subject.X, subject.labels, others, other_ks, limit)
     views: list[View] = []
-    for surface, k in zip(surfaces, ks, strict=True):
+    for surface, k in counted(zip(surfaces, ks, strict=True), len(ks), "bounds along the path"):
         certificate = own if k == subject.k else next(certificates)
         if k < subject.k and own.lower_bound is not None and certificate.lower_bound is not None:
             # Fewer terms cannot do better than more: what is proved of the model holds for them too
             certificate = certificate.bounded(max(certificate.lower_bound, own.lower_bound))
         views.append(view_of(subject, surface, k, certificate))
-        report(f"certificates: {len(views)} of {len(ks)}")
     return tuple(views), float(path.objective[0, at])
 
 

@@ -23,11 +23,13 @@ class Feature:
         The input column that it comes from.
     kind : "number", "level", "rank" or "missing"
     center, scale : float
-        The surfaces are polynomials in (value - center) / scale.
+        The surfaces are polynomials in (value - center) / scale, of capped values.
     low, high : float
         Range in the data.
     levels : tuple of str
         The names of the ranks; empty for other kinds.
+    caps : tuple of float
+        Limits of the values; empty where there are none.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Feature:
     low: float
     high: float
     levels: tuple[str, ...] = ()
+    caps: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,15 +97,15 @@ class View:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """Out-of-fold accuracy for each number of terms, before calibration: the sign of f, or the largest f, decides.
+    """Out-of-fold accuracy for each number of terms, by the model's own rule: at its cut-off, with its calibration.
 
     Attributes
     ----------
     ks : tuple of int
     mean : tuple of float
-        Over the folds.
+        Over all tested rows.
     error : tuple of float
-        Standard error of the mean; zero with a single fold.
+        Standard error over the folds; zero with a single fold.
     folds : int
     best_k : int
         Largest mean; the smallest such k.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Bounds, Found, NoBound, Relaxation, SparseProblem, Step
-from quadric.progress import Report, silent
+from quadric.progress import Report, advance, silent
 from quadric.types import BoolArray, IntArray
 
 REPORT_EVERY = 32
@@ -45,7 +45,7 @@ class Proof:
         Whether the bound reaches the objective within the tolerance of the loss: the support is proved best.
     n_nodes : int
     stopped : bool
-        Whether time ran out first.
+        Whether a limit was reached first.
     """
 
     best: Found
@@ -53,6 +53,23 @@ class Proof:
     closed: bool
     n_nodes: int
     stopped: bool = False
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What a proof may take: seconds since it began, nodes, or both; None: no limit."""
+
+    seconds: float | None
+    nodes: int | None
+    began: float
+
+    def used(self, n_nodes: int) -> float:
+        """The share of the limits that is used up; from 1 on there is nothing left."""
+        return max(_share(time.monotonic() - self.began, self.seconds), _share(n_nodes, self.nodes))
+
+
+def _share(amount: float, limit: float | None) -> float:
+    return 0.0 if limit is None else amount / limit if limit > 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -86,7 +103,7 @@ class _Tree:
         """What a node with a bound above the cutoff is known not to fall below."""
         return self.cutoff - self.bounds.rounding
 
-    def search(self, out_of_time: Callable[[], bool], report: Callable[[_Tree], None]) -> Proof:
+    def search(self, limits: _Limits, report: Callable[[_Tree], None]) -> Proof:
         root = self.bounds.root()
         p = len(root.terms)
         fixed = self.rule.completions(np.zeros(p, dtype=bool), np.ones(p, dtype=bool)).fixed
@@ -94,7 +111,7 @@ class _Tree:
         self._expand(root, fixed, floor)
         stopped = False
         while self.open:
-            stopped = out_of_time()
+            stopped = limits.used(self.n_nodes) >= 1.0
             if stopped:
                 break
             if self.n_nodes % REPORT_EVERY == 0:
@@ -174,6 +191,7 @@ def prove(
     start: Found,
     *,
     time_limit: float | None = None,
+    node_limit: int | None = None,
     report: Report = silent,
     step: Step | None = None,
 ) -> Proof:
@@ -186,20 +204,20 @@ def prove(
         Incumbent; the better it is, the fewer nodes.
     time_limit : float or None
         Seconds; at zero only the root is bounded.
+    node_limit : int or None
+        Nodes, or supports where they are tried one by one: unlike time, the same on every machine.
     report : callable
         Told incumbent, bound, gap and nodes from time to time.
     step : Step, optional
         The problem's solver, where one has been at work already.
     """
-    began = time.monotonic()
+    limits = _Limits(time_limit, node_limit, time.monotonic())
     step = step or problem.step()
-
-    def out_of_time() -> bool:
-        return time_limit is not None and time.monotonic() - began >= time_limit
 
     def tell(tree: _Tree) -> None:
         bound = tree.lower_bound()
         gap = (tree.best.value - bound) / abs(tree.best.value)
+        advance(limits.used(tree.n_nodes), "branch and bound")
         report(
             f"{tree.n_nodes} nodes: best {tree.best.value:.6g}, bound {bound:.6g}, gap {100 * gap:.2f} %, open {len(tree.open)}"
         )
@@ -207,25 +225,23 @@ def prove(
     try:
         bounds = problem.loss.bounds(problem, step)
     except NoBound:
-        return _enumerated(problem, step, start, -np.inf, out_of_time, report)
+        return _enumerated(problem, step, start, -np.inf, limits, report)
     # the proof rests on the incumbent's value: as accurate as can be
     tree = _Tree(problem, bounds, Found(start.support, bounds.examined(start.support)[0]))
     if bounds.rounding <= COARSE * tree.best.value:
-        return tree.search(out_of_time, tell)
-    root = tree.search(lambda: True, tell)
-    return root if root.closed else _enumerated(problem, step, root.best, root.lower_bound or 0.0, out_of_time, report)
+        return tree.search(limits, tell)
+    root = tree.search(replace(limits, nodes=0), tell)
+    return root if root.closed else _enumerated(problem, step, root.best, root.lower_bound or 0.0, limits, report)
 
 
-def _enumerated(
-    problem: SparseProblem, step: Step, start: Found, floor: float, out_of_time: Callable[[], bool], report: Report
-) -> Proof:
+def _enumerated(problem: SparseProblem, step: Step, start: Found, floor: float, limits: _Limits, report: Report) -> Proof:
     """Where rounding leaves no relaxation: every support by itself, if they are few; else what all terms together reach."""
     best, lowest, n_tried, stopped = start, np.inf, 0, False
     try:
         best = Found(start.support, step.bracket(start.support)[0])
         floor = max(floor, step.bracket(np.arange(problem.n_terms))[1])
         for support in _few_supports(problem):
-            stopped = out_of_time()
+            stopped = limits.used(n_tried) >= 1.0
             if stopped:
                 break
             value, least = step.bracket(support)
@@ -239,7 +255,7 @@ def _enumerated(
         floor = max(floor, lowest)
     bound = float(max(floor, 0.0)) if floor > -np.inf else None  # F >= 0
     closed = bound is not None and bound >= best.value * (1.0 - ENUMERATED)
-    return Proof(best, bound, closed, n_tried, stopped and not closed and out_of_time())
+    return Proof(best, bound, closed, n_tried, stopped and not closed and limits.used(n_tried) >= 1.0)
 
 
 def _few_supports(problem: SparseProblem) -> Iterator[IntArray]:

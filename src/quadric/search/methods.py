@@ -19,6 +19,8 @@ from quadric.types import IntArray
 
 START_KICKS = 30
 """Perturbations of the support of a cheaper loss that a search starts from."""
+MOST_PERTURBED = 400
+"""Terms among which perturbations move; of more, those that forward selection finds promising."""
 SAME_VALUE = 1e-6
 """Relative difference of two ways to the same minimum up to which closed forms for exchanges are trusted."""
 MAX_EXCHANGES = 500
@@ -70,7 +72,7 @@ def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
     step = problem.step()
     result = decompose(problem, options.schedule, step=step, report=options.report)
-    return _result(problem, step, result, Found(result.support, result.objective))
+    return _result(problem, result, Found(result.support, result.objective))
 
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -84,15 +86,13 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
         starts = (result.support, promising_support(problem, explorer, rng), *options.starts)
         found = explorer.descend_from(starts).better_of(found)
     options.report(f"local search: objective {found.value:.6g}, decomposition alone {result.objective:.6g}")
-    finalists = [found, found := explorer.refined(found, rng, problem.loss.kicks, going)]
-    if (restarts := problem.loss.restarts) > 0:  # another basin, where that costs little
-        fresh = explorer.restarted(problem.k, rng, restarts, going)
-        finalists += [fresh, found := explorer.refined(fresh, rng, restarts, going).better_of(found)]
+    finalists = _perturbed(problem, explorer, found, rng, going)
+    found = finalists[-1]
     if problem.loss.cheap_exchanges:
         found = _verified(problem, step, found, finalists)
     options.report(f"after perturbations: objective {found.value:.6g}")
     status = result.status if going() else Status.TIME_LIMIT
-    return _result(problem, step, replace(result, status=status), found)
+    return _result(problem, replace(result, status=status), found)
 
 
 def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -132,6 +132,24 @@ def promising_support(problem: SparseProblem, explorer: Explorer, rng: np.random
     return scout.refined(start, rng, START_KICKS, lambda: True).support
 
 
+def _perturbed(
+    problem: SparseProblem, explorer: Explorer, found: Found, rng: np.random.Generator, going: Callable[[], bool]
+) -> list[Found]:
+    """What perturbations and fresh starts lead to, the best last; among the likeliest terms where there are very many."""
+    pool = problem.promising(MOST_PERTURBED, found.support)
+    everywhere = pool is problem
+    scout = explorer if everywhere else pool.explorer()
+    finalists = [found if everywhere else Found(np.searchsorted(pool.terms, problem.terms[found.support]), found.value)]
+    finalists.append(scout.refined(finalists[0], rng, problem.loss.kicks, going))
+    if (restarts := problem.loss.restarts) > 0:  # another basin, where that costs little
+        finalists.append(scout.restarted(problem.k, rng, restarts, going))
+        finalists.append(scout.refined(finalists[-1], rng, restarts, going).better_of(finalists[1]))
+    if everywhere:
+        return finalists
+    finalists = [Found(np.searchsorted(problem.terms, pool.terms[end.support]), end.value) for end in finalists]
+    return [*finalists, explorer.descend(finalists[-1].support).better_of(finalists[-1])]
+
+
 def is_swap_optimal(problem: SparseProblem, found: Found) -> bool | None:
     """Whether no exchange of one term helps, where a closed form tells and rounding has left it its digits."""
     if not problem.loss.cheap_exchanges:
@@ -167,9 +185,9 @@ def _exchanged(problem: SparseProblem, step: Step, found: Found) -> Found:
         found = best
 
 
-def _result(problem: SparseProblem, step: Step, result: Decomposition, found: Found) -> SearchResult:
-    """The found support, refitted, unless the decomposition's is as good."""
-    result = _refitted(result, step, found.support)
+def _result(problem: SparseProblem, result: Decomposition, found: Found) -> SearchResult:
+    """The found support, refitted, unless the decomposition's is as good; afresh, so that no bit depends on the way there."""
+    result = _refitted(result, problem.step(), found.support)
     optimal = is_swap_optimal(problem, Found(result.support, result.objective))
     return SearchResult(**vars(result), swap_optimal=optimal)
 

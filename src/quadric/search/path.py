@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quadric.blas import one_blas_thread
+from quadric.geometry.terms import term_count
 from quadric.losses.base import Explorer, Found, SparseProblem, Step, TrainingData
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
@@ -23,7 +24,7 @@ KICKS, SMALL_KICKS, ROUNDS = 10, 120, 8
 little, and beyond half of all terms there is less and less to choose); points where that helped get up to ROUNDS rounds."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class QuadraticPath:
     """Surfaces for a grid of C and k; the arrays are aligned.
 
@@ -58,6 +59,11 @@ class QuadraticPath:
     support: BoolArray
     scores: FloatArray | None = None
 
+    def __repr__(self) -> str:
+        grid = f"{_span('k', self.ks)}; {_span('C', self.Cs)}"
+        scored = "" if self.scores is None else f"; scores of {len(self.scores)} folds"
+        return f"QuadraticPath({grid}; {self.coef.shape[-1]} terms to choose from{scored})"
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the objective, and the mean score where there is one, against k; needs matplotlib.
 
@@ -71,11 +77,13 @@ class QuadraticPath:
         """
         try:
             from matplotlib import pyplot as plt
+            from matplotlib.ticker import MaxNLocator
         except ImportError as error:
             raise ImportError('QuadraticPath.plot needs matplotlib: pip install "quadric[plot]"') from error
         ax = plt.subplots(layout="constrained")[1] if ax is None else ax
         for C, objective in zip(self.Cs, self.objective, strict=True):
             ax.plot(self.ks, objective / objective.max(), marker=".", label=f"objective, C = {C:g}")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel("number of terms k")
         ax.set_ylabel("objective, as a share of its largest value")
         handles = ax.get_legend_handles_labels()[0]
@@ -86,11 +94,44 @@ class QuadraticPath:
 
     def _plot_scores(self, ax: Any, scores: FloatArray) -> Any:
         """Mean scores of the C with the best cell."""
-        mean = scores.mean(axis=0)
-        best = np.unravel_index(int(np.argmax(mean)), mean.shape)[0]
+        mean = scores.mean(axis=0)  # NaN where cross-validation skipped a cell
+        best = np.unravel_index(int(np.nanargmax(mean)), mean.shape)[0]
         error = scores[:, best].std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else None
         ax.set_ylabel("cross-validated score, with its standard error")
         return ax.errorbar(self.ks, mean[best], yerr=error, color="black", capsize=2, label=f"score, C = {self.Cs[best]:g}")
+
+
+def _span(name: str, values: FloatArray | IntArray) -> str:
+    """The values of a grid in a few words."""
+    if len(values) == 1:
+        return f"{name} = {values[0]:g}"
+    return f"{len(values)} values of {name} from {min(values):g} to {max(values):g}"
+
+
+@dataclass(frozen=True, eq=False)
+class PathCell:
+    """The surface of one C and k.
+
+    Attributes
+    ----------
+    terms : array
+        Its support, as positions in the full z.
+    z, c : array of the same length, float
+        Its coefficients there.
+    objective : float
+    n_iter : int
+        Work spent on it.
+    status : Status
+    seconds : float
+    """
+
+    terms: IntArray
+    z: FloatArray
+    c: float
+    objective: float
+    n_iter: int
+    status: Status
+    seconds: float
 
 
 @dataclass
@@ -145,15 +186,7 @@ def trace_path(
         for i in range(len(Cs) - 2, -1, -1):
             makers[i].take_over(rows[i], rows[i + 1])
     cells = [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
-    return _assembled(makers[0].problem, np.asarray(Cs, dtype=float), np.asarray(ks, dtype=np.intp), cells)
-
-
-@dataclass(frozen=True)
-class _Finished:
-    z: FloatArray
-    c: float
-    objective: float
-    point: _Point
+    return assembled_path(term_count(makers[0].problem.n_features), Cs, ks, cells)
 
 
 class _PathMaker:
@@ -285,26 +318,31 @@ class _PathMaker:
         point.seconds += time.perf_counter() - began
         point.n_iter += self.explorer.n_refits - refits
 
-    def finished(self, point: _Point) -> _Finished:
-        if point.fit is not None:
-            return _Finished(self.problem.embed(point.fit.z), point.fit.c, point.fit.objective, point)
-        refit = self.step.refit(point.found.support)
-        return _Finished(self.problem.embed(refit.z), refit.c, refit.value, point)
+    def finished(self, point: _Point) -> PathCell:
+        refit = point.fit or self.step.refit(point.found.support)
+        support, objective = point.found.support, refit.objective if isinstance(refit, Decomposition) else refit.value
+        terms = self.problem.terms[support]
+        return PathCell(terms, refit.z[support], refit.c, objective, point.n_iter, point.status, point.seconds)
 
 
-def _assembled(problem: SparseProblem, Cs: FloatArray, ks: IntArray, rows: list[list[_Finished]]) -> QuadraticPath:
-    support = np.zeros((len(Cs), len(ks), len(rows[0][0].z)), dtype=np.bool_)
+def assembled_path(
+    n_terms: int, Cs: Sequence[float] | FloatArray, ks: Sequence[int] | IntArray, rows: Sequence[Sequence[PathCell]]
+) -> QuadraticPath:
+    """Cells as aligned arrays over all terms, ``n_terms`` of them."""
+    coef = np.zeros((len(Cs), len(ks), n_terms))
+    support = np.zeros(coef.shape, dtype=np.bool_)
     for i, row in enumerate(rows):
         for j, cell in enumerate(row):
-            support[i, j, problem.terms[cell.point.found.support]] = True
+            coef[i, j, cell.terms] = cell.z
+            support[i, j, cell.terms] = True
     return QuadraticPath(
-        Cs=Cs,
-        ks=ks,
+        Cs=np.asarray(Cs, dtype=float),
+        ks=np.asarray(ks, dtype=np.intp),
         objective=np.array([[cell.objective for cell in row] for row in rows]),
-        n_iter=np.array([[cell.point.n_iter for cell in row] for row in rows]),
-        status=np.array([[str(cell.point.status) for cell in row] for row in rows]),
-        seconds=np.array([[cell.point.seconds for cell in row] for row in rows]),
+        n_iter=np.array([[cell.n_iter for cell in row] for row in rows]),
+        status=np.array([[str(cell.status) for cell in row] for row in rows]),
+        seconds=np.array([[cell.seconds for cell in row] for row in rows]),
         intercept=np.array([[cell.c for cell in row] for row in rows]),
-        coef=np.array([[cell.z for cell in row] for row in rows]),
+        coef=coef,
         support=support,
     )

@@ -53,6 +53,10 @@ class SupportRule(ABC):
     def repaired(self, support: IntArray) -> IntArray:
         """An admissible support near a given one, with no more terms; the very argument if it is admissible."""
 
+    def among(self, candidates: IntArray) -> SupportRule | None:
+        """The same rule where only some candidates are left, numbered anew, all required ones among them; None: needs all."""
+        return None
+
     def addable(self, inside: BoolArray) -> BoolArray | None:
         """Terms outside an admissible support that may enter it alone; None: all of them."""
         return None
@@ -110,6 +114,9 @@ class RequiredTerms(SupportRule):
         others = np.setdiff1d(support, self.terms)[: max(len(support) - len(self.terms), 0)]
         return np.union1d(others, self.terms)
 
+    def among(self, candidates: IntArray) -> RequiredTerms:
+        return RequiredTerms(len(candidates), np.searchsorted(candidates, self.terms))
+
 
 @dataclass(frozen=True)
 class SupportLimits:
@@ -122,6 +129,10 @@ class SupportLimits:
 
     include: IntArray = field(default_factory=_no_terms)
     exclude: IntArray = field(default_factory=_no_terms)
+
+    def only(self, terms: IntArray, n_terms: int) -> SupportLimits:
+        """The same limits with some of all ``n_terms`` terms as the only candidates."""
+        return SupportLimits(self.include, np.setdiff1d(np.arange(n_terms), terms))
 
     def candidates(self, constant: BoolArray) -> IntArray:
         """Terms that vary and are not excluded."""

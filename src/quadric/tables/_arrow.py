@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from quadric.extras import require
+from quadric.progress import advance
 from quadric.tables.table import BLANKS, CONVERT_OR_IGNORE, check_names, label_texts
 
 pa: Any = require("pyarrow", "cli")
@@ -101,14 +102,26 @@ def arrow_files(path: Path) -> tuple[Path, ...]:
 def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] | None) -> Iterator[Any]:
     """Tables of files with the same columns, of up to ``n_rows`` rows; of a Feather file, as its record batches have them."""
     n_found, schema = 0, _common_schema(paths)
-    for path in paths:
+    for n_before, path in enumerate(paths):
         with _one_line_errors(path), _opened(path) as file:
-            parts = file.iter_batches(n_rows) if _is_parquet(path) else map(file.get_batch, range(file.num_record_batches))
-            for batch in parts:
+            for batch, share in _batches(file, n_rows):
                 n_found += batch.num_rows
+                advance((n_before + share) / len(paths), f"{path.name}: {n_found} rows")
                 yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
     if n_found == 0:
         raise ValueError(f"{paths[0].name}: the file has columns but no rows")
+
+
+def _batches(file: Any, n_rows: int) -> Iterator[tuple[Any, float]]:
+    """Record batches, each with the share of the file that ends with it."""
+    if isinstance(file, parquet.ParquetFile):
+        n_read = 0
+        for batch in file.iter_batches(n_rows):
+            n_read += batch.num_rows
+            yield batch, n_read / max(file.metadata.num_rows, 1)
+        return
+    for i in range(file.num_record_batches):
+        yield file.get_batch(i), (i + 1) / file.num_record_batches
 
 
 def _common_schema(paths: Sequence[Path]) -> Any:

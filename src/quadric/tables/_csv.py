@@ -17,6 +17,7 @@ import numpy as np
 
 from quadric.errors import ParameterError
 from quadric.extras import require
+from quadric.progress import advance
 from quadric.tables.notation import Notation
 from quadric.tables.table import check_names
 
@@ -95,9 +96,14 @@ class CsvFile:
                 if block.strip(ends):
                     table = self._parsed(block, columns)
                     n_read += len(table)
+                    self._tell(text, n_read)
                     yield table
         if n_read == 0:
             raise ValueError("the file has column names but no rows")
+
+    def _tell(self, text: Any, n_rows: int) -> None:
+        """How much of the file has been read."""
+        advance(text.buffer.tell() / max(self.path.stat().st_size, 1), f"{self.path.name}: {n_rows} rows")
 
     def _parsed(self, block: bytes, columns: Sequence[str]) -> Any:
         parse = arrow_csv.ParseOptions(
@@ -127,7 +133,7 @@ class CsvFile:
     def _rows(self) -> Iterator[list[str]]:
         """Rows by the strict csv module, without the header."""
         n_columns = len(self.names)
-        with _opened(self.path, self.notation) as (_, rows):
+        with _opened(self.path, self.notation) as (text, rows):
             next(rows)
             begin = rows.line_num + 1
             try:
@@ -136,6 +142,8 @@ class CsvFile:
                         raise ValueError(f"line {rows.line_num} has {len(row)} values, the header has {n_columns} columns")
                     if row or n_columns == 1:
                         yield row or [""]
+                    if rows.line_num % SLOW_ROWS == 0:
+                        self._tell(text, rows.line_num)
                     begin = rows.line_num + 1
             except csv.Error as error:
                 raise csv.Error(f"{error}, in the row that begins on line {begin}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TypeAlias
 
 import numpy as np
@@ -118,6 +119,25 @@ class InputColumn:
         array of shape (m,)
         """
         return values if self.origin is None else days_since(values, self.origin)
+
+    def stand_in(self, n_rows: int) -> np.ndarray:
+        """A column of values that every step of the model takes, where the decision does not depend on them.
+
+        Parameters
+        ----------
+        n_rows : int
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        if self.origin is not None:
+            return np.full(n_rows, np.datetime64(self.origin, "us"))
+        if self.categories:
+            level = self.categories[0]
+            return np.full(n_rows, level, dtype=object if isinstance(level, str) else float)
+        codes = missing_numbers(self.missing_texts or ())
+        return np.full(n_rows, next(float(number) for number in count() if number not in codes))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from quadric.extras import require
-from quadric.progress import Report, silent
 from quadric.tables.suspects import MISSING
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
 
@@ -27,7 +26,6 @@ def read_table(
     decimal: str = ".",
     thousands: str | None = None,
     text: Collection[str] = (),
-    report: Report = silent,
 ) -> Table:
     """Read a whole CSV, Parquet or Feather file, or a folder of Parquet files.
 
@@ -54,15 +52,13 @@ def read_table(
     text : collection of str
         Columns to read as texts even if all values are numbers, such as codes, or a target whose labels keep their spelling:
         "01" and "1" are two classes then.
-    report : callable
-        Receives lines of progress.
 
     Returns
     -------
     Table
     """
     source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, decimal=decimal, thousands=thousands)
-    pieces = _pieces(source, text, None, report)
+    pieces = _pieces(source, text, None)
     if not pieces:
         raise ValueError("the table has no rows")
     names = tuple(pieces)
@@ -142,18 +138,15 @@ def _source(data: Any, **how: Any) -> _Source:
     return _Source(path.name, (path,), _csv.CsvFile.open(path, notation).tables, notation.typed)
 
 
-def _pieces(source: _Source, text: Collection[str], columns: Sequence[str] | None, report: Report) -> dict[str, list[Any]]:
+def _pieces(source: _Source, text: Collection[str], columns: Sequence[str] | None) -> dict[str, list[Any]]:
     """The pieces of all columns; a column of which only some pieces are numbers is read once more, as texts."""
     pieces: dict[str, list[Any]] = {}
-    n_rows = 0
     for table in source.tables(BLOCK_ROWS, columns):
         check_names(table.column_names)
         for name, column in zip(table.column_names, table.columns, strict=True):
             pieces.setdefault(name, []).append(source.typed(column, name in text))
-        n_rows += len(table)
-        report(f"{source.name}: {n_rows} rows read")
     mixed = [name for name, parts in pieces.items() if len({part.type for part in parts}) > 1]
-    return {**pieces, **_pieces(source, mixed, mixed, report)} if mixed else pieces
+    return {**pieces, **_pieces(source, mixed, mixed)} if mixed else pieces
 
 
 def _joined(pieces: list[Any]) -> Any:

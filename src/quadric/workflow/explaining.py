@@ -5,8 +5,9 @@ The command line and the report both print what ``explain_rows`` returns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from quadric.errors import unknown_names
 from quadric.explain import ReasonCodes, reason_codes, recourse
 from quadric.explain._request import SeenValues
 from quadric.fitted import FittedModel
+from quadric.progress import counted
 from quadric.tables import Table
 from quadric.tables.dates import date_text, dates_after
 from quadric.tables.table import is_missing, number_text
@@ -27,7 +29,9 @@ REFERENCES = {"mean": "mean", "approved": "best tenth", "cutoff": "border"}
 """What a row is compared with, in words."""
 CATEGORY = "{feature} is {value}: {points} points lost"
 NUMBER = "{{feature}} is {{value}} ({} {{reference}}): {{points}} points lost"
-NEVER = "the calibrated probability never crosses one half, so the model always predicts the same class"
+AGE = re.compile("age|age_.*|.*_age", re.IGNORECASE)
+"""Names of columns that hold an age."""
+NEVER = "the calibrated probability never crosses the cut-off, so the model always predicts the same class"
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,10 @@ class ExplainingOptions:
     reference : {"mean", "approved", "cutoff"}
         What a row is compared with, as in ``reason_codes``.
     target : str or None
-        Name of the wanted class; None: the other one of two, or the one with the second largest score.
+        Name of the wanted class; None: of two, the model's favourable one, and of more the one with the second largest score.
     frozen, increase_only, decrease_only : sequences of str
-        Columns that a change must leave alone, or may change one way only.
+        Columns that a change must leave alone, or may change one way only. What the model file lists is left alone too, and
+        so is age, unless it is named here.
     """
 
     reasons: int = 4
@@ -158,14 +163,15 @@ def explain_rows(
         One per row, in the order of ``rows``.
     """
     check_names(model, options)
-    picked, population = model.inputs(table)[list(rows)], model.inputs(background)
+    picked, population = (model.inputs(data, only_needed=True) for data in (table[list(rows)], background))
+    options = replace(options, frozen=(*options.frozen, *model.frozen, *ages(model, options)))
     if not model.view.accepts_missing:
         gaps = np.flatnonzero(~complete_rows(picked))
         if len(gaps):
             raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
         population = population[complete_rows(population)]
     explainer = _Explainer(model, model.view, picked, population, options)
-    return [explainer.explanation(i, row) for i, row in enumerate(rows)]
+    return [explainer.explanation(i, row) for i, row in counted(enumerate(rows), len(rows), "rows explained")]
 
 
 def check_names(model: TableModel, options: ExplainingOptions) -> None:
@@ -183,6 +189,39 @@ def check_names(model: TableModel, options: ExplainingOptions) -> None:
     unknown = [name for name in named if name not in fitted.names and name not in fitted.input_names]
     if unknown:
         raise ValueError(unknown_names(unknown, fitted.input_names, "the model"))
+
+
+def ages(model: TableModel, options: ExplainingOptions) -> list[str]:
+    """Columns that nobody can change and that are left alone unless the options name them: age.
+
+    Parameters
+    ----------
+    model : TableModel
+    options : ExplainingOptions
+
+    Returns
+    -------
+    list of str
+    """
+    named = {*options.frozen, *options.increase_only, *options.decrease_only, *model.frozen}
+    return [name for name in model.input_names if AGE.fullmatch(name) and name not in named]
+
+
+def free_columns(model: TableModel, options: ExplainingOptions) -> list[str]:
+    """Columns that a change may touch: numbers that the decision depends on and that are not left alone.
+
+    Parameters
+    ----------
+    model : TableModel
+    options : ExplainingOptions
+
+    Returns
+    -------
+    list of str
+    """
+    view, fixed = model.view, {*options.frozen, *model.frozen, *ages(model, options)}
+    numbers = {view.input_names[i] for i in view.blocks[view.numeric].tolist()}
+    return [name for name in view.input_names if name in numbers & view.needed and name not in fixed]
 
 
 def cell_text(value: Any) -> str:
@@ -231,8 +270,8 @@ class _Explainer:
         if self.options.target is not None:
             return [self.model.code_of(self.options.target)] * len(self.rows)
         if self.scores.decision.ndim == 1:
-            return (1 - self.scores.codes).tolist()
-        others = self.scores.decision.copy()
+            return [self.model.favourable] * len(self.rows)  # nobody is told how to be declined
+        others = (self.scores.decision if self.scores.probabilities is None else self.scores.probabilities).copy()
         others[np.arange(len(others)), self.scores.codes] = -np.inf
         return others.argmax(axis=1).tolist()
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
-from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
+from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
 from quadric.errors import ParameterError
 from quadric.losses import LOSS_NAMES
 
-INNER_FOLDS, INNER_KS, INNER_CS = 3, (2, 4, 8, 16), (4.0, 32.0)
-"""What ``compare`` chooses from by default: a coarse grid, as it is searched once per fold."""
+if TYPE_CHECKING:
+    from quadric.estimators._validation import Rule
+
+AUTO = "auto"
+"""The loss that is chosen with k and C."""
 
 
 class OptionError(ParameterError):
@@ -27,20 +30,30 @@ class TrainingOptions:
     k : int or None
         Largest number of terms; None: chosen by cross-validation.
     C : float or None
-        Weight of the loss; None: chosen by cross-validation where there is one, else 1.
-    loss : {"hinge", "least_squares"}
+        Weight of the loss; None: chosen by cross-validation.
+    loss : str
+        One of LOSS_NAMES; "auto": chosen by cross-validation among the defaults of SparseQuadraticSVCCV, or the default of
+        SparseQuadraticSVC where there is none.
     method : {"best", "pd", "exact"}
         Of the final fit; cross-validation uses "best" where this is "exact".
     cross_validate : bool or None
-        None: where k is to be chosen.
+        None: unless there is nothing to choose and nothing to calibrate. False: k and C are needed.
     folds : int
-    rule : {"1se", "best"}
-        How cross-validation chooses k.
-    ks, Cs : tuples
-        What it chooses from; ks is bounded by the number of terms that the data have, and by ``include``.
+    groups : str or None
+        Column whose equal values stay in the same fold; not a feature.
+    scoring : str
+        What cross-validation maximises: accuracy, roc_auc, balanced_accuracy, log_loss, brier, ks, average_precision, or the
+        name of a scikit-learn scorer.
+    rule : "best", "1se", float or None
+        How cross-validation chooses k; a number is a tolerance in score. None: as SparseQuadraticSVCCV does.
+    ks, Cs : tuples or None
+        What it chooses from; ks is bounded by the number of terms that the data have, and by ``include``. None: as
+        SparseQuadraticSVCCV does.
     positive : str or None
         Of two classes, the one with positive scores; None: the last in sorted order.
     standardize : bool
+    clip : float or None
+        Share of the rows beyond the limits at which columns are capped; None: not capped.
     coding : {"onehot", "ordinal"}
     missing : {"refuse", "drop", "impute", "indicator"}
         "drop" leaves out rows with missing values; the others are those of TableEncoder.
@@ -59,27 +72,38 @@ class TrainingOptions:
     class_weight : "balanced", mapping from class names to factors, or None
     calibrate : {"sigmoid", "isotonic"} or None
         Whether, and how, scores become probabilities.
+    cutoff : float or str
+        Probability above which the second of two classes is predicted, or a rule that chooses it, as in CalibratedModel.
     include, exclude : tuples of str
         Names of terms; a column of categories stands for all of its features.
+    frozen : tuple of str
+        Columns that advice on how to change a decision must leave alone; the model file keeps them.
     seed : int
         Of the folds and of the search.
     n_jobs : int or None
         Processes for cross-validation; None: one per core where the data are large enough for that to pay.
     time_limit : float or None
         Seconds per surface of the final fit.
+    fit_time_limit : float or None
+        Seconds for cross-validation and fit together.
+    allow_degenerate : bool
+        Whether a surface that is the same for all rows, but for rounding, is a result.
     """
 
     k: int | None = None
     C: float | None = None
-    loss: str = "hinge"
+    loss: str = AUTO
     method: Literal["best", "pd", "exact"] = "best"
     cross_validate: bool | None = None
     folds: int = 5
-    rule: Literal["1se", "best"] = "1se"
-    ks: tuple[int, ...] = DEFAULT_KS
-    Cs: tuple[float, ...] = DEFAULT_CS
+    groups: str | None = None
+    scoring: str = "accuracy"
+    rule: str | float | None = None
+    ks: tuple[int, ...] | None = None
+    Cs: tuple[float, ...] | None = None
     positive: str | None = None
     standardize: bool = True
+    clip: float | None = 0.01
     coding: Literal["onehot", "ordinal"] = "onehot"
     missing: Literal["refuse", "drop", "impute", "indicator"] = "refuse"
     unseen: Literal["refuse", "as_dropped"] = "refuse"
@@ -89,54 +113,72 @@ class TrainingOptions:
     dates: tuple[str, ...] = ()
     missing_texts: tuple[str, ...] = ()
     class_weight: str | Mapping[str, float] | None = None
-    calibrate: Literal["sigmoid", "isotonic"] | None = None
+    calibrate: Literal["sigmoid", "isotonic"] | None = "sigmoid"
+    cutoff: float | str = 0.5
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
     seed: int = 0
     n_jobs: int | None = None
     time_limit: float | None = None
+    fit_time_limit: float | None = None
+    allow_degenerate: bool = False
 
     def __post_init__(self) -> None:
         from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
+        from quadric.estimators.cutoffs import EVEN, read_cutoff
+        from quadric.workflow.scorers import check_scoring
 
+        tolerance = rule.number_from(0.0)
         rules = {
             **{name: rule.one_of(*values) for name, values in choices().items()},
             "k": rule.N_TERMS,
             "C": rule.LOSS_WEIGHT,
             "folds": rule.integer_from(2, LARGEST_COUNT),
+            "rule": rule.Rule(lambda v: v in ("best", "1se") or tolerance.holds(v), f"'best', '1se' or {tolerance.words}"),
+            "clip": rule.Rule(lambda v: tolerance.holds(v) and v < 0.5, "a number from 0 to less than 0.5"),
             "max_levels": rule.integer_from(2, MOST_LEVELS),
             "seed": rule.integer_from(0, LARGEST_SEED),
             "n_jobs": rule.N_JOBS,
-            "time_limit": rule.number_from(0.0),
+            "time_limit": tolerance,
+            "fit_time_limit": tolerance,
         }
+        hints = get_type_hints(type(self))
         for name, wanted in rules.items():
             value = getattr(self, name)
-            optional = getattr(type(self), name) is None
-            if not wanted.holds(value) and not (optional and value is None):
+            if not wanted.holds(value) and not (value is None and type(None) in get_args(hints[name])):
                 raise OptionError(f"{name} must be {wanted.words}, got {value!r}", **{name: None})
-        if self.cross_validate is False and self.k is None:
-            raise OptionError("without cross-validation the number of terms is needed: set k", k=None)
-        for name in ("ks", "Cs"):
-            if len(getattr(self, name)) > LONGEST_GRID:
-                raise OptionError(f"{name} has {len(getattr(self, name)):,} values, more than {LONGEST_GRID:,}", **{name: None})
-        if not self.ks or list(self.ks) != sorted(set(self.ks)) or not all(map(rule.N_TERMS.holds, self.ks)):
-            raise OptionError(
-                f"the numbers of terms to try must be increasing and from 1 to {LARGEST_COUNT:,}, got {_some(self.ks)}", ks=None
-            )
-        if not self.Cs or not all(map(rule.LOSS_WEIGHT.holds, self.Cs)):
-            raise OptionError(
-                f"the values of C to try must each be {rule.LOSS_WEIGHT.words}, got {_some(self.Cs)}",
-                Cs=None,
-            )
+        if self.cross_validate is False and (self.k is None or self.C is None):
+            raise OptionError("without cross-validation k and C must be given", k=None, C=None)
+        self._check_grids(rule.N_TERMS, rule.LOSS_WEIGHT)
         if self.unseen == "as_dropped" and self.coding == "ordinal":
             raise OptionError(
                 "a level that was not seen has no rank: unseen='as_dropped' needs coding='onehot'", coding="onehot"
             )
+        for name, check in {"cutoff": read_cutoff, "scoring": check_scoring}.items():
+            try:
+                check(getattr(self, name))
+            except ValueError as error:
+                raise OptionError(str(error), **{name: None}) from None
+        if self.calibrate is None and self.cutoff != EVEN:
+            raise OptionError("a cut-off is one on probabilities: calibrate the scores", calibrate="sigmoid")
 
     @property
     def crosses(self) -> bool:
         """Whether cross-validation takes place."""
-        return self.k is None if self.cross_validate is None else self.cross_validate
+        is_open = None in (self.k, self.C) or self.loss == AUTO or self.calibrate is not None
+        return is_open if self.cross_validate is None else self.cross_validate
+
+    def _check_grids(self, terms: Rule, weight: Rule) -> None:
+        for name in ("ks", "Cs"):
+            if len(getattr(self, name) or ()) > LONGEST_GRID:
+                raise OptionError(f"{name} has {len(getattr(self, name)):,} values, more than {LONGEST_GRID:,}", **{name: None})
+        if self.ks is not None and (not self.ks or list(self.ks) != sorted(set(self.ks)) or not all(map(terms.holds, self.ks))):
+            raise OptionError(
+                f"the numbers of terms to try must be increasing and from 1 to {LARGEST_COUNT:,}, got {_some(self.ks)}", ks=None
+            )
+        if self.Cs is not None and (not self.Cs or not all(map(weight.holds, self.Cs))):
+            raise OptionError(f"the values of C to try must each be {weight.words}, got {_some(self.Cs)}", Cs=None)
 
     def recorded(self) -> dict[str, object]:
         """All options as plain values.
@@ -160,7 +202,7 @@ def choices() -> dict[str, tuple[str, ...]]:
     dict
         Names of options, with their values.
     """
-    listed: dict[str, tuple[str, ...]] = {"loss": LOSS_NAMES}
+    listed: dict[str, tuple[str, ...]] = {"loss": (AUTO, *LOSS_NAMES)}
     for name, hint in get_type_hints(TrainingOptions).items():
         for kind in (hint, *get_args(hint)):  # X, or X | None
             if get_origin(kind) is Literal:

@@ -16,7 +16,7 @@ from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
 from quadric.tables.inputs import missing_cells
-from quadric.types import BoolArray, FloatArray
+from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
 
@@ -62,6 +62,8 @@ class PreparedData:
         Number of missing values by column, where there are any.
     n_dropped : int
         Rows that were left out because of them.
+    groups : array of shape (m,) or None
+        Rows with equal values stay in the same fold.
     """
 
     table: Table
@@ -72,6 +74,7 @@ class PreparedData:
     limits: TermLimits
     missing: dict[str, int]
     n_dropped: int
+    groups: IntArray | None = None
 
     @property
     def feature_names(self) -> list[str]:
@@ -119,7 +122,7 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     PreparedData
     """
     _check_columns(table, target, options)
-    inputs = table.drop([target, *options.ignore])
+    inputs = table.drop([target, *_named(options.groups), *options.ignore])
     check_columns(inputs)
     codes, names = _labels(table.labels(target), options.positive)
     check_names("the target has a class", names)
@@ -144,7 +147,10 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     # labels sort like the classes: their names where these do, else positions; an array makes all texts as wide as the longest
     are_labels = list(names) == sorted(names) and max(map(len, names)) <= WIDEST_LABEL
     y = (np.array(names)[codes] if are_labels else codes)[kept]
-    data = PreparedData(inputs, encoder, X, y, names, _limits(encoder, X, options), missing, len(table) - len(X))
+    limits, groups = _limits(encoder, X, options), _groups(table, options.groups)
+    data = PreparedData(
+        inputs, encoder, X, y, names, limits, missing, len(table) - len(X), None if groups is None else groups[kept]
+    )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     if not options.standardize:
         _warn_of_scales(data)
@@ -196,19 +202,36 @@ def lighter_loss(loss: str) -> str | None:
     return next((name for name in LOSS_NAMES if not loss_named(name).keeps_rows), None) if loss_named(loss).keeps_rows else None
 
 
+def _named(column: str | None) -> tuple[str, ...]:
+    return () if column is None else (column,)
+
+
+def _groups(table: Table, column: str | None) -> IntArray | None:
+    """Numbers for the groups; a missing value is refused."""
+    if column is None:
+        return None
+    values = table[column]
+    missing = np.flatnonzero(missing_cells(values))
+    if len(missing):
+        raise OptionError(f"the column {column!r} of groups has no value in row {missing[0] + 1}", groups=None)
+    return np.unique(values.astype(str), return_inverse=True)[1]
+
+
 def _check_columns(table: Table, target: str, options: TrainingOptions) -> None:
-    unknown = [
-        name for name in dict.fromkeys((target, *options.ignore, *options.dates, *options.texts)) if name not in table.names
-    ]
+    used = dict.fromkeys((target, *_named(options.groups), *options.ignore, *options.dates, *options.texts, *options.frozen))
+    unknown = [name for name in used if name not in table.names]
     if unknown:
         raise OptionError(unknown_names(unknown, table.names, "the table"))
     if target in options.ignore:
         raise OptionError(f"the column {target!r} is the target: it cannot be ignored")
-    for option, others in {"dates": (target, *options.ignore), "texts": (target, *options.ignore, *options.dates)}.items():
+    if options.groups == target:
+        raise OptionError(f"the column {target!r} is the target: it cannot hold the groups", groups=None)
+    unused = (target, *_named(options.groups), *options.ignore)
+    for option, others in {"dates": unused, "texts": (*unused, *options.dates)}.items():
         twice = [name for name in getattr(options, option) if name in others]
         if twice:
             raise OptionError(f"the column {twice[0]!r} is the target, ignored or named twice", **{option: None})
-    if not set(table.names).difference((target, *options.ignore)):
+    if not set(table.names).difference(unused):
         raise OptionError(f"the table has no column besides the target {target!r} and the ignored ones")
 
 

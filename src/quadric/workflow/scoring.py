@@ -79,19 +79,37 @@ class TableModel:
             recorded["missing"] = None
         return {name: value for name, value in recorded.items() if isinstance(value, list | str)}
 
-    def inputs(self, table: Table) -> Table:
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """Columns that changes must leave alone, as recorded when the model was fitted."""
+        recorded = self._options.get("frozen")
+        return tuple(name for name in recorded if name in self.input_names) if isinstance(recorded, list) else ()
+
+    @property
+    def favourable(self) -> int:
+        """Position of the class of two that people want: the one that is not positive, where the user said which one is
+        positive; else the one that most rows of the fit get.
+        """
+        counts = self._history.get("labelled")
+        if self._options.get("positive") is not None or not isinstance(counts, list):
+            return 0
+        return 1 if all(type(count) is int for count in counts) and counts[1:] > counts[:1] else 0
+
+    def inputs(self, table: Table, *, only_needed: bool = False) -> Table:
         """The columns that the model takes.
 
         Parameters
         ----------
         table : Table
             Other columns are left out; missing values have one form, and dates are dates.
+        only_needed : bool
+            Whether columns that no term depends on may be absent or hold anything.
 
         Returns
         -------
         Table
         """
-        rows = self.view.rows(table)
+        rows = self.view.rows(table, self.view.needed if only_needed else None)
         return rows.drop([name for name in rows if name not in self.input_names])
 
     def scores(self, table: Table) -> Scores:
@@ -107,7 +125,7 @@ class TableModel:
         Scores
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            decision = self.view.decision(self.inputs(table))
+            decision = self.view.decision(self.inputs(table, only_needed=True))
         # overflow comes from inputs far beyond those of the fit; a label made of it would be arbitrary
         rows = np.flatnonzero(~np.isfinite(decision.reshape(len(decision), -1)).all(axis=1))
         if len(rows):
@@ -158,6 +176,15 @@ class TableModel:
         return table[kept], y[kept]
 
     def _drops_incomplete_rows(self) -> bool:
+        return bool(self._options.get("missing") == "drop")
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """What the model was fitted with, where its file says so."""
+        options = self._history.get("options")
+        return options if isinstance(options, dict) else {}
+
+    @property
+    def _history(self) -> dict[str, Any]:
         history = self.saved.metadata.get("training")
-        options = history.get("options") if isinstance(history, dict) else None
-        return isinstance(options, dict) and options.get("missing") == "drop"
+        return history if isinstance(history, dict) else {}

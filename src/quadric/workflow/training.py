@@ -10,21 +10,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from quadric.credit import CalibratedModel
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
-from quadric.estimators.crossvalidation import chosen_cell
+from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import fitted_model
+from quadric.fitted.decisions import FAR
 from quadric.losses.footprint import Extent, affordable_processes
 from quadric.tables import Table
-from quadric.types import FloatArray
-from quadric.workflow.options import OptionError, TrainingOptions
+from quadric.workflow.figures import CrossValidated, cross_validated
+from quadric.workflow.figures import standard_error as standard_error
+from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, prepare
+from quadric.workflow.scorers import scorer_for
 
-PARALLEL_FROM = 300_000
+PARALLEL_FROM = 3_000_000
 """Rows times terms from which processes of their own pay for the folds."""
 
 
@@ -39,11 +43,15 @@ class Trained:
     target : str
     options : TrainingOptions
     search : SparseQuadraticSVCCV or None
-        The cross-validation that chose k or C; its ``best_estimator_`` is the classifier of the model.
+        The cross-validation that chose loss, k and C; its ``best_estimator_`` is the classifier of the model.
     accuracy : float
         On the rows that it was fitted to.
     labelled : tuple of int
         How many of them get the label of each class.
+    by_surface : tuple of int
+        How many would get it from the surface alone, without calibration and cut-off.
+    cross_validation : CrossValidated or None
+        How good the model is on rows left out; None without cross-validation.
     """
 
     model: Any
@@ -53,6 +61,8 @@ class Trained:
     search: SparseQuadraticSVCCV | None
     accuracy: float
     labelled: tuple[int, ...]
+    by_surface: tuple[int, ...]
+    cross_validation: CrossValidated | None
 
     @property
     def classifier(self) -> SparseQuadraticSVC:
@@ -60,13 +70,21 @@ class Trained:
         return fitted_model(self.model).classifier
 
     @property
-    def cross_validation(self) -> dict[str, Any] | None:
-        """Accuracy of the chosen k and C, its standard error and the number of folds; None without cross-validation."""
-        if self.search is None:
-            return None
-        scores, cell = self.search.cv_scores_, chosen_cell(self.search.cv_scores_, self.search.rule)
-        accuracy, error = scores.mean(axis=0)[cell], standard_error(scores)[cell]
-        return {"accuracy": float(accuracy), "standard_error": float(error), "folds": len(scores)}
+    def base_rates(self) -> tuple[float, ...]:
+        """The share of each class."""
+        labels = np.unique(self.data.y)
+        return tuple(float(np.mean(self.data.y == label)) for label in labels)
+
+    @property
+    def cutoff(self) -> float | None:
+        """Probability above which the second of two classes is predicted; None for more, and without calibration."""
+        return self.model.cutoff_ if isinstance(self.model, CalibratedModel) and len(self.labelled) == 2 else None
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the probability of the second of two classes is the same for all rows, as out-of-fold scores do not tell."""
+        curve = fitted_model(self.model).probability
+        return curve is not None and bool(np.ptp(curve(np.array([-FAR, 0.0, FAR]))) == 0.0)
 
     def saved(self, **metadata: Any) -> SavedModel:
         """The model with its names, origin and history, for ``save_model``.
@@ -86,31 +104,18 @@ class Trained:
             "missing": self.data.missing,
             "rows_dropped": self.data.n_dropped,
             "accuracy": self.accuracy,
-            "cross_validation": self.cross_validation,
+            "labelled": list(self.labelled),
+            "cross_validation": self.cross_validation and self.cross_validation.recorded(),
         }
         origin = DataOrigin(len(self.data.y), self.data.table.sha256)
         return SavedModel(self.model, self.data.class_names, self.target, {"training": history, **metadata}, origin, None)
 
 
-def standard_error(scores: FloatArray) -> FloatArray:
-    """Standard error of the mean over folds.
-
-    Parameters
-    ----------
-    scores : array of shape (n_folds, ...)
-
-    Returns
-    -------
-    array of shape (...)
-    """
-    return np.asarray(scores.std(axis=0, ddof=1) / np.sqrt(len(scores)))
-
-
 def train(table: Table, target: str, options: TrainingOptions | None = None, *, verbose: int = 0) -> Trained:
-    """Code the columns, choose k and C if necessary, fit, and calibrate on demand.
+    """Code the columns, choose loss, k and C, fit, and calibrate.
 
-    What cross-validation fitted to all rows is the model, with its certificates. Levels of categories and imputed values are
-    learned from all rows; mean and scale inside each fold.
+    What cross-validation fitted to all rows is the model, with its certificates; what it left out serves calibration, cut-off
+    and figures. Levels of categories and imputed values are learned from all rows; limits, mean and scale inside each fold.
 
     Parameters
     ----------
@@ -127,12 +132,20 @@ def train(table: Table, target: str, options: TrainingOptions | None = None, *, 
     """
     options = TrainingOptions() if options is None else options
     data = prepare(table, target, options)
+    if options.cutoff != EVEN and len(data.class_names) > 2:
+        raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
     if options.calibrate is not None:
         folds_of(data, options)  # refused now rather than after the fit
     search = choose(data, options, verbose=verbose) if options.crosses else None
     classifier = fitted_classifier(data, options, verbose=verbose) if search is None else search.best_estimator_
     classifier.set_params(verbose=0)
-    model = classifier if options.calibrate is None else _calibrated(classifier, data, options, options.calibrate)
+    if not options.allow_degenerate and all(fitted_model(classifier).is_constant(data.X)):
+        raise OptionError(
+            "the coefficients are only rounding: no term tells the classes apart, and f is the same for all rows",
+            class_weight="balanced",
+            allow_degenerate=None,
+        )
+    model = classifier if options.calibrate is None else _calibrated(classifier, search, data, options, options.calibrate)
     labels = model.predict(data.X)
     return Trained(
         model=_with_coding(model, data),
@@ -141,8 +154,21 @@ def train(table: Table, target: str, options: TrainingOptions | None = None, *, 
         options=options,
         search=search,
         accuracy=float(np.mean(labels == data.y)),
-        labelled=tuple(int(np.sum(labels == label)) for label in model.classes_),
+        labelled=_counts(labels, model.classes_),
+        by_surface=_counts(classifier.predict(data.X), model.classes_),
+        cross_validation=None if search is None else _cross_validated(search, model, data, options),
     )
+
+
+def _counts(labels: np.ndarray, classes: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(np.sum(labels == label)) for label in classes)
+
+
+def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions) -> CrossValidated:
+    """Figures of the model on rows left out."""
+    tests = [test for _, test in folds_of(data, options).split(data.X, data.y, data.groups)]
+    view, codes = fitted_model(model), np.unique(data.y, return_inverse=True)[1]
+    return cross_validated(search, options.scoring, codes, tests, lambda decision: view.decided(decision)[0])
 
 
 @contextmanager
@@ -170,15 +196,24 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
         Fitted to the coded data.
     """
     n_jobs = _n_jobs(data, options)
+    try:
+        scorer = scorer_for(options.scoring, data.y)
+    except ValueError as error:
+        raise OptionError(str(error), scoring=None) from None
+    given: dict[str, Any] = {
+        "rule": options.rule,
+        "fit_time_limit": options.fit_time_limit,
+    }  # else the estimator's own defaults
     return SparseQuadraticSVCCV(
         ks=_ks(data, options) if options.k is None else (options.k,),
         Cs=options.Cs if options.C is None else (options.C,),
         cv=folds_of(data, options),
-        rule=options.rule,
+        scoring=scorer,
         n_jobs=n_jobs,
         verbose=verbose if n_jobs is None else 0,  # other processes would write past whoever listens here
+        **{name: value for name, value in given.items() if value is not None},
         **_shared_parameters(data, options),
-    ).fit(data.X, data.y)
+    ).fit(data.X, data.y, groups=data.groups)
 
 
 @scales_as_prepared()
@@ -200,13 +235,14 @@ def fitted_classifier(
     -------
     SparseQuadraticSVC
     """
-    k, C = k or options.k, C or options.C or 1.0
+    k, C = k or options.k, C or options.C
     assert k is not None
+    assert C is not None
     return SparseQuadraticSVC(k, C, verbose=verbose, **_shared_parameters(data, options)).fit(data.X, data.y)
 
 
-def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold:
-    """The folds of a cross-validation; an error where a class has fewer rows than there are folds.
+def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | StratifiedGroupKFold:
+    """The folds of a cross-validation; an error where there are too few rows of a class, or too few groups.
 
     Parameters
     ----------
@@ -215,10 +251,30 @@ def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold:
 
     Returns
     -------
-    StratifiedKFold
+    StratifiedKFold or StratifiedGroupKFold
     """
-    check_folds(data.y, np.unique(data.y), data.class_names, options.folds)
-    return StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
+    classes = np.unique(data.y)
+    check_folds(data.y, classes, data.class_names, options.folds)
+    if data.groups is None:
+        return StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
+    n_groups = len(np.unique(data.groups))
+    if n_groups < options.folds:
+        raise OptionError(
+            f"the column {options.groups!r} has {n_groups} group{'s' * (n_groups != 1)}, fewer than the {options.folds} folds",
+            groups=None,
+            folds=None,
+        )
+    folds = StratifiedGroupKFold(options.folds, shuffle=True, random_state=options.seed)
+    for number, (train, _) in enumerate(folds.split(data.X, data.y, data.groups), start=1):
+        lost = [name for name, label in zip(data.class_names, classes, strict=True) if not (data.y[train] == label).any()]
+        if lost:
+            raise OptionError(
+                f"all rows of class {lost[0]!r} are in groups of fold {number}, which leaves none to learn from: "
+                "choose other groups, or fewer folds",
+                groups=None,
+                folds=None,
+            )
+    return folds
 
 
 def check_folds(y: np.ndarray, labels: np.ndarray, names: Sequence[str], folds: int) -> None:
@@ -243,10 +299,11 @@ def check_folds(y: np.ndarray, labels: np.ndarray, names: Sequence[str], folds: 
 
 def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:
     """Of both estimators."""
-    return {
-        "loss": options.loss,
+    own = {} if options.loss == AUTO else {"loss": options.loss}
+    return own | {
         "method": options.method,
         "standardize": options.standardize,
+        "clip": options.clip,
         "class_weight": data.class_weight(options.class_weight),
         "include": data.limits.include or None,
         "exclude": data.limits.exclude or None,
@@ -255,8 +312,10 @@ def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str
     }
 
 
-def _ks(data: PreparedData, options: TrainingOptions) -> tuple[int, ...]:
+def _ks(data: PreparedData, options: TrainingOptions) -> tuple[int, ...] | None:
     """The numbers of terms that make sense for the data."""
+    if options.ks is None:
+        return None
     low, high = max(len(data.limits.include), 1), data.n_candidates
     return tuple(k for k in options.ks if low <= k <= high) or (min(max(options.ks[0], low), high),)
 
@@ -264,25 +323,38 @@ def _ks(data: PreparedData, options: TrainingOptions) -> tuple[int, ...]:
 def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
     n_jobs = options.n_jobs
     if n_jobs is None and len(data.X) * data.n_candidates >= PARALLEL_FROM:
-        n_jobs = affordable_processes(options.loss, _extent(data, options), os.cpu_count() or 1)
+        loss, extent = _shared_parameters(data, options).get("loss", SparseQuadraticSVCCV().loss), _extent(data, options)
+        losses = [loss] if isinstance(loss, str) else loss
+        n_jobs = min(affordable_processes(name, extent, os.cpu_count() or 1) for name in losses)
     return None if n_jobs == 1 else n_jobs
 
 
 def _extent(data: PreparedData, options: TrainingOptions) -> Extent:
     """The size of a cross-validation."""
-    grid, n_scored = (len(options.Cs), len(options.ks)), len(data.X) // min(options.folds, 5)
+    grid = (len(options.Cs or DEFAULT_CS), len(options.ks or DEFAULT_KS))
+    n_scored = len(data.X) // min(options.folds, 5)
     return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, n_scored)
 
 
 @scales_as_prepared()
-def _calibrated(classifier: SparseQuadraticSVC, data: PreparedData, options: TrainingOptions, method: str) -> CalibratedModel:
-    """The fitted classifier as it is, with probabilities fitted on out-of-fold scores."""
-    folds, n_jobs = folds_of(data, options), _n_jobs(data, options)
-    return CalibratedModel.around(classifier, data.X, data.y, method=method, cv=folds, n_jobs=n_jobs)
+def _calibrated(
+    classifier: SparseQuadraticSVC,
+    search: SparseQuadraticSVCCV | None,
+    data: PreparedData,
+    options: TrainingOptions,
+    method: str,
+) -> CalibratedModel:
+    """The fitted classifier as it is, with probabilities and cut-off from out-of-fold scores: those of the cross-validation."""
+    splitter = folds_of(data, options)
+    known = None if search is None else search.oof_decision_
+    folds = splitter if data.groups is None or search is not None else list(splitter.split(data.X, data.y, data.groups))
+    how: dict[str, Any] = {"method": method, "cv": folds, "cutoff": options.cutoff, "n_jobs": _n_jobs(data, options)}
+    return CalibratedModel.around(classifier, data.X, data.y, **how, out_of_fold=known).set_params(cv=splitter, n_jobs=None)
 
 
 def _with_coding(model: Any, data: PreparedData) -> Any:
     """The same model for tables."""
     if isinstance(model, CalibratedModel):
-        return CalibratedModel.from_parts(_with_coding(model.estimator_, data), model.calibrators_).set_params(cv=model.cv)
+        inner = _with_coding(model.estimator_, data)
+        return CalibratedModel.from_parts(inner, model.calibrators_, model.cutoff_).set_params(cutoff=model.cutoff, cv=model.cv)
     return Pipeline([("coding", data.encoder), ("classifier", model)])

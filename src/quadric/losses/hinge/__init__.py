@@ -1,10 +1,10 @@
 """The hinge loss H(t) = max(t, 0): the paper's l0-QSVM. All lifted samples stay in memory."""
 
 from quadric.losses.base import Loss
-from quadric.losses.hinge.bounds import HingeBounds
-from quadric.losses.hinge.data import HingeData
+from quadric.losses.dual import DualBounds
 from quadric.losses.hinge.explorer import HingeExplorer
 from quadric.losses.hinge.judge import HingeJudge
+from quadric.losses.hinge.problem import HingeData
 from quadric.losses.hinge.step import HingeStep
 
 LOSS = Loss(
@@ -12,11 +12,14 @@ LOSS = Loss(
     title="hinge loss",
     keeps_rows=True,
     cheap_exchanges=False,
+    has_probabilities=False,
     kicks=4,  # each costs a descent whose exchanges are convex problems
     restarts=0,
+    default_Cs=(8.0, 64.0, 512.0, 4096.0),  # at C = 1 its surfaces are far too flat
+    screen="least_squares",
     data=HingeData,
     step=HingeStep,
     explorer=HingeExplorer,
-    bounds=HingeBounds,
+    bounds=DualBounds,
     judge=HingeJudge,
 )

@@ -12,28 +12,23 @@ shortfall t_i = 1 - y_i f(x_i) of the surface, F is above that bound by a sum of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
 from quadric.geometry.balance import balanced
-from quadric.geometry.compensated import misfits
-from quadric.geometry.energy_norm import EPS, EnergyNorm, rounding_of_sum
-from quadric.geometry.lifting import lift, lift_about, sizes_about
+from quadric.geometry.duality import CLOSE, EnergyGap, Margins
+from quadric.geometry.lifting import lift
 from quadric.geometry.residuals import Residuals
 
-MARGIN_BANDS = (1e-9, 1e-6)
+MARGIN_BANDS = (1e-9, CLOSE)
 """|1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts."""
 ROUNDING = 1e-12
 """A residual that no other band could make much smaller."""
 SETTLED = 1e-8
 """Share of F: no better multipliers are looked for where the gap is below."""
-SURE = 1e-11
-"""Error of a margin that changes nothing."""
-NOISE = 16.0
-"""A margin is met where it is met but for so many times its rounding error."""
 
 Weighing: TypeAlias = Callable[[np.ndarray], np.ndarray]
 """From equations, one per row with that of c last, to comparable numbers."""
@@ -45,7 +40,7 @@ class HingeJudge:
     def __init__(self, residuals: Residuals, scores: np.ndarray, y: np.ndarray, loss_weight: np.ndarray, C: float) -> None:
         self._residuals = residuals
         self._y = y
-        self._margins = _Margins(residuals, scores, y)
+        self._margins = Margins(residuals, scores, y)
         self._shortfall = self._margins.shortfall
         self._upper = C * loss_weight
         self._in_band = lru_cache(len(MARGIN_BANDS))(self._multipliers_in_band)
@@ -67,18 +62,25 @@ class HingeJudge:
     def decrease(self, terms: np.ndarray) -> float:
         """The duality gap (5.8) at the best multipliers that a few attempts find."""
         at = self._residuals
-        gap = _Gap.of(at, terms, self._y, self._upper, self._margins)
+        gap = EnergyGap.of(at, terms, self._y)
         if gap is None:
             return np.inf
         settled = SETTLED * (at.energy.value(at.z) + self.loss_value())
         best = np.inf
         for multipliers in self._attempts(terms, gap):
-            best = min(best, gap.at(balanced(multipliers, self._y)))
+            multipliers = balanced(multipliers, self._y)
+            best = min(best, gap.at(multipliers, self._slack(multipliers)))
             if best <= settled:
                 break
         return best
 
-    def _attempts(self, terms: np.ndarray, gap: _Gap) -> Iterator[np.ndarray]:
+    def _slack(self, multipliers: np.ndarray) -> float:
+        """The samples' part of the gap, with room for the errors of the margins."""
+        shortfall, doubt = self._margins.shortfall, self._margins.doubt
+        below, above = np.maximum(shortfall + doubt, 0.0), np.maximum(doubt - shortfall, 0.0)
+        return float((self._upper - multipliers) @ below + multipliers @ above)
+
+    def _attempts(self, terms: np.ndarray, gap: EnergyGap) -> Iterator[np.ndarray]:
         """Multipliers by the scaled equations, then by those in the norm of the gap, with a band for what rounding hides."""
         for band in MARGIN_BANDS:
             yield self._in_band(tuple(terms), band)
@@ -120,75 +122,6 @@ class HingeJudge:
         share = _bounded_least_squares(equations, missing, weight) / weight
         multipliers[near] = np.minimum(share[group], 1.0) * self._upper[near]
         return multipliers
-
-
-class _Margins:
-    """1 - y f of a surface with a bound on the error of each: with twice the digits where rounding could decide.
-
-    ``noise`` is what the rounding of the coefficients alone may have done.
-    """
-
-    def __init__(self, residuals: Residuals, scores: np.ndarray, y: np.ndarray) -> None:
-        live = np.flatnonzero(residuals.z)
-        x = np.append(residuals.z[live], residuals.c)
-        swollen = np.abs(lift(residuals.X, live)) @ np.abs(x[:-1]) + abs(residuals.c) + 1.0
-        unit = EPS * (len(live) + residuals.X.shape[1] + 4.0)
-        self.shortfall = 1.0 - y * scores
-        self.doubt = unit * swollen
-        self.noise = NOISE * self.doubt
-        unsure = np.flatnonzero((np.abs(self.shortfall) <= self.noise + MARGIN_BANDS[-1]) | (self.doubt > SURE))
-        self.shortfall[unsure] = y[unsure] * misfits(residuals.X[unsure], live, x, y[unsure])
-        self.doubt[unsure] = EPS * (1.0 + np.abs(self.shortfall[unsure])) + unit * self.doubt[unsure]
-
-
-class _Gap:
-    """F at the surface minus a dual bound on some terms, as a sum without cancellation.
-
-    Parameters
-    ----------
-    residuals : Residuals
-    terms : array
-    y, upper : arrays of shape (m,)
-        Labels and C o.
-    norm : EnergyNorm
-    margins : _Margins
-    """
-
-    def __init__(
-        self, residuals: Residuals, terms: np.ndarray, y: np.ndarray, upper: np.ndarray, norm: EnergyNorm, margins: _Margins
-    ) -> None:
-        z, middle = residuals.z[terms], np.median(residuals.X, axis=0)
-        # Multipliers that balance do not see where the samples are lifted about, so where least cancels
-        self.R, self._y, self._upper, self._norm = lift_about(residuals.X, middle, terms), y, upper, norm
-        self._sizes = sizes_about(residuals.X, middle, terms)
-        self._pull = residuals.energy_gradient[terms]
-        # Gz comes from sums over all samples; in units of the columns of H each error is a share of all of |H z|
-        self._pull_doubt = 2.0 * rounding_of_sum(len(y)) * norm.lengths * float(norm.lengths @ np.abs(z))
-        self._margins = margins
-
-    @staticmethod
-    def of(residuals: Residuals, terms: np.ndarray, y: np.ndarray, upper: np.ndarray, margins: _Margins) -> _Gap | None:
-        """None where rounding leaves nothing of the norm on these terms."""
-        norm = EnergyNorm.of(residuals.energy, terms, len(y)) if len(terms) else EnergyNorm.of_nothing()
-        return None if norm is None else _Gap(residuals, terms, y, upper, norm, margins)
-
-    @cached_property
-    def _reach(self) -> float:
-        """How long the equations of a typical sample are in the norm of the gap."""
-        return float(np.median(np.linalg.norm(self._norm.coordinates(self.R), axis=1))) or 1.0
-
-    def weighed(self, equations: np.ndarray) -> np.ndarray:
-        """Equations of the terms, in the norm of the gap, and of c, in rows."""
-        return np.column_stack([self._norm.coordinates(equations[:, :-1]), self._reach * equations[:, -1]])
-
-    def at(self, multipliers: np.ndarray) -> float:
-        """The gap at multipliers that balance, rounded up."""
-        shortfall, doubt = self._margins.shortfall, self._margins.doubt
-        below, above = np.maximum(shortfall + doubt, 0.0), np.maximum(doubt - shortfall, 0.0)
-        slack = float((self._upper - multipliers) @ below + multipliers @ above)
-        e = (self._y * multipliers) @ self.R - self._pull
-        doubt = rounding_of_sum(len(self._y)) * (multipliers @ self._sizes) + self._pull_doubt
-        return (slack + self._norm.halved_square(e, doubt)) * (1.0 + rounding_of_sum(len(self._y)))
 
 
 def _bounded_least_squares(rows: np.ndarray, target: np.ndarray, upper: np.ndarray) -> np.ndarray:

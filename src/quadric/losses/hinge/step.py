@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from quadric.losses.base import Step, StepSolution
+from quadric.losses.base import StepSolution
+from quadric.losses.dual import DualStep
 from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set
-from quadric.losses.hinge.dual import feasible, safe_dual
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.problem import HingeProblem
@@ -53,15 +53,15 @@ class _Answer:
     alpha: FloatArray
 
 
-class HingeStep(Step):
+class HingeStep(DualStep):
     """Remembers its answers and starts from near ones: the last fixed point on the same support, or the last answer.
 
     The very first sweep of a decomposition, from u = 0, is the same for every k, so its answer is kept too.
     """
 
     def __init__(self, problem: HingeProblem) -> None:
-        self.problem = problem
-        self._upper = problem.C * problem.loss_weight
+        self.problem: HingeProblem = problem
+        self._upper = problem.upper
         self._last: _Answer | None = None
         self._settled: dict[bytes, FloatArray] = {}
         self._from_zero: dict[float, tuple[StepSolution, _Answer]] = {}
@@ -75,7 +75,6 @@ class HingeStep(Step):
 
     @property
     def multipliers(self) -> FloatArray:
-        """The alpha of the last solution."""
         assert self._last is not None
         return self._last.alpha
 
@@ -118,10 +117,6 @@ class HingeStep(Step):
         self._remember(w, solution.alpha)
         self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
         return self._solution(w, value, solution.violation)
-
-    def bracket(self, support: IntArray) -> tuple[float, float]:
-        value = self.refit(support).value
-        return value, safe_dual(self.problem, feasible(self.problem, self.multipliers), support)
 
     def _penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
         problem = self.problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from scipy.linalg import eigh
 from quadric.geometry.energy_norm import rounding_of_sum
 from quadric.geometry.stacked import StackedRows
 from quadric.losses.base import LabelledSamples, SparseProblem
+from quadric.losses.least_squares.promising import promising_terms
 from quadric.types import FloatArray, IntArray
 
 
@@ -107,6 +108,24 @@ class LeastSquaresProblem(SparseProblem):
         """gamma: relative rounding error of the sums over samples behind M and q (7.6)."""
         count = self.total_weight if self.rows is None else len(self.rows)
         return rounding_of_sum(count)
+
+    def promising(self, n_terms: int, support: IntArray | None = None) -> LeastSquaresProblem:
+        if n_terms >= self.n_terms:
+            return self
+        chosen = promising_terms(self.M, self.q, self.k, self.rule.required, n_terms)
+        chosen = chosen if support is None else np.union1d(chosen, support)
+        rule, square = self.rule.among(chosen), np.ix_(chosen, chosen)
+        if rule is None:
+            return self
+        return replace(
+            self,
+            terms=self.terms[chosen],
+            G=self.G[square],
+            rule=rule,
+            curvature=Curvature(self.M[square]),
+            cross=self.cross[chosen],
+            mean=self.mean[chosen],
+        )
 
     def objective(self, z: FloatArray, c: float) -> float:
         off_optimum = c - self.intercept(z)  # (2.2) is F at the best c; elsewhere F grows as a parabola in c

@@ -63,6 +63,12 @@
 
   if (byId("stops")) connect(JSON.parse(byId("stops").textContent));
 
+  // What is wider than the screen says so
+  const wide = new ResizeObserver((entries) => {
+    for (const { target } of entries) target.classList.toggle("cut", target.scrollWidth > target.clientWidth + 1);
+  });
+  for (const node of document.querySelectorAll(".scroll")) wide.observe(node);
+
   // Paper has no switches: print with everything unfolded
   let folded = [];
   window.addEventListener("beforeprint", () => {

@@ -1,0 +1,99 @@
+"""The final fit of a cross-validation: a full search at the chosen cell, on all samples."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.utils.parallel import delayed
+
+from quadric.certificate import Judge
+from quadric.estimators._base import SurfaceFit
+from quadric.estimators._scoreboard import Cell
+from quadric.estimators._validation import Samples
+from quadric.losses.base import SparseProblem
+from quadric.progress import counted, writer_for
+from quadric.search.decomposition import Schedule, Status
+from quadric.search.methods import SearchOptions, SearchResult, search
+from quadric.search.path import QuadraticPath
+from quadric.search.quick import QuickSearch
+from quadric.types import FloatArray
+from quadric.workers import workers
+
+
+@dataclass(frozen=True)
+class FinalSearch:
+    """How the surfaces of the chosen cell are searched.
+
+    Attributes
+    ----------
+    method : str
+    time_limit, deadline : float or None
+        Seconds per surface, and when to stop altogether, by time.monotonic().
+    seed : int
+    verbose : int
+    processes : int
+        Surfaces that are searched at the same time.
+    """
+
+    method: str
+    time_limit: float | None
+    deadline: float | None
+    seed: int
+    verbose: int
+    processes: int
+
+    def schedule(self) -> Schedule:
+        """Of the decompositions, with the time that is left now."""
+        limits = [self.time_limit] if self.time_limit is not None else []
+        if self.deadline is not None:
+            limits.append(max(self.deadline - time.monotonic(), 0.0))
+        return Schedule(time_limit=min(limits, default=None))
+
+    def fits(self, quick: QuickSearch, samples: Samples, cell: Cell, paths: list[QuadraticPath]) -> list[SurfaceFit]:
+        """The surface of each class, never worse than that of its path.
+
+        Parameters
+        ----------
+        quick : QuickSearch
+            Of the samples.
+        samples : Samples
+            In the units of the surfaces.
+        cell : Cell
+        paths : list of QuadraticPath
+            One for each surface, with the cell in their grid.
+        """
+        data, judge = quick.digest(cell.loss), samples.judge()
+        jobs = (
+            delayed(_final_surface)(
+                self, data.one_against_rest(positive, cell.C, cell.k), path, cell, (judge, samples.signs(positive)), positive
+            )
+            for positive, path in zip(samples.positives(), paths, strict=True)
+        )
+        fits = workers(self.processes, return_as="generator")(jobs)
+        return list(counted(fits, len(paths), "final fit"))
+
+
+def _final_surface(
+    how: FinalSearch,
+    problem: SparseProblem,
+    path: QuadraticPath,
+    cell: Cell,
+    labelled: tuple[Judge, FloatArray],
+    positive: int,
+) -> SurfaceFit:
+    """The surface of one class: by a full search that starts from the path's, too; without time, the path's own."""
+    judge, y = labelled
+    at = int(np.flatnonzero(path.Cs == cell.C)[0]), int(np.flatnonzero(path.ks == cell.k)[0])
+    start = np.flatnonzero(path.support[at][problem.terms])
+    z, c, objective = path.coef[at][problem.terms], float(path.intercept[at]), float(path.objective[at])
+    schedule = how.schedule()
+    if how.deadline is not None and schedule.time_limit == 0.0:
+        found = SearchResult(z, c, start, objective, 0, Status.TIME_LIMIT, 0.0, ())
+    else:
+        report = writer_for(how.verbose)
+        found = search(problem, how.method, SearchOptions(schedule, (how.seed, positive), report, (start,)))
+        if objective < found.objective:  # a time limit, or a search that takes no starts: what the path found stays
+            found = replace(found, z=z, c=c, support=start, objective=objective, swap_optimal=None)
+    return SurfaceFit.of(problem, found, judge, y, cell.k)

@@ -1,0 +1,72 @@
+"""Folds of a cross-validation, as positions among the samples that count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
+
+from quadric.estimators._validation import Samples
+from quadric.labels import refuse_masked
+from quadric.types import BoolArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Samples to fit and samples left out.
+
+    Attributes
+    ----------
+    number : int
+    train, test : arrays
+        Positions among the samples of positive weight.
+    """
+
+    number: int
+    train: IntArray
+    test: IntArray
+
+
+def folds_of(cv: Any, X: Any, y: np.ndarray, groups: Any, present: BoolArray) -> list[Fold]:
+    """The folds that ``cv`` asks for, which keep groups together if there are any.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable
+        As in scikit-learn; a number with groups means StratifiedGroupKFold.
+    X, y, groups : arrays of shape (m, ...)
+        As the user gave them; groups may be None.
+    present : array of shape (m,)
+        Samples of positive weight: the splitter sees all of them, the folds hold no others.
+    """
+    refuse_masked(groups=groups)
+    if groups is not None and isinstance(cv, Integral):
+        n_groups = len(np.unique(np.asarray(groups)))
+        if n_groups < int(cv):
+            raise ValueError(f"cv asks for {cv} folds, but groups has only {n_groups} different values: use fewer folds")
+        splitter: Any = StratifiedGroupKFold(int(cv))
+    else:
+        splitter = check_cv(cv, y, classifier=True)
+    return list(_without_absent(splitter.split(X, y, groups), present))
+
+
+def check_folds(folds: Iterable[Fold], samples: Samples) -> None:
+    """Refuse folds that leave nothing out, and those whose training part lacks a class."""
+    for fold in folds:
+        if len(fold.test) == 0:
+            raise ValueError(f"fold {fold.number} leaves no sample out; use fewer folds")
+        missing = np.setdiff1d(np.arange(len(samples.classes)), samples.codes[fold.train])
+        if len(missing):
+            label = samples.classes[missing].tolist()[0]
+            raise ValueError(f"fold {fold.number} has no training sample of class {label!r}; use fewer folds")
+
+
+def _without_absent(splits: Iterable[tuple[Any, Any]], present: BoolArray) -> Iterator[Fold]:
+    everyone, position = np.arange(len(present)), np.cumsum(present) - 1
+    for number, split in enumerate(splits):
+        train, test = (everyone[part] for part in split)  # positions, lists of them or masks
+        yield Fold(number, position[train[present[train]]], position[test[present[test]]])

@@ -1,0 +1,126 @@
+"""Scores of surfaces on samples left out, by any scorer of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring
+
+from quadric._sklearn import platt_scaling, scorer_takes_weights
+from quadric.estimators._base import predicted
+from quadric.estimators._validation import Samples
+from quadric.estimators.curves import LOG_ODDS, SigmoidCalibration, probabilities
+from quadric.geometry.lifting import lift
+from quadric.search.path import PathCell
+from quadric.types import FloatArray
+
+Chances = Callable[[FloatArray], FloatArray]
+
+
+def decision_values(X: FloatArray, cells: Sequence[PathCell]) -> FloatArray:
+    """f of each class, (m,) for two classes and (m, n_classes) otherwise.
+
+    Parameters
+    ----------
+    X : array of shape (m, n)
+        In the units of the surfaces.
+    cells : sequence of PathCell
+        One surface, or one per class.
+    """
+    values = [lift(X, cell.terms) @ cell.z + cell.c for cell in cells]
+    return values[0] if len(values) == 1 else np.column_stack(values)
+
+
+def own_chances(decision: FloatArray) -> FloatArray:
+    """Probabilities of all classes where decision values are log-odds."""
+    return probabilities(decision, (LOG_ODDS,) * (1 if decision.ndim == 1 else decision.shape[1]))
+
+
+def sigmoid_chances(decision: FloatArray, samples: Samples) -> Chances:
+    """Probabilities of all classes by Platt's sigmoids, fitted to decision values of training samples.
+
+    Parameters
+    ----------
+    decision : array of shape (m,) or (m, n_classes)
+    samples : Samples
+    """
+    columns = decision.reshape(len(decision), -1).T
+    curves = [
+        SigmoidCalibration(*platt_scaling(column, samples.codes == positive, samples.sample_weight))
+        for column, positive in zip(columns, samples.positives(), strict=True)
+    ]
+    return lambda values: probabilities(values, curves)
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A scorer that is asked for one number per cell.
+
+    Attributes
+    ----------
+    scorer : callable
+        As scikit-learn makes it.
+    classes : array
+    """
+
+    scorer: Callable[..., float]
+    classes: np.ndarray
+
+    @staticmethod
+    def of(scoring: Any, classes: np.ndarray) -> Scoring:
+        """What a ``scoring`` parameter asks for; None: accuracy."""
+        return Scoring(check_scoring(_ScoredClassifier(classes), scoring=scoring), classes)
+
+    def score(self, left_out: Samples, decision: FloatArray, chances: Callable[[], Chances], where: str) -> float:
+        """The score of one cell.
+
+        Parameters
+        ----------
+        left_out : Samples
+            In the user's units.
+        decision : array
+            Their decision values.
+        chances : callable
+            Gives the map to probabilities, for scorers that ask for them.
+        where : str
+            What an error names, such as "fold 0".
+        """
+        extra = {"sample_weight": left_out.sample_weight} if scorer_takes_weights(self.scorer) else {}
+        stand_in = _ScoredClassifier(self.classes, decision, chances)
+        try:
+            score = float(self.scorer(stand_in, left_out.X, self.classes[left_out.codes], **extra))
+        except Exception as error:
+            raise ValueError(f"scoring failed in {where}: {error}") from error
+        if not np.isfinite(score):
+            raise ValueError(f"scoring returned {score} in {where}")
+        return score
+
+
+class _ScoredClassifier(ClassifierMixin, BaseEstimator):
+    """Stands before a scorer in place of a fitted classifier whose decisions are known already."""
+
+    def __init__(
+        self, classes: np.ndarray, decision: FloatArray | None = None, chances: Callable[[], Chances] | None = None
+    ) -> None:
+        self.classes = classes
+        self.decision = decision
+        self.chances = chances
+        self.classes_ = classes
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        assert self.decision is not None
+        return self.decision
+
+    def predict(self, X: Any) -> np.ndarray:
+        return predicted(self.decision_function(X), self.classes_)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        assert self.chances is not None
+        return self.chances()(self.decision_function(X))

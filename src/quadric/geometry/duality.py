@@ -1,0 +1,88 @@
+"""What judges by duality share: margins with a bound on their errors, and the part of a duality gap that the regulariser makes.
+
+For multipliers that balance exactly, and e = R'(y lambda) - Gz on some terms, F is above the dual bound by 1/2 e'G^-1 e and by
+a sum over the samples that depends on the loss (docs/mathematics.md, eq. 5.8 and 10.6). Nothing cancels between them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from quadric.geometry.compensated import misfits
+from quadric.geometry.energy_norm import EPS, EnergyNorm, rounding_of_sum
+from quadric.geometry.lifting import lift, lift_about, sizes_about
+from quadric.geometry.residuals import Residuals
+from quadric.types import FloatArray, IntArray
+
+CLOSE = 1e-6
+"""|1 - y f| up to which rounding could decide on which side of its margin a sample is."""
+SURE = 1e-11
+"""Error of a margin that changes nothing."""
+NOISE = 16.0
+"""A margin is met where it is met but for so many times its rounding error."""
+
+
+class Margins:
+    """1 - y f of a surface with a bound on the error of each: with twice the digits where rounding could decide.
+
+    ``noise`` is what the rounding of the coefficients alone may have done.
+    """
+
+    def __init__(self, residuals: Residuals, scores: FloatArray, y: FloatArray) -> None:
+        live = np.flatnonzero(residuals.z)
+        x = np.append(residuals.z[live], residuals.c)
+        swollen = np.abs(lift(residuals.X, live)) @ np.abs(x[:-1]) + abs(residuals.c) + 1.0
+        unit = EPS * (len(live) + residuals.X.shape[1] + 4.0)
+        self.shortfall = 1.0 - y * scores
+        self.doubt = unit * swollen
+        self.noise = NOISE * self.doubt
+        unsure = np.flatnonzero((np.abs(self.shortfall) <= self.noise + CLOSE) | (self.doubt > SURE))
+        self.shortfall[unsure] = y[unsure] * misfits(residuals.X[unsure], live, x, y[unsure])
+        self.doubt[unsure] = EPS * (1.0 + np.abs(self.shortfall[unsure])) + unit * self.doubt[unsure]
+
+
+class EnergyGap:
+    """1/2 e'G^-1 e on some terms, for the e of any multipliers that balance.
+
+    Parameters
+    ----------
+    residuals : Residuals
+    terms : array
+    y : array of shape (m,)
+    norm : EnergyNorm
+    """
+
+    def __init__(self, residuals: Residuals, terms: IntArray, y: FloatArray, norm: EnergyNorm) -> None:
+        z, middle = residuals.z[terms], np.median(residuals.X, axis=0)
+        # Multipliers that balance do not see where the samples are lifted about, so where least cancels
+        self.R, self._y, self.norm = lift_about(residuals.X, middle, terms), y, norm
+        self._sizes = sizes_about(residuals.X, middle, terms)
+        self._pull = residuals.energy_gradient[terms]
+        # Gz comes from sums over all samples; in units of the columns of H each error is a share of all of |H z|
+        self._pull_doubt = 2.0 * rounding_of_sum(len(y)) * norm.lengths * float(norm.lengths @ np.abs(z))
+
+    @staticmethod
+    def of(residuals: Residuals, terms: IntArray, y: FloatArray) -> EnergyGap | None:
+        """None where rounding leaves nothing of the norm on these terms."""
+        norm = EnergyNorm.of(residuals.energy, terms, len(y)) if len(terms) else EnergyNorm.of_nothing()
+        return None if norm is None else EnergyGap(residuals, terms, y, norm)
+
+    @cached_property
+    def _reach(self) -> float:
+        """How long the equations of a typical sample are in the norm of the gap."""
+        return float(np.median(np.linalg.norm(self.norm.coordinates(self.R), axis=1))) or 1.0
+
+    def weighed(self, equations: FloatArray) -> FloatArray:
+        """Equations of the terms, in the norm of the gap, and of c, in rows."""
+        return np.column_stack([self.norm.coordinates(equations[:, :-1]), self._reach * equations[:, -1]])
+
+    def missing(self, multipliers: FloatArray) -> FloatArray:
+        """e: what the multipliers pull beyond Gz."""
+        return (self._y * multipliers) @ self.R - self._pull
+
+    def at(self, multipliers: FloatArray, samples: float) -> float:
+        """The gap at multipliers that balance, given the sum over the samples; rounded up."""
+        doubt = rounding_of_sum(len(self._y)) * (multipliers @ self._sizes) + self._pull_doubt
+        return (samples + self.norm.halved_square(self.missing(multipliers), doubt)) * (1.0 + rounding_of_sum(len(self._y)))

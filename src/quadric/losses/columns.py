@@ -1,0 +1,127 @@
+"""The tableau of a quadratic of which only the rows of the support are formed: O(k p), where p x p would be too much.
+
+The same numbers as in losses/tableau.py, for who needs the neighbours of one support and not a walk along many of them: each
+change of the support factorises its own matrix anew, which is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from quadric.losses.base import Move, Moves
+from quadric.losses.tableau import SINGULAR, exchanged
+from quadric.types import FloatArray, IntArray
+
+RowsOf: TypeAlias = Callable[[IntArray], FloatArray]
+"""From terms to their rows of a symmetric matrix."""
+
+
+class ColumnTableau:
+    """1/2 z'Mz - q'z + constant at a support that can be changed term by term.
+
+    Parameters
+    ----------
+    rows_of : function
+        From terms to rows of M.
+    diagonal : array of shape (p,)
+        Of M.
+    q, constant : array of shape (p,), float
+    required : array
+        Terms that never leave the support.
+    support : array
+    """
+
+    def __init__(
+        self,
+        rows_of: RowsOf,
+        diagonal: FloatArray,
+        q: FloatArray,
+        constant: float,
+        required: IntArray,
+        support: IntArray,
+    ) -> None:
+        # A unit diagonal, as in Tableau; rounding may leave nothing of a term's own
+        self._scale = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
+        self._q, self._constant = q * self._scale, constant
+        self._rows_of = rows_of
+        self.required = required
+        self.inside = np.zeros(len(q), dtype=bool)
+        self._terms = np.union1d(support, required).astype(np.intp)
+        self._rows = self._scaled_rows(self._terms)
+        self._settle()
+
+    @property
+    def support(self) -> IntArray:
+        return np.flatnonzero(self.inside)
+
+    def add(self, j: int) -> None:
+        """Take a term in."""
+        self._terms = np.append(self._terms, j)
+        self._rows = np.vstack([self._rows, self._scaled_rows(self._terms[-1:])])
+        self._settle()
+
+    def drop(self, i: int) -> None:
+        """Take a term out."""
+        kept = self._terms != i
+        self._terms, self._rows = self._terms[kept], self._rows[kept]
+        self._settle()
+
+    def gains(self) -> FloatArray:
+        """How much each term outside would lower the minimum; -inf inside and for combinations of the support."""
+        usable = ~self.inside & (self._s > SINGULAR)
+        out = np.full(len(self._s), -np.inf)
+        out[usable] = 0.5 * self._h[usable] ** 2 / self._s[usable]
+        return out
+
+    def costs(self) -> FloatArray:
+        """How much each term inside lowers the minimum; inf outside and for required terms."""
+        out = np.full(len(self._s), np.inf)
+        out[self._terms] = 0.5 * self._z**2 / self._B
+        out[self.required] = np.inf
+        return out
+
+    def exchanges(self, moves: Moves) -> FloatArray:
+        """Change of the minimum by each pair of a term that leaves and one that enters, refits included (6.3)."""
+        order = np.argsort(self._terms)
+        leaving = order[np.searchsorted(self._terms, moves.out, sorter=order)]
+        P = self._P[leaving].T[moves.into]
+        into = moves.into
+        return exchanged(P, (self._B[leaving], self._z[leaving]), (self._s[into], self._h[into]), moves.single)
+
+    def after(self, move: Move) -> float:
+        """The minimum after a move of several terms."""
+        here = self._terms, self._rows
+        kept = ~np.isin(self._terms, move.out)
+        self._terms = np.append(self._terms[kept], move.into).astype(np.intp)
+        self._rows = np.vstack([self._rows[kept], self._scaled_rows(np.asarray(move.into, dtype=np.intp))])
+        self._settle()
+        value = self.value
+        self._terms, self._rows = here
+        self._settle()
+        return value
+
+    def _scaled_rows(self, terms: IntArray) -> FloatArray:
+        return self._rows_of(terms) * self._scale * self._scale[terms][:, None]
+
+    def _settle(self) -> None:
+        """B, P, z, h and s of (6.1), in units of a unit diagonal."""
+        terms, rows = self._terms, self._rows
+        self.inside[:] = False
+        self.inside[terms] = True
+        N = rows[:, terms]
+        factor, failed = dpotrf(N, lower=1, clean=0)
+        if failed:  # a combination of the others: the least that keeps the numbers finite
+            factor = dpotrf(N + len(N) * SINGULAR * np.eye(len(N)), lower=1, clean=0)[0]
+
+        def solve(rhs: FloatArray) -> FloatArray:
+            return dpotrs(factor, rhs, lower=1)[0] if len(terms) else rhs
+
+        self._z, self._P = solve(self._q[terms]), solve(rows)
+        self._B = np.diag(solve(np.eye(len(terms))))
+        self._h = self._q - self._z @ rows
+        self._s = 1.0 - np.einsum("ij,ij->j", rows, self._P)
+        self.value = self._constant - 0.5 * float(self._q[terms] @ self._z)

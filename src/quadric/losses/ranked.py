@@ -1,0 +1,142 @@
+"""A search among supports for losses whose refits are dear.
+
+Around the fit on a support such a loss has two quadratics: a model that ranks all exchanges, and a lower bound by duality that
+rules out those that cannot help. Only the most promising exchanges are then solved.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from quadric.losses.base import Exchanges, Explorer, Found, Move
+from quadric.losses.columns import ColumnTableau
+from quadric.losses.dual import DualStep
+from quadric.losses.exploring import MAX_KICK, resized_tableau
+from quadric.losses.rows import RowsProblem
+from quadric.types import FloatArray, IntArray
+
+MAX_SOLVED = 200
+"""Exchanges that are solved for a list of near ties, the most promising first."""
+
+
+class RankedExplorer(Explorer):
+    """Exchanges ranked by a model, pruned by a bound and then solved."""
+
+    tries = 8
+    """Moves that are solved before a support counts as the end of a descent."""
+
+    def __init__(self, problem: RowsProblem, step: DualStep) -> None:
+        self.problem, self.step = problem, step
+        self.rule, self.n_terms = problem.rule, problem.n_terms
+        self.n_refits = 0
+        self._values: dict[bytes, float] = {}
+        self._last: tuple[IntArray, FloatArray, FloatArray] | None = None
+
+    @abstractmethod
+    def curvature(self, z: FloatArray, alpha: FloatArray) -> FloatArray:
+        """theta_i: how curved the loss of each sample counts as around a fit."""
+
+    def model(self, support: IntArray) -> ColumnTableau:
+        """F around the fit on a support as a quadratic, at that support."""
+        problem = self.problem
+        z, alpha = self._refit(support)
+        theta, R = self.curvature(z, alpha), problem.A[:, :-1]
+        # The Schur complement takes out the intercept, as (2.1) does for the squared loss
+        across = (theta @ R) / np.sqrt(max(theta.sum(), np.finfo(float).tiny))
+
+        def rows_of(terms: IntArray) -> FloatArray:
+            return problem.G[terms] + (R[:, terms].T * theta) @ R - np.outer(across[terms], across)
+
+        diagonal = np.diag(problem.G) + np.einsum("ij,ij,i->j", R, R, theta) - across**2
+        live = np.flatnonzero(z)
+        # Q z less the gradient G z - R'(y alpha): what G does to z cancels
+        q = (theta * (R[:, live] @ z[live]) + problem.y * alpha) @ R - across * float(across[live] @ z[live])
+        return ColumnTableau(rows_of, diagonal, q, 0.0, problem.rule.required, support)
+
+    def dual_tableau(self, support: IntArray) -> ColumnTableau:
+        """A quadratic that is a lower bound of F on every support and touches it at this one (6.5)."""
+        problem, alpha = self.problem, self._refit(support)[1]
+        q = (problem.y * alpha) @ problem.A[:, :-1]  # valid for every support, since alpha is feasible for all
+        G = problem.G
+        return ColumnTableau(G.__getitem__, np.diag(G), q, problem.dual_constant(alpha), problem.rule.required, support)
+
+    def _refit(self, support: IntArray) -> tuple[FloatArray, FloatArray]:
+        """z and the multipliers of a support; the last one asked for is kept, since model and bound both need it."""
+        if self._last is None or not np.array_equal(self._last[0], support):
+            solution = self.step.refit(support)
+            self.n_refits += 1
+            self._last = (support, solution.z, self.step.multipliers)
+        return self._last[1], self._last[2]
+
+    def value(self, support: IntArray) -> float:
+        """Minimum of F on a support; known ones are not solved again."""
+        key = support.tobytes()
+        if key not in self._values:
+            self.n_refits += 1
+            self._values[key] = self.step.refit(support).value
+        return self._values[key]
+
+    def resized(self, support: IntArray, k: int) -> IntArray:
+        return resized_tableau(self.model(support), k, self.rule) if len(support) != k else support
+
+    def descend(self, support: IntArray) -> Found:
+        found = Found(support, self.value(support))
+        while True:
+            better = self._better_neighbour(found)
+            if better is None:
+                return found
+            found = better
+
+    def descend_from(self, starts: Sequence[IntArray]) -> Found:
+        return self.descend(min(starts, key=self.value))
+
+    def refined(self, found: Found, rng: np.random.Generator, kicks: int, going: Callable[[], bool]) -> Found:
+        droppable = np.setdiff1d(found.support, self.rule.required)
+        if len(droppable) == 0 or len(found.support) == self.n_terms:
+            return found
+        for _ in range(kicks):
+            if not going():
+                break
+            droppable = np.setdiff1d(found.support, self.rule.required)
+            n_out = int(rng.integers(1, max(1, min(len(droppable) // 2, MAX_KICK)) + 1))
+            kept = self.rule.repaired(np.setdiff1d(found.support, rng.choice(droppable, n_out, replace=False)))
+            found = self.descend(self.resized(kept, len(found.support))).better_of(found)
+        return found
+
+    def exchanges(self, found: Found, ceiling: float) -> Exchanges:
+        """Those that the bound does not rule out, the most promising solved."""
+        moves = self.rule.moves(found.support)
+        least = self.dual_tableau(found.support).exchanges(moves)
+        order = np.argsort(self.model(found.support).exchanges(moves), axis=None)
+        change = np.full(least.shape, np.inf)
+        solved = 0
+        for t in order:
+            i, j = np.unravel_index(int(t), change.shape)
+            if solved < MAX_SOLVED and found.value + least[i, j] <= ceiling:
+                support = Move(moves.out[[i]], moves.into[[j]]).applied(found.support)
+                change[i, j] = self.value(support) - found.value
+                solved += 1
+        return Exchanges(moves.out, moves.into, change)
+
+    def _better_neighbour(self, found: Found) -> Found | None:
+        """The first of the most promising moves that helps."""
+        for support in self._promising(found.support):
+            other = Found(support, self.value(support))
+            if other.beats(found):
+                return other
+        return None
+
+    def _promising(self, support: IntArray) -> list[IntArray]:
+        moves, model = self.rule.moves(support), self.model(support)
+        change: FloatArray = model.exchanges(moves)
+        change[self.dual_tableau(support).exchanges(moves) >= 0.0] = (
+            np.inf
+        )  # weak duality: these cannot help (docs/mathematics.md, eq. 6.5)
+        order = np.argsort(change, axis=None)[: self.tries]
+        chosen = [np.unravel_index(int(t), change.shape) for t in order if change.flat[t] < np.inf]
+        singles = [Move(moves.out[[i]], moves.into[[j]]) for i, j in chosen]
+        compounds = sorted(moves.compound, key=model.after)[: self.tries]
+        return [move.applied(support) for move in (*singles, *compounds)]

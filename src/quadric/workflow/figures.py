@@ -1,0 +1,208 @@
+"""How good a model is on rows that it was not fitted to, and what cross-validation chose it over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from quadric.estimators import SparseQuadraticSVCCV
+from quadric.estimators._choosing import suitable_rule
+from quadric.types import FloatArray, IntArray
+from quadric.workflow.scorers import measure_named
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A mean over folds.
+
+    Attributes
+    ----------
+    mean, error : float
+        ``error`` is the standard error.
+    """
+
+    mean: float
+    error: float
+
+    @staticmethod
+    def of(values: FloatArray) -> Figure:
+        """From one value per fold."""
+        values = np.asarray(values)
+        return Figure(float(values.mean()), float(standard_error(values)) if len(values) > 1 else 0.0)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What cross-validation tried.
+
+    Attributes
+    ----------
+    loss : str
+    k : int
+    C : float
+    score : Figure
+        In the measure that was asked for, with its own sign.
+    """
+
+    loss: str
+    k: int
+    C: float
+    score: Figure
+
+
+@dataclass(frozen=True)
+class CrossValidated:
+    """What a cross-validation says of the model.
+
+    Attributes
+    ----------
+    folds : int
+    accuracy : Figure
+        Of the model's own labels, its calibration and cut-off included, on rows left out.
+    auc : Figure or None
+        Of two classes; None for more.
+    scoring : str
+        What the choice was made by.
+    rule : "best", "1se" or float
+        How many terms more the best mean score was worth.
+    chosen : Cell
+    runner_up : Cell or None
+        The best cell of the second best loss; of a single loss, the best cell beside the chosen one.
+    """
+
+    folds: int
+    accuracy: Figure
+    auc: Figure | None
+    scoring: str
+    rule: str | float
+    chosen: Cell
+    runner_up: Cell | None
+
+    def recorded(self) -> dict[str, Any]:
+        """As plain values.
+
+        Returns
+        -------
+        dict
+        """
+        area = None if self.auc is None else asdict(self.auc)
+        accuracy = {"accuracy": self.accuracy.mean, "standard_error": self.accuracy.error}
+        return asdict(self) | accuracy | {"auc": area}
+
+
+def cross_validated(
+    search: SparseQuadraticSVCCV, scoring: str, codes: IntArray, folds: list[IntArray], decide: Callable[[FloatArray], IntArray]
+) -> CrossValidated:
+    """Measure a model by the decision values that its cross-validation had for rows left out.
+
+    Parameters
+    ----------
+    search : fitted SparseQuadraticSVCCV
+    scoring : str
+    codes : array of shape (m,)
+        Positions of the rows' classes.
+    folds : list of arrays
+        Rows that each fold left out.
+    decide : callable
+        From decision values to codes, as the model decides.
+
+    Returns
+    -------
+    CrossValidated
+    """
+    decision = search.oof_decision_
+    right = decide(decision) == codes
+    cells = tried_cells(search, scoring)
+    chosen = next(cell for cell in cells if (cell.loss, cell.k, cell.C) == (search.best_loss_, search.best_k_, search.best_C_))
+    others = [cell for cell in cells if cell.loss != chosen.loss] or [cell for cell in cells if cell != chosen]
+    sign = measure_named(scoring).sign
+    two_sided = [rows for rows in folds if len(np.unique(codes[rows])) == 2]  # groups may leave a fold with one class
+    return CrossValidated(
+        folds=len(folds),
+        accuracy=Figure.of(np.array([right[rows].mean() for rows in folds])),
+        auc=_areas(codes, decision, two_sided) if decision.ndim == 1 and two_sided else None,
+        scoring=scoring,
+        rule=suitable_rule(search.rule, {grid.loss: grid.scores for grid in grids_of(search)}),
+        chosen=chosen,
+        runner_up=max(others, key=lambda cell: sign * cell.score.mean, default=None),
+    )
+
+
+def _areas(codes: IntArray, decision: FloatArray, folds: list[IntArray]) -> Figure:
+    return Figure.of(np.array([roc_auc_score(codes[rows], decision[rows]) for rows in folds]))
+
+
+def tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:
+    """All cells with a score on every fold.
+
+    Parameters
+    ----------
+    search : fitted SparseQuadraticSVCCV
+    scoring : str
+
+    Returns
+    -------
+    list of Cell
+    """
+    sign = measure_named(scoring).sign
+    return [
+        Cell(grid.loss, int(k), float(C), Figure.of(sign * grid.scores[:, i, j]))
+        for grid in grids_of(search)
+        for i, C in enumerate(grid.Cs)
+        for j, k in enumerate(grid.ks)
+        if np.isfinite(grid.scores[:, i, j]).all()
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Scores of one loss.
+
+    Attributes
+    ----------
+    loss : str
+    Cs, ks : arrays
+    scores : array of shape (n_folds, n_Cs, n_ks)
+        NaN: skipped.
+    """
+
+    loss: str
+    Cs: FloatArray
+    ks: IntArray
+    scores: FloatArray
+
+
+def grids_of(search: SparseQuadraticSVCCV) -> list[Grid]:
+    """The grid of each loss; that of the chosen one is first.
+
+    Parameters
+    ----------
+    search : fitted SparseQuadraticSVCCV
+
+    Returns
+    -------
+    list of Grid
+    """
+    tables, Cs = search.cv_scores_, search.Cs_
+    if not (isinstance(tables, dict) and isinstance(Cs, dict)):
+        return [Grid(search.best_loss_, np.asarray(Cs), search.ks_, np.asarray(tables))]
+    losses = sorted(tables, key=lambda loss: loss != search.best_loss_)
+    return [Grid(loss, Cs[loss], search.ks_, tables[loss]) for loss in losses]
+
+
+def standard_error(scores: FloatArray) -> FloatArray:
+    """Standard error of the mean over folds.
+
+    Parameters
+    ----------
+    scores : array of shape (n_folds, ...)
+
+    Returns
+    -------
+    array of shape (...)
+    """
+    return np.asarray(scores.std(axis=0, ddof=1) / np.sqrt(len(scores)))

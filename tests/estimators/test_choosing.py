@@ -1,0 +1,122 @@
+"""Which cell is chosen from tables of scores, and which cells are worth scoring."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from quadric.estimators._choosing import (
+    Choice,
+    cells_worth_scoring,
+    chosen_among,
+    chosen_cell,
+    coarse_rows,
+    end_of_grid,
+    mean_scores,
+    suitable_rule,
+)
+
+
+def table(mean, n_folds=4, spread=0.0):
+    """Scores with given means, half of the folds above and half below."""
+    signs = np.where(np.arange(n_folds) % 2 == 0, 1.0, -1.0)[:, None, None]
+    return np.array(mean, dtype=float)[None] + spread * signs
+
+
+def test_ties_go_to_the_smaller_k_then_C():
+    scores = np.zeros((4, 3, 5))
+    scores[:, 1, 3] = scores[:, 2, 2] = scores[:, 1, 2] = 1.0
+    assert chosen_cell(scores, "best") == (1, 2)
+
+
+def test_one_standard_error_rule():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        scores = rng.integers(0, 20, size=(5, 3, 6)) / 20
+        (C_best, k_best), (C, k) = chosen_cell(scores, "best"), chosen_cell(scores, "1se")
+        mean = scores.mean(axis=0)
+        floor = mean[C_best, k_best] - scores[:, C_best, k_best].std(ddof=1) / np.sqrt(5)
+        assert k <= k_best
+        assert mean[C, k] >= floor
+        assert mean[C, k] == mean[:, k].max()
+        assert (mean[:, :k] < floor).all()
+
+
+@pytest.mark.parametrize(
+    ("rule", "cell"),
+    [(0.0, (0, 3)), (0.004, (0, 3)), (0.005, (1, 1)), (0.02, (1, 1)), (0.03, (0, 0)), ("best", (0, 3))],
+)
+def test_a_tolerance_takes_the_fewest_terms_within_it_and_the_best_C_there(rule, cell):
+    scores = table([[0.870, 0.890, 0.880, 0.900], [0.860, 0.895, 0.890, 0.899]])
+    assert chosen_cell(scores, rule) == cell
+
+
+def test_losses_compete_for_the_fewest_terms_then_for_the_best_mean():
+    first, second = table([[0.80, 0.88, 0.90]]), table([[0.70, 0.897, 0.90], [0.70, 0.896, 0.85]])
+    scores = {"first": first, "second": second}
+    assert chosen_among(scores, "best") == Choice("first", 0, 2)  # a tie: the loss that is named first
+    assert chosen_among(scores, 0.005) == Choice("second", 0, 1)
+    assert chosen_among(scores, 0.03) == Choice("second", 0, 1)  # both would do: the better mean
+
+
+def test_cells_without_all_scores_are_not_chosen():
+    scores = table([[0.7, 0.8], [0.9, 0.95]])
+    scores[:, 1, 0] = np.nan
+    scores[2, 1, 1] = np.nan  # one fold had no time for it
+    assert_array_equal(mean_scores(scores), [[0.7, 0.8], [-np.inf, -np.inf]])
+    assert chosen_cell(scores, "best") == (0, 1)
+    assert chosen_cell(scores, "1se") == (0, 1)
+    early = np.full((4, 2, 2), np.nan)
+    early[:2, 0] = [[0.7, 0.8], [0.9, 0.8]]  # time ran out in the third fold
+    assert chosen_cell(early, "best") == (0, 0)
+
+
+def test_the_default_tolerance_is_for_shares():
+    assert suitable_rule(0.005, {"a": table([[0.0, 1.0]])}) == 0.005
+    assert suitable_rule(0.005, {"a": table([[0.5, np.nan]]), "b": table([[-0.4, -0.3]])}) == "1se"
+    assert suitable_rule(0.01, {"a": table([[-0.4, -0.3]])}) == 0.01
+    assert suitable_rule("best", {"a": table([[-0.4, -0.3]])}) == "best"
+
+
+@pytest.mark.parametrize(("n_rows", "rows"), [(1, [0]), (3, [0, 1, 2]), (4, [1, 3]), (5, [0, 2, 4]), (10, [1, 3, 5, 7, 9])])
+def test_coarse_grids_hold_the_largest_C_and_no_two_gaps_in_a_row(n_rows, rows):
+    assert coarse_rows(n_rows) == rows
+
+
+def test_cells_that_differences_between_folds_rule_out_are_skipped():
+    """Row 1 is between a clearly worse row and the best one; row 3 is next to the best one only."""
+    scores = table([[0.5, 0.5, 0.5], [np.nan] * 3, [0.8, 0.9, 0.9], [np.nan] * 3, [0.5, 0.89, 0.5]], n_folds=6)
+    best = scores[:, 2, 1].copy()
+    scores[:, 4, 1] = best - 0.01 + 0.05 * np.array([1, -1, 1, -1, 1, -1])  # as good, as far as six folds can tell
+    (worth,) = cells_worth_scoring({"a": scores}, "best").values()
+    assert_array_equal(worth[[0, 2, 4]], False)  # scored already
+    assert_array_equal(worth[1], [False, True, True])  # next to the best cells
+    assert_array_equal(worth[3], [False, True, True])
+    scores[:, 2] -= 0.1  # now the best cell is in the last row
+    (worth,) = cells_worth_scoring({"a": scores}, "best").values()
+    assert_array_equal(worth[1], False)
+    assert_array_equal(worth[3], [False, True, False])
+
+
+def test_fewer_terms_are_worth_scoring_within_the_slack():
+    scores = table([[np.nan] * 3, [0.893, 0.896, 0.900], [np.nan] * 3, [0.5, 0.5, 0.5]])
+    near = [False, True, True]  # the chosen cell has 0.896: 0.893 is beyond the tolerance
+    assert_array_equal(cells_worth_scoring({"a": scores}, 0.005)["a"], [near, [False] * 3, near, [False] * 3])
+    near = [True, False, True]  # the chosen cell has 0.893: 0.896 at the next k can be neither chosen nor the best
+    assert_array_equal(cells_worth_scoring({"a": scores}, 0.008)["a"], [near, [False] * 3, near, [False] * 3])
+    scores[:, 1, 0] += [0.02, -0.02, 0.02, -0.02]
+    near = [True, True, True]
+    assert_array_equal(cells_worth_scoring({"a": scores}, 0.005)["a"], [near, [False] * 3, near, [False] * 3])
+
+
+def test_one_fold_rules_nothing_out():
+    scores = table([[np.nan], [0.9], [np.nan], [0.1]], n_folds=1)
+    assert_array_equal(cells_worth_scoring({"a": scores}, "best")["a"], [[True], [False], [True], [False]])
+
+
+@pytest.mark.parametrize(
+    ("best", "end"), [((0, 1), ("a", -1)), ((2, 0), ("a", 1)), ((1, 1), None)], ids=["smallest", "largest", "inside"]
+)
+def test_ends_of_the_grid(best, end):
+    mean = np.full((3, 2), 0.5)
+    mean[best] = 0.6
+    assert end_of_grid({"a": table(mean), "b": table([[0.4, 0.4]])}) == end

@@ -288,7 +288,7 @@ def test_calibration_and_weights_by_name_go_together():
         ({"seed": 2**32}, "seed must be an integer from 0 to 4,294,967,295"),
         ({"n_jobs": 100_000}, "n_jobs must be None or an integer from -1,000 to 1,000, not 0"),
         ({"time_limit": float("nan")}, "time_limit must be a finite number"),
-        ({"C": float("inf")}, "C must be a finite number above 0"),
+        ({"C": float("inf")}, "C must be a finite number from 1e-60"),
         ({"Cs": tuple([1.0] * 10_001)}, "Cs has 10,001 values, more than 10,000"),
         ({"C": 0.0}, "C must be"),
         ({"loss": "log"}, "loss must be"),

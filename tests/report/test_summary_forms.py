@@ -150,9 +150,8 @@ def test_a_cross_validated_model_is_shown_with_what_it_chose(numbers):
     assert_allclose(summary.features[0].center, model.center_[0])
     own = next(view for view in summary.views if view.k == summary.k)
     assert {c.term: c.value for c in own.coefficients} == {t: v for t, v in enumerate(model.coef_[0]) if v != 0}
-    scores = SparseQuadraticSVCCV(
-        ks=[view.k for view in summary.views], Cs=(model.best_C_,), cv=2, standardize=True, method="pd"
-    )
+    ks = [view.k for view in summary.views]
+    scores = SparseQuadraticSVCCV(ks, Cs=(model.best_C_,), loss=model.best_loss_, cv=2, standardize=True, method="pd")
     assert_allclose(summary.cross_validation.mean, scores.fit(X, y).cv_scores_[:, 0].mean(axis=0), rtol=1e-14)
 
 
@@ -196,7 +195,7 @@ def test_more_classes_have_an_equation_each_and_say_what_is_absent():
     summary = summarise(model, X, y, class_names=names, cv=3, n_boot=2)
     assert [surface.label for surface in summary.surfaces] == list(names)
     assert summary.surfaces[1].sides == ("towards versicolor", "against versicolor")
-    assert [surface.view.equation for surface in summary.surfaces] == equation(model).split("\n")
+    assert [surface.view.equation for surface in summary.surfaces] == equation(model).split("\n")[:3]
     for i, surface in enumerate(summary.surfaces):
         coef = {c.term: c.value for c in surface.view.coefficients}
         assert coef == {t: v for t, v in enumerate(model[-1].coef_[i]) if v != 0}

@@ -196,7 +196,7 @@ def test_more_classes_have_an_equation_each_and_say_what_is_absent():
     summary = summarise(model, X, y, class_names=names, cv=3, n_boot=2)
     assert [surface.label for surface in summary.surfaces] == list(names)
     assert summary.surfaces[1].sides == ("towards versicolor", "against versicolor")
-    assert [surface.view.equation for surface in summary.surfaces] == equation(model).split("\n")
+    assert [surface.view.equation for surface in summary.surfaces] == equation(model).split("\n")[:3]
     for i, surface in enumerate(summary.surfaces):
         coef = {c.term: c.value for c in surface.view.coefficients}
         assert coef == {t: v for t, v in enumerate(model[-1].coef_[i]) if v != 0}

@@ -41,7 +41,15 @@ def full_search() -> AbstractContextManager[Any]:
         for row in rows:
             path = trace_path(data, positive, [row.C], row.ks, seed=(0, positive))
             yield [
-                PathCell(terms, path.coef[0, j, terms], float(path.intercept[0, j]), 0.0, 0, path.status[0, j], 0.0)
+                PathCell(
+                    terms,
+                    path.coef[0, j, terms],
+                    float(path.intercept[0, j]),
+                    float(path.objective[0, j]),
+                    0,
+                    path.status[0, j],
+                    0.0,
+                )
                 for j, terms in enumerate(map(np.flatnonzero, path.support[0]))
             ]
 

@@ -97,7 +97,7 @@ def test_a_delimiter_can_be_given(run, csv_file, tmp_path):
     ("arguments", "says"),
     [
         (["fit", "{data}", "--target", "risk", "--k", "0", "--output", "{new}"], "--k"),
-        (["fit", "{data}", "--target", "risk", "--C", "0", "--output", "{new}"], "C must be a finite number above 0"),
+        (["fit", "{data}", "--target", "risk", "--C", "0", "--output", "{new}"], "C must be a finite number from 1e-60"),
         (["fit", "{data}", "--target", "risk", "--loss", "log", "--output", "{new}"], "'log' is not one of"),
         (["fit", "{data}", "--target", "risk", "--no-cv", "--output", "{new}"], "k and C must be given (--k, --C)"),
         (["fit", "{data}", "--target", "risk", "--ks", "1-4", "--output", "{new}"], "--ks: cannot read '1-4'"),

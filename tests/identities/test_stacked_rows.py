@@ -1,5 +1,8 @@
 """F as a sum of squares: factors, compensated scores and their error bounds, against 50 digits."""
 
+import math
+from itertools import product
+
 import mpmath
 import numpy as np
 import pytest
@@ -8,8 +11,10 @@ from numpy.testing import assert_allclose
 from helpers import make_problem, random_samples, random_surface, slow_objective
 from helpers.ill_scaled import ExactProblem, dirty_problem
 from quadric.geometry import stacked
+from quadric.geometry.balance import balanced
 from quadric.geometry.compensated import misfits
 from quadric.geometry.energy import Energy, graded_factor
+from quadric.geometry.energy_norm import EnergyNorm
 from quadric.geometry.lifting import lift
 from quadric.geometry.stacked import StackedRows
 
@@ -94,3 +99,28 @@ def test_blocks_change_nothing(monkeypatch):
     z[terms] = whole[:-1]
     surface = random_surface(np.random.default_rng(0), 3).from_coordinates(z, whole[-1])
     assert rows().at(whole).value == pytest.approx(slow_objective(surface, X, y, "least_squares", 2.0), rel=1e-10)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e4])
+def test_the_norm_of_a_gradient_holds_for_all_that_rounding_may_have_made_of_it(spread):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 3)) * [1.0, spread, 1.0 / spread]
+    energy, terms = Energy.of_samples(X, np.ones(30)), np.array([0, 1, 4, 7])
+    G = energy.gram()[np.ix_(terms, terms)]
+    scale = np.sqrt(np.diag(G))
+    h, doubt = scale * rng.normal(size=4), 1e-2 * scale * rng.random(4)
+    norm = EnergyNorm.of(energy, terms, 30)
+    corners = [h + doubt * np.array(signs) for signs in product((-1.0, 0.0, 1.0), repeat=4)]
+    truth = [0.5 * float(corner @ np.linalg.solve(G, corner)) for corner in corners]
+    assert max(truth) <= norm.halved_square(h, doubt) <= 2.0 * max(truth)
+    assert norm.halved_square(h, 0.0 * doubt) == pytest.approx(0.5 * float(h @ np.linalg.solve(G, h)), rel=1e-8)
+
+
+@pytest.mark.parametrize("unit", [1e-180, 1.0, 1e120])
+def test_balanced_multipliers_balance_exactly_and_none_grows(unit):
+    rng = np.random.default_rng(4)
+    y, multipliers = np.where(rng.random(50) < 0.3, 1.0, -1.0), unit * rng.random(50) ** 8
+    even = balanced(multipliers, y)
+    assert math.fsum((y * even).tolist()) == 0.0
+    assert np.all((even >= 0.0) & (even <= multipliers))
+    assert math.fsum(even.tolist()) >= 0.9 * 2.0 * min(multipliers[y > 0.0].sum(), multipliers[y < 0.0].sum())

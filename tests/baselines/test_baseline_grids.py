@@ -131,8 +131,8 @@ def test_hinge_fits_start_from_the_answer_at_the_larger_C(grid, monkeypatch):
     X, y = random_samples(3, m=60, n=3)
     starts, answers = [], []
 
-    def recorded(qp, w, alpha):
-        solution = solve_hinge(qp, w, alpha)
+    def recorded(qp, w, alpha, likely):
+        solution = solve_hinge(qp, w, alpha, likely)
         starts.append(alpha)
         answers.append(solution.alpha)
         return solution

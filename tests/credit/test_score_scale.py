@@ -173,7 +173,7 @@ def test_rounding_never_exceeds_its_bound(seed):
 
 def with_surface(surface, X):
     """A calibrated model with a surface of one's own."""
-    model = clone(PLAIN).fit(X, np.arange(len(X)) % 2)
+    model = clone(PLAIN).set_params(standardize=False, clip=None).fit(X, np.arange(len(X)) % 2)
     model._set_surfaces([surface])
     return CalibratedModel.from_parts(model, [SigmoidCalibration(-1.3, 0.4)])
 

@@ -148,7 +148,7 @@ def test_results_do_not_depend_on_the_number_of_blas_threads():
         for threads in ("1", "2", "2")
     ]
     assert runs[0] == runs[1] == runs[2]
-    assert len(runs[0].split()) == 2
+    assert len(runs[0].split()) == 3
 
 
 def test_pipeline_clone_and_grid_search(loss):

@@ -119,6 +119,7 @@ def test_cross_validation_is_that_of_the_estimator(case):
     parameters = {
         "ks": KS,
         "Cs": (16.0,),
+        "loss": "hinge",
         "cv": FOLDS,
         "clip": None,
         "method": "pd",

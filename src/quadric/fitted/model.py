@@ -115,7 +115,7 @@ class FittedModel(Columns, Decisions):
         -------
         SparseQuadraticSVC
         """
-        own = self.classifier.get_params() | {name: self.question(name) for name in ("k", "C", "loss")}
+        own = self.classifier.get_params() | {name: self.question(name) for name in ("loss", "k", "C")}
         limits = self.limits(int(own["k"]))
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
         return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})

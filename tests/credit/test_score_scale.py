@@ -27,7 +27,7 @@ from quadric.credit import (
 from quadric.fitted import fitted_model
 
 NAMES = ["age", "income", "debt"]
-PLAIN = SparseQuadraticSVC(k=4, loss="least_squares", method="pd")
+PLAIN = SparseQuadraticSVC(k=4, loss="least_squares", method="pd", standardize=False, clip=None)
 SCALES = [ScoreScale(), ScoreScale(pdo=50, base_score=0, base_odds=1), ScoreScale(pdo=3.5, base_score=-10.0, base_odds=0.2)]
 
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import PowerTransformer, StandardScaler
 from helpers import random_samples, stored_model
 from helpers.model_files import with_digest
 from helpers.random_models import fitted_classifier, pipeline_of, random_model
-from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, baselines
+from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, baselines, certify
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import (
     DataOrigin,
@@ -165,7 +165,9 @@ def test_a_cross_validated_model_comes_back_without_its_paths(tmp_path):
     assert repr(loaded.get_params()) == repr(model.get_params())
     assert loaded.ks == range(1, 4)
     assert loaded.Cs == (1.0, 4.0)
-    assert (loaded.best_k_, loaded.best_C_) == (model.best_k_, model.best_C_)
+    assert (loaded.best_loss_, loaded.best_k_, loaded.best_C_) == (model.best_loss_, model.best_k_, model.best_C_)
+    rows, labels = IRIS.data.to_numpy()[50:], IRIS.target[50:]
+    assert certify(loaded, rows, labels)[0].objective == certify(model, rows, labels)[0].objective
     assert loaded.raw_surfaces_ == model.raw_surfaces_
     assert same_bits(loaded.decision_function(IRIS.data.to_numpy()), model.decision_function(IRIS.data.to_numpy()))
     assert not hasattr(loaded, "paths_")

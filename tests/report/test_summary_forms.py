@@ -150,8 +150,9 @@ def test_a_cross_validated_model_is_shown_with_what_it_chose(numbers):
     assert_allclose(summary.features[0].center, model.center_[0])
     own = next(view for view in summary.views if view.k == summary.k)
     assert {c.term: c.value for c in own.coefficients} == {t: v for t, v in enumerate(model.coef_[0]) if v != 0}
+    assert facts_on(summary, "Model")["loss"] == model.best_loss_
     ks = [view.k for view in summary.views]
-    scores = SparseQuadraticSVCCV(ks, Cs=(model.best_C_,), loss=model.best_loss_, cv=2, standardize=True, method="pd")
+    scores = SparseQuadraticSVCCV(ks, (model.best_C_,), loss=model.best_loss_, cv=2, method="pd")
     assert_allclose(summary.cross_validation.mean, scores.fit(X, y).cv_scores_[:, 0].mean(axis=0), rtol=1e-14)
 
 

@@ -41,6 +41,7 @@ from quadric.export.scoring import Sample
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count, term_index
+from quadric.losses import LOSS_NAMES
 from quadric.tables import Table
 from quadric.tables.table import text_column
 from quadric.types import BoolArray, FloatArray
@@ -177,6 +178,7 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         with top["surfaces"].usable():
             classifier._set_units(_units(keys, n_features))
     if kind is SparseQuadraticSVCCV:
+        classifier.best_loss_ = keys["best_loss"].choice(LOSS_NAMES)
         classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), _amount(keys["best_C"])
     if top["certificates"].value != []:  # baselines have none
         k, items = getattr(classifier, "best_k_", getattr(classifier, "k", 0)), top["certificates"].items(n_surfaces)

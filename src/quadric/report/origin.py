@@ -97,7 +97,7 @@ def _model_facts(subject: Subject) -> dict[str, Any]:
     own, steps = subject.fitted.classifier, [step for _, step in subject.fitted.steps]
     codings = [f"{step.coding}, missing: {step.missing}" for step in steps if isinstance(step, TableEncoder)]
     others = [type(step).__name__ for step in steps if not isinstance(step, TableEncoder)]
-    parameters = {name: getattr(own, name) for name in PARAMETERS if hasattr(own, name)}
+    parameters = {name: subject.fitted.question(name) for name in PARAMETERS if hasattr(own, name)}
     limited = [name for name in ("include", "exclude") if parameters[name] is not None]
     return {
         "Classifier": type(own).__name__,

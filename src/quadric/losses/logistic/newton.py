@@ -49,7 +49,7 @@ class Effort:
 
 
 ON_FEW_TERMS = Effort(settled=1e-18, fast=1e-3)
-ON_ALL_TERMS = Effort(settled=1e-13, fast=0.05)
+ON_ALL_TERMS = Effort(settled=1e-12, fast=0.05)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Factor:
         H *= scale[:, None] * scale
         for lift in LIFTS:
             H.flat[:: len(H) + 1] = 1.0 + lift
-            lower, failed = dpotrf(H, lower=1, clean=0)
+            lower, failed = dpotrf(H.T, lower=1, clean=0)  # the same matrix, in LAPACK's order
             if not failed:
                 break
         return Factor(lower, scale)
@@ -167,7 +167,8 @@ class _Newton:
     def __init__(self, qp: LogisticQP, w: FloatArray, spread: FloatArray | None) -> None:
         self.qp, self.w = qp, w
         self.margins = qp.margins(w)
-        self.value = qp.value(w, self.margins)
+        self.smooth = qp.smooth(w)
+        self.value = self.smooth + loss_of(qp.upper, self.margins)
         self.spread, self.is_fresh = spread, False
         self.factor = None if spread is None else Factor.of(qp.P, spread, qp.flattest)
         self.t = self.gradient = self.step = w
@@ -212,14 +213,15 @@ class _Newton:
     def _moves(self) -> bool:
         """Backtracking, which needs the margins of the step but no other products with the rows."""
         qp, along, z, dz = self.qp, self.qp.margins(self.step), self.w[:-1], self.step[:-1]
-        smooth, Pdz = qp.smooth(self.w), qp.P @ dz
+        Pdz = qp.P @ dz
         slope, bend = float(z @ Pdz - qp.g @ self.step), 0.5 * float(dz @ Pdz)
         length, noise = 1.0, NOISE * abs(self.value)
         while length > SHORTEST_STEP:
             margins = self.margins + length * along
-            value = smooth + length * (slope + length * bend) + loss_of(qp.upper, margins)
+            smooth = self.smooth + length * (slope + length * bend)
+            value = smooth + loss_of(qp.upper, margins)
             if value <= self.value - SUFFICIENT * length * self.decrement + noise:
-                self.w, self.margins, self.value = self.w + length * self.step, margins, value
+                self.w, self.margins, self.smooth, self.value = self.w + length * self.step, margins, smooth, value
                 return True
             length *= 0.5
         return False

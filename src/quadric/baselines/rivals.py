@@ -18,6 +18,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 
 from quadric._sklearn import L1_PENALTY, count_leaves
 from quadric.estimators.calibration import CalibratedModel
@@ -73,7 +74,8 @@ class Rival:
         pipeline = Pipeline([("scale", StandardScaler()), *self.steps(seed)])
         inner = StratifiedKFold(folds, shuffle=True, random_state=seed)
         # grids reach values that do not converge in time: those lose by their accuracy
-        with warnings.catch_warnings(), workers_end_with_us(n_jobs):
+        # threads would wait for each other longer than such fits take
+        with warnings.catch_warnings(), workers_end_with_us(n_jobs), threadpool_limits(1, user_api="openmp"):
             warnings.simplefilter("ignore")
             chosen = self._chosen(pipeline, _sample(X, y, seed), inner, n_jobs)
             model = pipeline.set_params(**{f"model__{name}": value for name, value in chosen.items()}).fit(X, y)

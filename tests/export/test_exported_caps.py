@@ -9,11 +9,13 @@ from sklearn.preprocessing import MinMaxScaler
 
 from helpers.databases import in_duckdb, in_sqlite, table_sql
 from helpers.model_files import with_digest
-from helpers.random_models import rows_of
+from helpers.random_models import fitted_classifier, rows_of
 from helpers.workbooks import recalculated
 from quadric import SparseQuadraticSVC, load_model, save_model
 from quadric.credit import CalibratedModel
+from quadric.estimators._units import Units
 from quadric.export import ModelFileError, equation, scoring_model, to_excel, to_latex, to_onnx, to_python, to_sql
+from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import Table, TableEncoder
 
 M = 10_000
@@ -163,6 +165,18 @@ def test_other_caps_in_a_file_are_noticed(model, tmp_path, change, words):
     path.write_text(json.dumps(with_digest(document)), encoding="utf-8")
     with pytest.raises(ModelFileError, match=words):
         load_model(path)
+
+
+def test_every_cap_is_tried_where_the_other_factor_of_a_product_is_not_zero(tmp_path):
+    units = Units(np.array([-1.0, -1.0]), np.array([1.0, 0.0]), np.zeros(2), np.ones(2))  # x1 is zero at its upper cap
+    model = fitted_classifier([QuadraticSurface([[0.0, 1.0], [1.0, 0.0]], [0.0, 0.0], 0.25)], [0, 1], units)
+    for cap, column in (("clip_low", 0), ("clip_high", 0), ("clip_low", 1), ("clip_high", 1)):
+        save_model(model, tmp_path / "model.json")
+        document = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+        document["estimator"][cap][column] += 0.5 if cap == "clip_high" else -0.5
+        (tmp_path / "model.json").write_text(json.dumps(with_digest(document)), encoding="utf-8")
+        with pytest.raises(ModelFileError, match="scores does not agree with the model"):
+            load_model(tmp_path / "model.json")
 
 
 def test_a_scaler_that_clips_is_saved_and_exported(tmp_path):

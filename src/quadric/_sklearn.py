@@ -50,6 +50,11 @@ def scorer_takes_weights(scorer: Any) -> bool:
     return "sample_weight" in inspect.signature(metric).parameters
 
 
+def scorer_needs_probabilities(scorer: Any) -> bool:
+    """Whether a scorer asks for probabilities and takes nothing else."""
+    return getattr(scorer, "_response_method", None) == "predict_proba"
+
+
 def scorer_towards(scorer: Any, positive: Any) -> Any:
     """A scorer of two classes whose metric calls this label the positive one, where it does not do so by itself."""
     metric, settings = getattr(scorer, "_score_func", None), getattr(scorer, "_kwargs", {})

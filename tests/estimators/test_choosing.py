@@ -120,3 +120,8 @@ def test_ends_of_the_grid(best, end):
     mean = np.full((3, 2), 0.5)
     mean[best] = 0.6
     assert end_of_grid({"a": table(mean), "b": table([[0.4, 0.4]])}) == end
+
+
+def test_equal_scores_are_no_end_of_the_grid():
+    assert end_of_grid({"a": table([[0.6], [np.nan], [0.6]])}) is None
+    assert end_of_grid({"a": table([[0.6], [np.nan], [0.5]])}) == ("a", -1)

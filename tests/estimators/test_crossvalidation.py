@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError, UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import balanced_accuracy_score, get_scorer, make_scorer
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedGroupKFold, StratifiedKFold, cross_val_score
@@ -284,8 +284,11 @@ def test_a_default_grid_grows_while_the_best_C_is_at_its_end(capsys):
 def test_a_fit_that_runs_out_of_time_is_the_best_so_far(limit):
     X, y = random_samples(2, m=300, n=8)
     model = SparseQuadraticSVCCV(loss=("least_squares", "hinge"), fit_time_limit=limit)
-    with pytest.warns(ConvergenceWarning, match=f"fit_time_limit={limit:g} ran out: the choice is the best of .* scores"):
+    with pytest.warns(
+        ConvergenceWarning, match=f"fit_time_limit={limit:g} ran out: the choice is the best of .* scores"
+    ) as caught:
         model.fit(X, y)
+    assert caught[0].filename == __file__
     assert model.status_ == ["time limit"]
     scores = model.cv_scores_[model.best_loss_]
     assert np.isfinite(scores).any()
@@ -379,6 +382,7 @@ def test_names_and_constraints():
         ({"loss": ()}, "loss must be one of"),
         ({"loss": ("least_squares", "least_squares")}, "loss must be one of .* or a sequence of different ones"),
         ({"loss": "absolute"}, "loss must be one of"),
+        ({"loss": [["logistic"]]}, "loss must be one of"),
         ({"fit_time_limit": -1.0}, "fit_time_limit must be"),
         ({"standardize": "yes"}, "standardize must be True or False"),
         ({"method": "fast"}, "method must be"),
@@ -400,6 +404,22 @@ def test_bad_input(change, message):
         model.fit(X[order], y[order])
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+def test_folds_that_tell_nothing_are_named():
+    X, y = np.zeros((50, 1)), np.arange(50) % 2
+    X[0] = 1.0
+    model = SparseQuadraticSVCCV(ks=[1], Cs=[1.0], loss="least_squares")
+    with pytest.raises(ValueError, match="all columns of X are constant in the training part of fold 0"):
+        model.fit(X, y)
+    X, y = np.random.default_rng(0).normal(size=(10, 1)), np.arange(10) % 2
+    halves = [(np.arange(8), np.array([8])), (np.arange(2, 10), np.array([0, 1]))]
+    model.set_params(cv=halves, scoring="roc_auc")
+    with (
+        pytest.warns(UndefinedMetricWarning),
+        pytest.raises(ValueError, match="nan in fold 0, whose samples left out have one"),
+    ):
+        model.fit(X, y)
 
 
 def test_default_grids():

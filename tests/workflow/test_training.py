@@ -303,6 +303,8 @@ def test_calibration_and_weights_by_name_go_together():
         ({"cutoff": "cost:-1:1", "calibrate": "sigmoid"}, "must not be negative"),
         ({"cutoff": 1.5, "calibrate": "sigmoid"}, "cutoff must be a number between 0 and 1"),
         ({"cutoff": 0.3, "calibrate": None}, "a cut-off is one on probabilities: calibrate the scores"),
+        ({"scoring": "brier", "calibrate": None}, "brier is a score of probabilities: calibrate the scores"),
+        ({"scoring": "neg_log_loss", "loss": "hinge", "calibrate": None}, "neg_log_loss is a score of probabilities"),
         ({"ks": (3, 1)}, "increasing"),
         ({"ks": ()}, "increasing"),
         ({"Cs": (0.0,)}, "values of C"),

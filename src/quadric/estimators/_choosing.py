@@ -117,10 +117,13 @@ def _promising(scores: FloatArray, best: FloatArray, needed: FloatArray) -> Bool
 
 
 def end_of_grid(scores: Mapping[str, FloatArray]) -> tuple[str, int] | None:
-    """The loss of the best cell and the side, 1 or -1, if its C is the largest or the smallest; otherwise None."""
+    """The loss of the best cell and the side, 1 or -1, if its C is the largest or the smallest and better than the next."""
     best = chosen_among(scores, "best")
-    n_rows = scores[best.loss].shape[1]
-    if best.C_index == n_rows - 1:
+    along_C = mean_scores(scores[best.loss])[:, best.k_index]
+    others = np.delete(along_C, best.C_index)
+    if len(others) and others.max() == along_C[best.C_index]:  # a tie says nothing of what lies beyond the grid
+        return None
+    if best.C_index == len(along_C) - 1:
         return best.loss, 1
     return (best.loss, -1) if best.C_index == 0 else None
 

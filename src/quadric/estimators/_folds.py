@@ -55,7 +55,7 @@ def folds_of(cv: Any, X: Any, y: np.ndarray, groups: Any, present: BoolArray) ->
 
 
 def check_folds(folds: Iterable[Fold], samples: Samples) -> None:
-    """Refuse folds that leave nothing out, and those whose training part lacks a class."""
+    """Refuse folds that leave nothing out, and those whose training part lacks a class or has nothing that varies."""
     for fold in folds:
         if len(fold.test) == 0:
             raise ValueError(f"fold {fold.number} leaves no sample out; use fewer folds")
@@ -63,6 +63,8 @@ def check_folds(folds: Iterable[Fold], samples: Samples) -> None:
         if len(missing):
             label = samples.classes[missing].tolist()[0]
             raise ValueError(f"fold {fold.number} has no training sample of class {label!r}; use fewer folds")
+        if (np.ptp(samples.X[fold.train], axis=0) == 0.0).all():
+            raise ValueError(f"all columns of X are constant in the training part of fold {fold.number}")
 
 
 def _without_absent(splits: Iterable[tuple[Any, Any]], present: BoolArray) -> Iterator[Fold]:

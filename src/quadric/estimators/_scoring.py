@@ -96,7 +96,9 @@ class Scoring:
         except Exception as error:
             raise ValueError(f"scoring failed in {where}: {error}") from error
         if not np.isfinite(score):
-            raise ValueError(f"scoring returned {score} in {where}")
+            one_class = len(np.unique(left_out.codes)) < 2
+            reason = ", whose samples left out have one class only: use fewer folds" if one_class else ""
+            raise ValueError(f"scoring returned {score} in {where}{reason}")
         return score
 
 

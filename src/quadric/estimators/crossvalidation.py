@@ -57,7 +57,7 @@ _TOLERANCE = number_from(0.0)
 
 def _names_losses(value: Any) -> bool:
     names = [value] if isinstance(value, str) else list(value) if isinstance(value, Sequence) else []
-    return bool(names) and len(set(names)) == len(names) and all(name in LOSS_NAMES for name in names)
+    return bool(names) and all(name in LOSS_NAMES for name in names) and len(set(names)) == len(names)
 
 
 class SparseQuadraticSVCCV(SparseSurfaceClassifier):
@@ -313,7 +313,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             f"{type(self).__name__}: fit_time_limit={self.fit_time_limit:g} ran out: the choice is the best of {n_scored} "
             "scores, and other terms may be better. Raise fit_time_limit; this fit may not be reproducible",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
     def _as_classifier(self, fits: Sequence[SurfaceFit], units: Units) -> SparseQuadraticSVC:

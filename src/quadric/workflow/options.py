@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
 from quadric.errors import ParameterError
-from quadric.losses import LOSS_NAMES
+from quadric.losses import LOSS_NAMES, loss_named
 
 if TYPE_CHECKING:
     from quadric.estimators._validation import Rule
@@ -127,7 +127,7 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
         from quadric.estimators.cutoffs import EVEN, read_cutoff
-        from quadric.workflow.scorers import check_scoring
+        from quadric.workflow.scorers import check_scoring, needs_probabilities
 
         tolerance = rule.number_from(0.0)
         rules = {
@@ -162,6 +162,12 @@ class TrainingOptions:
                 raise OptionError(str(error), **{name: None}) from None
         if self.calibrate is None and self.cutoff != EVEN:
             raise OptionError("a cut-off is one on probabilities: calibrate the scores", calibrate="sigmoid")
+        if self.calibrate is None and needs_probabilities(self.scoring) and not self._gives_probabilities():
+            raise OptionError(f"{self.scoring} is a score of probabilities: calibrate the scores", calibrate="sigmoid")
+
+    def _gives_probabilities(self) -> bool:
+        """Whether the loss does without a calibration; one that is still to be chosen may not."""
+        return self.loss != AUTO and loss_named(self.loss).has_probabilities
 
     @property
     def crosses(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
-from quadric._sklearn import scorer_towards
+from quadric._sklearn import scorer_needs_probabilities, scorer_towards
 from quadric.credit import ks_statistic
 from quadric.errors import near_name
 
@@ -67,6 +67,20 @@ def measure_named(name: str) -> Measure:
     Measure
     """
     return MEASURES.get(name) or Measure(name.removeprefix("neg_"), name, sign=-1 if name.startswith("neg_") else 1)
+
+
+def needs_probabilities(name: str) -> bool:
+    """Whether a measure is one of probabilities.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    bool
+    """
+    return scorer_needs_probabilities(get_scorer(measure_named(name).scorer))
 
 
 def check_scoring(name: str) -> None:

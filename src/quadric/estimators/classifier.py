@@ -131,7 +131,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     center_, scale_ : arrays of shape (n,)
         What ``standardize`` subtracts and divides by; zeros and ones without it.
     raw_surfaces_ : list of QuadraticSurface
-        The same functions of features that are capped but not standardised: of np.clip(X, clip_low_, clip_high_). Centring
+        The same functions of features that are capped but not standardised: of ``np.clip(X, clip_low_, clip_high_)``. Centring
         spreads products over linear terms, so they may have more than k terms.
     calibrators_ : tuple of SigmoidCalibration
         From decision values to probabilities, one per surface: 1 / (1 + exp(-f)) where the loss makes f a log-odds, else none.

@@ -184,3 +184,8 @@ def test_a_streamed_file_appears_when_it_is_whole(tmp_path):
     with pytest.raises(RuntimeError), replacing(tmp_path / "other"):
         raise RuntimeError
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_remark_is_one_line_whatever_names_it_holds(capsys):
+    console.remark("changes may touch new\nline, x")
+    assert capsys.readouterr().err == "quadric: changes may touch new\\nline, x\n"

@@ -68,6 +68,11 @@ def note(text: str) -> None:
     print(printable(text), file=sys.stderr)  # noqa: T201
 
 
+def remark(text: str) -> None:
+    """A line of ours on standard error, also where names in it have line ends."""
+    note("quadric: " + text.replace("\n", "\\n"))
+
+
 def printable(text: str) -> str:
     """Names come from files: what a terminal would obey is shown instead."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

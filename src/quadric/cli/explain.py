@@ -10,7 +10,7 @@ import typer
 
 from quadric.cli import inputs
 from quadric.cli import options as shared
-from quadric.cli.console import as_usage, note, say, say_json, working
+from quadric.cli.console import as_usage, remark, say, say_json, working
 from quadric.cli.layout import indented
 from quadric.defaults import LARGEST_COUNT
 from quadric.progress import part
@@ -95,8 +95,8 @@ def _remark_on_changes(model: TableModel, wanted: ExplainingOptions) -> None:
     if not (wanted.frozen or model.frozen):
         touched = f"changes may touch {', '.join(free_columns(model, wanted)) or 'nothing else'}"
         remarks.append(f"{touched} (--frozen COLUMN, here or in quadric fit, protects what people cannot change)")
-    for remark in remarks:
-        note(f"quadric: {remark}")
+    for each in remarks:
+        remark(each)
 
 
 def _words(answer: Explanation, against: str) -> str:

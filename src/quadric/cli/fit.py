@@ -12,7 +12,7 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import note, say, say_json, working
+from quadric.cli.console import remark, say, say_json, working
 from quadric.cli.inputs import READING, check_output, read_training
 from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
 from quadric.progress import part
@@ -66,11 +66,11 @@ def fit(
             trained = quadric.workflow.train(table, target, options)
     saved = trained.saved(file=data.name, **{key: how[name] for name, key in NOTATION.items()})
     quadric.save_model(saved, output, force=force)
-    for remark in _remarks(trained):
-        note(f"quadric: {remark}")
+    for each in _remarks(trained):
+        remark(each)
     loss = trained.classifier.loss
     if len(table) >= MANY_ROWS and (lighter := lighter_loss(loss)):
-        note(f"quadric: the loss {loss} keeps all {len(table)} rows in memory; --loss {lighter} does not")
+        remark(f"the loss {loss} keeps all {len(table)} rows in memory; --loss {lighter} does not")
     if as_json:
         say_json(_facts(trained, output, time.monotonic() - began))
     else:

@@ -4,8 +4,8 @@
 
 Outer: five stratified folds for each seed; all choices are made inside the training part, of at most 2,000 rows, by five
 stratified folds. Finished measurements are kept, one line each, so that an interrupted run goes on where it was. ``--page``
-measures nothing: it writes benchmarks/results/accuracy.json, docs/accuracy.md and its picture from what is there. The rows of the page
-are in benchmarks/results/accuracy-rows.jsonl.gz; unpack them there to go on from them.
+measures nothing: it writes benchmarks/results/accuracy.json, docs/accuracy.md and its picture from what is there. The
+rows of the page are in benchmarks/results/accuracy-rows.jsonl.gz; unpack them there to go on from them.
 
 Needs the paper's data (QUADRIC_DATA, or ../shared/data); EBM also needs interpret-core, which is not a dependency.
 """

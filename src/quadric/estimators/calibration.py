@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from quadric._sklearn import check_sample_weight
+from quadric._sklearn import check_sample_weight, platt_scaling
 from quadric.estimators._base import Classifier
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
@@ -210,20 +210,18 @@ class CalibratedModel(Classifier, BaseEstimator):
         weight = _checked_weights(sample_weight, X, y)
         classes, codes = np.unique(y, return_inverse=True)
         rule = _checked_cutoff(self.cutoff, len(classes))
-        coded = _Coded(estimator, classes, None if weight is None else _weight_keyword(estimator))
+        scoring = _Scores(estimator, None if weight is None else _weight_keyword(estimator))
         weights = {} if weight is None else {"sample_weight": weight}
-        # _Coded takes the weights by name: requests of the user's own routing are not needed and must not get in the way
+        # _Scores takes the weights by name: requests of the user's own routing are not needed and must not get in the way
         with config_context(enable_metadata_routing=False):
             if scores is None:
                 folds = _checked_folds(check_cv(self.cv, y, classifier=True).split(X, y), y, weight)
                 processes = processes_of(self.n_jobs, len(folds))
                 with workers_end_with_us(processes):
-                    scores = cross_val_predict(
-                        coded, X, codes, cv=folds, n_jobs=processes, params=weights, method="decision_function"
-                    )
+                    scores = cross_val_predict(scoring, X, y, cv=folds, n_jobs=processes, params=weights)
             evidence = _Evidence.of(scores, codes, weight)
             self.calibrators_ = evidence.curves(self.method)
-            self.estimator_ = coded.fit(X, codes, **weights).fitted_ if fitted is None else fitted
+            self.estimator_ = scoring.fit(X, y, **weights).fitted_ if fitted is None else fitted
         self.cutoff_ = rule if isinstance(rule, float) else evidence.cutoff(rule, self.calibrators_)
         return self
 
@@ -322,17 +320,19 @@ class _Evidence:
         return _Evidence(scores[left_out], codes[left_out], weight[left_out])
 
     def curves(self, method: str) -> list[Calibration]:
-        everyone = np.arange(len(self.codes))
-        calibrated = CalibratedClassifierCV(_OutOfFold(), method=method, cv=[(everyone, everyone)], ensemble=False)
-        calibrated.fit(self.scores, self.codes, sample_weight=self.weight)
-        (pair,) = calibrated.calibrated_classifiers_
-        curves = [_as_value(calibrator) for calibrator in pair.calibrators]
-        positives = [1] if len(curves) == 1 else range(len(curves))
-        return [self._rising(curve, self.codes == code) for curve, code in zip(curves, positives, strict=True)]
+        columns = self.scores.T
+        positives = [1] if len(columns) == 1 else range(len(columns))
+        fitted = self._isotonic if method == "isotonic" else self._sigmoid
+        return [fitted(column, self.codes == code) for column, code in zip(columns, positives, strict=True)]
 
-    def _rising(self, curve: Calibration, positive: BoolArray) -> Calibration:
+    def _isotonic(self, scores: FloatArray, positive: BoolArray) -> Calibration:
+        curve = IsotonicRegression(out_of_bounds="clip").fit(scores, positive, self.weight)
+        return IsotonicCalibration(curve.X_thresholds_, curve.y_thresholds_)
+
+    def _sigmoid(self, scores: FloatArray, positive: BoolArray) -> Calibration:
         """A falling sigmoid would turn the meaning of f around: the best one that does not fall is constant."""
-        if not isinstance(curve, SigmoidCalibration) or curve.a <= 0.0:
+        curve = SigmoidCalibration(*platt_scaling(scores, positive, self.weight))
+        if curve.a <= 0.0:
             return curve
         events, others = (float(self.weight[rows].sum()) for rows in (positive, ~positive))
         # Platt's targets, as in the sigmoid: (events + 1) / (events + 2) for an event, 1 / (others + 2) for another row
@@ -350,46 +350,27 @@ def _checked_cutoff(cutoff: Cutoff, n_classes: int) -> float | CutoffRule:
     return rule
 
 
-class _Coded(ClassifierMixin, BaseEstimator):
-    """Any classifier, as one of codes 0, 1, ... whose ``fit`` takes sample_weight.
+class _Scores(BaseEstimator):
+    """Any classifier whose ``fit`` takes sample_weight, and whose predictions are its decision values.
 
-    scikit-learn's calibration looks there for the weights, and hands out codes in place of labels inside its folds, which an
+    Of predictions proper ``cross_val_predict`` leaves the labels alone; otherwise it hands out codes in place of them, which an
     estimator with weights for named classes would not know.
     """
 
-    def __init__(self, estimator: Any, classes: np.ndarray, keyword: str | None) -> None:
+    def __init__(self, estimator: Any, keyword: str | None) -> None:
         self.estimator = estimator
-        self.classes = classes
         self.keyword = keyword
 
-    def fit(self, X: Any, codes: IntArray, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: np.ndarray, sample_weight: Any = None) -> Self:
         if isinstance(self.estimator, FrozenEstimator):
             self.fitted_ = self.estimator.estimator
         else:
             extra = {} if sample_weight is None or self.keyword is None else {self.keyword: sample_weight}
-            self.fitted_ = clone(self.estimator).fit(X, self.classes[codes], **extra)
-        self.classes_ = np.arange(len(self.classes))
+            self.fitted_ = clone(self.estimator).fit(X, y, **extra)
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def predict(self, X: Any) -> FloatArray:
         return np.asarray(self.fitted_.decision_function(X))
-
-    def predict(self, X: Any) -> IntArray:
-        return np.searchsorted(self.classes, self.fitted_.predict(X))
-
-
-class _OutOfFold(ClassifierMixin, BaseEstimator):
-    """A classifier of decision values that are computed already: all that is left to fit are the curves."""
-
-    def fit(self, scores: FloatArray, codes: IntArray, sample_weight: Any = None) -> Self:
-        self.classes_ = np.unique(codes)
-        return self
-
-    def decision_function(self, scores: FloatArray) -> FloatArray:
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, scores: FloatArray) -> IntArray:
-        raise NotImplementedError  # scikit-learn wants a classifier to have it
 
 
 def _weight_keyword(estimator: Any) -> str | None:
@@ -448,9 +429,3 @@ def _checked_folds(folds: Any, y: np.ndarray, weight: FloatArray | None) -> list
             raise ValueError(f"fold {number} has no training sample of class {missing[0]!r}; use fewer folds")
         checked.append((train, test))
     return checked
-
-
-def _as_value(calibrator: Any) -> Calibration:
-    if hasattr(calibrator, "X_thresholds_"):
-        return IsotonicCalibration(calibrator.X_thresholds_, calibrator.y_thresholds_)
-    return SigmoidCalibration(calibrator.a_, calibrator.b_)

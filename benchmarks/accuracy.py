@@ -110,7 +110,7 @@ def surface_rows(name: str, parameters: Mapping[str, Any], part: Part) -> dict[s
     began = time.process_time()
     search = SparseQuadraticSVCCV(cv=part.inner, **parameters).fit(part.X, part.y)
     fitted = search.best_estimator_
-    likely = CalibratedModel.around(fitted, part.X, part.y, cv=part.inner, out_of_fold=search.oof_decision_)
+    likely = CalibratedModel.around(fitted, part.X, part.y, method="auto", out_of_fold=search.oof_decision_)
     seconds = time.process_time() - began
     chosen = {"loss": search.best_loss_, "k": search.best_k_, "C": search.best_C_}
     return {name: part.scored(fitted, likely, fitted.surfaces_[0].n_terms, seconds, chosen=chosen)}

@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 from joblib import parallel_backend
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -328,7 +329,7 @@ def test_without_an_estimator_it_is_the_library_s_own():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"method": "platt"}, ValueError, "method must be 'sigmoid' or 'isotonic', got 'platt'"),
+        ({"method": "platt"}, ValueError, "method must be 'auto' or 'sigmoid' or 'isotonic', got 'platt'"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be"),
         ({"cutoff": 1.5}, ValueError, "cutoff must be a number between 0 and 1, or one of"),
         ({"cutoff": "cost:-1:1"}, ValueError, "must not be negative"),
@@ -414,3 +415,42 @@ def test_calibrations_are_values():
     assert_allclose(IsotonicCalibration([0, 1], [0.2, 0.8])(np.array([-5.0, 0.25, 7.0])), [0.2, 0.35, 0.8])
     with pytest.raises(ValueError, match="read-only"):
         one.x[0] = 5.0
+
+
+@pytest.mark.parametrize("offset", [0.0, 2.0])
+@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150])
+def test_auto_leaves_out_an_offset_that_is_noise(offset, scale):
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=400)
+    y = (rng.random(400) < expit(1.5 * f - offset)).astype(int)
+    (curve,) = CalibratedModel.around(
+        RidgeClassifier().fit(f[:, None], y), f[:, None], y, method="auto", out_of_fold=scale * f
+    ).calibrators_
+    (platt,) = CalibratedModel.around(RidgeClassifier().fit(f[:, None], y), f[:, None], y, out_of_fold=scale * f).calibrators_
+    if offset:
+        assert curve == platt
+    else:
+        assert curve.b == 0.0 != platt.b
+        slopes = np.array([0.999, 1.0, 1.001]) * curve.a * scale
+        targets = np.where(y, (y.sum() + 1) / (y.sum() + 2), 1 / (len(y) - y.sum() + 2))
+        misfits = [np.sum(np.logaddexp(0, -a * f) + targets * a * f) for a in slopes]
+        assert misfits[1] == min(misfits)
+
+
+@pytest.mark.parametrize("f", [np.zeros(40), -np.linspace(-1, 1, 40)], ids=["constant", "falling"])
+def test_auto_without_a_slope_is_the_share_of_the_class(f):
+    y = np.repeat([0, 1], [30, 10])
+    (curve,) = CalibratedModel.around(
+        RidgeClassifier().fit(f[:, None], y), f[:, None], y, method="auto", out_of_fold=f
+    ).calibrators_
+    assert curve.a == pytest.approx(0.0, abs=1e-12)
+    assert curve(np.zeros(1))[0] == pytest.approx((10 * 11 / 12 + 30 / 32) / 40)
+
+
+def test_auto_keeps_the_labels_of_the_surface():
+    X, y = make_classification(80, 5, flip_y=0.2, random_state=3)
+    classifier = SparseQuadraticSVC(k=3, loss="logistic").fit(X, y)
+    model = CalibratedModel.around(classifier, X, y, method="auto")
+    assert model.method_ == "sigmoid"
+    assert_array_equal(model.predict(X), classifier.predict(X))
+    assert (CalibratedModel.around(classifier, X, y).predict(X) != classifier.predict(X)).any()

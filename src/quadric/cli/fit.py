@@ -113,7 +113,7 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
         **dict(zip(subjects, words, strict=True)),
         "left out": _excluded(trained),
         "missing values": _missing(trained),
-        "probabilities": trained.options.calibrate and f"{trained.options.calibrate}, fitted on out-of-fold scores",
+        "probabilities": trained.options.calibrate and f"{trained.model.method_}, fitted on out-of-fold scores",
         "written to": str(output),
     }
     say(paragraphs(facts))

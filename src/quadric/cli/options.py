@@ -169,8 +169,9 @@ FLAGS = {
         "Weight of the errors of a class, repeatable; or: balanced.", "CLASS=WEIGHT", list[str] | None, class_weights
     ),
     "calibrate": Flag(
-        "Add probabilities, fitted on out-of-fold scores.",
-        kind=Literal["sigmoid", "isotonic", "none"],
+        "Add probabilities, fitted on out-of-fold scores: by a sigmoid, with an offset only where the scores ask for it (auto) "
+        "or always (sigmoid), or by steps (isotonic).",
+        kind=Literal["auto", "sigmoid", "isotonic", "none"],
         read=lambda method: None if method == "none" else method,
         off="No probabilities: the sign of the score decides.",
     ),

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logit
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
@@ -32,6 +33,9 @@ from quadric.workers import workers_end_with_us
 
 __all__ = ["METHODS", "CalibratedModel", "Calibration", "IsotonicCalibration", "SigmoidCalibration", "decided", "probabilities"]
 
+LIKELIHOOD_RATIO = 3.84
+"""Twice the logarithm of a likelihood ratio that one needless parameter exceeds in 5 % of samples."""
+
 
 class CalibratedModel(Classifier, BaseEstimator):
     """A classifier with probabilities, and with predictions that agree with them.
@@ -45,8 +49,10 @@ class CalibratedModel(Classifier, BaseEstimator):
     estimator : classifier with a decision_function, or None
         Also a Pipeline that ends in one; None: ``SparseQuadraticSVC()``. A ``FrozenEstimator`` is not fitted again: all samples
         are used for the calibration (see also :meth:`around`).
-    method : {"sigmoid", "isotonic"}
-        The curve: Platt's sigmoid, or a non-decreasing piecewise linear one, which wants a thousand samples or more.
+    method : {"auto", "sigmoid", "isotonic"}
+        The curve: Platt's sigmoid, or a non-decreasing piecewise linear one, which wants a thousand samples or more. "auto": a
+        sigmoid that is one half at f = 0, so that the labels stay those of the classifier, unless the likelihood ratio to Platt's
+        sigmoid, which has one parameter more, speaks against it at the level of 5 %.
     cv : int, splitter or iterable
         Folds, as in scikit-learn; every sample must be left out once.
     cutoff : float or str
@@ -95,7 +101,7 @@ class CalibratedModel(Classifier, BaseEstimator):
     (569, 2)
     """
 
-    _rules = {"method": one_of(*METHODS), "n_jobs": N_JOBS}
+    _rules = {"method": one_of("auto", *METHODS), "n_jobs": N_JOBS}
 
     def __init__(
         self, estimator: Any = None, *, method: str = "sigmoid", cv: Any = 5, cutoff: Cutoff = EVEN, n_jobs: int | None = None
@@ -322,25 +328,56 @@ class _Evidence:
     def curves(self, method: str) -> list[Calibration]:
         columns = self.scores.T
         positives = [1] if len(columns) == 1 else range(len(columns))
-        fitted = self._isotonic if method == "isotonic" else self._sigmoid
+        fitted = {"auto": self._plain_sigmoid, "sigmoid": self._sigmoid, "isotonic": self._isotonic}[method]
         return [fitted(column, self.codes == code) for column, code in zip(columns, positives, strict=True)]
 
     def _isotonic(self, scores: FloatArray, positive: BoolArray) -> Calibration:
         curve = IsotonicRegression(out_of_bounds="clip").fit(scores, positive, self.weight)
         return IsotonicCalibration(curve.X_thresholds_, curve.y_thresholds_)
 
-    def _sigmoid(self, scores: FloatArray, positive: BoolArray) -> Calibration:
+    def _sigmoid(self, scores: FloatArray, positive: BoolArray) -> SigmoidCalibration:
         """A falling sigmoid would turn the meaning of f around: the best one that does not fall is constant."""
         curve = SigmoidCalibration(*platt_scaling(scores, positive, self.weight))
         if curve.a <= 0.0:
             return curve
+        return SigmoidCalibration(0.0, float(-logit(np.average(self._targets(positive), weights=self.weight))))
+
+    def _plain_sigmoid(self, scores: FloatArray, positive: BoolArray) -> Calibration:
+        """One half at zero unless that is clearly too simple: an offset that is noise would move labels for nothing."""
+        targets = self._targets(positive)
+        plain, full = SigmoidCalibration(-_slope(scores, targets, self.weight), 0.0), self._sigmoid(scores, positive)
+
+        def misfit(curve: SigmoidCalibration) -> float:
+            log_odds = curve.log_odds(scores)
+            return float(self.weight @ (np.logaddexp(0.0, log_odds) - targets * log_odds))
+
+        return full if 2.0 * (misfit(plain) - misfit(full)) > LIKELIHOOD_RATIO else plain
+
+    def _targets(self, positive: BoolArray) -> FloatArray:
+        """Platt's: (events + 1) / (events + 2) for an event, 1 / (others + 2) for another row."""
         events, others = (float(self.weight[rows].sum()) for rows in (positive, ~positive))
-        # Platt's targets, as in the sigmoid: (events + 1) / (events + 2) for an event, 1 / (others + 2) for another row
-        share = (events * (events + 1.0) / (events + 2.0) + others / (others + 2.0)) / (events + others)
-        return SigmoidCalibration(0.0, float(-logit(share)))
+        return np.where(positive, (events + 1.0) / (events + 2.0), 1.0 / (others + 2.0))
 
     def cutoff(self, rule: CutoffRule, curves: Sequence[Calibration]) -> float:
         return rule.cutoff(self.codes == 1, curves[0](self.scores[:, 0]), self.weight)
+
+
+def _slope(scores: FloatArray, targets: FloatArray, weight: FloatArray) -> float:
+    """s >= 0 of the likeliest 1 / (1 + exp(-s f)), at the zero of the likelihood's slope."""
+    largest = float(np.abs(scores).max())
+    if largest == 0.0:
+        return 0.0
+    scaled = scores / largest
+
+    def rising(s: float) -> float:
+        return float(weight @ (scaled * (expit(s * scaled) - targets)))
+
+    if rising(0.0) >= 0.0:  # the best one falls
+        return 0.0
+    upper = 1.0
+    while rising(upper) < 0.0:  # ends, since no target is 0 or 1
+        upper *= 2.0
+    return float(brentq(rising, 0.0, upper)) / largest
 
 
 def _checked_cutoff(cutoff: Cutoff, n_classes: int) -> float | CutoffRule:

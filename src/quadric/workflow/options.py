@@ -70,8 +70,8 @@ class TrainingOptions:
     missing_texts : tuple of str
         Other texts than blank ones that mean a missing value: those that the table was read with.
     class_weight : "balanced", mapping from class names to factors, or None
-    calibrate : {"sigmoid", "isotonic"} or None
-        Whether, and how, scores become probabilities.
+    calibrate : {"auto", "sigmoid", "isotonic"} or None
+        Whether, and how, scores become probabilities, as in CalibratedModel.
     cutoff : float or str
         Probability above which the second of two classes is predicted, or a rule that chooses it, as in CalibratedModel.
     include, exclude : tuples of str
@@ -113,7 +113,7 @@ class TrainingOptions:
     dates: tuple[str, ...] = ()
     missing_texts: tuple[str, ...] = ()
     class_weight: str | Mapping[str, float] | None = None
-    calibrate: Literal["sigmoid", "isotonic"] | None = "sigmoid"
+    calibrate: Literal["auto", "sigmoid", "isotonic"] | None = "auto"
     cutoff: float | str = 0.5
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -161,9 +161,9 @@ class TrainingOptions:
             except ValueError as error:
                 raise OptionError(str(error), **{name: None}) from None
         if self.calibrate is None and self.cutoff != EVEN:
-            raise OptionError("a cut-off is one on probabilities: calibrate the scores", calibrate="sigmoid")
+            raise OptionError("a cut-off is one on probabilities: calibrate the scores", calibrate="auto")
         if self.calibrate is None and needs_probabilities(self.scoring) and not self._gives_probabilities():
-            raise OptionError(f"{self.scoring} is a score of probabilities: calibrate the scores", calibrate="sigmoid")
+            raise OptionError(f"{self.scoring} is a score of probabilities: calibrate the scores", calibrate="auto")
 
     def _gives_probabilities(self) -> bool:
         """Whether the loss does without a calibration; one that is still to be chosen may not."""

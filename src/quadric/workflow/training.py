@@ -356,5 +356,6 @@ def _with_coding(model: Any, data: PreparedData) -> Any:
     """The same model for tables."""
     if isinstance(model, CalibratedModel):
         inner = _with_coding(model.estimator_, data)
-        return CalibratedModel.from_parts(inner, model.calibrators_, model.cutoff_).set_params(cutoff=model.cutoff, cv=model.cv)
+        same = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
+        return CalibratedModel.from_parts(inner, model.calibrators_, model.cutoff_).set_params(**same)
     return Pipeline([("coding", data.encoder), ("classifier", model)])

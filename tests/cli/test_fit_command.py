@@ -196,7 +196,7 @@ def test_a_cut_off_is_told_and_used(made, run, tmp_path):
         (["--cutoff", "1.5"], "cutoff must be a number between 0 and 1"),
         (
             ["--cutoff", "0.3", "--no-calibrate"],
-            "a cut-off is one on probabilities: calibrate the scores (--calibrate sigmoid)",
+            "a cut-off is one on probabilities: calibrate the scores (--calibrate auto)",
         ),
         (["--clip", "0.5"], "clip must be a number from 0 to less than 0.5, got 0.5 (--clip)"),
         (["--rule", "-0.1"], "rule must be 'best', '1se' or a finite number of at least 0, got -0.1 (--rule)"),

@@ -44,7 +44,7 @@ def test_the_surface_is_what_training_makes_of_the_training_rows():
     for fold, (train, test) in enumerate(folds.split(X, y)):
         search = SparseQuadraticSVCCV((1, 3), (1.0, 16.0), loss="least_squares", cv=folds, rule="best", exclude=exclude)
         best = search.fit(X[train], y[train]).best_estimator_
-        model = CalibratedModel.around(best, X[train], y[train], cv=folds, out_of_fold=search.oof_decision_)
+        model = CalibratedModel.around(best, X[train], y[train], method="auto", out_of_fold=search.oof_decision_)
         assert surface.chosen[fold] == {"loss": "least_squares", "k": search.best_k_, "C": search.best_C_}
         assert surface.accuracy[fold] == np.mean(model.predict(X[test]) == y[test])
         assert surface.log_loss[fold] == pytest.approx(log_loss(y[test], model.predict_proba(X[test])))

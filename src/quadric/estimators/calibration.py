@@ -51,8 +51,8 @@ class CalibratedModel(Classifier, BaseEstimator):
         are used for the calibration (see also :meth:`around`).
     method : {"auto", "sigmoid", "isotonic"}
         The curve: Platt's sigmoid, or a non-decreasing piecewise linear one, which wants a thousand samples or more. "auto": a
-        sigmoid that is one half at f = 0, so that the labels stay those of the classifier, unless the likelihood ratio to Platt's
-        sigmoid, which has one parameter more, speaks against it at the level of 5 %.
+        sigmoid that is one half at f = 0, so that labels stay those of the classifier, unless a likelihood ratio test at the
+        level of 5 % prefers Platt's sigmoid, which has one parameter more.
     cv : int, splitter or iterable
         Folds, as in scikit-learn; every sample must be left out once.
     cutoff : float or str

@@ -135,7 +135,7 @@ def test_xlsx_of_an_independent_writer():
 
 
 def test_columns_of_workbooks_go_beyond_z():
-    from quadric.datasets.spreadsheets import _column
+    from quadric.datasets.conversion import _column
 
     assert [_column(place, 0) for place in ("A1", "Z9", "AA10", "AT2127", "BA1")] == [0, 25, 26, 45, 52]
     assert _column(None, 3) == 3

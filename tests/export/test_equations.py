@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers.random_models import HOSTILE_NAMES, allowed_error, fitted_classifier, pipeline_of, random_model, rows_of, scores_of
 from quadric.export import equation, expanded, scoring_model, to_latex
-from quadric.export._shown import shown
+from quadric.export.equations import shown
 from quadric.fitted import fitted_model
 from quadric.geometry.surface import QuadraticSurface
 

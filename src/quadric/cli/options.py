@@ -72,7 +72,7 @@ class TableFormat:
 
     def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
         """As ``read_table`` takes it; by default missing values and numbers are written as where the model was fitted."""
-        from quadric.tables.notation import Notation
+        from quadric.tables._csv import Notation
         from quadric.tables.suspects import MISSING
 
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter

@@ -2,8 +2,7 @@
 
 from quadric.datasets.arrays import Dataset
 from quadric.datasets.fetching import add, fetch, load
-from quadric.datasets.info import DatasetInfo, Recipe
-from quadric.datasets.registry import REGISTRY, resolve
+from quadric.datasets.registry import REGISTRY, DatasetInfo, Recipe, resolve
 from quadric.datasets.storage import DatasetError, DatasetStatus, cache_folder, status
 
 __all__ = [

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from quadric.datasets.info import DatasetInfo
+from quadric.datasets.registry import DatasetInfo
 from quadric.tables.table import is_number_text
 from quadric.types import FloatArray, IntArray
 

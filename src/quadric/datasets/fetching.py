@@ -21,8 +21,7 @@ from sklearn.datasets import load_iris
 from quadric.datasets import archives
 from quadric.datasets.arrays import Dataset, from_csv
 from quadric.datasets.conversion import convert
-from quadric.datasets.info import DatasetInfo, Recipe
-from quadric.datasets.registry import resolve
+from quadric.datasets.registry import DatasetInfo, Recipe, resolve
 from quadric.datasets.storage import (
     DatasetError,
     Folder,
@@ -113,11 +112,10 @@ def fetch(name: str, *, folder: Folder = None, report: Report = silent, base_url
     problems = []
     for base in base_urls or (PUBLIC_HOME,):
         try:
-            content = _converted(info, info.recipe, _download(f"{base.rstrip('/')}/{info.recipe.archive}", info.name, report))
+            original = _download(f"{base.rstrip('/')}/{info.recipe.archive}", info.name, report)
+            return store(info, _converted(info, info.recipe, original), folder)
         except _FetchFailure as failure:
             problems.append(str(failure))
-        else:
-            return store(info, content, folder)
     raise DatasetError(f"{info.file_name} was not fetched: {'; '.join(problems)}; {by_hand(info, folder)}")
 
 
@@ -186,14 +184,10 @@ class _Sink(io.BytesIO):
         self._report(f"{self._label}: {size / 1e6:.2f}{f' of {self.total / 1e6:.2f}' if self.total else ''} MB")
         return len(chunk)
 
-    def update(self, size: int) -> None:
-        """Pooch counts chunks; ``write`` counts bytes."""
+    def update(self, size: int = 0) -> None:
+        """Nothing to do: ``write`` counts the bytes, and the content is still to be read."""
 
-    def reset(self) -> None:
-        """Nothing to do: see ``update``."""
-
-    def close(self) -> None:
-        """Nothing to do: the content is still to be read."""
+    reset = close = update
 
 
 def _download(url: str, label: str, report: Report) -> bytes:

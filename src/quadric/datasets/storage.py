@@ -11,8 +11,7 @@ from typing import TypeAlias
 
 from quadric.datasets.archives import LARGEST
 from quadric.datasets.arrays import form_problem
-from quadric.datasets.info import DatasetInfo
-from quadric.datasets.registry import resolve
+from quadric.datasets.registry import DatasetInfo, resolve
 from quadric.files import write_atomically
 
 Folder: TypeAlias = str | os.PathLike[str] | None

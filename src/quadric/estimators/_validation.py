@@ -54,9 +54,8 @@ def _is_finite(value: Any) -> bool:
 
 
 def integer_from(low: int, high: int | None = None) -> Rule:
-    if high is None:
-        return Rule(lambda value: _is_integer(value) and value >= low, f"an integer of at least {low}")
-    return Rule(lambda value: _is_integer(value) and low <= value <= high, f"an integer from {low} to {high:,}")
+    words = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high:,}"
+    return Rule(lambda value: _is_integer(value) and low <= value and (high is None or value <= high), words)
 
 
 def number_above(low: float) -> Rule:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -225,10 +224,14 @@ class CalibratedModel(Classifier, BaseEstimator):
                 processes = processes_of(self.n_jobs, len(folds))
                 with workers_end_with_us(processes):
                     scores = cross_val_predict(scoring, X, y, cv=folds, n_jobs=processes, params=weights)
-            evidence = _Evidence.of(scores, codes, weight)
-            self.calibrators_ = evidence.curves(self.method)
+            scores = _checked_scores(scores, codes)
             self.estimator_ = scoring.fit(X, y, **weights).fitted_ if fitted is None else fitted
-        self.cutoff_ = rule if isinstance(rule, float) else evidence.cutoff(rule, self.calibrators_)
+        left_out = ~np.isnan(scores).any(axis=1)
+        weight = np.ones(len(y)) if weight is None else weight
+        scores, codes, weight = scores[left_out], codes[left_out], weight[left_out]
+        self.calibrators_ = _curves(self.method, scores, codes, weight)
+        chances = self.calibrators_[0](scores[:, 0])
+        self.cutoff_ = rule if isinstance(rule, float) else rule.cutoff(codes == 1, chances, weight)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -306,60 +309,51 @@ class CalibratedModel(Classifier, BaseEstimator):
         return tags
 
 
-@dataclass(frozen=True, eq=False)
-class _Evidence:
-    """Out-of-fold decision values, of shape (m, n_surfaces), with codes of the classes and weights."""
+def _checked_scores(scores: Any, codes: IntArray) -> FloatArray:
+    """Decision values of shape (m, n_surfaces)."""
+    scores, n_classes = np.asarray(scores, dtype=float), int(codes.max()) + 1
+    expected = (len(codes),) if n_classes == 2 else (len(codes), n_classes)
+    if scores.shape != expected:
+        raise ValueError(f"out_of_fold must have the shape {expected} of decision values, got {scores.shape}")
+    return scores.reshape(len(codes), -1)
 
-    scores: FloatArray
-    codes: IntArray
-    weight: FloatArray
 
-    @staticmethod
-    def of(scores: Any, codes: IntArray, weight: FloatArray | None) -> _Evidence:
-        scores, n_classes = np.asarray(scores, dtype=float), int(codes.max()) + 1
-        expected = (len(codes),) if n_classes == 2 else (len(codes), n_classes)
-        if scores.shape != expected:
-            raise ValueError(f"out_of_fold must have the shape {expected} of decision values, got {scores.shape}")
-        scores = scores.reshape(len(codes), -1)
-        left_out = ~np.isnan(scores).any(axis=1)
-        weight = np.ones(len(codes)) if weight is None else weight
-        return _Evidence(scores[left_out], codes[left_out], weight[left_out])
+def _curves(method: str, scores: FloatArray, codes: IntArray, weight: FloatArray) -> list[Calibration]:
+    columns = scores.T
+    positives = [1] if len(columns) == 1 else range(len(columns))
+    fitted = {"auto": _plain_sigmoid, "sigmoid": _rising_sigmoid, "isotonic": _isotonic}[method]
+    return [fitted(column, codes == code, weight) for column, code in zip(columns, positives, strict=True)]
 
-    def curves(self, method: str) -> list[Calibration]:
-        columns = self.scores.T
-        positives = [1] if len(columns) == 1 else range(len(columns))
-        fitted = {"auto": self._plain_sigmoid, "sigmoid": self._sigmoid, "isotonic": self._isotonic}[method]
-        return [fitted(column, self.codes == code) for column, code in zip(columns, positives, strict=True)]
 
-    def _isotonic(self, scores: FloatArray, positive: BoolArray) -> Calibration:
-        curve = IsotonicRegression(out_of_bounds="clip").fit(scores, positive, self.weight)
-        return IsotonicCalibration(curve.X_thresholds_, curve.y_thresholds_)
+def _isotonic(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> Calibration:
+    curve = IsotonicRegression(out_of_bounds="clip").fit(scores, positive, weight)
+    return IsotonicCalibration(curve.X_thresholds_, curve.y_thresholds_)
 
-    def _sigmoid(self, scores: FloatArray, positive: BoolArray) -> SigmoidCalibration:
-        """A falling sigmoid would turn the meaning of f around: the best one that does not fall is constant."""
-        curve = SigmoidCalibration(*platt_scaling(scores, positive, self.weight))
-        if curve.a <= 0.0:
-            return curve
-        return SigmoidCalibration(0.0, float(-logit(np.average(self._targets(positive), weights=self.weight))))
 
-    def _plain_sigmoid(self, scores: FloatArray, positive: BoolArray) -> Calibration:
-        """One half at zero unless that is clearly too simple: an offset that is noise would move labels for nothing."""
-        targets = self._targets(positive)
-        plain, full = SigmoidCalibration(-_slope(scores, targets, self.weight), 0.0), self._sigmoid(scores, positive)
+def _rising_sigmoid(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> SigmoidCalibration:
+    """A falling sigmoid would turn the meaning of f around: the best one that does not fall is constant."""
+    curve = SigmoidCalibration(*platt_scaling(scores, positive, weight))
+    if curve.a <= 0.0:
+        return curve
+    return SigmoidCalibration(0.0, float(-logit(np.average(_targets(positive, weight), weights=weight))))
 
-        def misfit(curve: SigmoidCalibration) -> float:
-            log_odds = curve.log_odds(scores)
-            return float(self.weight @ (np.logaddexp(0.0, log_odds) - targets * log_odds))
 
-        return full if 2.0 * (misfit(plain) - misfit(full)) > LIKELIHOOD_RATIO else plain
+def _plain_sigmoid(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> SigmoidCalibration:
+    """One half at zero unless that is clearly too simple: an offset that is noise would move labels for nothing."""
+    targets = _targets(positive, weight)
+    plain, full = SigmoidCalibration(-_slope(scores, targets, weight), 0.0), _rising_sigmoid(scores, positive, weight)
 
-    def _targets(self, positive: BoolArray) -> FloatArray:
-        """Platt's: (events + 1) / (events + 2) for an event, 1 / (others + 2) for another row."""
-        events, others = (float(self.weight[rows].sum()) for rows in (positive, ~positive))
-        return np.where(positive, (events + 1.0) / (events + 2.0), 1.0 / (others + 2.0))
+    def misfit(curve: SigmoidCalibration) -> float:
+        log_odds = curve.log_odds(scores)
+        return float(weight @ (np.logaddexp(0.0, log_odds) - targets * log_odds))
 
-    def cutoff(self, rule: CutoffRule, curves: Sequence[Calibration]) -> float:
-        return rule.cutoff(self.codes == 1, curves[0](self.scores[:, 0]), self.weight)
+    return full if 2.0 * (misfit(plain) - misfit(full)) > LIKELIHOOD_RATIO else plain
+
+
+def _targets(positive: BoolArray, weight: FloatArray) -> FloatArray:
+    """Platt's: (events + 1) / (events + 2) for an event, 1 / (others + 2) for another row."""
+    events, others = (float(weight[rows].sum()) for rows in (positive, ~positive))
+    return np.where(positive, (events + 1.0) / (events + 2.0), 1.0 / (others + 2.0))
 
 
 def _slope(scores: FloatArray, targets: FloatArray, weight: FloatArray) -> float:
@@ -401,9 +395,9 @@ class _Scores(BaseEstimator):
     def fit(self, X: Any, y: np.ndarray, sample_weight: Any = None) -> Self:
         if isinstance(self.estimator, FrozenEstimator):
             self.fitted_ = self.estimator.estimator
-        else:
-            extra = {} if sample_weight is None or self.keyword is None else {self.keyword: sample_weight}
-            self.fitted_ = clone(self.estimator).fit(X, y, **extra)
+            return self
+        weights = {} if self.keyword is None else {self.keyword: sample_weight}
+        self.fitted_ = clone(self.estimator).fit(X, y, **weights)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -458,11 +452,10 @@ def _checked_weights(sample_weight: Any, X: Any, y: np.ndarray) -> FloatArray | 
 
 def _checked_folds(folds: Any, y: np.ndarray, weight: FloatArray | None) -> list[tuple[IntArray, IntArray]]:
     """The folds, each with all classes to learn from: a model that lacks one would have no decision value for it."""
-    checked = []
-    for number, (train, test) in enumerate(folds):
+    checked = list(folds)
+    for number, (train, _) in enumerate(checked):
         seen = y[train] if weight is None else y[train][weight[train] > 0]
         missing = np.setdiff1d(y, seen).tolist()
         if missing:
             raise ValueError(f"fold {number} has no training sample of class {missing[0]!r}; use fewer folds")
-        checked.append((train, test))
     return checked

@@ -95,9 +95,9 @@ class Node:
     def fields(self, names: Collection[str]) -> dict[str, Node]:
         """The members of an object with exactly these keys."""
         self.require(isinstance(self.value, dict), "must be an object")
-        odd = sorted(set(names).symmetric_difference(self.value))
-        if odd:
-            raise self.fail(f"{'has an unknown' if odd[0] in self.value else 'lacks the'} key {_short(odd[0])}")
+        for odd in sorted(set(names).symmetric_difference(self.value)):
+            shown = ascii(odd if len(odd) <= 40 else odd[:40] + "...")
+            raise self.fail(f"{'has an unknown' if odd in self.value else 'lacks the'} key {shown}")
         return {name: Node(self.value[name], f"{self.place}.{name}".lstrip(".")) for name in names}
 
     def items(self, length: int | None = None, at_most: int = MAX_ITEMS) -> list[Node]:
@@ -146,7 +146,3 @@ class Node:
         texts = [item.text() for item in self.items(length, at_most)]
         self.require(len(set(texts)) == len(texts), "has a text twice")
         return texts
-
-
-def _short(text: str) -> str:
-    return ascii(text if len(text) <= 40 else text[:40] + "...")

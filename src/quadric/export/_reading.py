@@ -20,7 +20,6 @@ from quadric.estimators._validation import check_parameters
 from quadric.estimators.calibration import METHODS, CalibratedModel, decided
 from quadric.estimators.cutoffs import read_cutoff
 from quadric.export._checks import ModelFileError, Node
-from quadric.export._parameters import ARRAY_TYPES, read_parameter, read_parameters
 from quadric.export._probes import accepts
 from quadric.export._schema import (
     ESTIMATORS,
@@ -36,14 +35,13 @@ from quadric.export._schema import (
     SavedModel,
     digest,
 )
-from quadric.export._steps import read_step
+from quadric.export._steps import ARRAY_TYPES, read_parameter, read_parameters, read_step
 from quadric.export.scoring import Sample
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES
 from quadric.tables import Table
-from quadric.tables.table import text_column
 from quadric.types import BoolArray, FloatArray
 
 ENDS = (-math.inf, math.inf)
@@ -319,15 +317,10 @@ def _checked_answers(node: Node, view: FittedModel, names: tuple[str, ...]) -> T
 
 
 def _rows(answers: list[dict[str, Node]], view: FittedModel) -> Table:
-    columns: list[list[Any]] = [[] for _ in view.inputs]
-    for answer in answers:
-        for column, kept, value in zip(view.inputs, columns, answer["values"].items(len(columns)), strict=True):
-            kept.append(value.optional(Node.text if column.is_written else Node.number))
-    arrays = [
-        text_column(values) if column.is_written else np.array(values, dtype=float)
-        for column, values in zip(view.inputs, columns, strict=True)
-    ]
-    return Table(tuple(view.input_names), tuple(arrays))
+    cells = zip(*(answer["values"].items(len(view.inputs)) for answer in answers), strict=True)
+    kinds = [(Node.text, object) if column.is_written else (Node.number, float) for column in view.inputs]
+    columns = [np.array([c.optional(read) for c in own], dtype=d) for (read, d), own in zip(kinds, cells, strict=True)]
+    return Table(tuple(view.input_names), tuple(columns))
 
 
 def _same_scores(view: FittedModel, rows: Table, expected: FloatArray) -> BoolArray:

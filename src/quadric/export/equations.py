@@ -1,13 +1,18 @@
-"""Models as equations that people read: plain text and LaTeX, in centred variables or expanded to raw units."""
+"""Models as equations that people read: plain text and LaTeX, in centred variables or expanded to raw units.
+
+Names from data are printable, on one line, and never mistaken for something else.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
-from quadric.export._shown import ANYTHING, LEVEL, heading, sample_lines, shown
+from quadric.export._schema import quadric_version
 from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.fitted import Model, Variable
 from quadric.geometry.surface import QuadraticSurface
@@ -20,6 +25,10 @@ EXACT = 17
 CAP_DIGITS = 6
 """Caps are values that the data have: they are shown with more digits than estimates."""
 WIDTH = 78
+NAME = re.compile(r"[^\W\d][\w.]*( [\w.]+)*")
+LEVEL = re.compile(r"[\w.]+( [\w.]+)*")
+ANYTHING = re.compile(r".*", re.DOTALL)
+"""Texts that need no quotes: as the name of a feature, as a level of a category, and where there is no equation to mix up."""
 
 
 def expanded(model: ScoringModel) -> ScoringModel:
@@ -265,3 +274,37 @@ def _sample_table(scoring: ScoringModel) -> str:
         cells += [repr(score) for score in sample.scores] + [escaped_latex(sample.label)]
         lines.append(" & ".join(cells) + r" \\")
     return "\n".join(["\\begin{tabular}{" + "l" * len(heads) + "}", *lines, "\\end{tabular}"])
+
+
+def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:
+    """A text with everything unprintable escaped, in quotes where it does not look plain.
+
+    Parameters
+    ----------
+    text : str
+    plain : pattern
+        What needs no quotes.
+    """
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
+    if plain.fullmatch(escaped):
+        return escaped
+    # as JSON, from which it can be read back: escapes are told from backslashes of its own
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in json.dumps(text, ensure_ascii=False))
+
+
+def heading(model: ScoringModel) -> list[str]:
+    """Lines that say what an export is."""
+    lines = [f"Scores of a sparse quadratic model, made by quadric {quadric_version()}."]
+    if model.target is not None:
+        lines.append(f"Target: {shown(model.target, plain=LEVEL)}")
+    names = [shown(name, plain=LEVEL) for name in model.classes]
+    if model.is_binary:
+        lines.append(f"Classes: {names[0]}, {names[1]}; a high score means {names[1]}.")
+    else:
+        lines.append("Classes: " + ", ".join(f"{i} {name}" for i, name in enumerate(names, start=1)))
+    return lines
+
+
+def sample_lines(model: ScoringModel) -> list[str]:
+    """Sample rows with their expected scores, one line of JSON each."""
+    return [f"Sample: {json.dumps(asdict(sample) | {'values': model.row(sample)})}" for sample in model.samples]

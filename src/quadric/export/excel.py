@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
-from quadric.export._shown import heading
-from quadric.export.equations import equation
+from quadric.export.equations import equation, heading
 from quadric.export.scoring import Sample, ScoringModel, missing_values, scoring_model
 from quadric.extras import require
 from quadric.files import write_atomically

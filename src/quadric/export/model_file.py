@@ -37,7 +37,6 @@ import numpy as np
 from quadric.certificate import Certificate
 from quadric.estimators.calibration import CalibratedModel
 from quadric.export._checks import MAX_BYTES, ModelFileError, parse
-from quadric.export._parameters import ARRAY_TYPES, written_parameters
 from quadric.export._probes import accepts, probe_rows, probed_scores
 from quadric.export._reading import read_document
 from quadric.export._schema import (
@@ -51,7 +50,7 @@ from quadric.export._schema import (
     digest,
     quadric_version,
 )
-from quadric.export._steps import written_step
+from quadric.export._steps import ARRAY_TYPES, written_parameters, written_step
 from quadric.export.scoring import checked_class_names, sample_rows, scored_samples
 from quadric.files import write_atomically
 from quadric.fitted import FittedModel, Model, fitted_model

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from quadric.estimators.calibration import Calibration, IsotonicCalibration, SigmoidCalibration
-from quadric.export._shown import heading
-from quadric.export.equations import equation
+from quadric.export.equations import equation, heading
 from quadric.export.scoring import ScoringModel, missing_values, scoring_model
 from quadric.fitted import Model, Variable
 from quadric.tables import InputColumn

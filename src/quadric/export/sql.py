@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
-from quadric.export._shown import heading, sample_lines
-from quadric.export.equations import equation
+from quadric.export.equations import equation, heading, sample_lines
 from quadric.export.scoring import ScoringModel, missing_values, scoring_model
 from quadric.fitted import Model, Variable
 from quadric.geometry.surface import QuadraticSurface

@@ -15,7 +15,7 @@ from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators._base import RandomState, drawn_seed
 from quadric.estimators._validation import N_JOBS, check_values, integer_from
 from quadric.explain import stability
-from quadric.export._shown import ANYTHING, shown
+from quadric.export.equations import ANYTHING, shown
 from quadric.fitted import Model
 from quadric.geometry.terms import term_count
 from quadric.progress import advance, parts

@@ -92,7 +92,7 @@ def tables_of_object(data: Any, n_rows: int, columns: Sequence[str] | None) -> I
 def arrow_files(path: Path) -> tuple[Path, ...]:
     """The Parquet files of a folder, in alphabetical order, or a Parquet or Feather file; none if it is of another format."""
     if not path.is_dir():
-        return (path,) if _is_parquet(path) or _starts_with(path, FEATHER) else ()
+        return (path,) if _starts_with(path, PARQUET, FEATHER) else ()
     found = sorted(file for file in path.iterdir() if file.suffix == ".parquet" and not file.name.startswith((".", "_")))
     if not found:
         raise ValueError(f"{path.name} is a folder without Parquet files (.parquet)")
@@ -103,7 +103,7 @@ def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] |
     """Tables of files with the same columns, of up to ``n_rows`` rows; of a Feather file, as its record batches have them."""
     n_found, schema = 0, _common_schema(paths)
     for n_before, path in enumerate(paths):
-        with _one_line_errors(path), _opened(path) as file:
+        with _opened(path) as file:
             for batch, share in _batches(file, n_rows):
                 n_found += batch.num_rows
                 advance((n_before + share) / len(paths), f"{path.name}: {n_found} rows")
@@ -128,25 +128,16 @@ def _common_schema(paths: Sequence[Path]) -> Any:
     """Columns of all files, in the order of the first one, with types that hold the values of each."""
     common = None
     for path in paths:
-        with _one_line_errors(path), _opened(path) as file:
+        with _opened(path) as file:
             own = getattr(file, "schema_arrow", file.schema)
             check_names(own.names)
             common = own if common is None else _promoted(common, own, paths[0].name)
     return common
 
 
-def _starts_with(path: Path, magic: bytes) -> bool:
+def _starts_with(path: Path, *magic: bytes) -> bool:
     with path.open("rb") as file:
-        return file.read(len(magic)) == magic
-
-
-def _is_parquet(path: Path) -> bool:
-    return _starts_with(path, PARQUET)
-
-
-def _opened(path: Path) -> Any:
-    # without pre_buffer=False memory would grow with the file
-    return parquet.ParquetFile(path, pre_buffer=False) if _is_parquet(path) else pa.ipc.open_file(path)
+        return file.read(8).startswith(magic)
 
 
 def _promoted(common: Any, own: Any, first: str) -> Any:
@@ -161,13 +152,16 @@ def _promoted(common: Any, own: Any, first: str) -> Any:
 
 
 @contextmanager
-def _one_line_errors(path: Path) -> Iterator[None]:
-    """Name the file in every error, also of a damaged file."""
+def _opened(path: Path) -> Iterator[Any]:
+    """A Parquet or Feather file, which is named in every error, also of a damaged file."""
+    is_parquet = _starts_with(path, PARQUET)
     try:
-        yield
+        # without pre_buffer=False memory would grow with the file
+        with parquet.ParquetFile(path, pre_buffer=False) if is_parquet else pa.ipc.open_file(path) as file:
+            yield file
     except (pa.ArrowException, OSError, ValueError) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        kind, reason = "Parquet" if _is_parquet(path) else "Feather", str(error) or type(error).__name__
+        kind, reason = "Parquet" if is_parquet else "Feather", str(error) or type(error).__name__
         words = reason if type(error) is ValueError else f"not a readable {kind} file ({reason.splitlines()[0]})"
         raise ValueError(f"{path.name}: {words}") from None

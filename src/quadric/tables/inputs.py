@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 from typing import TypeAlias
 
 import numpy as np
@@ -185,19 +185,26 @@ def coded_features(inputs: Sequence[InputColumn], coding: str, unseen: str) -> t
 
 def _features(position: int, column: InputColumn, coding: str, unseen: float | None) -> list[CodedFeature]:
     levels, fill = column.categories, column.fill
-    features = []
     if column.type in ("number", "date"):
-        features.append(CodedFeature(column.name, position, "number", missing=fill))
+        features = [CodedFeature(column.name, position, "number", missing=fill)]
     elif coding == "ordinal":
         ranks = {level: float(rank) for rank, level in enumerate(levels)}
         missing = None if fill is None else ranks[fill]
-        features.append(CodedFeature(column.name, position, "rank", None, tuple(ranks.items()), missing))
+        features = [CodedFeature(column.name, position, "rank", None, tuple(ranks.items()), missing)]
     else:
-        for level in levels:
-            if level != column.dropped:
-                codes = tuple((other, float(other == level)) for other in levels)
-                missing = None if fill is None else float(fill == level)
-                features.append(CodedFeature(f"{column.name}={level}", position, "level", level, codes, missing, unseen))
+        features = [
+            CodedFeature(
+                f"{column.name}={level}",
+                position,
+                "level",
+                level,
+                codes=tuple((other, float(other == level)) for other in levels),
+                missing=None if fill is None else float(fill == level),
+                unseen=unseen,
+            )
+            for level in levels
+            if level != column.dropped
+        ]
     if column.indicator:
         present = unseen if column.type == "category" else 0.0
         codes = tuple((level, 0.0) for level in levels)
@@ -207,16 +214,12 @@ def _features(position: int, column: InputColumn, coding: str, unseen: float | N
 
 def with_unique_names(features: Iterable[CodedFeature]) -> tuple[CodedFeature, ...]:
     """The features, numbered where a name would appear twice (a column can be called "home=own" too)."""
-    taken: set[str] = set()
-    out = []
+    named: dict[str, CodedFeature] = {}
     for feature in features:
-        name, number = feature.name, 1
-        while name in taken:
-            number += 1
-            name = f"{feature.name} ({number})"
-        taken.add(name)
-        out.append(feature if name == feature.name else replace(feature, name=name))
-    return tuple(out)
+        names = chain([feature.name], (f"{feature.name} ({number})" for number in count(2)))
+        name = next(name for name in names if name not in named)
+        named[name] = replace(feature, name=name)
+    return tuple(named.values())
 
 
 def missing_cells(column: np.ndarray) -> BoolArray:

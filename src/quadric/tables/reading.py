@@ -111,7 +111,6 @@ class _Source:
 
     Attributes
     ----------
-    name : str
     paths : tuple of Path
         The files, if any.
     tables : function
@@ -120,7 +119,6 @@ class _Source:
         A column of theirs as it is meant, or as texts.
     """
 
-    name: str
     paths: tuple[Path, ...]
     tables: Callable[[int, Sequence[str] | None], Iterator[Any]]
     typed: Callable[[Any, bool], Any]
@@ -128,14 +126,13 @@ class _Source:
 
 def _source(data: Any, **how: Any) -> _Source:
     from quadric.tables import _arrow, _csv
-    from quadric.tables.notation import Notation
 
     if holds_arrow(data):
-        return _Source(type(data).__name__, (), partial(_arrow.tables_of_object, data), _arrow.typed)
-    path, notation = Path(data), Notation(**how)
+        return _Source((), partial(_arrow.tables_of_object, data), _arrow.typed)
+    path, notation = Path(data), _csv.Notation(**how)
     if files := _arrow.arrow_files(path):
-        return _Source(path.name, files, partial(_arrow.tables_of_files, files), _arrow.typed)
-    return _Source(path.name, (path,), _csv.CsvFile.open(path, notation).tables, notation.typed)
+        return _Source(files, partial(_arrow.tables_of_files, files), _arrow.typed)
+    return _Source((path,), _csv.CsvFile.open(path, notation).tables, notation.typed)
 
 
 def _pieces(source: _Source, text: Collection[str], columns: Sequence[str] | None) -> dict[str, list[Any]]:

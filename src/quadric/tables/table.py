@@ -249,9 +249,7 @@ def _one_dimension(name: str, values: Any) -> np.ndarray:
 
 def text_column(values: Sequence[str | None]) -> np.ndarray:
     """Texts as an array of objects."""
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+    return np.array(values, dtype=object)
 
 
 def is_missing(value: Any) -> bool:

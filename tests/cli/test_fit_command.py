@@ -204,6 +204,13 @@ def test_a_cut_off_is_told_and_used(made, run, tmp_path):
         (["--groups", "Age"], "the table has no column 'Age' (did you mean 'age'?)"),
         (["--groups", "home"], "the column 'home' has 3 groups, fewer than the 5 folds (--groups, --folds)"),
         (["--no-cv"], "without cross-validation k and C must be given (--k, --C)"),
+        (["--clip", "0.01", "--no-clip"], "--clip and --no-clip contradict each other: give one of them"),
+        (["--calibrate", "sigmoid", "--no-calibrate"], "--calibrate and --no-calibrate contradict each other"),
+        (["--class-weight", "bad=-1"], "or the weight of each class, a finite number from 1e-60"),
+        (["--class-weight", "balanced", "--class-weight", "bad=2"], "write balanced alone, or CLASS=WEIGHT"),
+        (["--jobs", "0"], "n_jobs must be an integer from -1,000 to 1,000, not 0, got 0 (--jobs)"),
+        (["--ignore", "zz", "--dates", "yy"], "'income', 'home', 'phone', 'risk' (--ignore, --dates)"),
+        (["--positive", "zz"], "the target has no value 'zz'; it has 'bad', 'good' (--positive)"),
     ],
 )
 def test_options_that_make_no_sense_are_one_sentence(made, run, tmp_path, words, says):

@@ -36,7 +36,7 @@ def as_usage() -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError) as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(with_flags(error)) from error
 
 
 def flag(parameter: str) -> str:

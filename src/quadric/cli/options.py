@@ -128,7 +128,7 @@ FLAGS = {
     "groups": Flag("Column of groups, such as customers, that folds keep together. It is not a feature.", "COLUMN"),
     "scoring": Flag(
         "What cross-validation maximises: accuracy, roc_auc, balanced_accuracy, log_loss, brier, ks, average_precision, or any "
-        "scorer of scikit-learn.",
+        "scorer of classes of scikit-learn.",
         "MEASURE",
     ),
     "rule": Flag(

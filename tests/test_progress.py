@@ -33,6 +33,19 @@ def test_counted_items():
     assert heard(lambda: list(counted(range(4), 4, "folds"))) == [(done / 4, "folds") for done in range(5)]
 
 
+def test_a_share_is_told_before_the_first_item_comes_and_when_an_item_is_done():
+    told = []
+
+    def results():
+        for number in range(2):
+            told.append(f"at work on {number}")
+            yield number
+
+    with listening(lambda share, what: told.append(share)):
+        list(counted(results(), 2, "folds"))
+    assert told == [0.0, "at work on 0", 0.5, "at work on 1", 1.0]
+
+
 def test_a_listener_goes_with_its_block():
     told = []
     with pytest.raises(ZeroDivisionError), listening(lambda *progress: told.append(progress)):

@@ -27,6 +27,8 @@ PRIVATE_STATE = {
 """What transformers need to know of their fit beside their public attributes; not every release has all of it."""
 FEATURE_COUNTS = {"n_features_in_", "_n_features"}
 """Attributes of fitted transformers that are numbers of features."""
+OTHER_SUBJECTS = {"_regression": "numbers", "cluster": "clusters, whose names do not matter"}
+"""What the metrics of some modules of scikit-learn are made for."""
 L1_PENALTY: dict[str, Any] = {"l1_ratio": 1.0} if LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
 """How to ask LogisticRegression for it: releases from 1.8 on no longer want the name of the penalty."""
 
@@ -53,6 +55,14 @@ def scorer_takes_weights(scorer: Any) -> bool:
 def scorer_needs_probabilities(scorer: Any) -> bool:
     """Whether a scorer asks for probabilities and takes nothing else."""
     return getattr(scorer, "_response_method", None) == "predict_proba"
+
+
+def scorer_misfit(scorer: Any) -> str | None:
+    """What a scorer is made for, where that is not predicted classes; None where it is, or where nobody knows."""
+    module = getattr(getattr(scorer, "_score_func", None), "__module__", "")
+    if getattr(scorer, "_kwargs", {}).get("average") == "samples":
+        return "several labels per row"
+    return next((words for part, words in OTHER_SUBJECTS.items() if part in module.split(".")), None)
 
 
 def scorer_towards(scorer: Any, positive: Any) -> Any:

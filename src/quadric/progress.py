@@ -86,7 +86,7 @@ def parts(*costs: float) -> list[AbstractContextManager[None]]:
 
 def counted(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
     """The items, one by one, while whoever listens is told how many of them are done."""
-    for done, item in enumerate(items):
-        advance(done / max(total, 1), what)
+    advance(0.0, what)  # before the first item, which may take long to come
+    for done, item in enumerate(items, start=1):
         yield item
-    advance(1.0, what)
+        advance(done / total, what)

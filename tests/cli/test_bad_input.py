@@ -93,6 +93,45 @@ def test_a_delimiter_can_be_given(run, csv_file, tmp_path):
     assert run(*fit, "--delimiter", "tab").code == 0
 
 
+FIT = ["fit", "{data}", "--target", "risk", "--output", "{new}"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([*FIT, "--k", "three"], "--k: 'three' is not an integer"),
+        ([*FIT, "--k=2", "--k=1.5"], "--k: '1.5' is not an integer"),
+        ([*FIT, "--C", ""], "--C: '' is not a number"),
+        ([*FIT, "--method", "fast"], "--method: 'fast' is not one of best, pd, exact"),
+        ([*FIT, "--calibrate", "platt"], "--calibrate: 'platt' is not one of sigmoid, isotonic, none"),
+        ([*FIT, "--encoding", "foo"], "there is no encoding 'foo'; try utf-8 or latin-1 (--encoding)"),
+        (["compare", "{data}", "--target", "risk", "--clip", "much"], "--clip: 'much' is not a number"),
+        (
+            ["path", "{data}", "--target", "risk", "--loss", "log"],
+            "--loss: 'log' is not one of auto, hinge, least_squares, log",
+        ),
+        (["explain", "{model}", "{data}", "--reasons", "0"], "--reasons: '0' is not an integer from 1 to 1,000,000,000"),
+        (["explain", "{model}", "{data}", "--reference", "best"], "--reference: 'best' is not one of mean, approved, cutoff"),
+        (["explain", "{model}", "{data}", "--increase-only", "zz"], "'home', 'phone' (--increase-only)"),
+        (
+            ["report", "{model}", "{data}", "--output", "{new}", "--bootstrap", "-1"],
+            "--bootstrap: '-1' is not an integer from 0",
+        ),
+        (["report", "{model}", "{data}", "--output", "{new}", "--frozen", "zz"], "the model has no column 'zz'"),
+        (
+            ["certify", "{model}", "{data}", "--time-limit", "nan"],
+            "--time-limit: 'nan' is not a number from 0 to 1,000,000,000",
+        ),
+        (["export", "{model}", "--format", "pmml"], "--format: 'pmml' is not one of sql, python, latex, excel, onnx, json, eq"),
+        (["paper", "--jobs", "0"], "--jobs: '0' is not an integer from 1 to 1,000"),
+        (["data", "german", "--from", "{no}"], "there is no file"),
+    ],
+)
+def test_wrong_values_are_told_in_our_words(made, refused, tmp_path, arguments, says):
+    names = {"data": made.data_csv, "model": made.model, "new": tmp_path / "new", "no": tmp_path / "no.csv"}
+    assert says in refused(*(argument.format(**names) for argument in arguments), code=2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

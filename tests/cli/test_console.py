@@ -20,6 +20,7 @@ from quadric.progress import advance, counted
 def at_once(monkeypatch):
     """Progress from the beginning, and often."""
     monkeypatch.setattr(console, "FIRST_AFTER", 0.0)
+    monkeypatch.setattr(console, "SLACK", float("inf"))  # however slow the machine
     for name in ("SECONDS_BETWEEN_LINES", "SECONDS_BETWEEN_FRAMES"):
         monkeypatch.setattr(console, name, 0.01)
 
@@ -58,12 +59,34 @@ def test_lines_tell_share_time_left_and_what_is_done(capsys):
         until(seen, "fit: 25 %, about 1 s left, again\n")
 
 
-def test_time_left_is_extrapolated(monkeypatch):
-    monkeypatch.setattr(console.time, "monotonic", lambda: 100.0)
+def test_time_left_is_extrapolated_and_never_grows_while_nothing_gets_done(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
+    meter, shown = console._Meter("fit"), {}
+    for now[0], share in ((110.0, 0.25), (115.0, 0.1), (130.0, 0), (142.0, 0), (145.0, 0.25), (160.0, 0.5)):
+        if share:
+            meter.advance(share, "folds")
+        shown[now[0]] = meter.line
+    assert list(shown.values()) == [
+        "fit: 25 %, about 30 s left, folds",
+        "fit: 25 %, about 25 s left, folds",
+        "fit: 25 %, about 10 s left, folds",
+        "fit: 25 %, about 1 s left, folds",
+        "fit: 25 %, 45 s so far, folds",
+        "fit: 50 %, about 2 min left, folds",
+    ]
+
+
+def test_time_left_follows_the_later_half_of_the_work(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
     meter = console._Meter("fit")
-    meter.advance(0.25, "folds")
-    monkeypatch.setattr(console.time, "monotonic", lambda: 110.0)
-    assert meter.line == "fit: 25 %, about 30 s left, folds"
+    for now[0], share in ((0.0, 0.1), (10.0, 0.2), (20.0, 0.3), (30.0, 0.4)):
+        meter.advance(share, "folds")
+    assert meter.time == "about 60 s left"
+    for share in (0.4001, 0.4002):
+        meter.advance(share, "rows")
+    assert meter.time == "about 60 s left"
 
 
 class Terminal:

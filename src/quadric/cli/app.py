@@ -7,11 +7,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
+from typing import Any, Literal, get_args, get_origin
 
 import typer
 
 import quadric
 from quadric.cli.console import UsageError, printable, say, with_flags
+from quadric.cli.inputs import start_of
 from quadric.workflow.options import OptionError
 
 HELP = """Sparse quadratic-surface classifiers: a small non-linear equation you can defend.
@@ -46,7 +49,7 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
             traceback.print_exc()
         # ours, that of an option that does not suit the data, or the parser's, which knows its exit code
         is_usage = isinstance(error, UsageError | OptionError) or getattr(error, "exit_code", 1) == 2
-        return 2 if is_usage else 1, printable(f"quadric: {_one_line(error)}")
+        return 2 if is_usage else 1, printable(f"quadric: {_one_line(error, words)}")
 
 
 def _app(names: Sequence[str]) -> typer.Typer:
@@ -58,13 +61,33 @@ def _app(names: Sequence[str]) -> typer.Typer:
     return app
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: Exception, arguments: Sequence[str]) -> str:
     describe = getattr(error, "format_message", None)
     expected = isinstance(error, UsageError | ValueError | OSError | ImportError | RuntimeError) or callable(describe)
-    line = " ".join((describe() if callable(describe) else _named(error) or with_flags(error)).split())
+    words = _refused(error, arguments) if type(error) is typer.BadParameter else describe() if callable(describe) else ""
+    line = " ".join((words or _named(error) or with_flags(error)).split())
     if isinstance(error, MemoryError) and not expected:
         return f"out of memory{f' ({line})' if line else ''}: take fewer rows or columns, or lift the limit"
     return line if expected and line else f"unexpected {type(error).__name__}: {line or 'no message'} (--debug shows where)"
+
+
+def _refused(error: Any, words: Sequence[str]) -> str:
+    """What was typed and what the option takes; the parser's own words differ between its releases, and do not tell."""
+    option = inspect.signature(error.ctx.command.callback, eval_str=True).parameters[error.param.name]
+    (kind, own), name = get_args(option.annotation), error.param.opts[0]
+    wanted = next(filter(None, map(_kind_words, (kind, *get_args(kind)))), None)
+    if wanted is None:
+        return str(error.format_message())
+    limits = "" if own.min is None else f" from {own.min:,.0f} to {own.max:,.0f}"
+    pieces = ((*word.partition("="), following) for word, following in pairwise([*words, ""]))
+    *_, typed = (after if mark else following for start, mark, after, following in pieces if start == name)  # the last counts
+    return f"{name}: {start_of(typed)!r} is {wanted}{limits}"
+
+
+def _kind_words(kind: Any) -> str | None:
+    if get_origin(kind) is Literal:
+        return f"not one of {', '.join(get_args(kind))}"
+    return {int: "not an integer", float: "not a number"}.get(kind)
 
 
 def _named(error: Exception) -> str:

@@ -21,6 +21,10 @@ FIRST_AFTER = 2.0
 """Seconds of work before progress is shown."""
 SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_FRAMES = 10.0, 0.1
 """Where standard error is no terminal, progress is a line now and then; on a terminal it is a bar that moves."""
+SMALLEST_MOVE = 0.001
+"""Share of the work from which on more of it done is worth another look at the clock."""
+SLACK = 3.0
+"""Seconds for which an estimate that has run out is still believed."""
 
 OTHER_NAMES = {"cross_validate": "--cv", "n_jobs": "--jobs", "folder": "--output"}
 """Flags that are not named like the parameter of the library that they set."""
@@ -36,7 +40,7 @@ def as_usage() -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError) as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(with_flags(error)) from error
 
 
 def flag(parameter: str) -> str:
@@ -134,6 +138,8 @@ class _Meter:
     def __init__(self, what: str) -> None:
         self.what, self.text, self.share = what, "", 0.0
         self.began = time.monotonic()
+        self.ends: float | None = None
+        self._moves = [(0.0, self.began)]
 
     def describe(self, text: str) -> None:
         self.text = printable(text)
@@ -141,6 +147,14 @@ class _Meter:
     def advance(self, share: float, text: str) -> None:
         self.describe(text)
         self.share = max(self.share, min(share, 1.0))  # some work is done twice: that is no way back
+        if self.share - self._moves[-1][0] >= SMALLEST_MOVE:
+            self._estimate(time.monotonic())
+
+    def _estimate(self, now: float) -> None:
+        """Expect the rest to go on as fast as the later half of what is done: parts of the work differ in speed."""
+        done, then = next(move for move in reversed(self._moves) if move[0] <= self.share / 2)
+        self.ends = now + (1.0 - self.share) * (now - then) / (self.share - done)
+        self._moves.append((self.share, now))
 
     @property
     def percent(self) -> str:
@@ -148,11 +162,11 @@ class _Meter:
 
     @property
     def time(self) -> str:
-        """The time left if the rest goes on as fast as what is done; else the time so far."""
-        elapsed = time.monotonic() - self.began
-        if not self.share:
-            return f"{duration(elapsed)} so far"
-        return f"about {duration(max(elapsed * (1.0 / self.share - 1.0), 1.0))} left"
+        """The time left, which only falls while nothing gets done; the time so far where it is not known, or is over."""
+        now = time.monotonic()
+        if self.ends is None or now > self.ends + SLACK:
+            return f"{duration(now - self.began)} so far"
+        return f"about {duration(max(self.ends - now, 1.0))} left"
 
     @property
     def line(self) -> str:

@@ -10,6 +10,7 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, as_usage, note, say, say_json, working
+from quadric.cli.inputs import check_there
 from quadric.cli.layout import indented, paragraph, text_table
 
 
@@ -38,6 +39,7 @@ def data(
     if file is not None:
         if len(chosen) != 1:
             raise UsageError("--from needs the name of one data set")
+        check_there(file)
         note(f"{chosen[0].name}: written to {quadric.datasets.add(chosen[0].name, file, folder=folder)}")
         chosen = []
     failures = [message for info in chosen if (message := _fetched(info, folder)) is not None]

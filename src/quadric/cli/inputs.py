@@ -128,5 +128,5 @@ def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:
             name, weight = item.rsplit("=", 1)
             out[name] = float(weight)
         except ValueError:
-            raise UsageError(f"--class-weight: cannot read {item!r}; write balanced, or CLASS=WEIGHT") from None
+            raise UsageError(f"--class-weight: cannot read {item!r}; write balanced alone, or CLASS=WEIGHT") from None
     return out

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 import typer
 
 import quadric
-from quadric.cli.console import as_usage, flag
+from quadric.cli.console import UsageError, as_usage, flag
 from quadric.cli.inputs import class_weights, integers, number_or_word, numbers
 from quadric.workflow.options import TrainingOptions, choices
 
@@ -104,7 +104,7 @@ class Flag:
     read : function
         Turns that into the value.
     off : str or None
-        What the flag with --no- before its name does, where there is one: it sets the option to None.
+        What the flag with --no- before its name does, where there is one: it sets the option to None. Both are refused.
     """
 
     help: str
@@ -128,7 +128,7 @@ FLAGS = {
     "groups": Flag("Column of groups, such as customers, that folds keep together. It is not a feature.", "COLUMN"),
     "scoring": Flag(
         "What cross-validation maximises: accuracy, roc_auc, balanced_accuracy, log_loss, brier, ks, average_precision, or any "
-        "scorer of scikit-learn.",
+        "scorer of classes of scikit-learn.",
         "MEASURE",
     ),
     "rule": Flag(
@@ -214,9 +214,11 @@ def training(
     for option in fields(TrainingOptions):
         name, own = option.name, FLAGS.get(option.name)
         if own is not None and name not in without:
-            kind = own.kind or hints[name]
-            typed = typer.Option(_names(name, kind, option.default), metavar=own.metavar, help=words.get(name, own.help))
+            kind, text = own.kind or hints[name], words.get(name, own.help)
             default = _typed(defaults.get(name, option.default), kind)
+            if own.off is not None:  # None: not given
+                kind, text, default = kind | None, f"{text}  [default: {default}]", None
+            typed = typer.Option(_names(name, kind, option.default), metavar=own.metavar, help=text)
             parameters.append(_parameter(name, annotation=Annotated[kind, typed], default=default))
             if own.off is not None:
                 switch = typer.Option(f"--no-{flag(name)[2:]}", help=own.off)
@@ -243,8 +245,13 @@ def _typed(default: Any, kind: Any) -> Any:
 
 
 def _options(**values: Any) -> TrainingOptions:
-    off = {name for name, own in FLAGS.items() if own.off is not None and values.pop(f"no_{name}", False)}
-    options: dict[str, Any] = {name: None if name in off else FLAGS[name].read(value) for name, value in values.items()}
+    for name in [name for name, own in FLAGS.items() if own.off is not None and name in values]:
+        value, is_off = values.pop(name), values.pop(f"no_{name}")
+        if is_off and value is not None:
+            raise UsageError(f"{flag(name)} and --no-{flag(name)[2:]} contradict each other: give one of them")
+        if is_off or value is not None:
+            values[name] = value
+    options: dict[str, Any] = {name: FLAGS[name].read(value) for name, value in values.items()}
     if options.get("method") == "exact" and options["time_limit"] is None:
         options["time_limit"] = EXACT_TIME_LIMIT
     return TrainingOptions(**options)

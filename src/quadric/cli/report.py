@@ -9,7 +9,7 @@ import typer
 
 from quadric.cli import inputs
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, say, say_json, working, write_output
+from quadric.cli.console import UsageError, as_usage, say, say_json, working, write_output
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, MOST_BOOTSTRAPS, MOST_PROCESSES
 from quadric.extras import require
 from quadric.progress import part
@@ -56,12 +56,15 @@ def report(
     inputs.check_output(output, force, model, data)
     require("jinja2", "report")
     from quadric.report import render, summarise
+    from quadric.workflow.explaining import ExplainingOptions, check_names
     from quadric.workflow.training import check_folds
 
     loaded = inputs.read_table_model(model)
     grid = None if ks is None else inputs.integers(ks, "--ks")
     if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
         raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {inputs.start_of(str(ks))}")
+    with as_usage():
+        check_names(loaded, ExplainingOptions(frozen=frozen or ()))
     with working("report"):
         table = inputs.read_data(data, table_format.how(loaded), loaded.text_names)
         used, y = loaded.labelled(table)

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
-from quadric._sklearn import platt_scaling, scorer_takes_weights
+from quadric._sklearn import platt_scaling, scorer_misfit, scorer_takes_weights
+from quadric.errors import ParameterError
 from quadric.estimators._base import predicted
 from quadric.estimators._validation import Samples
 from quadric.estimators.curves import LOG_ODDS, SigmoidCalibration, probabilities
@@ -19,6 +20,8 @@ from quadric.search.path import PathCell
 from quadric.types import FloatArray
 
 Chances = Callable[[FloatArray], FloatArray]
+USUAL = "accuracy, balanced_accuracy, roc_auc, average_precision, neg_log_loss, neg_brier_score"
+"""Scorers of classes, for people who chose another one."""
 
 
 def decision_values(X: FloatArray, cells: Sequence[PathCell]) -> FloatArray:
@@ -72,8 +75,13 @@ class Scoring:
 
     @staticmethod
     def of(scoring: Any, classes: np.ndarray) -> Scoring:
-        """What a ``scoring`` parameter asks for; None: accuracy."""
-        return Scoring(check_scoring(_ScoredClassifier(classes), scoring=scoring), classes)
+        """What a ``scoring`` parameter asks for; None: accuracy. A scorer that is not made for classes is refused."""
+        scorer = check_scoring(_ScoredClassifier(classes), scoring=scoring)
+        if (other := scorer_misfit(scorer)) is not None:
+            raise ParameterError(
+                f"scoring must be a scorer of classes, such as {USUAL}, got {scoring!r}, which is for {other}", scoring=None
+            )
+        return Scoring(scorer, classes)
 
     def score(self, left_out: Samples, decision: FloatArray, chances: Callable[[], Chances], where: str) -> float:
         """The score of one cell.
@@ -94,11 +102,12 @@ class Scoring:
         try:
             score = float(self.scorer(stand_in, left_out.X, self.classes[left_out.codes], **extra))
         except Exception as error:
-            raise ValueError(f"scoring failed in {where}: {error}") from error
+            reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+            raise ParameterError(f"the scorer failed in {where}: {reason}; choose another one", scoring=None) from error
         if not np.isfinite(score):
             one_class = len(np.unique(left_out.codes)) < 2
-            reason = ", whose samples left out have one class only: use fewer folds" if one_class else ""
-            raise ValueError(f"scoring returned {score} in {where}{reason}")
+            reason = ", whose samples left out have one class only: use fewer folds, or" if one_class else ":"
+            raise ParameterError(f"the scorer returned {score} in {where}{reason} choose another one", scoring=None)
         return score
 
 

@@ -228,13 +228,13 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
         work = CrossValidation(task, samples, folds, Scoring.of(self.scoring, samples.classes), processes)
-        with part(0.0, 0.8):
+        with part(0.0, 0.7):
             self._cross_validate(board, work)
         cell = self._set_choice(board)
         decision = work.out_of_fold(board, cell)
         self.oof_decision_ = np.full((len(X), *decision.shape[1:]), np.nan)
         self.oof_decision_[present] = decision
-        with part(0.8, 1.0):
+        with part(0.7, 1.0):
             fits = self._fit_all_rows(task, prepared, cell, board)
         self._set_fits(fits, samples.classes, units)
         self.best_estimator_ = self._as_classifier(fits, units)
@@ -261,9 +261,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:
         """Fill the board: a part of the grid, what could still be chosen, and what lies beyond the ends of a default grid."""
         report = writer_for(int(self.verbose))
-        with part(0.0, 0.6):
+        with part(0.0, 0.5):
             work.score(board.coarse(), board, "cross-validation")
-        with part(0.6, 0.8):
+        with part(0.5, 0.75):
             work.score(board.worth_scoring(self.rule), board, "cross-validation, cells that could still be chosen")
         self.n_extensions_ = 0
         while self.Cs is None and self.n_extensions_ < MOST_EXTENSIONS and not work.task.out_of_time():
@@ -272,7 +272,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 break
             for loss, rows in plan.items():
                 report(f"the best C of {loss} is at the end of its grid: trying C = {rows[0].C:g}, too")
-            with part(0.8 + 0.2 * self.n_extensions_ / MOST_EXTENSIONS, 0.8 + 0.2 * (self.n_extensions_ + 1) / MOST_EXTENSIONS):
+            with part(*(0.75 + 0.25 * (self.n_extensions_ + done) / MOST_EXTENSIONS for done in (0, 1))):
                 work.score(plan, board, "cross-validation, a longer grid")
             self.n_extensions_ += 1
 

@@ -66,15 +66,21 @@ class Notation:
         try:
             "".encode(self.encoding)  # some registered codecs convert bytes to bytes
         except (LookupError, ValueError):
-            raise ValueError(f"there is no encoding {self.encoding!r}; try utf-8 or latin-1") from None
+            raise ParameterError(f"there is no encoding {self.encoding!r}; try utf-8 or latin-1", encoding=None) from None
         character = "," if self.delimiter is None else self.delimiter
         if len(character) != 1 or character in '"\r\n\0' or not character.isascii():
-            raise ValueError(f"the delimiter must be one ASCII character, but not a quote or a line end, got {character!r}")
+            raise ParameterError(
+                f"the delimiter must be one ASCII character, but not a quote or a line end, got {character!r}", delimiter=None
+            )
         for what, mark in (("decimal", self.decimal), ("thousands", self.thousands)):
             if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '+-"\r\n'):
-                raise ValueError(f"the {what} mark must be one character, but no digit, letter, sign or quote, got {mark!r}")
+                raise ParameterError(
+                    f"the {what} mark must be one character, but no digit, letter, sign or quote, got {mark!r}", **{what: None}
+                )
         if self.decimal == self.thousands:
-            raise ValueError(f"the decimal and the thousands mark must differ, got {self.decimal!r} for both")
+            raise ParameterError(
+                f"the decimal and the thousands mark must differ, got {self.decimal!r} for both", decimal=None, thousands=None
+            )
 
     @property
     def codec(self) -> str:

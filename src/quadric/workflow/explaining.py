@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quadric.errors import unknown_names
+from quadric.errors import ParameterError, unknown_names
 from quadric.explain import ReasonCodes, reason_codes, recourse
 from quadric.explain._request import SeenValues
 from quadric.fitted import FittedModel
@@ -185,10 +185,11 @@ def check_names(model: TableModel, options: ExplainingOptions) -> None:
     if options.target is not None:
         model.code_of(options.target)
     fitted = model.view
-    named = dict.fromkeys((*options.frozen, *options.increase_only, *options.decrease_only))
-    unknown = [name for name in named if name not in fitted.names and name not in fitted.input_names]
-    if unknown:
-        raise ValueError(unknown_names(unknown, fitted.input_names, "the model"))
+    for option in ("frozen", "increase_only", "decrease_only"):
+        named = dict.fromkeys(getattr(options, option))
+        unknown = [name for name in named if name not in fitted.names and name not in fitted.input_names]
+        if unknown:
+            raise ParameterError(unknown_names(unknown, fitted.input_names, "the model"), **{option: None})
 
 
 def ages(model: TableModel, options: ExplainingOptions) -> list[str]:

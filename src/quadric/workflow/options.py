@@ -136,6 +136,10 @@ class TrainingOptions:
             "C": rule.LOSS_WEIGHT,
             "folds": rule.integer_from(2, LARGEST_COUNT),
             "rule": rule.Rule(lambda v: v in ("best", "1se") or tolerance.holds(v), f"'best', '1se' or {tolerance.words}"),
+            "class_weight": rule.Rule(
+                lambda v: v == "balanced" or (isinstance(v, Mapping) and all(map(rule.LOSS_WEIGHT.holds, v.values()))),
+                f"'balanced', or the weight of each class, {rule.LOSS_WEIGHT.words}",
+            ),
             "clip": rule.Rule(lambda v: tolerance.holds(v) and v < 0.5, "a number from 0 to less than 0.5"),
             "max_levels": rule.integer_from(2, MOST_LEVELS),
             "seed": rule.integer_from(0, LARGEST_SEED),
@@ -147,7 +151,7 @@ class TrainingOptions:
         for name, wanted in rules.items():
             value = getattr(self, name)
             if not wanted.holds(value) and not (value is None and type(None) in get_args(hints[name])):
-                raise OptionError(f"{name} must be {wanted.words}, got {value!r}", **{name: None})
+                raise OptionError(f"{name} must be {wanted.words.removeprefix('None or ')}, got {value!r}", **{name: None})
         if self.cross_validate is False and (self.k is None or self.C is None):
             raise OptionError("without cross-validation k and C must be given", k=None, C=None)
         self._check_grids(rule.N_TERMS, rule.LOSS_WEIGHT)

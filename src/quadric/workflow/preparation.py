@@ -171,7 +171,7 @@ def _labels(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple
     try:
         return found if positive is None else target_labels(column, positive)
     except ValueError as error:
-        raise OptionError(str(error)) from None
+        raise OptionError(str(error), positive=None) from None
 
 
 def complete_rows(table: Table) -> BoolArray:
@@ -218,12 +218,16 @@ def _groups(table: Table, column: str | None) -> IntArray | None:
 
 
 def _check_columns(table: Table, target: str, options: TrainingOptions) -> None:
-    used = dict.fromkeys((target, *_named(options.groups), *options.ignore, *options.dates, *options.texts, *options.frozen))
-    unknown = [name for name in used if name not in table.names]
+    lists = {option: getattr(options, option) for option in ("ignore", "dates", "texts", "frozen")}
+    used = {"target": (target,), "groups": _named(options.groups), **lists}
+    absent = {option: [name for name in names if name not in table.names] for option, names in used.items()}
+    unknown = dict.fromkeys(name for names in absent.values() for name in names)
     if unknown:
-        raise OptionError(unknown_names(unknown, table.names, "the table"))
+        raise OptionError(
+            unknown_names(unknown, table.names, "the table"), **{option: None for option, names in absent.items() if names}
+        )
     if target in options.ignore:
-        raise OptionError(f"the column {target!r} is the target: it cannot be ignored")
+        raise OptionError(f"the column {target!r} is the target: it cannot be ignored", ignore=None)
     if options.groups == target:
         raise OptionError(f"the column {target!r} is the target: it cannot hold the groups", groups=None)
     unused = (target, *_named(options.groups), *options.ignore)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
-from quadric._sklearn import scorer_needs_probabilities, scorer_towards
+from quadric._sklearn import scorer_misfit, scorer_needs_probabilities, scorer_towards
 from quadric.credit import ks_statistic
 from quadric.errors import near_name
 
@@ -84,17 +84,22 @@ def needs_probabilities(name: str) -> bool:
 
 
 def check_scoring(name: str) -> None:
-    """Refuse a name that neither we nor scikit-learn know.
+    """Refuse a name that neither we nor scikit-learn know, or that is not for classes.
 
     Parameters
     ----------
     name : str
     """
-    known = [*MEASURES, *get_scorer_names()]
-    if name not in known:
-        near = near_name(name, known) if isinstance(name, str) else None
-        meant = f" (did you mean {near!r}?)" if near else ""
-        raise ValueError(f"scoring must be one of {', '.join(MEASURES)} or a scorer of scikit-learn, got {name!r}{meant}")
+    misfits = dict.fromkeys(MEASURES) | {other: scorer_misfit(get_scorer(other)) for other in get_scorer_names()}
+    misfit = misfits.get(name, "") if isinstance(name, str) else ""
+    if misfit is None:
+        return
+    usable = [other for other, subject in misfits.items() if subject is None]
+    near = near_name(name, usable) if isinstance(name, str) and not misfit else None
+    words = f", which is for {misfit}" if misfit else f" (did you mean {near!r}?)" if near else ""
+    raise ValueError(
+        f"scoring must be one of {', '.join(MEASURES)} or another scorer of classes of scikit-learn, got {name!r}{words}"
+    )
 
 
 def scorer_for(name: str, y: np.ndarray) -> Any:

@@ -195,9 +195,7 @@ def _answers_alike(goal: WantedDecision, start: Start, rules: Actions, max_nodes
     return answers
 
 
-def _tried(
-    goal: WantedDecision, start: Start, slack: FloatArray, rules: Actions, max_nodes: int
-) -> tuple[Answers, BoolArray]:
+def _tried(goal: WantedDecision, start: Start, slack: FloatArray, rules: Actions, max_nodes: int) -> tuple[Answers, BoolArray]:
     """Rows after the smallest changes that the surfaces put beyond the margin by some slack, and what the model accepts."""
     found = smallest_capped_change(goal.surfaces, start, goal.margin + slack, rules, max_nodes)
     accepted = goal.accepted(goal.view.changed(start.cases, start.V, found.point), goal.view.scaled(found.point))

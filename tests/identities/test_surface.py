@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import numerical_gradient, random_surface
 from quadric import QuadraticSurface
+from quadric.geometry.lifting import lift
 from quadric.geometry.terms import term_count
 
 
@@ -29,6 +30,15 @@ def test_evaluation(n_terms):
     X = rng.normal(size=(50, 9))
     assert surface.n_terms == n_terms
     assert_allclose(surface(X), by_definition(surface, X), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_terms", [0, 1, 4, 54])
+def test_values_of_terms_are_lifted_rows_times_coordinates(n_terms, monkeypatch):
+    monkeypatch.setattr("quadric.geometry.lifting.CHUNK_BYTES", 1)  # chunks of 64 rows
+    rng = np.random.default_rng(4)
+    surface, X = sparse_surface(rng, 9, n_terms), rng.normal(size=(150, 9))
+    z = surface.coordinates()
+    assert_allclose(surface.term_values(X), (lift(X) * z)[:, z != 0.0], rtol=1e-14)
 
 
 def test_coordinates_round_trip():

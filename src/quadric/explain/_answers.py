@@ -44,8 +44,7 @@ def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, 
     U, m = start.U, len(start.U)
     moving = rules.free & surface.live_features
     missing = level - surface(U)
-    low, high = rules.ends(start.V)
-    needed = (missing > 0.0) | ((low > start.V) | (high < start.V))[:, moving].any(axis=1)
+    needed = (missing > 0.0) | rules.broken(start.V, moving)
     answers = Answers(np.zeros_like(U), ~needed, np.ones(m, dtype=bool), np.where(needed, np.inf, 0.0), np.full(m, np.nan))
     rows = np.flatnonzero(needed)
     if len(rows) == 0 or not moving.any():
@@ -65,11 +64,11 @@ def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, 
         length = np.where(exact.reached, np.linalg.norm(exact.e, axis=1), np.inf)
         found = Answers(exact.e, exact.reached, np.ones_like(exact.reached), length, exact.multiplier)
     change = np.zeros_like(part.U)
-    change[:, moving] = found.change / unit
-    answers.put(rows, replace(found, change=change))
+    change[:, moving] = found.point / unit
+    answers.put(rows, replace(found, point=change))
     for row in np.flatnonzero(answers.reached & ~answers.proved):
         case = _Case((surface,), start.V[row], start.U[row], start.scale, float(level[row]), rules)
-        answers.change[row] = case.shortest([answers.change[row], case.local_optimum(answers.change[row])])
+        answers.point[row] = case.shortest([answers.point[row], case.local_optimum(answers.point[row])])
     return answers
 
 
@@ -88,13 +87,13 @@ def smallest_common_change(
     for row in np.flatnonzero(~hopeless):
         case = _Case(tuple(surfaces), start.V[row], start.U[row], start.scale, float(level[row]), rules)
         near_enough = bound[row] * (1.0 + TOLERANCE)
-        changes = [answers.change[row] for answers in alone if answers.reached[row]]
+        changes = [answers.point[row] for answers in alone if answers.reached[row]]
         if not any(case.served_by(change) and case.length(change) <= near_enough for change in changes):
             changes += [case.local_optimum(change) for change in changes]
         changes = [change for change in changes if case.served_by(change)]
         if changes:
-            best.change[row], best.reached[row] = case.shortest(changes), True
-            best.proved[row] = case.length(best.change[row]) <= near_enough
+            best.point[row], best.reached[row] = case.shortest(changes), True
+            best.proved[row] = case.length(best.point[row]) <= near_enough
     return best
 
 

@@ -72,12 +72,12 @@ class Box:
 
 @dataclass(frozen=True)
 class Answers:
-    """Changes, one row per case.
+    """One row per case.
 
     Attributes
     ----------
-    change : array of shape (m, n)
-        Zero where no answer was found.
+    point : array of shape (m, n)
+        The answer as the problem is written: a change, or the changed row; no change where no answer was found.
     reached : array of bool
     proved : array of bool
         Whether no smaller change would do; without an answer, whether there is none.
@@ -87,16 +87,17 @@ class Answers:
         weight * change = multiplier * gradient on the free features; NaN where rules other than freezing took part.
     """
 
-    change: FloatArray
+    point: FloatArray
     reached: BoolArray
     proved: BoolArray
     bound: FloatArray
     multiplier: FloatArray
 
     @staticmethod
-    def none(m: int, n: int) -> Answers:
-        """No answers yet."""
-        return Answers(np.zeros((m, n)), np.zeros(m, bool), np.ones(m, bool), np.full(m, np.inf), np.full(m, np.nan))
+    def none(rows: FloatArray) -> Answers:
+        """No changed rows yet."""
+        m = len(rows)
+        return Answers(rows.copy(), np.zeros(m, bool), np.ones(m, bool), np.full(m, np.inf), np.full(m, np.nan))
 
     def put(self, rows: IntArray, other: Answers) -> None:
         """Replace some rows in place."""

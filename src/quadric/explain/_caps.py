@@ -28,11 +28,10 @@ BELOW, BETWEEN, ABOVE = -1, 0, 1
 
 def smallest_capped_change(
     surfaces: Sequence[QuadraticSurface], start: Start, level: FloatArray, rules: Actions, max_nodes: int
-) -> tuple[Answers, FloatArray]:
-    """The smallest allowed change after which every surface of the capped rows is at least ``level``, and the changed rows."""
+) -> Answers:
+    """Rows after the smallest allowed change that makes every surface of the capped rows at least ``level``."""
     parts = _Parts.of(start, rules, np.any([surface.live_features for surface in surfaces], axis=0))
-    best, moved = Answers.none(*start.V.shape), start.V.copy()
-    length = np.full(len(moved), np.inf)
+    best, length = Answers.none(start.V), np.full(len(start.V), np.inf)
     combinations, unexamined = parts.combinations()
     for combination, rows in combinations:
         problem = parts.problem(combination, rows)
@@ -40,18 +39,17 @@ def smallest_capped_change(
             found = smallest_change(surfaces[0], problem.start, level[rows], problem.rules, max_nodes)
         else:
             found = smallest_common_change(surfaces, problem.start, level[rows], problem.rules, max_nodes)
-        x = problem.moved(found.change)
+        x = problem.moved(found.point)
         own = np.where(found.reached, rules.distance((x - start.V[rows]) / start.scale), np.inf)
         shorter = np.flatnonzero(own < length[rows])
         kept = rows[shorter]
-        length[kept], moved[kept], best.reached[kept] = own[shorter], x[shorter], True
+        length[kept], best.point[kept], best.reached[kept] = own[shorter], x[shorter], True
         best.multiplier[kept] = np.where(problem.is_plain[shorter], found.multiplier[shorter], np.nan)
         best.proved[rows] &= found.proved
         best.bound[rows] = np.minimum(best.bound[rows], np.hypot(found.bound, problem.cost))
     best.proved[unexamined], best.bound[unexamined] = False, 0.0
     best.proved[:] |= best.reached & (length <= best.bound * (1.0 + TOLERANCE))
-    best.change[:] = (moved - start.V) / start.scale
-    return best, moved
+    return best
 
 
 @dataclass(frozen=True)
@@ -60,80 +58,93 @@ class _Problem:
 
     start: Start
     rules: Actions
+    beyond: IntArray
     fixed: FloatArray
-    cost: FloatArray
     is_plain: BoolArray
+
+    @property
+    def cost(self) -> FloatArray:
+        """Length of the change that is fixed."""
+        change = (self.fixed - self.start.V[:, self.beyond]) / self.start.scale[self.beyond]
+        return self.rules.take(self.beyond).distance(change)
 
     def moved(self, change: FloatArray) -> FloatArray:
         """The rows after a change in fitted units."""
-        return np.where(np.isnan(self.fixed), self.rules.obeyed(self.start.V, change * self.start.scale), self.fixed)
+        x = self.rules.obeyed(self.start.V, change * self.start.scale)
+        x[:, self.beyond] = self.fixed
+        return x
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """The values allowed to the features of each row.
+    """The values allowed to the capped features of each row.
 
     Attributes
     ----------
     start : Start
-    rules : Actions
     between : Actions
         The rules for values between the caps.
-    moving : array of bool of shape (n,)
-        Features that may change and that matter.
-    below, above : arrays of shape (m, n)
+    capped : array of int of shape (n',)
+        Features with caps that may change and that matter.
+    below, above : arrays of shape (m, n')
         Allowed values beyond a cap that can be part of an answer; NaN where there is none.
+    is_open : array of bool of shape (m, n')
+        Whether values between the caps are allowed.
     """
 
     start: Start
-    rules: Actions
     between: Actions
-    moving: BoolArray
+    capped: IntArray
     below: FloatArray
     above: FloatArray
+    is_open: BoolArray
 
     @staticmethod
     def of(start: Start, rules: Actions, live: BoolArray) -> _Parts:
         low, high = start.caps
         between = replace(rules, lower=np.maximum(rules.lower, low), upper=np.minimum(rules.upper, high))
-        moving, (lowest, highest), inner = rules.free & live, rules.ends(start.V), between.ends(start.V)
+        capped = np.flatnonzero(rules.free & live & (np.isfinite(low) | np.isfinite(high)))
+        V, low, high, integer = start.V[:, capped], low[capped], high[capped], rules.integer[capped]
+        (lowest, highest), inner = rules.take(capped).ends(V), between.take(capped).ends(V)
 
         def beyond(first: FloatArray, last: FloatArray, cap: FloatArray) -> FloatArray:
-            first, last = (np.where(rules.integer, how(end), end) for how, end in ((np.ceil, first), (np.floor, last)))
-            nearest = np.clip(np.where(rules.integer, np.rint(start.V), start.V), first, last)
+            first, last = (np.where(integer, how(end), end) for how, end in ((np.ceil, first), (np.floor, last)))
+            nearest = np.clip(np.where(integer, np.rint(V), V), first, last)
             is_inner = (nearest >= inner[0]) & (nearest <= inner[1])
-            return np.where(moving & np.isfinite(cap) & (first <= last) & ~is_inner, nearest, np.nan)
+            return np.where(np.isfinite(cap) & (first <= last) & ~is_inner, nearest, np.nan)
 
-        below = beyond(lowest, np.minimum(highest, low), low)
-        return _Parts(start, rules, between, moving, below, beyond(np.maximum(lowest, high), highest, high))
+        below, above = beyond(lowest, np.minimum(highest, low), low), beyond(np.maximum(lowest, high), highest, high)
+        return _Parts(start, between, capped, below, above, inner[0] <= inner[1])
 
     def combinations(self) -> tuple[list[tuple[IntArray, IntArray]], list[int]]:
         """Combinations of parts with their rows, in order, and the rows that have more combinations than are examined."""
-        low, high = self.between.ends(self.start.V)
         options = {BELOW: ~np.isnan(self.below), ABOVE: ~np.isnan(self.above)}
-        options[BETWEEN] = (low <= high) | ~(options[BELOW] | options[ABOVE])
+        options[BETWEEN] = self.is_open | ~(options[BELOW] | options[ABOVE])
         unusual = (options[BELOW] | options[ABOVE]).any(axis=1)
-        members = {(BETWEEN,) * low.shape[1]: np.flatnonzero(~unusual).tolist()}
+        members = {(BETWEEN,) * len(self.capped): np.flatnonzero(~unusual).tolist()}
         unexamined = []
         for row in np.flatnonzero(unusual).tolist():
-            every = product(*([part for part in options if options[part][row, j]] for j in range(low.shape[1])))
+            every = product(*([part for part in options if options[part][row, j]] for j in range(len(self.capped))))
             for combination in islice(every, MOST_COMBINATIONS):
                 members.setdefault(combination, []).append(row)
             if next(every, None) is not None:
                 unexamined.append(row)
-        return [(np.array(parts), np.sort(rows)) for parts, rows in members.items() if rows], unexamined
+        return [(np.array(parts, dtype=int), np.sort(rows)) for parts, rows in members.items() if rows], unexamined
 
     def problem(self, combination: IntArray, rows: IntArray) -> _Problem:
-        part, caps = self.start.take(rows), self.start.caps
-        inside = np.clip(part.V, *caps)
-        fixed = np.select([combination == BELOW, combination == ABOVE], [self.below[rows], self.above[rows]], np.nan)
+        part, capped, away = self.start.take(rows), self.capped, combination != BETWEEN
+        low, high = (cap[capped] for cap in self.start.caps)
+        V = part.V[:, capped]
+        inside = np.clip(V, low, high)
         # where the surfaces see the row: at a cap, or, of what moves between the caps, where it is
-        seen = np.select([combination == BELOW, combination == ABOVE, self.moving], [*caps, part.V], inside)
-        change = np.where(np.isnan(fixed), 0.0, fixed - part.V)
+        seen = np.select([combination == BELOW, combination == ABOVE], [low, high], V)
+        U, free = part.U.copy(), self.between.free.copy()
+        U[:, capped] += (seen - inside) / part.scale[capped]
+        free[capped[away]] = False
         return _Problem(
-            start=replace(part, U=part.U + (seen - inside) / part.scale),
-            rules=replace(self.between, free=self.rules.free & (combination == BETWEEN)),
-            fixed=fixed,
-            cost=self.rules.distance(change / part.scale),
-            is_plain=(inside == part.V)[:, self.moving].all(axis=1) & (combination == BETWEEN).all(),
+            start=replace(part, U=U),
+            rules=replace(self.between, free=free),
+            beyond=capped[away],
+            fixed=np.where(combination == BELOW, self.below[rows], self.above[rows])[:, away],
+            is_plain=(inside == V).all(axis=1) & (not away.any()),
         )

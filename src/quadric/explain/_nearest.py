@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quadric.types import BoolArray, FloatArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 FLAT = 1e-13
 """Eigenvalues below this fraction of the largest one count as zero."""
@@ -76,9 +76,9 @@ def _in_eigenvectors(values: FloatArray, slopes: FloatArray, r: FloatArray) -> N
     # sigma = pole + t with the largest lambda that matters as pole: t keeps its digits however close to the pole sigma is
     pole = np.where(sloping, values, -np.inf).max(axis=1, initial=-np.inf)
     pole = np.where(sloping.any(axis=1), pole, floor)
-    secular = _Secular(values, slopes, pole)
+    secular = _Secular.of(values, slopes, pole)
     t_least = floor - pole
-    at_least = np.where(t_least > 0.0, secular.reach(np.where(t_least > 0.0, t_least, 1.0)), np.inf)
+    at_least = np.where(t_least > 0.0, secular.reach(np.where(t_least > 0.0, t_least, 1.0))[0], np.inf)
     at_least = np.where(sloping.any(axis=1), at_least, 0.0)
     short = np.maximum(r - at_least, 0.0)
     regular = short == 0.0
@@ -96,50 +96,59 @@ def _in_eigenvectors(values: FloatArray, slopes: FloatArray, r: FloatArray) -> N
 
 @dataclass(frozen=True)
 class _Secular:
-    """S as a function of t = sigma - pole, a row a problem."""
+    """S as a function of t = sigma - pole, a row a problem; ``offsets`` are pole - lambda, ``halves`` lambda / 2."""
 
-    values: FloatArray
     slopes: FloatArray
+    offsets: FloatArray
+    halves: FloatArray
     pole: FloatArray
 
-    def _gaps(self, t: FloatArray) -> FloatArray:
-        """sigma - lambda; 1 where the slope is zero and nothing may depend on it."""
-        gaps = t[:, None] + (self.pole[:, None] - self.values)
-        return np.where(self.slopes == 0.0, 1.0, gaps)
+    @staticmethod
+    def of(values: FloatArray, slopes: FloatArray, pole: FloatArray) -> _Secular:
+        # where the slope is zero nothing depends on the gap, as long as it is not zero
+        return _Secular(slopes, np.where(slopes == 0.0, 1.0, pole[:, None] - values), 0.5 * values, pole)
+
+    def take(self, rows: IntArray) -> _Secular:
+        return _Secular(self.slopes[rows], self.offsets[rows], self.halves[rows], self.pole[rows])
 
     def point(self, t: FloatArray) -> FloatArray:
-        gaps = self._gaps(t)
+        gaps = t[:, None] + self.offsets
         return self.slopes / np.where(gaps > 0.0, gaps, 1.0)
 
-    def reach(self, t: FloatArray) -> FloatArray:
-        """S(t)."""
-        gaps = self._gaps(t)
-        return np.asarray(np.sum((self.slopes / gaps) ** 2 * (gaps + 0.5 * self.values), axis=1))
+    def reach(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """S(t) and -dS/dt."""
+        gaps = t[:, None] + self.offsets
+        squares = (self.slopes / gaps) ** 2
+        falling = (self.pole + t) * np.sum(squares / gaps, axis=1)
+        gaps += self.halves
+        squares *= gaps
+        return np.asarray(np.sum(squares, axis=1)), falling
 
     def root(self, r: FloatArray, t_least: FloatArray) -> FloatArray:
         """t >= t_least with S(t) = r, where there is one: Newton's method on log S against log t inside a bracket."""
         low, high = self._bracket(r, t_least)
         t = np.sqrt(low) * np.sqrt(high)
+        out, rows, secular = t, np.arange(len(t)), self
         for _ in range(ITERATIONS):
-            gaps = self._gaps(t)
-            squares = (self.slopes / gaps) ** 2
-            S = np.sum(squares * (gaps + 0.5 * self.values), axis=1)
-            falling = (self.pole + t) * np.sum(squares / gaps, axis=1)  # -dS/dt
+            S, falling = secular.reach(t)
             low, high = np.where(r <= S, t, low), np.where(r >= S, t, high)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 proposed = t * np.exp(np.log(S / r) * S / (t * falling))
             inside = (proposed > low) & (proposed < high)
             following = np.where(inside, proposed, np.sqrt(low) * np.sqrt(high))
-            moved = np.abs(following - t) > 2e-16 * t
-            t = np.where(moved, following, t)
-            if not moved.any():
+            moved = np.flatnonzero(np.abs(following - t) > 2e-16 * t)
+            if len(moved) < len(rows):  # the others have arrived
+                rows, secular = rows[moved], secular.take(moved)
+                r, low, high, following = r[moved], low[moved], high[moved], following[moved]
+            if len(rows) == 0:
                 break
-        return t
+            t = out[rows] = following
+        return out
 
     def _bracket(self, r: FloatArray, t_least: FloatArray) -> tuple[FloatArray, FloatArray]:
         """S is below B (1/t + pole/2t^2), as no gap is below t, and above the part of it that is at the pole."""
         squares = self.slopes**2
-        at_pole = np.where(self.values == self.pole[:, None], squares, 0.0).sum(axis=1)
+        at_pole = np.where(self.offsets == 0.0, squares, 0.0).sum(axis=1)
         low = np.where(t_least > 0.0, t_least, 0.5 * self._crossing(at_pole, r))
         high = np.maximum(2.0 * self._crossing(squares.sum(axis=1), r), 2.0 * low)
         return np.where(low > 0.0, low, 1.0), np.where(high > 0.0, high, 1.0)

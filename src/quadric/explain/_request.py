@@ -14,7 +14,7 @@ from quadric.explain._branch import Box
 from quadric.fitted import FittedModel
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables.table import Table, holds_whole_numbers
-from quadric.types import BoolArray, FloatArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 ROUNDING = 4 * float(np.finfo(float).eps)
 """Decisions closer to the cut-off than this fraction of their absolute terms may depend on how they are evaluated."""
@@ -136,9 +136,21 @@ class Actions:
 
     def ends(self, V: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest value allowed to each row, in reported units."""
-        low = np.where(self.increase_only, np.maximum(self.lower, V), self.lower)
-        high = np.where(self.decrease_only, np.minimum(self.upper, V), self.upper)
-        return np.where(self.free, low, V), np.where(self.free, high, V)
+        low, high = np.where(self.free, self.lower, V), np.where(self.free, self.upper, V)
+        for end, rule, farther in ((low, self.increase_only, np.maximum), (high, self.decrease_only, np.minimum)):
+            features = np.flatnonzero(rule)
+            end[:, features] = farther(end[:, features], V[:, features])
+        return low, high
+
+    def take(self, features: IntArray) -> Actions:
+        """The rules for some features."""
+        return Actions(*(rule[features] for rule in vars(self).values()))
+
+    def broken(self, V: FloatArray, features: BoolArray) -> BoolArray:
+        """Whether a row lies beyond the ends of some of its features."""
+        bounded = np.flatnonzero(self.bounded & features)
+        low, high = self.take(bounded).ends(V[:, bounded])
+        return np.asarray(((low > V[:, bounded]) | (high < V[:, bounded])).any(axis=1))
 
     def distance(self, change: FloatArray) -> FloatArray:
         """Length of changes in fitted units."""
@@ -153,10 +165,9 @@ class Actions:
 
     def obeyed(self, V: FloatArray, change: FloatArray) -> FloatArray:
         """Rows after a change in reported units, rid of rounding: unchanged values, integers and ends are exact."""
-        low, high = self.ends(V)
-        moved = np.where(change == 0.0, V, V + change)
-        moved = np.where(self.integer & self.free, np.rint(moved), moved)
-        return np.where(change == 0.0, V, np.clip(moved, low, high))
+        moved, whole = V + change, np.flatnonzero(self.integer & self.free)
+        moved[:, whole] = np.rint(moved[:, whole])
+        return np.where(change == 0.0, V, np.clip(moved, *self.ends(V)))
 
 
 def actions(view: FittedModel, metric: Any, frozen: Any, limits: Mapping[str, Any]) -> Actions:

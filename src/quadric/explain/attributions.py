@@ -22,7 +22,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from quadric.fitted import FittedModel, Model, fitted_model
-from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables.table import Rows
 from quadric.types import FloatArray
@@ -69,10 +68,9 @@ def contributions(model: Model, X: Rows, *, target: Hashable | None = None) -> T
     view = fitted_model(model)
     surface = view.surface_towards(target)
     U = view.fitted(X)
-    z = surface.coordinates()
-    live = np.flatnonzero(z)
     names = view.term_names
-    return TermContributions(lift(U, live) * z[live], [names[t] for t in live], surface.c, surface(U))
+    live = [names[t] for t in np.flatnonzero(surface.coordinates())]
+    return TermContributions(surface.term_values(U), live, surface.c, surface(U))
 
 
 @dataclass(frozen=True, eq=False)

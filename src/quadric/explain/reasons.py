@@ -188,8 +188,8 @@ def nearest_boundary(view: FittedModel, surface: QuadraticSurface, U: FloatArray
         start = Start(V[rows], U[rows], view.scale, view.caps, V[rows], np.zeros((len(rows), len(none)), dtype=bool))
         towards = surface * sign
         answers = smallest_change(towards, start, np.zeros(len(rows)), rules, MAX_NODES)
-        step = _first_root(towards, U[rows], answers.change)
-        out[rows] = np.where(answers.reached[:, None], U[rows] + step[:, None] * answers.change, np.nan)
+        step = _first_root(towards, U[rows], answers.point)
+        out[rows] = np.where(answers.reached[:, None], U[rows] + step[:, None] * answers.point, np.nan)
     return out
 
 

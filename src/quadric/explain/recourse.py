@@ -25,6 +25,15 @@ and back until what is accepted is no more than the last factor beyond what is n
 GUIDE_NODES = 20
 """Boxes per row where surfaces are a guide only: there is nothing to prove."""
 
+MESSAGES = {
+    (True, True, True): "already on the wanted side",
+    (False, True, True): "smallest change",
+    (False, True, False): "not proved smallest: no change shorter than {:.4g} will do",
+    (False, False, True): "no allowed change reaches the wanted side",
+    (False, False, False): "no answer found; not proved that there is none",
+}
+"""By whether a row was on the wanted side already, whether an answer was found, and whether that is proved."""
+
 
 @dataclass(frozen=True, eq=False)
 class RecourseAnswers:
@@ -154,52 +163,48 @@ def recourse(
     U, cases = view.fitted(X), view.cases(X)
     start = Start(view.reported(cases), U, view.scale, view.caps, cases, view.missing(cases))
     already = goal.reached(cases)
-    answers, moved = _checked_answers(goal, start.take(np.flatnonzero(~already)), rules, max_nodes)
-    return _assembled(view, rules, start.V, already, answers, moved)
+    answers = _checked_answers(goal, start.take(np.flatnonzero(~already)), rules, max_nodes)
+    return _assembled(view, rules, start.V, already, answers)
 
 
-def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> tuple[Answers, FloatArray]:
-    """Answers and changed rows that the model itself puts on the wanted side; what is missing stays missing."""
+def _checked_answers(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> Answers:
+    """Changed rows that the model itself puts on the wanted side; what is missing stays missing."""
     missing = start.missing & rules.free
     if not missing.any():
         return _answers_alike(goal, start, rules, max_nodes)
-    answers, moved = Answers.none(*start.V.shape), start.V.copy()
+    answers = Answers.none(start.V)
     for pattern in np.unique(missing, axis=0):
         rows = np.flatnonzero((missing == pattern).all(axis=1))
-        found, moved[rows] = _answers_alike(goal, start.take(rows), replace(rules, free=rules.free & ~pattern), max_nodes)
-        answers.put(rows, found)
-    return answers, moved
+        answers.put(rows, _answers_alike(goal, start.take(rows), replace(rules, free=rules.free & ~pattern), max_nodes))
+    return answers
 
 
-def _answers_alike(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> tuple[Answers, FloatArray]:
+def _answers_alike(goal: WantedDecision, start: Start, rules: Actions, max_nodes: int) -> Answers:
     """The same of rows whose missing values are in the same places."""
     if len(start.V) == 0:
-        return Answers.none(*start.V.shape), start.V
+        return Answers.none(start.V)
     if not goal.is_exact:
         max_nodes = min(max_nodes, GUIDE_NODES)
     slack = 2.0 * goal.rounding(start.U)
-    answers, moved, accepted = _tried(goal, start, slack, rules, max_nodes)
+    answers, accepted = _tried(goal, start, slack, rules, max_nodes)
     rows = np.flatnonzero(answers.reached & ~accepted)
     if len(rows):
-        farther, moved[rows] = _farther(goal, start.take(rows), slack[rows], answers.bound[rows], rules, max_nodes)
-        answers.put(rows, farther)
+        answers.put(rows, _farther(goal, start.take(rows), slack[rows], answers.bound[rows], rules, max_nodes))
     if not goal.is_exact:
         answers.proved[:], answers.bound[:] = False, 0.0
-    return answers, moved
+    return answers
 
 
-def _tried(
-    goal: WantedDecision, start: Start, slack: FloatArray, rules: Actions, max_nodes: int
-) -> tuple[Answers, FloatArray, BoolArray]:
-    """Smallest changes that the surfaces put beyond the margin by some slack, the changed rows, and what the model accepts."""
-    found, moved = smallest_capped_change(goal.surfaces, start, goal.margin + slack, rules, max_nodes)
-    accepted = goal.accepted(goal.view.changed(start.cases, start.V, moved), goal.view.scaled(moved))
-    return found, moved, found.reached & accepted
+def _tried(goal: WantedDecision, start: Start, slack: FloatArray, rules: Actions, max_nodes: int) -> tuple[Answers, BoolArray]:
+    """Rows after the smallest changes that the surfaces put beyond the margin by some slack, and what the model accepts."""
+    found = smallest_capped_change(goal.surfaces, start, goal.margin + slack, rules, max_nodes)
+    accepted = goal.accepted(goal.view.changed(start.cases, start.V, found.point), goal.view.scaled(found.point))
+    return found, found.reached & accepted
 
 
 def _farther(
     goal: WantedDecision, start: Start, rejected: FloatArray, bound: FloatArray, rules: Actions, max_nodes: int
-) -> tuple[Answers, FloatArray]:
+) -> Answers:
     """The shortest answers that the model accepts, for rows whose nearest ones it rejects.
 
     The slack grows ever faster until an answer is accepted, or until there is none; then it is halved in on, between the
@@ -216,49 +221,38 @@ def _farther(
     rules : Actions
     max_nodes : int
     """
-    best, moved = Answers.none(*start.V.shape), start.V.copy()
+    best = Answers.none(start.V)
     best.proved[:], best.bound[:] = False, bound
     rejected, enough, length = rejected.copy(), np.full_like(bound, np.inf), np.full_like(bound, np.inf)
     rows = np.arange(len(bound))
     for attempt in range(1, TRIES):
         slack = np.where(np.isinf(enough), rejected * GROWTH**attempt, np.sqrt(rejected) * np.sqrt(enough))[rows]
-        found, changed, accepted = _tried(goal, start.take(rows), slack, rules, max_nodes)
+        found, accepted = _tried(goal, start.take(rows), slack, rules, max_nodes)
         short = found.reached & ~accepted
         rejected[rows[short]], enough[rows[~short]] = slack[short], slack[~short]
-        distance = rules.distance((changed - start.V[rows]) / start.scale)
+        distance = rules.distance((found.point - start.V[rows]) / start.scale)
         shorter = accepted & (distance < length[rows])
         kept = rows[shorter]
-        best.change[kept], best.multiplier[kept], best.reached[kept] = found.change[shorter], found.multiplier[shorter], True
-        moved[kept], length[kept] = changed[shorter], distance[shorter]
+        best.point[kept], best.multiplier[kept], best.reached[kept] = found.point[shorter], found.multiplier[shorter], True
+        length[kept] = distance[shorter]
         best.proved[kept] = length[kept] <= bound[kept] * (1.0 + TOLERANCE)
         rows = rows[~best.proved[rows] & (enough[rows] > NARROW * rejected[rows])]
         if len(rows) == 0:
             break
-    return best, moved
+    return best
 
 
-def _assembled(
-    view: FittedModel, rules: Actions, V: FloatArray, already: BoolArray, answers: Answers, moved: FloatArray
-) -> RecourseAnswers:
-    m = len(V)
-    rows = np.flatnonzero(~already)
-    reached = already.copy()
-    reached[rows] = answers.reached
-    x = np.where(already[:, None], V, np.nan)
-    x[rows] = np.where(answers.reached[:, None], moved, np.nan)
+def _assembled(view: FittedModel, rules: Actions, V: FloatArray, already: BoolArray, answers: Answers) -> RecourseAnswers:
+    m, rows = len(V), np.flatnonzero(~already)
+    x, reached, proved = V.copy(), already.copy(), np.ones(m, dtype=bool)
+    x[rows], reached[rows], proved[rows] = answers.point, answers.reached, answers.proved
+    x[~reached] = np.nan
     change = x - V
-    distance = np.where(reached, rules.distance(np.where(reached[:, None], change, 0.0) / view.scale), np.inf)
-    proved, bound, multiplier = np.ones(m, dtype=bool), np.zeros(m), np.where(already, 0.0, np.nan)
-    proved[rows], multiplier[rows] = answers.proved, answers.multiplier
-    bound[rows] = np.minimum(answers.bound, distance[rows])
+    distance, bound, multiplier = np.zeros(m), np.zeros(m), np.zeros(m)
+    distance[rows] = np.where(answers.reached, rules.distance(change[rows] / view.scale), np.inf)
+    bound[rows], multiplier[rows] = np.minimum(answers.bound, distance[rows]), answers.multiplier
     fixed = [name for name, free in zip(view.names, rules.free, strict=True) if not free]
-    message = [_message(*case) for case in zip(already, reached, proved, bound, strict=True)]
+    message = [MESSAGES[case] for case in zip(already.tolist(), reached.tolist(), proved.tolist(), strict=True)]
+    for row in np.flatnonzero(reached & ~proved):
+        message[row] = message[row].format(bound[row])
     return RecourseAnswers(x, change, distance, reached, proved, bound, multiplier, message, view.names, fixed)
-
-
-def _message(already: bool, reached: bool, proved: bool, bound: float) -> str:
-    if already:
-        return "already on the wanted side"
-    if reached:
-        return "smallest change" if proved else f"not proved smallest: no change shorter than {bound:.4g} will do"
-    return "no allowed change reaches the wanted side" if proved else "no answer found; not proved that there is none"

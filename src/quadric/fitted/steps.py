@@ -60,7 +60,8 @@ class Variable:
         -------
         Variable
         """
-        return replace(self, center=float(self.center + self.scale * center), scale=float(self.scale * scale))
+        center, scale = float(self.center + self.scale * center), float(self.scale * scale)
+        return Variable(self.feature, center, scale, self.low, self.high)
 
     def capped(self, low: float, high: float) -> Variable:
         """The variable between two limits.
@@ -74,9 +75,9 @@ class Variable:
         -------
         Variable
         """
-        lowest, highest = (float(self.center + self.scale * end) for end in (low, high))
-        low, high = (min(max(end, lowest), highest) for end in (self.low, self.high))
-        return replace(self, low=low, high=high)
+        low, high = float(self.center + self.scale * low), float(self.center + self.scale * high)
+        low, high = min(max(self.low, low), high), min(max(self.high, low), high)
+        return Variable(self.feature, self.center, self.scale, low, high)
 
     @property
     def limits(self) -> dict[str, float]:
@@ -222,7 +223,7 @@ def _filled(variable: Variable, statistic: Any) -> Variable:
 def filled_in(feature: CodedFeature, fill: Level | None) -> CodedFeature:
     """The feature with another value where missing or unseen ones are NaN; None: they are refused."""
     changes: dict[str, Any] = {name: fill for name in ("missing", "unseen") if is_nan(getattr(feature, name))}
-    return replace(feature, **changes)
+    return replace(feature, **changes) if changes else feature
 
 
 def _flag(feature: CodedFeature) -> Variable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -218,13 +218,36 @@ class QuadraticSurface:
 
     def _term_by_term(self, X: FloatArray) -> FloatArray:
         """Cost in proportion to the live terms."""
-        features, terms = self._live
         out = np.full(len(X), self.c)
         for rows in row_chunks(len(X), self.n_features):
-            columns = np.ascontiguousarray(X[rows][:, features].T)
             total = out[rows]
-            for weight, left, right in terms:
-                total += weight * (columns[left] if right == LINEAR else columns[left] * columns[right])
+            for values in self._summands(X[rows]):
+                total += values
+        return out
+
+    def _summands(self, X: FloatArray) -> Iterator[FloatArray]:
+        """Each live term at all rows."""
+        features, terms = self._live
+        columns = np.ascontiguousarray(X[:, features].T)
+        for weight, left, right in terms:
+            yield weight * (columns[left] if right == LINEAR else columns[left] * columns[right])
+
+    def term_values(self, X: FloatArray) -> FloatArray:
+        """The live terms at each row of X, in the order of z: with c they sum to f.
+
+        Parameters
+        ----------
+        X : array of shape (m, n)
+
+        Returns
+        -------
+        array of shape (m, n_terms)
+        """
+        X = self._checked(X)
+        out = np.empty((len(X), len(self._live[1])))
+        for rows in row_chunks(len(X), self.n_features):
+            for position, values in enumerate(self._summands(X[rows])):
+                out[rows, position] = values
         return out
 
     def magnitude(self, X: FloatArray) -> FloatArray:

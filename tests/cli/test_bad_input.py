@@ -103,7 +103,7 @@ FIT = ["fit", "{data}", "--target", "risk", "--output", "{new}"]
         ([*FIT, "--k=2", "--k=1.5"], "--k: '1.5' is not an integer"),
         ([*FIT, "--C", ""], "--C: '' is not a number"),
         ([*FIT, "--method", "fast"], "--method: 'fast' is not one of best, pd, exact"),
-        ([*FIT, "--calibrate", "platt"], "--calibrate: 'platt' is not one of sigmoid, isotonic, none"),
+        ([*FIT, "--calibrate", "platt"], "--calibrate: 'platt' is not one of auto, sigmoid, isotonic, none"),
         ([*FIT, "--encoding", "foo"], "there is no encoding 'foo'; try utf-8 or latin-1 (--encoding)"),
         (["compare", "{data}", "--target", "risk", "--clip", "much"], "--clip: 'much' is not a number"),
         (

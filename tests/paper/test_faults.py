@@ -6,7 +6,7 @@ import pytest
 from helpers import PLAIN, random_samples
 from quadric import SparseQuadraticSVC
 from quadric.losses.base import LabelledSamples
-from quadric.paper.faults import FAULTS, faulty_decisions
+from quadric.paper.faults import FAULTS, _largest_of_columns, faulty_decisions
 
 CS = [0.25, 16.0]
 
@@ -57,3 +57,9 @@ def test_a_random_start_repeats(data):
 def test_the_loose_schedule_stops_before_z_and_u_agree(data):
     loose, tight = (decisions(data, fault, range(1, 14)) for fault in ("schedule-no-refit", "no-refit"))
     assert np.abs(loose - tight).max() > 1e-3
+
+
+def test_ties_of_size_go_to_the_lower_index():
+    Z = np.array([[1.0, 2.0, 0.0], [-3.0, 2.0, 0.0], [3.0, -2.0, -5.0], [-3.0, 1.0, 0.0]])
+    kept = [[0.0, 2.0, 0.0], [-3.0, 2.0, 0.0], [3.0, 0.0, -5.0], [0.0, 0.0, 0.0]]
+    assert np.array_equal(_largest_of_columns(Z, np.array([2, 2, 3])), kept)

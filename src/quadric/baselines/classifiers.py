@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from inspect import cleandoc
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -34,6 +35,38 @@ from quadric.estimators._validation import (
 
 RESIDUAL_TOLERANCE = 1e-6
 """Violation of the optimality conditions above which there is a warning."""
+
+SHARED = {
+    "<class_weight>": """
+        class_weight : dict, "balanced" or None
+            Factors on the loss of the classes""",
+    "<surfaces>": """
+        surfaces_ : list of QuadraticSurface
+            One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest.""",
+    "<coefficients>": """
+        coef_ : array of shape (n_surfaces, p)
+            z = [hvec(W); b] of each surface.
+        intercept_ : array of shape (n_surfaces,)
+            c of each surface.""",
+    "<labels>": """
+        classes_ : array
+            Labels.
+        n_features_in_ : int
+            Number of features.
+        feature_names_in_ : array
+            Names of the features, if X has names.""",
+}
+"""What the docstrings of all baselines say, by the mark that stands for it."""
+Baseline = TypeVar("Baseline", bound="BaselineClassifier")
+
+
+def _documented(baseline: type[Baseline]) -> type[Baseline]:
+    """Replace the marks in a docstring; all indents are taken off, as Python 3.13 takes off those of the docstring."""
+    text = cleandoc(baseline.__doc__ or "")  # python -OO drops it
+    for mark, shared in SHARED.items():
+        text = text.replace(mark, cleandoc(shared))
+    baseline.__doc__ = text
+    return baseline
 
 
 class BaselineClassifier(SurfaceClassifier):
@@ -69,6 +102,7 @@ class BaselineClassifier(SurfaceClassifier):
         return f"the optimality conditions hold only to {residual:.2g}, above {RESIDUAL_TOLERANCE:g}; standardise X or lower C"
 
 
+@_documented
 class LinearHingeSVC(BaselineClassifier):
     r"""Linear support vector machine (LSVM), solved by the hinge solver of this package.
 
@@ -83,28 +117,19 @@ class LinearHingeSVC(BaselineClassifier):
     ----------
     C : float
         Weight of the loss.
-    class_weight : dict, "balanced" or None
-        Factors on the loss of the classes.
+    <class_weight>.
 
     Attributes
     ----------
-    surfaces_ : list of QuadraticSurface
-        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. W is zero.
-    coef_ : array of shape (n_surfaces, p)
-        z = [hvec(W); b] of each surface.
-    intercept_ : array of shape (n_surfaces,)
-        c of each surface.
-    classes_ : array
-        Labels.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array
-        Names of the features, if X has names.
+    <surfaces> W is zero.
+    <coefficients>
+    <labels>
     """
 
     _grid = staticmethod(linear_hinge_grid)
 
 
+@_documented
 class QuadraticSVC(BaselineClassifier):
     r"""Quadratic surface support vector machine without a limit on the number of terms (QSVM).
 
@@ -117,28 +142,19 @@ class QuadraticSVC(BaselineClassifier):
     ----------
     C : float
         Weight of the loss against the regulariser.
-    class_weight : dict, "balanced" or None
-        Factors on the loss of the classes; they do not affect the regulariser.
+    <class_weight>; they do not affect the regulariser.
 
     Attributes
     ----------
-    surfaces_ : list of QuadraticSurface
-        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest.
-    coef_ : array of shape (n_surfaces, p)
-        z = [hvec(W); b] of each surface.
-    intercept_ : array of shape (n_surfaces,)
-        c of each surface.
-    classes_ : array
-        Labels.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array
-        Names of the features, if X has names.
+    <surfaces>
+    <coefficients>
+    <labels>
     """
 
     _grid = staticmethod(quadratic_hinge_grid)
 
 
+@_documented
 class L1QuadraticSVC(BaselineClassifier):
     r"""Quadratic surface support vector machine with an l1 penalty on W (l1-QSVM).
 
@@ -155,24 +171,14 @@ class L1QuadraticSVC(BaselineClassifier):
         Weight of the l1 norm of the upper triangle of W.
     C2 : float
         Weight of the loss.
-    class_weight : dict, "balanced" or None
-        Factors on the loss of the classes; they do not affect the regulariser.
+    <class_weight>; they do not affect the regulariser.
 
     Attributes
     ----------
-    surfaces_ : list of QuadraticSurface
-        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. Entries of W
+    <surfaces> Entries of W
         that the penalty removes are exactly zero.
-    coef_ : array of shape (n_surfaces, p)
-        z = [hvec(W); b] of each surface.
-    intercept_ : array of shape (n_surfaces,)
-        c of each surface.
-    classes_ : array
-        Labels.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array
-        Names of the features, if X has names.
+    <coefficients>
+    <labels>
     """
 
     _rules = {"C1": POSITIVE, "C2": POSITIVE}
@@ -186,6 +192,7 @@ class L1QuadraticSVC(BaselineClassifier):
         return l1_quadratic_grid(samples, [self.C1], [self.C2])
 
 
+@_documented
 class LeastSquaresSVC(BaselineClassifier):
     r"""Linear least-squares support vector machine (LS-SVM).
 
@@ -198,28 +205,19 @@ class LeastSquaresSVC(BaselineClassifier):
     ----------
     C : float
         Weight of the loss.
-    class_weight : dict, "balanced" or None
-        Factors on the loss of the classes.
+    <class_weight>.
 
     Attributes
     ----------
-    surfaces_ : list of QuadraticSurface
-        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. W is zero.
-    coef_ : array of shape (n_surfaces, p)
-        z = [hvec(W); b] of each surface.
-    intercept_ : array of shape (n_surfaces,)
-        c of each surface.
-    classes_ : array
-        Labels.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array
-        Names of the features, if X has names.
+    <surfaces> W is zero.
+    <coefficients>
+    <labels>
     """
 
     _grid = staticmethod(least_squares_grid)
 
 
+@_documented
 class L1LinearSVC(BaselineClassifier):
     r"""Linear support vector machine with an l1 norm (l1-SVM), a linear program solved by HiGHS.
 
@@ -234,28 +232,19 @@ class L1LinearSVC(BaselineClassifier):
     ----------
     C : float
         Weight of the loss.
-    class_weight : dict, "balanced" or None
-        Factors on the loss of the classes.
+    <class_weight>.
 
     Attributes
     ----------
-    surfaces_ : list of QuadraticSurface
-        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. W is zero.
-    coef_ : array of shape (n_surfaces, p)
-        z = [hvec(W); b] of each surface.
-    intercept_ : array of shape (n_surfaces,)
-        c of each surface.
-    classes_ : array
-        Labels.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array
-        Names of the features, if X has names.
+    <surfaces> W is zero.
+    <coefficients>
+    <labels>
     """
 
     _grid = staticmethod(l1_linear_grid)
 
 
+@_documented
 class L0LeastSquaresSVC(BaselineClassifier):
     r"""Linear least-squares support vector machine with an l0 penalty (LS-l0-SVM); a reconstruction.
 
@@ -282,25 +271,15 @@ class L0LeastSquaresSVC(BaselineClassifier):
         Largest number of iterations.
     tol : float
         Step, in units of the threshold, below which the iterations may end; they do if their support is a fixed point.
-    class_weight : dict, "balanced" or None
-        Factors on the loss of the classes.
+    <class_weight>.
 
     Attributes
     ----------
-    surfaces_ : list of QuadraticSurface
-        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. W is zero.
-    coef_ : array of shape (n_surfaces, p)
-        z = [hvec(W); b] of each surface.
-    intercept_ : array of shape (n_surfaces,)
-        c of each surface.
+    <surfaces> W is zero.
+    <coefficients>
     n_iter_ : array of shape (n_surfaces,)
         Iterations of each surface.
-    classes_ : array
-        Labels.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array
-        Names of the features, if X has names.
+    <labels>
     """
 
     _rules = {"C": POSITIVE, "gamma": POSITIVE, "lam": POSITIVE, "max_iter": integer_from(1), "tol": POSITIVE}

@@ -7,7 +7,7 @@ order of the values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -112,11 +112,8 @@ def linear_hinge_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFits
     Cs : sequence of float
         Weights of the loss.
     """
-    fits = GridFits.empty(samples, C=Cs)
-    data = LinearData.of(samples)
-    for surface, positive in enumerate(samples.positives()):
-        _hinge_path(fits, surface, data.hinge_problem(positive, 1.0))
-    return fits
+    fits, data = GridFits.empty(samples, C=Cs), LinearData.of(samples)
+    return _hinge_paths(fits, (data.hinge_problem(positive, 1.0) for positive in samples.positives()))
 
 
 @one_blas_thread()
@@ -131,9 +128,7 @@ def quadratic_hinge_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridF
         Weights of the loss.
     """
     fits = GridFits.empty(samples, C=Cs)
-    for surface, problem in enumerate(_quadratic_problems(samples)):
-        _hinge_path(fits, surface, problem)
-    return fits
+    return _hinge_paths(fits, _quadratic_problems(samples))
 
 
 @one_blas_thread()
@@ -168,14 +163,9 @@ def least_squares_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFit
     Cs : sequence of float
         Weights of the loss.
     """
-    fits = GridFits.empty(samples, C=Cs)
-    data = LinearData.of(samples)
+    fits, data = GridFits.empty(samples, C=Cs), LinearData.of(samples)
     spectrum = Spectrum(data)
-    for surface, positive in enumerate(samples.positives()):
-        q = moments(data, positive)
-        for cell, parameters in enumerate(fits.cells):
-            fits.put(cell, surface, *data.surface(spectrum.ridge(q, parameters["C"]), data.mean_label(positive)))
-    return fits
+    return _linear_fits(fits, data, lambda positive, C: (spectrum.ridge(moments(data, positive), C), data.mean_label(positive)))
 
 
 @one_blas_thread()
@@ -189,14 +179,13 @@ def l1_linear_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFits:
     Cs : sequence of float
         Weights of the loss.
     """
-    fits = GridFits.empty(samples, C=Cs)
-    data = LinearData.of(samples)
-    for surface, positive in enumerate(samples.positives()):
-        y = samples.signs(positive)
-        for cell, parameters in enumerate(fits.cells):
-            w = data.l1_fit(positive, parameters["C"])
-            fits.put(cell, surface, *data.surface(w, hinge_intercept(data.X @ w, y, data.weight)))
-    return fits
+    fits, data = GridFits.empty(samples, C=Cs), LinearData.of(samples)
+
+    def fit(positive: int, C: float) -> tuple[FloatArray, float]:
+        w = data.l1_fit(positive, C)
+        return w, hinge_intercept(data.X @ w, samples.signs(positive), data.weight)
+
+    return _linear_fits(fits, data, fit)
 
 
 @one_blas_thread()
@@ -243,10 +232,20 @@ def _quadratic_problems(samples: LabelledSamples) -> list[HingeProblem]:
     return [data.one_against_rest(positive, 1.0, term_count(samples.X.shape[1])) for positive in samples.positives()]
 
 
-def _hinge_path(fits: GridFits, surface: int, problem: HingeProblem) -> None:
-    """One surface at every C, largest first, each warm-started from the one before."""
-    step = HingeStep(problem)
-    for cell in fits.falling("C"):
-        step = step.at(fits.cells[cell]["C"])
-        solution = step.refit(np.arange(problem.n_terms))
-        fits.put(cell, surface, problem.embed(solution.z), solution.c, solution.residual)
+def _hinge_paths(fits: GridFits, problems: Iterable[HingeProblem]) -> GridFits:
+    """Each surface at every C, largest first, warm-started from the one before."""
+    for surface, problem in enumerate(problems):
+        step = HingeStep(problem)
+        for cell in fits.falling("C"):
+            step = step.at(fits.cells[cell]["C"])
+            solution = step.refit(np.arange(problem.n_terms))
+            fits.put(cell, surface, problem.embed(solution.z), solution.c, solution.residual)
+    return fits
+
+
+def _linear_fits(fits: GridFits, data: LinearData, fit: Callable[[int, float], tuple[FloatArray, float]]) -> GridFits:
+    """w and level of each surface at every C, as ``fit`` finds them for a class and a C."""
+    for surface, positive in enumerate(data.samples.positives()):
+        for cell, parameters in enumerate(fits.cells):
+            fits.put(cell, surface, *data.surface(*fit(positive, parameters["C"])))
+    return fits

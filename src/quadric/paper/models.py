@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from quadric.baselines.grids import (
+    GridFits,
     l0_least_squares_grid,
     l1_linear_grid,
     l1_quadratic_grid,
@@ -90,9 +91,18 @@ class Model:
     cost: Callable[[int, int], float]
 
 
-def _grid_of(**values: Sequence[float]) -> Callable[[str, int], list[Cell]]:
+Space: TypeAlias = tuple[tuple[str, ...], Callable[[str, int], list[Cell]], Decide]
+"""Parameters, grid and decisions of a model."""
+
+
+def _space_of(decide: Decide, **values: Sequence[float]) -> Space:
+    """All combinations of some values, whatever the data set."""
     cells = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
-    return lambda dataset, n_features: cells
+    return tuple(values), lambda dataset, n_features: cells, decide
+
+
+def _baseline(fit: Callable[..., GridFits], **values: Sequence[float]) -> Space:
+    return _space_of(lambda samples, X, cells: fit(samples, *values.values()).scores(X), **values)
 
 
 def _sparse_grid(dataset: str, n_features: int) -> list[Cell]:
@@ -122,7 +132,7 @@ def _sparse_path(loss: str, method: str) -> Decide:
     return decide
 
 
-def _kernel_machine(**parameters: object) -> Decide:
+def _kernel_machine(**parameters: object) -> Space:
     """scikit-learn's SVC, with one fit per cell and class."""
 
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
@@ -133,7 +143,7 @@ def _kernel_machine(**parameters: object) -> Decide:
                 decisions[c, i] = machine.fit(samples.X, samples.codes == positive).decision_function(X)
         return decisions
 
-    return decide
+    return _space_of(decide, C=CS_OF_TWO)
 
 
 MODELS: dict[str, Model] = {
@@ -144,9 +154,7 @@ MODELS: dict[str, Model] = {
             "LSVM",
             "quadric's hinge solver",
             "Scikit-learn",
-            ("C",),
-            _grid_of(C=CS_OF_TWO),
-            lambda samples, X, cells: linear_hinge_grid(samples, CS_OF_TWO).scores(X),
+            *_baseline(linear_hinge_grid, C=CS_OF_TWO),
             lambda m, p: 3e-5 * m,
         ),
         Model(
@@ -154,9 +162,7 @@ MODELS: dict[str, Model] = {
             "LS-SVM",
             "closed form, one eigendecomposition for all C",
             "Numpy",
-            ("C",),
-            _grid_of(C=CS_FALLING),
-            lambda samples, X, cells: least_squares_grid(samples, CS_FALLING).scores(X),
+            *_baseline(least_squares_grid, C=CS_FALLING),
             lambda m, p: 0.02,
         ),
         Model(
@@ -164,9 +170,7 @@ MODELS: dict[str, Model] = {
             "SVM-rbf",
             "scikit-learn's SVC, gamma='scale'",
             "Scikit-learn",
-            ("C",),
-            _grid_of(C=CS_OF_TWO),
-            _kernel_machine(kernel="rbf"),
+            *_kernel_machine(kernel="rbf"),
             lambda m, p: 2e-6 * m**2,
         ),
         Model(
@@ -174,9 +178,7 @@ MODELS: dict[str, Model] = {
             "SVM-Q2",
             "scikit-learn's SVC, degree 2, coef0=1, gamma='scale'",
             "Scikit-learn",
-            ("C",),
-            _grid_of(C=CS_OF_TWO),
-            _kernel_machine(kernel="poly", degree=2, coef0=1.0),
+            *_kernel_machine(kernel="poly", degree=2, coef0=1.0),
             lambda m, p: 1e-5 * m**2,
         ),
         Model(
@@ -184,9 +186,7 @@ MODELS: dict[str, Model] = {
             "l1-SVM",
             "linear program, HiGHS",
             "COPT",
-            ("C",),
-            _grid_of(C=CS_FALLING),
-            lambda samples, X, cells: l1_linear_grid(samples, CS_FALLING).scores(X),
+            *_baseline(l1_linear_grid, C=CS_FALLING),
             lambda m, p: 1e-3 * m,
         ),
         Model(
@@ -194,9 +194,7 @@ MODELS: dict[str, Model] = {
             "LS-l0-SVM",
             "ADMM with hard thresholding (a reconstruction)",
             "ADMM",
-            ("C", "gamma", "lam"),
-            _grid_of(C=CS_OF_TWO, gamma=GAMMAS, lam=LAMBDAS),
-            lambda samples, X, cells: l0_least_squares_grid(samples, CS_OF_TWO, GAMMAS, LAMBDAS).scores(X),
+            *_baseline(l0_least_squares_grid, C=CS_OF_TWO, gamma=GAMMAS, lam=LAMBDAS),
             lambda m, p: 0.5,
         ),
         Model(
@@ -204,9 +202,7 @@ MODELS: dict[str, Model] = {
             "QSVM",
             "quadric's hinge solver",
             "COPT",
-            ("C",),
-            _grid_of(C=CS_OF_TWO),
-            lambda samples, X, cells: quadratic_hinge_grid(samples, CS_OF_TWO).scores(X),
+            *_baseline(quadratic_hinge_grid, C=CS_OF_TWO),
             lambda m, p: 1e-5 * m * p,
         ),
         Model(
@@ -214,9 +210,7 @@ MODELS: dict[str, Model] = {
             "l1-QSVM",
             "quadric's hinge solver, with the penalty as hinge terms",
             "COPT",
-            ("C1", "C2"),
-            _grid_of(C1=C1S, C2=C2S),
-            lambda samples, X, cells: l1_quadratic_grid(samples, C1S, C2S).scores(X),
+            *_baseline(l1_quadratic_grid, C1=C1S, C2=C2S),
             lambda m, p: 5e-5 * m * p,
         ),
         Model(

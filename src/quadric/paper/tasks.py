@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -127,7 +127,7 @@ def execute(task: Task, seed: int) -> dict[str, Any]:
     return {"key": task.key, "data": (_data(task.dataset).sha256 or "scikit-learn")[:16], **KINDS[task.kind].run(task, seed)}
 
 
-@lru_cache(maxsize=4)
+@cache
 def _data(name: str) -> Dataset:
     return load(name)
 

@@ -134,7 +134,6 @@ def _process_limits() -> Iterator[Room]:
 
 def _text(path: Path | str) -> str:
     try:
-        with open(path) as file:
-            return file.read()
+        return Path(path).read_text()
     except OSError:
         return ""

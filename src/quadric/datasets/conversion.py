@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from quadric.datasets.archives import read_member
 from quadric.datasets.registry import Layout, Recipe
 from quadric.extras import require
-from quadric.tables.table import is_number_text
+from quadric.tables.table import is_number_text, number_text
 
 Rows = list[list[str]]
 MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -135,9 +135,7 @@ def _joined(element: ElementTree.Element) -> str:
 
 def _text(value: object) -> str:
     """Workbooks have no integers: write 3.0 as 3."""
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
-    return str(value).strip()
+    return number_text(value) if isinstance(value, float) else str(value).strip()
 
 
 READERS: Mapping[Layout, Callable[[bytes, str | None], Rows]] = {

@@ -321,6 +321,12 @@ def test_a_calibration_without_a_cutoff_leaves_out_what_needs_one():
     assert "never crosses the cut-off" in dict(summary.absent)["slices"]
 
 
+def test_one_half_at_zero_is_a_cutoff_of_zero():
+    table, y = loans()
+    model = CalibratedModel.from_parts(quick_pipeline(table, y), [SigmoidCalibration(-0.7, 0.0)])
+    assert summarise(model, table, y, **QUICK).performance.cutoff == 0.0
+
+
 def test_stops_reach_twice_k_and_hold_the_models_own():
     table, y = loans()
     subject = Subject.of(quick_pipeline(table, y, k=3), table, y, None)

@@ -1,6 +1,7 @@
 """``quadric fit``."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -81,6 +82,26 @@ def test_without_k_cross_validation_chooses_the_fewest_terms_near_the_best(made,
     assert "base rate: " in text
     assert "runner-up: loss least_squares, k = " in text
     assert max(len(line) for line in plain.out.splitlines() if "m.json" not in line) <= 80
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "accuracy", "choice"),
+    [
+        ("data_csv", [], " on the training rows, with labels by probability", " %, with labels by the sign of f"),
+        ("three_csv", [], " on the training rows, with labels by probability", " %, with labels by the largest f"),
+        ("data_csv", ["--scoring", "roc_auc"], " on the training rows, with labels by probability", ""),
+        ("data_csv", ["--no-calibrate"], " on the training rows", " %"),
+    ],
+)
+def test_two_accuracies_say_what_they_are(made, run, tmp_path, data, words, accuracy, choice):
+    fit = [*FAST, "--ks", "1,2", "--Cs", "1", "--folds", 3, *words, "--output", tmp_path / "m.json"]
+    told = dict(
+        line.split(": ", 1)
+        for line in run("fit", getattr(made, data), *fit).out.replace("\n  ", " ").splitlines()[1:]
+        if ": " in line
+    )
+    assert told["accuracy"].endswith(accuracy)
+    assert re.search(r"; scored [0-9.]+ ± [0-9.]+(.*)", told["chosen"])[1] == choice
 
 
 def test_with_k_cross_validation_chooses_C(made, run, tmp_path):

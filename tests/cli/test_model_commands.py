@@ -176,6 +176,25 @@ def test_a_report_is_one_page(made, run, tmp_path):
     assert run("report", made.model, made.data_csv, *options, "--output", tmp_path / "r.html").code == 2
 
 
+def test_a_report_and_explain_agree_on_the_class_that_people_want(run, csv_file, tmp_path):
+    columns = credit_columns()
+    kept = [i for i, risk in enumerate(columns["risk"]) if risk == "good" or i % 3 == 0]  # good: last in sorted order, frequent
+    given, model, page = (
+        csv_file({name: np.asarray(column)[kept] for name, column in columns.items()}),
+        tmp_path / "m.json",
+        tmp_path / "report.html",
+    )
+    fit = ["--target", "risk", "--k", 3, "--C", 1, "--loss", "least_squares", "--no-calibrate", "--output", model]
+    assert run("fit", given, *fit).code == 0
+    row = json.loads(run("explain", model, given, "--rows", 0, "--json").out)["rows"][0]
+    assert row["target"] == "good"
+    assert run("report", model, given, "--bootstrap", 0, "--ks", "1:2", "--output", page).code == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<h4>Reasons against good</h4>") == 3
+    assert text.count("Predicted <strong>bad</strong>") == 3
+    assert text.count("<caption>Points towards good (+) or bad (−)") == 3
+
+
 def test_rows_that_the_fit_dropped_are_dropped_again(run, csv_file, tmp_path):
     pytest.importorskip("jinja2")
     data, model = csv_file(credit_columns(gaps=4)), tmp_path / "m.json"

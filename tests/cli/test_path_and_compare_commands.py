@@ -91,6 +91,26 @@ def test_the_comparison_as_json(made, run):
     assert len(facts["differences"]) == 6
 
 
+def test_folds_of_a_comparison_keep_groups_together(made, run, csv_file):
+    given = csv_file({**credit_columns(), "customer": np.arange(120) % 12})
+    facts = json.loads(run("compare", given, *FAST, "--k", 2, "--C", 4, "--groups", "customer", "--json").out)
+    assert facts["features"] == 5
+    result = run("compare", made.data_csv, *FAST, "--groups", "home", "--folds", 3)
+    assert result.code == 2
+    assert result.errors == [
+        "quadric: without the rows of fold 1, the column 'home' has 2 groups, fewer than the 3 folds (--groups, --folds)"
+    ]
+
+
+def test_a_comparison_says_where_there_is_no_auc(run, csv_file):
+    risk = ["bad"] * 30 + ["good"] * 60
+    numbers = np.random.default_rng(0).normal(size=90).round(3) + (np.array(risk) == "bad")
+    given = csv_file({"x": numbers, "risk": risk, "customer": [i % 3 for i in range(30)] + [3 + i % 12 for i in range(60)]})
+    result = run("compare", given, "--target", "risk", "--k", 1, "--C", 1, "--folds", 4, "--groups", "customer")
+    assert "AUC: not defined, as a fold has rows of one class only\n" in result.out
+    assert not [line for line in result.errors if line.startswith("quadric:")]  # of an undefined measure
+
+
 def test_three_classes_are_compared_without_an_auc(made, run):
     result = run("compare", made.three_csv, *FAST, "--k", 2, "--C", 4)
     assert result.out.splitlines()[0].split() == ["accuracy", "log-loss", "size", "time,", "s"]

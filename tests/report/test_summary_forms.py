@@ -302,6 +302,21 @@ def test_changes_stay_within_the_range_of_the_data():
     assert hopeless
 
 
+def test_rows_are_explained_towards_the_favourable_class():
+    table, y = loans()
+    model = quick_pipeline(table, y)
+    decision = model.decision_function(table)
+    for favourable, sign in (("0", 1.0), ("1", -1.0)):
+        cases = summarise(model, table, y, favourable=favourable, **QUICK).cases
+        assert {case.target for case in cases} == {favourable}
+        away = [sign * decision[case.row] for case in cases]
+        assert away == sorted(away, reverse=True)  # the worst first
+        assert len(away) == 3
+        assert min(away) > 0.0
+    with pytest.raises(ValueError, match="the model has no class 'yes'"):
+        summarise(model, table, y, favourable="yes", **QUICK)
+
+
 def test_where_nobody_is_declined_the_chapter_says_so():
     table, y = loans()
     model = quick_pipeline(table, y, C=1e-3)

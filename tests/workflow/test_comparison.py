@@ -1,25 +1,29 @@
 """The comparison: same folds, same columns, everybody tuned, honest sizes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers.small_tables import credit_table
+from helpers.small_tables import credit_columns, credit_table
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.baselines import rivals
 from quadric.credit import CalibratedModel
 from quadric.progress import listening
-from quadric.tables import TableEncoder
+from quadric.tables import Table, TableEncoder
 from quadric.workflow import TrainingOptions, compare, comparison
 from quadric.workflow.comparison import Difference
+from quadric.workflow.options import OptionError
 from quadric.workflow.preparation import prepare
 
 SMALL = {"loss": "least_squares", "folds": 3}
-LOGISTIC = rivals.RIVALS[0]
+ALL_RIVALS = rivals.RIVALS
+LOGISTIC = ALL_RIVALS[0]
 
 
 @pytest.fixture(autouse=True)
@@ -124,3 +128,61 @@ def test_the_share_done_grows_to_the_last_step():
 def test_probabilities_come_from_the_cross_validation_without_further_fits(monkeypatch):
     monkeypatch.setattr(SparseQuadraticSVC, "fit", None)
     assert compare(credit_table(), "risk", TrainingOptions(ks=(1, 3), Cs=(4.0,), **SMALL)).results[0].name == "sparse quadratic"
+
+
+def table_of(**columns):
+    return Table(tuple(columns), tuple(columns.values()))
+
+
+def grouped_table(n_groups=12):
+    return table_of(**credit_columns(), customer=np.arange(120.0) % n_groups)
+
+
+@pytest.mark.parametrize(
+    "rival", [LOGISTIC, next(each for each in ALL_RIVALS if each.calibrated)], ids=lambda rival: rival.name
+)
+def test_groups_stay_together_in_all_folds(monkeypatch, rival):
+    monkeypatch.setattr(rivals, "RIVALS", (replace(rival, grid={"C": (1.0, 2.0)}),))
+    split, calibrated = StratifiedGroupKFold.split, CalibratedModel.around
+    seen, given = [], []
+
+    def spied_split(self, X, y=None, groups=None):
+        for train, test in split(self, X, y, groups):
+            seen.append(set(groups[train]) & set(groups[test]))
+            yield train, test
+
+    def spied_around(model, X, y, **how):
+        given.append(how["cv"])
+        return calibrated(model, X, y, **how)
+
+    monkeypatch.setattr(StratifiedGroupKFold, "split", spied_split)
+    monkeypatch.setattr(StratifiedKFold, "split", None)  # nobody splits by rows
+    monkeypatch.setattr(CalibratedModel, "around", spied_around)
+    result = compare(grouped_table(), "risk", TrainingOptions(k=2, C=4.0, groups="customer", **SMALL))
+    assert "customer" not in result.data.feature_names
+    assert seen == [set()] * len(seen)
+    assert len(seen) > 3 * 3 * 2
+    assert len(given) == 3 * (1 + rival.calibrated)
+    assert all(isinstance(folds, list) for folds in given)
+
+
+def test_each_fold_must_leave_enough_groups():
+    options = TrainingOptions(k=2, C=4.0, groups="customer", **SMALL)
+    with pytest.raises(OptionError, match=r"^the column 'customer' has 2 groups, fewer than the 3 folds$"):
+        compare(grouped_table(2), "risk", options)
+    says = "^without the rows of fold 1, the column 'customer' has 2 groups, fewer than the 3 folds$"
+    with pytest.raises(OptionError, match=says) as refused:
+        compare(grouped_table(3), "risk", options)
+    assert set(refused.value.remedies) == {"groups", "folds"}
+
+
+def test_a_fold_of_one_class_has_no_auc():
+    risk = np.repeat(["bad", "good"], [30, 60])
+    customer = np.r_[np.arange(30.0) % 3, 3 + np.arange(60.0) % 12]
+    x = np.random.default_rng(0).normal(size=90) + (risk == "bad")
+    options = TrainingOptions(k=1, C=1.0, loss="least_squares", folds=4, groups="customer")
+    result = compare(table_of(x=x, risk=risk.astype(object), customer=customer), "risk", options)
+    folds = StratifiedGroupKFold(4, shuffle=True, random_state=0).split(risk, risk, customer)
+    one_class = [len(set(risk[test])) == 1 for _, test in folds]
+    assert any(one_class)
+    assert [np.isnan(each.auc).tolist() for each in result.results] == [one_class, one_class]

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import ParameterGrid, StratifiedKFold, cross_val_score, train_test_split
+from sklearn.model_selection import ParameterGrid, StratifiedGroupKFold, StratifiedKFold, cross_val_score, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
@@ -56,7 +56,15 @@ class Rival:
     unit: str
     calibrated: bool = False
 
-    def fit(self, X: FloatArray, y: np.ndarray, folds: int, seed: int, n_jobs: int | None = None) -> Tuned:
+    def fit(
+        self,
+        X: FloatArray,
+        y: np.ndarray,
+        folds: int,
+        seed: int,
+        n_jobs: int | None = None,
+        groups: np.ndarray | None = None,
+    ) -> Tuned:
         """Choose the parameters with the best mean accuracy over stratified folds, and fit them to all rows.
 
         Parameters
@@ -66,30 +74,36 @@ class Rival:
         folds, seed : int
         n_jobs : int or None
             Processes.
+        groups : array of shape (m,) or None
+            Rows with equal values stay in the same fold.
 
         Returns
         -------
         Tuned
         """
         pipeline = Pipeline([("scale", StandardScaler()), *self.steps(seed)])
-        inner = StratifiedKFold(folds, shuffle=True, random_state=seed)
+        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+        inner = splitter(folds, shuffle=True, random_state=seed)
         # grids reach values that do not converge in time: those lose by their accuracy
         # threads would wait for each other longer than such fits take
         with warnings.catch_warnings(), workers_end_with_us(n_jobs), threadpool_limits(1, user_api="openmp"):
             warnings.simplefilter("ignore")
-            chosen = self._chosen(pipeline, _sample(X, y, seed), inner, n_jobs)
+            chosen = self._chosen(pipeline, _sample(X, y, groups, seed), inner, n_jobs)
             model = pipeline.set_params(**{f"model__{name}": value for name, value in chosen.items()}).fit(X, y)
-            likely = CalibratedModel.around(model, X, y, cv=inner, n_jobs=n_jobs) if self.calibrated else model
+            splits = list(inner.split(X, y, groups))
+            likely = CalibratedModel.around(model, X, y, cv=splits, n_jobs=n_jobs) if self.calibrated else model
         return Tuned(model, likely, chosen, self.size(model["model"]))
 
-    def _chosen(self, model: Any, rows: tuple[FloatArray, np.ndarray], inner: Any, n_jobs: int | None) -> dict[str, object]:
+    def _chosen(self, model: Any, rows: _Rows, inner: Any, n_jobs: int | None) -> dict[str, object]:
         """The first of the parameters with the best mean."""
         candidates, means = list(ParameterGrid(self.grid)), []
         if len(candidates) == 1:
             return candidates[0]
         for parameters in counted(candidates, len(candidates), self.name):
             tried = clone(model).set_params(**{f"model__{name}": value for name, value in parameters.items()})
-            means.append(cross_val_score(tried, *rows, cv=inner, n_jobs=n_jobs, error_score="raise").mean())
+            means.append(
+                cross_val_score(tried, rows.X, rows.y, groups=rows.groups, cv=inner, n_jobs=n_jobs, error_score="raise").mean()
+            )
         return candidates[int(np.argmax(means))]
 
 
@@ -114,11 +128,18 @@ class Tuned:
     size: int
 
 
-def _sample(X: FloatArray, y: np.ndarray, seed: int) -> tuple[FloatArray, np.ndarray]:
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    X: FloatArray
+    y: np.ndarray
+    groups: np.ndarray | None
+
+
+def _sample(X: FloatArray, y: np.ndarray, groups: np.ndarray | None, seed: int) -> _Rows:
     if len(y) <= TUNING_ROWS:
-        return X, y
-    X, _, y, _ = train_test_split(X, y, train_size=TUNING_ROWS, stratify=y, random_state=seed)
-    return X, y
+        return _Rows(X, y, groups)
+    picked, _ = train_test_split(np.arange(len(y)), train_size=TUNING_ROWS, stratify=y, random_state=seed)
+    return _Rows(X[picked], y[picked], None if groups is None else groups[picked])
 
 
 def _products(seed: int) -> list[tuple[str, Any]]:

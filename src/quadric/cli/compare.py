@@ -19,7 +19,6 @@ OPTIONS = shared.training(
     without=(
         "method",
         "cross_validate",
-        "groups",
         "scoring",
         "unseen",
         "calibrate",
@@ -53,6 +52,7 @@ def compare(
     Examples:
       quadric compare data.csv --target risk
       quadric compare data.csv --target risk --k 10
+      quadric compare data.csv --target risk --groups customer
       quadric compare data.csv --target risk --rule best --json
     """
     with working("compare"):
@@ -104,6 +104,7 @@ def _tell(facts: Mapping[str, Any], target: str) -> None:
     ]
     say("\n".join([*text_table(("", *(MEASURES[name][0] for name in measures), "size", "time, s"), rows), ""]))
     surface, *others = facts["models"]
+    no_area = len(facts["classes"]) == 2 and "auc" not in measures
     units = {model["size_of"]: None for model in others}
     say(
         paragraphs(
@@ -111,6 +112,7 @@ def _tell(facts: Mapping[str, Any], target: str) -> None:
                 target: f"{', '.join(facts['classes'])}; {facts['rows']} rows, {facts['features']} features after coding",
                 "figures": f"out-of-fold, mean ± standard error over {facts['folds']} folds; the time includes all choices, "
                 f"which were made by {facts['folds']} folds inside each",
+                "AUC": "not defined, as a fold has rows of one class only" if no_area else None,
                 "clearly different (paired, more than two standard errors)": _clear_words(facts["differences"]),
                 surface["name"]: "; ".join(_chosen_words(chosen) for chosen in surface["chosen"]),
                 "size": f"{surface['size_of']}; of the others: {', '.join(units)}" if units else surface["size_of"],

@@ -141,7 +141,8 @@ def _accuracy(trained: quadric.workflow.Trained) -> str:
     fitted, found = f"{percent(trained.accuracy)} on the training rows", trained.cross_validation
     if found is None:
         return fitted
-    return f"{_figure(found.accuracy, 'accuracy')} out of fold ({found.folds} folds, mean ± standard error), {fitted}"
+    text = f"{_figure(found.accuracy, 'accuracy')} out of fold ({found.folds} folds, mean ± standard error), {fitted}"
+    return text if trained.options.calibrate is None else f"{text}, with labels by probability"
 
 
 def _area(trained: quadric.workflow.Trained) -> str | None:
@@ -180,8 +181,12 @@ def _chosen(trained: quadric.workflow.Trained) -> str | None:
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
     slack = "one standard error" if found.rule == "1se" else f"{found.rule}"
     rule = f", the fewest terms within {slack} of the best" if free["k"] and found.rule != "best" else ""
-    measure = measure_named(found.scoring).words
-    return f"{listed} by cross-validated {measure}{rule}; scored {_figure(found.chosen.score, found.scoring)}"
+    measure = measure_named(found.scoring)
+    text = f"{listed} by cross-validated {measure.words}{rule}; scored {_figure(found.chosen.score, found.scoring)}"
+    if options.calibrate is None or not measure.is_share:
+        return text
+    # the model's own labels, whose accuracy is told above, follow the calibration, which comes after the choice
+    return f"{text}, with labels by the {'sign of f' if len(trained.labelled) == 2 else 'largest f'}"
 
 
 def _runner_up(trained: quadric.workflow.Trained) -> str | None:

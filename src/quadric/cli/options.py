@@ -150,7 +150,11 @@ FLAGS = {
         str | None,
         partial(numbers, option="--Cs"),
     ),
-    "positive": Flag("Class with positive scores.  [default: the last in sorted order]", "CLASS"),
+    "positive": Flag(
+        "Class with positive scores, and the unfavourable one of two.  [default: the last in sorted order; the rarer one is "
+        "unfavourable]",
+        "CLASS",
+    ),
     "standardize": Flag("Centre and scale the features."),
     "clip": Flag(
         "Cap numbers at the limits that leave this share of the rows beyond each.", "SHARE", off="Do not cap numbers."

@@ -23,7 +23,8 @@ def report(
     output: Annotated[Path, typer.Option(help="HTML file to write.")],
     title: Annotated[str | None, typer.Option(help="Title of the page.  [default: name of the model file]")] = None,
     rows: Annotated[
-        str | None, typer.Option(help="Rows to explain, counted from 0: 0:3 or 1,5.  [default: three that are declined]")
+        str | None,
+        typer.Option(help="Rows to explain, counted from 0: 0:3 or 1,5.  [default: three without the favourable class]"),
     ] = None,
     frozen: shared.Frozen = None,
     ks: Annotated[
@@ -45,7 +46,8 @@ def report(
     r"""Write a self-contained HTML report on a model.
 
     It shows equation, accuracy, path, stability, explanations and history. The data should be those that the model was
-    fitted to, including the target column.
+    fitted to, including the target column. Of two classes the favourable one is, as for quadric explain, the one that is not
+    --positive of quadric fit, or, without that, the more frequent one.
 
     \b
     Examples:
@@ -80,6 +82,7 @@ def report(
                 class_names=loaded.class_names,
                 rows=explained,
                 frozen=(*(frozen or ()), *loaded.frozen),
+                favourable=loaded.class_names[loaded.favourable],
                 ks=grid,
                 n_boot=bootstrap,
                 cv=folds,

@@ -42,6 +42,7 @@ def summarise(
     class_names: Sequence[str] | None = None,
     rows: Sequence[int] = (),
     frozen: Sequence[str] = (),
+    favourable: str | None = None,
     ks: Sequence[int] | None = None,
     n_boot: int = 50,
     cv: Any = 5,
@@ -68,9 +69,12 @@ def summarise(
     class_names : sequence of str, optional
         Names of the classes, in the order of ``classes_``; by default the labels.
     rows : sequence of int
-        Positions of rows to explain, from 0; by default three that the model puts in the second of two classes.
+        Positions of rows to explain, from 0; by default three that do not get the favourable one of two classes.
     frozen : sequence of str
         Features, or columns, that the smallest change of a row must leave alone.
+    favourable : str or None
+        Name of the class, of two, that people want, as in ``reason_codes``; None: the first. ``quadric report`` takes the one
+        that ``quadric explain`` takes.
     ks : increasing sequence of int or None
         Numbers of terms that the slider shows; by default up to twice the model's. The model's own is added if missing.
     n_boot : int
@@ -91,7 +95,8 @@ def summarise(
     check_values({"n_boot": n_boot, "n_jobs": n_jobs}, {"n_boot": integer_from(0, MOST_BOOTSTRAPS), "n_jobs": N_JOBS})
     seconds: dict[str, str] = {}
     subject, seed = Subject.of(model, X, y, class_names), drawn_seed(random_state)
-    wanted = _chosen_rows(subject, rows) if subject.is_binary else []
+    hoped = 0 if favourable is None else subject.tabular.code_of(favourable)
+    wanted = _chosen_rows(subject, rows, hoped) if subject.is_binary else []
     grid = stops(subject, ks) if subject.is_binary else (subject.k,)
     folding, proving, tracing, drawing, explaining = parts(10.0, 2.0, 2.0, n_boot, 4.0)  # in bootstrap fits, about
     with timed(seconds, "cross-validation"), folding:
@@ -108,7 +113,7 @@ def summarise(
         advance(0.0, "explanations and charts")
         surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
-        explained = _cases(subject, wanted, frozen) if wanted else ()
+        explained = _cases(subject, wanted, frozen, hoped) if wanted else ()
     settings = {
         "Folds": unseen.cross_validation.folds,
         "Bootstrap fits": n_boot,
@@ -135,7 +140,7 @@ def summarise(
         slices=pictures,
         cases=explained,
         n_boot=int(n_boot),
-        absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot).items()),
+        absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot, hoped).items()),
         making=making_of(subject, origin, settings, seconds, own[0].objective),
     )
     summary: ReportSummary = _plain(values)
@@ -153,21 +158,21 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _absent(subject: Subject, has_slices: bool, has_cases: bool, n_boot: int) -> dict[str, str]:
+def _absent(subject: Subject, has_slices: bool, has_cases: bool, n_boot: int, favourable: int) -> dict[str, str]:
     """Chapters that cannot be, and why."""
     if subject.is_binary:
         too_few = "the model depends on fewer than two numbers"
         never = "the calibrated probability never crosses the cut-off"
         out = {} if has_slices else {"slices": never if subject.cutoff is None else too_few}
         if not has_cases:
-            out["cases"] = f"the model does not predict {subject.class_names[1]} for any row of the data"
+            out["cases"] = f"the model does not predict {subject.class_names[1 - favourable]} for any row of the data"
     else:
         reason = f"this needs a model of two classes, and this one has {len(subject.class_names)}"
         out = dict.fromkeys(("path", "performance", "slices", "cases"), reason)
     return out if n_boot else {**out, "stability": "no bootstrap fits were requested"}
 
 
-def _chosen_rows(subject: Subject, rows: Sequence[int]) -> list[int]:
+def _chosen_rows(subject: Subject, rows: Sequence[int], favourable: int) -> list[int]:
     """The rows asked for, or else three declined ones: hopeless, middling and near the cut-off.
 
     Parameters
@@ -175,20 +180,22 @@ def _chosen_rows(subject: Subject, rows: Sequence[int]) -> list[int]:
     subject : Subject
         Of two classes.
     rows : sequence of int
+    favourable : int
+        Position of the class that people want.
     """
     outside = [row for row in rows if not 0 <= row < len(subject.V)]
     if outside:
         raise ValueError(f"rows must be from 0 to {len(subject.V) - 1}, got {outside[0]}")
     if len(rows):
         return [int(row) for row in rows]
-    declined = np.flatnonzero(subject.scores.codes == 1)
-    order = declined[np.argsort(subject.scores.decision[declined], kind="stable")]
+    declined, sign = np.flatnonzero(subject.scores.codes != favourable), -1.0 if favourable else 1.0
+    order = declined[np.argsort(sign * subject.scores.decision[declined], kind="stable")]
     places = [round(share * (len(order) - 1)) for share in QUANTILES] if len(order) else []
     return list(dict.fromkeys(order[places].tolist()))
 
 
-def _cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str]) -> tuple[Explanation, ...]:
-    """Explain rows of a two-class model against its first class, the favourable one.
+def _cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str], favourable: int) -> tuple[Explanation, ...]:
+    """Explain rows of a two-class model against its favourable class.
 
     Parameters
     ----------
@@ -196,7 +203,9 @@ def _cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str]) -> tupl
     rows : sequence of int
     frozen : sequence of str
         Features that recourse must leave alone.
+    favourable : int
+        Position of that class.
     """
-    options = ExplainingOptions(target=subject.class_names[0], frozen=frozen)
+    options = ExplainingOptions(target=subject.class_names[favourable], frozen=frozen)
     answers = explain_rows(subject.tabular, subject.table, rows, subject.table, options)
     return tuple(replace(answer, actual=subject.class_names[subject.codes[answer.row]]) for answer in answers)

@@ -35,8 +35,8 @@ class Result:
     ----------
     name : str
     accuracy, auc, log_loss, size, seconds : arrays of shape (n_folds,)
-        ``auc`` is NaN for more than two classes; ``size`` counts the parts that decisions depend on; ``seconds`` is the time to
-        fit, choices and calibration included.
+        ``auc`` is NaN for more than two classes, and where a fold has rows of one class only; ``size`` counts the parts that
+        decisions depend on; ``seconds`` is the time to fit, choices and calibration included.
     unit : str
         What ``size`` counts.
     chosen : list of dict
@@ -113,9 +113,10 @@ class Comparison:
 def compare(table: Table, target: str, options: TrainingOptions | None = None) -> Comparison:
     """Fit the sparse surface, as ``train`` does, and the usual classifiers to the same folds.
 
-    All choices are made inside each fold, by as many folds of its training rows: loss, k and C of the surface where the options
-    leave them open, and the parameters of the others in the grids of ``quadric.baselines.rivals``. The levels of categories are
-    those of all rows; imputed values, limits, means and scales are learned inside each fold.
+    All choices are made inside each fold, by as many folds of its training rows, which keep groups together, too: loss, k and C
+    of the surface where the options leave them open, and the parameters of the others in the grids of
+    ``quadric.baselines.rivals``. The levels of categories are those of all rows; imputed values, limits, means and scales are
+    learned inside each fold.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ _Fit = Callable[[PreparedData, TrainingOptions], Tuned]
 
 
 def _rival(rival: Rival, training: PreparedData, options: TrainingOptions) -> Tuned:
-    return rival.fit(training.X, training.y, options.folds, options.seed, options.n_jobs)
+    return rival.fit(training.X, training.y, options.folds, options.seed, options.n_jobs, training.groups)
 
 
 @scales_as_prepared()
@@ -157,7 +158,7 @@ def _surface(training: PreparedData, options: TrainingOptions) -> Tuned:
     search = choose(training, options) if options.crosses else None
     fitted = fitted_classifier(training, options) if search is None else search.best_estimator_
     known = None if search is None else search.oof_decision_
-    how = {"method": options.calibrate or "auto", "cv": folds_of(training, options), "n_jobs": options.n_jobs}
+    how = {"method": options.calibrate or "auto", "cv": list(_splits(training, options)), "n_jobs": options.n_jobs}
     model = CalibratedModel.around(fitted, training.X, training.y, **how, out_of_fold=known)
     chosen = {name: getattr(fitted, name) for name in ("loss", "k", "C")}
     return Tuned(model, model, chosen, sum(surface.n_terms for surface in fitted.surfaces_))
@@ -165,9 +166,19 @@ def _surface(training: PreparedData, options: TrainingOptions) -> Tuned:
 
 def _folds(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[PreparedData, FloatArray, np.ndarray]]:
     """Coded training rows, test rows and labels of these, for each fold."""
-    for train, test in folds_of(data, options).split(data.X, data.y):
+    for train, test in _splits(data, options):
         X = _coded(data, train)
-        yield replace(data, X=X[train], y=data.y[train]), X[test], data.y[test]
+        yield _part(replace(data, X=X), train), X[test], data.y[test]
+
+
+def _splits(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[IntArray, IntArray]]:
+    """Positions of training and test rows of each fold."""
+    return iter(folds_of(data, options).split(data.X, data.y, data.groups))
+
+
+def _part(data: PreparedData, rows: IntArray) -> PreparedData:
+    groups = None if data.groups is None else data.groups[rows]
+    return replace(data, X=data.X[rows], y=data.y[rows], groups=groups)
 
 
 def _coded(data: PreparedData, train: IntArray) -> FloatArray:
@@ -181,8 +192,8 @@ def _coded(data: PreparedData, train: IntArray) -> FloatArray:
 
 
 def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
-    """Refuse folds whose training rows have too few of a class to be split again."""
-    folds_of(data, options)
+    """Refuse folds whose training rows have too few of a class, or too few groups, to be split again."""
+    splits = list(_splits(data, options))
     for name, label in zip(data.class_names, np.unique(data.y), strict=True):
         rows = int(np.sum(data.y == label))
         if rows - -(-rows // options.folds) < options.folds:
@@ -191,6 +202,11 @@ def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
                 "choose fewer folds",
                 folds=None,
             )
+    for number, (train, _) in enumerate(splits if data.groups is not None else (), start=1):
+        try:
+            folds_of(_part(data, train), options)
+        except OptionError as error:
+            raise OptionError(f"without the rows of fold {number}, {error}", **error.remedies) from None
 
 
 @dataclass(frozen=True)
@@ -207,7 +223,8 @@ def _measured(fit: Callable[[], Tuned], X: FloatArray, y: np.ndarray) -> _Row:
     seconds = time.perf_counter() - began
     classes, chances = tuned.model.classes_, tuned.likely.predict_proba(X)
     accuracy = float(np.mean(tuned.model.predict(X) == y))
-    auc = float(roc_auc_score(y == classes[1], chances[:, 1])) if len(classes) == 2 else np.nan
+    has_area = len(classes) == len(np.unique(y)) == 2  # groups may leave a fold with one class
+    auc = float(roc_auc_score(y == classes[1], chances[:, 1])) if has_area else np.nan
     return _Row((accuracy, auc, float(log_loss(y, chances, labels=classes)), tuned.size, seconds), tuned.chosen)
 
 

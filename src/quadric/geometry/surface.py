@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -218,19 +218,13 @@ class QuadraticSurface:
 
     def _term_by_term(self, X: FloatArray) -> FloatArray:
         """Cost in proportion to the live terms."""
+        features, terms = self._live
         out = np.full(len(X), self.c)
         for rows in row_chunks(len(X), self.n_features):
-            total = out[rows]
-            for values in self._summands(X[rows]):
-                total += values
+            columns, total = np.ascontiguousarray(X[rows][:, features].T), out[rows]
+            for term in terms:
+                total += _term_values(columns, *term)
         return out
-
-    def _summands(self, X: FloatArray) -> Iterator[FloatArray]:
-        """Each live term at all rows."""
-        features, terms = self._live
-        columns = np.ascontiguousarray(X[:, features].T)
-        for weight, left, right in terms:
-            yield weight * (columns[left] if right == LINEAR else columns[left] * columns[right])
 
     def term_values(self, X: FloatArray) -> FloatArray:
         """The live terms at each row of X, in the order of z: with c they sum to f.
@@ -244,10 +238,12 @@ class QuadraticSurface:
         array of shape (m, n_terms)
         """
         X = self._checked(X)
-        out = np.empty((len(X), len(self._live[1])))
+        features, terms = self._live
+        out = np.empty((len(X), len(terms)))
         for rows in row_chunks(len(X), self.n_features):
-            for position, values in enumerate(self._summands(X[rows])):
-                out[rows, position] = values
+            columns = np.ascontiguousarray(X[rows][:, features].T)
+            for position, term in enumerate(terms):
+                out[rows, position] = _term_values(columns, *term)
         return out
 
     def magnitude(self, X: FloatArray) -> FloatArray:
@@ -376,6 +372,10 @@ class QuadraticSurface:
         if len(names) != self.n_features:
             raise ValueError(f"{len(names)} feature names for a surface of {self.n_features} features")
         return names
+
+
+def _term_values(columns: FloatArray, weight: float, left: int, right: int) -> FloatArray:
+    return weight * (columns[left] if right == LINEAR else columns[left] * columns[right])
 
 
 def _aligned_zeros(n_rows: int, width: int) -> FloatArray:

@@ -124,7 +124,10 @@ def _classes(trained: quadric.workflow.Trained) -> str:
     if trained.cutoff is not None:
         rises = "" if trained.says_nothing else f"higher f means {target} = {names[1]} is likelier; "
         origin = f", chosen by {rule} on out-of-fold probabilities" if isinstance(rule, str) else ""
-        return f"{rises}label {names[1]} where its probability is above {trained.cutoff:.4g}{origin}"
+        where = f"its probability is above {trained.cutoff:.4g}"
+        if trained.border is not None:
+            where = f"f > {trained.border:.4g} (probability above {trained.cutoff:.4g})"
+        return f"{rises}label {names[1]} where {where}{origin}"
     if trained.options.calibrate is not None:
         return "higher f means its class is likelier; label = most probable class"
     if len(names) == 2:
@@ -142,7 +145,12 @@ def _accuracy(trained: quadric.workflow.Trained) -> str:
     if found is None:
         return fitted
     text = f"{_figure(found.accuracy, 'accuracy')} out of fold ({found.folds} folds, mean ± standard error), {fitted}"
-    return text if trained.options.calibrate is None else f"{text}, with labels by probability"
+    return text if _labels_as_chosen(trained) else f"{text}, with labels by probability"
+
+
+def _labels_as_chosen(trained: quadric.workflow.Trained) -> bool:
+    """Whether the model's labels follow the surface alone, as those did by which it was chosen."""
+    return trained.options.calibrate is None or trained.border == 0.0
 
 
 def _area(trained: quadric.workflow.Trained) -> str | None:
@@ -183,7 +191,7 @@ def _chosen(trained: quadric.workflow.Trained) -> str | None:
     rule = f", the fewest terms within {slack} of the best" if free["k"] and found.rule != "best" else ""
     measure = measure_named(found.scoring)
     text = f"{listed} by cross-validated {measure.words}{rule}; scored {_figure(found.chosen.score, found.scoring)}"
-    if options.calibrate is None or not measure.is_share:
+    if _labels_as_chosen(trained) or not measure.is_share:
         return text
     # the model's own labels, whose accuracy is told above, follow the calibration, which comes after the choice
     return f"{text}, with labels by the {'sign of f' if len(trained.labelled) == 2 else 'largest f'}"

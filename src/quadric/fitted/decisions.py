@@ -15,6 +15,8 @@ from quadric.types import FloatArray, IntArray
 
 FAR = 1e100
 """No decision value is farther from zero."""
+ZERO_SCORE = 1e-12
+"""Decision values below, with margins of 1, are zero to people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +160,18 @@ class Decisions:
         if not np.isfinite(value):
             raise ValueError(f"cutoff must be finite, got {value}")
         return float(value)
+
+    @property
+    def border(self) -> float | None:
+        """The decision value above which people say that the second of two classes is decided.
+
+        None where a calibration always decides the same class; 0 where the exact value is that but for its last bits.
+        """
+        try:
+            exact = self.cutoff(None)
+        except ValueError:
+            return None
+        return 0.0 if abs(exact) < ZERO_SCORE else exact
 
     def _crossing(self, probability: Calibration) -> float:
         """The largest decision value whose probability is not above the threshold, to the last bit."""

@@ -23,11 +23,7 @@ from quadric.search.path import QuadraticPath
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.explaining import cutoff_of
 from quadric.workflow.scoring import Scores, TableModel
-
-ZERO_SCORE = 1e-12
-"""No cut-off below is shown: margins are 1, and a probability is above one half only beyond the last bit of a score."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +94,8 @@ class Subject:
 
     @cached_property
     def cutoff(self) -> float | None:
-        """The score above which the second of two classes is predicted; 0 for one that is zero but for the last bits."""
-        exact = cutoff_of(self.fitted)
-        return 0.0 if exact is not None and abs(exact) < ZERO_SCORE else exact
+        """The score above which the second of two classes is predicted."""
+        return self.fitted.border
 
     @property
     def k(self) -> int:

@@ -158,7 +158,11 @@ def _surface(training: PreparedData, options: TrainingOptions) -> Tuned:
     search = choose(training, options) if options.crosses else None
     fitted = fitted_classifier(training, options) if search is None else search.best_estimator_
     known = None if search is None else search.oof_decision_
-    how = {"method": options.calibrate or "auto", "cv": list(_splits(training, options)), "n_jobs": options.n_jobs}
+    how: dict[str, Any] = {
+        "method": options.calibrate or "auto",
+        "cv": list(_splits(training, options)),
+        "n_jobs": options.n_jobs,
+    }
     model = CalibratedModel.around(fitted, training.X, training.y, **how, out_of_fold=known)
     chosen = {name: getattr(fitted, name) for name in ("loss", "k", "C")}
     return Tuned(model, model, chosen, sum(surface.n_terms for surface in fitted.surfaces_))

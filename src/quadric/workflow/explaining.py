@@ -239,19 +239,6 @@ def cell_text(value: Any) -> str:
     return number_text(float(f"{value:.6g}")) if isinstance(value, float) else str(value)
 
 
-def cutoff_of(fitted: FittedModel) -> float | None:
-    """The score above which the second of two classes is predicted; None if a calibration always predicts the same class.
-
-    Parameters
-    ----------
-    fitted : FittedModel
-    """
-    try:
-        return fitted.cutoff(None)
-    except ValueError:
-        return None
-
-
 @dataclass(frozen=True)
 class _Explainer:
     """Some rows, and the population that they are compared with."""
@@ -328,7 +315,7 @@ class _Explainer:
     def _change(self, row: Table, target: int) -> dict[str, Any]:
         """The smallest change of one row, or why there is none; it does not depend on which other rows are explained."""
         nothing = {"changes": (), "distance": None, "reached": False, "proved": False}
-        if cutoff_of(self.fitted) is None:
+        if self.fitted.border is None:
             return {**nothing, "proved": True, "message": NEVER}
         before, options = self.fitted.reported(row), self.options
         limits = self.seen.limits(row, before[0])

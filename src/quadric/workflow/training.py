@@ -81,6 +81,11 @@ class Trained:
         return self.model.cutoff_ if isinstance(self.model, CalibratedModel) and len(self.labelled) == 2 else None
 
     @property
+    def border(self) -> float | None:
+        """The score above which the second of two classes is predicted; None for more classes, or if always the same is."""
+        return fitted_model(self.model).border if len(self.labelled) == 2 else None
+
+    @property
     def says_nothing(self) -> bool:
         """Whether the probability of the second of two classes is the same for all rows, as out-of-fold scores do not tell."""
         curve = fitted_model(self.model).probability

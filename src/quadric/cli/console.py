@@ -52,7 +52,8 @@ def with_flags(problem: BaseException) -> str:
     """What an error or a warning says, followed by the flags that would help."""
     values = {name: (value,) if isinstance(value, str) else value for name, value in getattr(problem, "remedies", {}).items()}
     flags = ", ".join(f"{flag(name)}{_typed(value)}" for name in values for value in values[name] or [""])
-    return f"{problem} ({flags})" if flags else str(problem)
+    text = str(problem).replace(" must be None or ", " must be ")  # which nobody can type
+    return f"{text} ({flags})" if flags else text
 
 
 def _typed(value: str) -> str:

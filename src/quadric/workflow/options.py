@@ -151,7 +151,7 @@ class TrainingOptions:
         for name, wanted in rules.items():
             value = getattr(self, name)
             if not wanted.holds(value) and not (value is None and type(None) in get_args(hints[name])):
-                raise OptionError(f"{name} must be {wanted.words.removeprefix('None or ')}, got {value!r}", **{name: None})
+                raise OptionError(f"{name} must be {wanted.words}, got {value!r}", **{name: None})
         if self.cross_validate is False and (self.k is None or self.C is None):
             raise OptionError("without cross-validation k and C must be given", k=None, C=None)
         self._check_grids(rule.N_TERMS, rule.LOSS_WEIGHT)

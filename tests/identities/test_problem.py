@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import LOSSES, make_problem, numerical_gradient, random_samples, slow_objective, surface_of
-from quadric.geometry.moments import Moments
+from quadric.geometry.moments import LabelledMoments, Moments
 from quadric.losses import loss_named
 from quadric.losses.base import LabelledSamples
 from quadric.losses.hinge.intercept import hinge_intercept
@@ -108,7 +108,7 @@ def test_merged_moments_give_the_whole_fit():
     )
     parts = np.array_split(np.arange(300), 7)
     merged = [sum((Moments.of(X[p][codes[p] == c]) for p in parts), Moments.empty(4)) for c in (0, 1)]
-    streamed = LeastSquaresData(merged, np.ones(2), NO_LIMITS).one_against_rest(1, 16.0, 4)
+    streamed = LeastSquaresData(LabelledMoments.merged(merged, np.ones(2)), np.ones(2), NO_LIMITS).one_against_rest(1, 16.0, 4)
     a, b = decompose(whole), decompose(streamed)
     assert_array_equal(a.support, b.support)
     assert_allclose(b.z, a.z, rtol=1e-10, atol=1e-12)

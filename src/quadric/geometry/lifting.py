@@ -17,9 +17,9 @@ CHUNK_BYTES = 4 << 20
 """Size of the blocks of R that streaming computations build; about one core's share of cache."""
 
 
-def row_chunks(n_rows: int, row_width: int) -> Iterator[slice]:
+def row_chunks(n_rows: int, row_width: int, at_least: int = 64) -> Iterator[slice]:
     """Slices over ``n_rows`` such that a block of ``row_width`` doubles per row stays near CHUNK_BYTES."""
-    step = max(64, CHUNK_BYTES // (8 * max(row_width, 1)))
+    step = max(at_least, CHUNK_BYTES // (8 * max(row_width, 1)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
@@ -47,6 +47,30 @@ def lift(X: FloatArray, terms: IntArray | None = None) -> FloatArray:
         block = np.column_stack([X[rows], np.ones(rows.stop - rows.start)])
         np.multiply(block[:, left], block[:, right], out=R[rows])
         R[rows] *= halved
+    return R
+
+
+def lift_columns(columns: FloatArray) -> FloatArray:
+    """R' from X', without a gather: the products of one feature with those after it lie together.
+
+    Parameters
+    ----------
+    columns : array of shape (n, m)
+
+    Returns
+    -------
+    array of shape (p, m), C-contiguous
+    """
+    columns = np.ascontiguousarray(columns)
+    n_features, n_rows = columns.shape
+    R = np.empty((term_count(n_features), n_rows))
+    first = 0
+    for feature in range(n_features):
+        stop = first + n_features - feature
+        np.multiply(columns[feature:], columns[feature], out=R[first:stop])
+        R[first] *= 0.5
+        first = stop
+    R[first:] = columns
     return R
 
 

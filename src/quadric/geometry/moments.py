@@ -6,18 +6,24 @@ scatter = sum w_i (r_i - mean)(r_i - mean)'. The second moments of x are entries
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from quadric.geometry.energy import Energy
-from quadric.geometry.lifting import CHUNK_BYTES, lift, row_chunks
+from quadric.geometry.lifting import lift, lift_adjoint, lift_columns, row_chunks
 from quadric.geometry.terms import feature_count, term_count, to_matrix
 from quadric.types import BoolArray, FloatArray, IntArray
 
 CONSTANT_TOLERANCE = 1e-10
 """A term counts as constant when its standard deviation is below this fraction of its root mean square."""
+
+BLOCK_ROWS = 512
+"""Samples per rank-k update, at least: shorter ones read and write the p x p matrix too often."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,14 @@ class Moments:
     def of(X: FloatArray, sample_weight: FloatArray | None = None) -> Moments:
         """Moments of the rows of X, block by block: the lifted matrix never exists as a whole."""
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
-        return moments_by_class(X, np.zeros(len(X), dtype=np.intp), weight, 1)[0]
+        total = float(weight.sum())
+        if total <= 0.0:
+            return Moments.empty(X.shape[1])
+        middle = lift_adjoint(X, weight) / total  # sums of squares about it cancel nothing
+        off, scatter = _sums_about(middle, X, weight)
+        shift = off / total  # what rounding has left of the mean
+        scatter -= total * np.outer(shift, shift)
+        return Moments(total, middle + shift, scatter)
 
     def __add__(self, other: Moments) -> Moments:
         return self._combine(other, 1.0)
@@ -73,9 +86,7 @@ class Moments:
 
     def energy(self) -> Energy:
         """The regulariser of these samples."""
-        S, s = to_matrix(self.weight * self.mean)
-        S[np.diag_indices_from(S)] *= 2.0  # r holds half of each square
-        return Energy.of_moments(self.weight, s, S)
+        return _energy(self.weight, self.weight * self.mean)
 
     def constant_terms(self) -> BoolArray:
         """Terms with one and the same value on all samples."""
@@ -83,18 +94,47 @@ class Moments:
 
 
 def moments_by_class(X: FloatArray, codes: IntArray, sample_weight: FloatArray, n_classes: int) -> list[Moments]:
-    """Moments of the rows of each class, in one pass over X; rows of weight zero do not count."""
-    totals = [Moments.empty(X.shape[1]) for _ in range(n_classes)]
-    n_terms = term_count(X.shape[1])
-    # merging costs O(p^2) per block and class, as much as some p/4 rows: blocks must not be shorter
-    for rows in row_chunks(len(X), min(n_terms, CHUNK_BYTES // (4 * n_terms))):
-        R = lift(X[rows])
-        for code in range(n_classes):
-            mine = np.flatnonzero((codes[rows] == code) & (sample_weight[rows] > 0.0))
-            if len(mine):
-                block = R if len(mine) == len(R) else R[mine]
-                totals[code] = totals[code] + _moments_of_block(block, sample_weight[rows][mine])
-    return totals
+    """Moments of the rows of each class."""
+    return [Moments.of(X[mine], sample_weight[mine]) for mine in (codes == code for code in range(n_classes))]
+
+
+@dataclass(frozen=True)
+class LabelledMoments:
+    """What the squared loss needs of samples of several classes, whose losses may have different weights.
+
+    Attributes
+    ----------
+    loss : Moments
+        Of all samples, with the weights of their losses: sample weight times class weight.
+    class_weights : array of shape (n_classes,)
+        Sums of the sample weights of each class.
+    class_means : array of shape (n_classes, p)
+        Weighted means of r(x) in each class.
+    """
+
+    loss: Moments
+    class_weights: FloatArray
+    class_means: FloatArray
+
+    @staticmethod
+    def of(X: FloatArray, codes: IntArray, sample_weight: FloatArray, class_weight: FloatArray) -> LabelledMoments:
+        """From samples: one p x p matrix for any number of classes."""
+        classes = [codes == code for code in range(len(class_weight))]
+        weights = np.array([sample_weight[mine].sum() for mine in classes])
+        sums = np.array([lift_adjoint(X[mine], sample_weight[mine]) for mine in classes])
+        means = np.divide(sums, weights[:, None], out=np.zeros_like(sums), where=weights[:, None] > 0.0)
+        return LabelledMoments(Moments.of(X, sample_weight * class_weight[codes]), weights, means)
+
+    @staticmethod
+    def merged(moments: Sequence[Moments], class_weight: FloatArray) -> LabelledMoments:
+        """From the moments of each class."""
+        weighted = [part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)]
+        weights, means = np.array([part.weight for part in moments]), np.array([part.mean for part in moments])
+        return LabelledMoments(reduce(add, weighted), weights, means)
+
+    def energy(self) -> Energy:
+        """The regulariser of the samples, whatever their losses weigh."""
+        return _energy(float(self.class_weights.sum()), self.class_weights @ self.class_means)
 
 
 @dataclass(frozen=True)
@@ -139,17 +179,34 @@ def _is_constant(weight: float, mean: FloatArray, scatter: FloatArray) -> BoolAr
     return scatter <= CONSTANT_TOLERANCE**2 * (scatter + weight * mean**2)
 
 
-def _moments_of_block(R: FloatArray, weight: FloatArray) -> Moments:
-    total = float(weight.sum())
-    mean = (weight @ R) / total
-    R -= mean
-    R *= np.sqrt(weight)[:, None]
-    return Moments(total, mean, gram(R))
+def _energy(weight: float, sums: FloatArray) -> Energy:
+    S, s = to_matrix(sums)
+    S[np.diag_indices_from(S)] *= 2.0  # r holds half of each square
+    return Energy.of_moments(weight, s, S)
+
+
+def _sums_about(middle: FloatArray, X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weighted sums of r - middle, and of its products.
+
+    Blocks are laid out term by term, so that each is filled by a few long products and added by one rank-k update.
+    """
+    p = len(middle)
+    sums, upper = np.zeros(p), np.zeros((p, p), order="F")
+    for rows in row_chunks(len(X), p, at_least=BLOCK_ROWS):
+        R = lift_columns(X[rows].T)
+        R -= middle[:, None]
+        sums += R @ weight[rows]
+        R *= np.sqrt(weight[rows])
+        upper = dsyrk(1.0, R.T, beta=1.0, c=upper, trans=1, overwrite_c=1)
+    return sums, _both_triangles(upper)
 
 
 def gram(A: FloatArray) -> FloatArray:
     """A'A by one symmetric rank-k update: half the work of a product, and exactly symmetric."""
-    upper = dsyrk(1.0, A.T)  # zero below the diagonal
-    both = upper + upper.T
+    return _both_triangles(dsyrk(1.0, A.T))
+
+
+def _both_triangles(upper: FloatArray) -> FloatArray:
+    both = upper + upper.T  # zero below the diagonal
     both[np.diag_indices_from(both)] = np.diag(upper)
     return both

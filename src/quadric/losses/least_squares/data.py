@@ -1,25 +1,24 @@
-"""Training data of the squared loss: moments of each class."""
+"""Training data of the squared loss: moments of labelled samples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.geometry.moments import Moments, moments_by_class
+from quadric.geometry.moments import LabelledMoments
 from quadric.losses.base import LabelledSamples, Limits, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem, SampleRows
 from quadric.types import FloatArray
 
 
 class LeastSquaresData(TrainingData):
-    """The moments of each class: all that the squared loss needs of any number of samples.
+    """Moments of labelled samples: all that the squared loss needs of any number of them.
 
     Parameters
     ----------
-    moments : sequence of Moments, one per class
+    moments : LabelledMoments
     class_weight : array of shape (n_classes,)
     limits : Limits
     samples : LabelledSamples, optional
@@ -27,25 +26,24 @@ class LeastSquaresData(TrainingData):
     """
 
     def __init__(
-        self, moments: Sequence[Moments], class_weight: FloatArray, limits: Limits, samples: LabelledSamples | None = None
+        self, moments: LabelledMoments, class_weight: FloatArray, limits: Limits, samples: LabelledSamples | None = None
     ) -> None:
         self._samples = samples
-        everything = _merged(moments)
-        weighted = _merged([part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)])
-        self._energy = everything.energy()
-        self._terms = limits.candidates(everything.constant_terms())
+        weighted = moments.loss
+        self._energy = moments.energy()
+        self._terms = limits.candidates(weighted.constant_terms())
         self._rule = limits.rule(self._terms)
         self._total_weight = weighted.weight
         self._mean = weighted.mean[self._terms]
         self._scatter = weighted.scatter[np.ix_(self._terms, self._terms)]
-        self._class_weights = [part.weight * float(factor) for part, factor in zip(moments, class_weight, strict=True)]
-        self._class_means = [part.mean[self._terms] for part in moments]
+        self._class_weights = (moments.class_weights * class_weight).tolist()
+        self._class_means = moments.class_means[:, self._terms]
         self._curvatures: dict[float, Curvature] = {}
 
     @classmethod
     def from_samples(cls, samples: LabelledSamples, limits: Limits) -> LeastSquaresData:
         with one_blas_thread():
-            moments = moments_by_class(samples.X, samples.codes, samples.sample_weight, len(samples.class_weight))
+            moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
             return cls(moments, samples.class_weight, limits, samples)
 
     @cached_property
@@ -77,10 +75,3 @@ class LeastSquaresData(TrainingData):
             total_weight=self._total_weight,
             rows=None if self._samples is None else SampleRows(self._samples, positive),
         )
-
-
-def _merged(parts: Sequence[Moments]) -> Moments:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total

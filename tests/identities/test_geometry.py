@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import random_surface, slow_lift
 from quadric.geometry import lifting
+from quadric.geometry import moments as moments_module
 from quadric.geometry.energy import RIDGE, Energy
-from quadric.geometry.lifting import lift, lift_adjoint
-from quadric.geometry.moments import Moments, TermStatistics
+from quadric.geometry.lifting import lift, lift_adjoint, lift_columns
+from quadric.geometry.moments import LabelledMoments, Moments, TermStatistics, moments_by_class
 from quadric.geometry.terms import (
     LINEAR,
     feature_count,
@@ -30,6 +31,7 @@ def rng():
 def small_chunks(monkeypatch):
     """Many blocks even for a small X, so that tests cross block borders."""
     monkeypatch.setattr(lifting, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(moments_module, "BLOCK_ROWS", 64)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -126,6 +128,36 @@ def test_moments_by_blocks_are_the_direct_sums(rng, small_chunks):
     assert_allclose(moments.mean, mean, rtol=1e-12)
     assert_allclose(moments.scatter, (R - mean).T @ ((R - mean) * w[:, None]), rtol=1e-10, atol=1e-9)
     assert_array_equal(moments.scatter, moments.scatter.T)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_lifting_by_columns_is_lifting(rng, n):
+    X = rng.normal(size=(7, n))
+    assert_array_equal(lift_columns(X.T), lift(X).T)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+def test_moments_lose_no_digits_to_offsets(rng, small_chunks, offset):
+    X, w = rng.normal(size=(500, 3)) + offset, rng.uniform(0.5, 2, size=500)
+    moments, R = Moments.of(X, w), slow_lift(X).astype(np.longdouble)
+    centred = R - w @ R / w.sum()
+    scatter = (centred.T @ (centred * w[:, None])).astype(float)
+    size = np.sqrt(np.outer(np.diag(scatter), np.diag(scatter)))
+    assert np.abs(moments.scatter - scatter).max() <= np.abs(size).max() * 1e-13
+    assert (np.abs(moments.scatter - scatter) <= size * 1e-15 * max(offset, 100.0)).all()
+
+
+@pytest.mark.parametrize("class_weight", [(1.0, 1.0, 1.0), (3.0, 0.25, 1e-6)])
+def test_labelled_moments_are_those_of_the_classes_together(rng, small_chunks, class_weight):
+    X, codes = rng.normal(size=(200, 3)) + 2, rng.integers(3, size=200)
+    w, factors = rng.uniform(0.5, 2, size=200) * (rng.random(200) < 0.9), np.array(class_weight)
+    direct = LabelledMoments.of(X, codes, w, factors)
+    merged = LabelledMoments.merged(moments_by_class(X, codes, w, 3), factors)
+    for one, other in ((direct, merged), (direct.loss, merged.loss)):
+        for name, value in vars(one).items():
+            if name != "loss":
+                assert_allclose(getattr(other, name), value, rtol=1e-11, atol=1e-12)
+    assert_allclose(direct.energy().gram(), Energy.of_samples(X, w).gram(), rtol=1e-11, atol=1e-12)
 
 
 def test_moments_merge_and_subtract(rng):

@@ -496,7 +496,7 @@ class Loss:
             rows = (3.6 if extent.proves else 2.2) * m * (p + 1)
             matrices = max(every**2 + p**2, (10.5 if extent.proves else 8.5) * p**2)
         else:
-            # moments of each class, as they are and weighted; then G, scatter and, for each C, a matrix with its tableaus
+            # moments of all classes together while they are summed; then G, scatter and, for each C, a matrix with its tableaus
             rows = 0.0
-            matrices = max((2 * extent.n_classes + 4) * every**2, (6 + 3 * extent.grid[0] + 2 * extent.proves) * p**2)
+            matrices = max(4 * every**2, (6 + 3 * extent.grid[0] + 2 * extent.proves) * p**2)
         return int(8 * (rows + matrices + extent.shared_doubles))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from quadric.errors import MemoryLimitError
 from quadric.geometry.lifting import CHUNK_BYTES
+from quadric.geometry.moments import BLOCK_ROWS
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.resources import PROCESS_BYTES, Room, gigabytes, memory
@@ -64,7 +65,7 @@ class Extent:
     def shared_doubles(self) -> int:
         """What every loss needs: copies of the rows, blocks of lifted ones, coefficients and scores of a grid."""
         surfaces = self.grid[0] * self.grid[1] * (1 if self.n_classes == 2 else self.n_classes)
-        blocks = 6 * max(CHUNK_BYTES // 8, 64 * self.n_terms)
+        blocks = max(6 * CHUNK_BYTES // 8, 2 * BLOCK_ROWS * self.n_terms)
         scores = self.n_scored * (self.n_terms + 2 * surfaces)
         return 3 * self.n_rows * self.n_features + blocks + 3 * surfaces * self.n_terms + scores
 

@@ -15,6 +15,7 @@ from quadric.certificate import TOLERANCE, Certificate, Judge, Question
 from quadric.errors import BoundWarning
 from quadric.estimators._validation import ScaleWarning
 from quadric.losses import LOSS_NAMES
+from quadric.search.decomposition import Schedule, Status, decompose
 
 
 def outlier(seed, m, n, factor, share):
@@ -166,3 +167,30 @@ def test_outlying_rows_are_named():
         flags = np.zeros((50, 1))
         flags[:2] = 1.0  # rare, not far
         SparseQuadraticSVC(k=2, loss="least_squares", **PLAIN).fit(np.column_stack([X, flags]), y)
+
+
+def test_penalties_that_lead_nowhere_end():
+    """One value of 1e14 and weights from 1e-3 to 1e3: z may not come closer to u, however large the penalty."""
+    near = [999999, 1000001, 999999, 1e6, 999999, 9.99998e13, 1000001, 999999, 1000001, 1000001, 999999, 1e6]
+    X = np.column_stack([[-1, -1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0], near])
+    y, weight = [0, 1, 2, 0, 2, 0, 1, 0, 2, 0, 2, 0], [1e3, 0.5, 1e-3, 1e-3, 1e-3, 1e3, 3, 3, 1e3, 1, 1e-3, 1e-3]
+    model = SparseQuadraticSVC(k=2, C=0.01, loss="least_squares", method="pd", include=["x0*x1"], **PLAIN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScaleWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y, sample_weight=weight)
+    assert all(np.isfinite(row.rho) and np.isfinite(row.value) for trace in model.traces_ for row in trace)
+
+
+@pytest.mark.parametrize("accelerated", [False, True])
+def test_what_no_penalty_reaches_ends_at_the_precision_limit(accelerated):
+    problem = make_problem("least_squares", *random_samples(0, m=40, n=3), k=3)
+    found = decompose(problem, Schedule(outer_tol=1e-300, accelerated=accelerated))
+    assert found.status == Status.PRECISION_LIMIT
+    assert np.isfinite(found.trace[-1].rho)
+
+
+def test_the_precision_limit_is_told(monkeypatch):
+    monkeypatch.setattr("quadric.search.decomposition.LARGEST_SHARE", 1e-4)
+    with pytest.warns(ConvergenceWarning, match=r"penalties leave the range of floating point, .*; standardise X"):
+        SparseQuadraticSVC(k=2, method="pd").fit(*random_samples(0, m=40, n=3))

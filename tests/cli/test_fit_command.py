@@ -294,3 +294,13 @@ def test_three_classes_have_an_equation_each(made, run, tmp_path):
     assert [line.split(" = ")[0] for line in result.out.splitlines() if line.startswith("f[")] == ["f[a]", "f[b]", "f[c]"]
     assert "risk is whichever of a, b, c has the largest f" in result.out
     assert "certificate, b: objective" in result.out
+
+
+@pytest.mark.parametrize("seconds", [0, 0.05])
+def test_no_time_at_all_still_gives_a_model(made, run, tmp_path, seconds):
+    model = tmp_path / "m.json"
+    result = run("fit", made.data_csv, "--target", "risk", "--fit-time-limit", seconds, "--output", model, "--json")
+    assert result.code == 0
+    figures = json.loads(result.out)["cross_validation"]
+    assert figures["chosen"]["score"]["mean"] == pytest.approx(figures["accuracy"], abs=0.2)
+    assert run("predict", model, made.data_csv).code == 0

@@ -438,13 +438,21 @@ def test_auto_leaves_out_an_offset_that_is_noise(offset, scale):
 
 
 @pytest.mark.parametrize("f", [np.zeros(40), -np.linspace(-1, 1, 40)], ids=["constant", "falling"])
-def test_auto_without_a_slope_is_the_share_of_the_class(f):
-    y = np.repeat([0, 1], [30, 10])
+@pytest.mark.parametrize("events", [10, 19])
+def test_auto_without_a_slope_is_the_share_of_the_class(f, events):
+    others = 40 - events
+    y = np.repeat([0, 1], [others, events])
     (curve,) = CalibratedModel.around(
         RidgeClassifier().fit(f[:, None], y), f[:, None], y, method="auto", out_of_fold=f
     ).calibrators_
     assert curve.a == pytest.approx(0.0, abs=1e-12)
-    assert curve(np.zeros(1))[0] == pytest.approx((10 * 11 / 12 + 30 / 32) / 40)
+    assert curve(np.zeros(1))[0] == pytest.approx((events * (events + 1) / (events + 2) + others / (others + 2)) / 40)
+
+
+def test_infinite_scores_are_refused():
+    f, y = np.r_[np.inf, np.zeros(9)], np.arange(10) % 2
+    with pytest.raises(ValueError, match="out_of_fold must hold finite decision values"):
+        CalibratedModel.around(RidgeClassifier().fit(np.eye(10), y), np.eye(10), y, out_of_fold=f)
 
 
 def test_auto_keeps_the_labels_of_the_surface():

@@ -61,3 +61,8 @@ def test_numbers_and_dates_are_found_with_what_mends_them(cases, what):
 
 def test_other_texts_are_left_alone():
     assert [suspect_texts("x", column) for column in TEXTS] == [None] * len(TEXTS)
+
+
+def test_what_no_marks_make_a_number_is_shown():
+    error = suspect_texts("a", ["1,211.5"] * 20 + ["1,00"])
+    assert "such as '1,211.5', but also '1,00'" in str(error)

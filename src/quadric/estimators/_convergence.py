@@ -22,6 +22,11 @@ def warn_unless_converged(fit: SurfaceFit, schedule: Schedule, subject: str) -> 
             f"{subject}: the search stopped at its {fit.search.status} ({parameter}={getattr(schedule, parameter)}) with "
             f"max|z - u| = {fit.search.distance:.2g}, outer_tol = {schedule.outer_tol:g}; raise {parameter}"
         )
+    elif fit.search.status == Status.PRECISION_LIMIT:
+        _warn(
+            f"{subject}: the search stopped where penalties leave the range of floating point, with max|z - u| = "
+            f"{fit.search.distance:.2g}, outer_tol = {schedule.outer_tol:g}; standardise X"
+        )
     if not fit.certificate.converged:
         decrease = fit.certificate.decrease
         _warn(

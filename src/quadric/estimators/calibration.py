@@ -315,6 +315,8 @@ def _checked_scores(scores: Any, codes: IntArray) -> FloatArray:
     expected = (len(codes),) if n_classes == 2 else (len(codes), n_classes)
     if scores.shape != expected:
         raise ValueError(f"out_of_fold must have the shape {expected} of decision values, got {scores.shape}")
+    if np.isinf(scores).any():
+        raise ValueError("out_of_fold must hold finite decision values, or NaN for samples that were not left out")
     return scores.reshape(len(codes), -1)
 
 
@@ -342,6 +344,8 @@ def _plain_sigmoid(scores: FloatArray, positive: BoolArray, weight: FloatArray) 
     """One half at zero unless that is clearly too simple: an offset that is noise would move labels for nothing."""
     targets = _targets(positive, weight)
     plain, full = SigmoidCalibration(-_slope(scores, targets, weight), 0.0), _rising_sigmoid(scores, positive, weight)
+    if plain.a == 0.0:  # the scores tell nothing, and the share of the class is a better guess than one half
+        return full
 
     def misfit(curve: SigmoidCalibration) -> float:
         log_odds = curve.log_odds(scores)

@@ -121,7 +121,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     certificates_ : list of Certificate
         Objective and optimality conditions of each surface, recomputed from the data.
     status_ : list of str
-        How each search ended: "converged", "optimal", "iteration limit" or "time limit".
+        How each search ended: "converged", "optimal", "iteration limit", "time limit" or "precision limit".
     traces_ : list of tuples of TraceRow
         What each decomposition did, one row per penalty.
     n_iter_ : array of shape (n_surfaces,)

@@ -22,6 +22,8 @@ from quadric.types import FloatArray, IntArray
 
 RHO_SHARE = 1e-3
 """The first rho, as a share of the mean curvature of the problem."""
+LARGEST_SHARE = 1e60
+"""Penalty, in the same unit, beyond which z cannot come closer to u: what is left of it is rounding."""
 STAY_SHARE = 0.5
 """The choice of terms counts as final when those left out are no larger than this share of those kept, now and after the refit.
 That is a guess, which benchmarks/engine.py puts to the test; nothing about the result depends on it but the choice of terms."""
@@ -36,6 +38,7 @@ class Status(StrEnum):
     OPTIMAL = "optimal"
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
+    PRECISION_LIMIT = "precision limit"
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,8 @@ class _Run:
                 return Status.CONVERGED
             if (limit := self._limit()) is not None:
                 return limit
+            if rho > LARGEST_SHARE * self.problem.mean_curvature:
+                return Status.PRECISION_LIMIT
             if schedule.accelerated and self._looks_final(solution):
                 # z - u is of the order 1/rho on the terms left out, so this rho is where (4.2) should hold
                 rho *= schedule.growth * self.trace[-1].distance / schedule.outer_tol

@@ -276,6 +276,8 @@ def _as_numbers(name: str, column: np.ndarray, first_row: int) -> np.ndarray:
     if present:  # the first text that is no number; where all are numbers, as in a frame of texts, the first
         row = next((row for row in present if not is_number_text(column[row])), present[0])
         words = f"column {name!r} must hold numbers; row {first_row + row} has {column[row]!r}"
+        if is_number_text(column[row]):
+            raise ValueError(f"{words}, a text: convert the column to numbers")
         raise ParameterError(words, **marks_of(column[row]))
     return np.full(len(column), np.nan)
 

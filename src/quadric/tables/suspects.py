@@ -91,7 +91,9 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
         marked = next((text for text in read if "thousands" not in marks or "e" not in text.lower()), None)
         if marked is not None and _mostly(reading.fullmatch, counts):
             words = " and ".join(f"{name}={mark!r}" for name, mark in marks.items())
-            return ParameterError(f"holds numbers such as {marked!r}, read as texts: read the table with {words}", **marks)
+            wrong = next((text for text in counts if not reading.fullmatch(text)), None)
+            such = repr(marked) if wrong is None else f"{marked!r}, but also {wrong!r}"  # which no marks make a number
+            return ParameterError(f"holds numbers such as {such}, read as texts: read the table with {words}", **marks)
     other = max(others, key=lambda text: counts[text])
     if UNREAD.fullmatch(other) and _mostly(UNREAD.fullmatch, counts):
         return ParameterError(

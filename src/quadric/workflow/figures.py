@@ -115,6 +115,7 @@ def cross_validated(
     CrossValidated
     """
     decision = search.oof_decision_
+    folds = [rows for rows in folds if np.isfinite(decision[rows]).all()]  # a time limit may have kept some from the end
     right = decide(decision) == codes
     cells = tried_cells(search, scoring)
     chosen = next(cell for cell in cells if (cell.loss, cell.k, cell.C) == (search.best_loss_, search.best_k_, search.best_C_))
@@ -137,7 +138,7 @@ def _areas(codes: IntArray, decision: FloatArray, folds: list[IntArray]) -> Figu
 
 
 def tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:
-    """All cells with a score on every fold.
+    """All cells with a score on every fold; where a time limit left no such one, on as many as any has.
 
     Parameters
     ----------
@@ -148,13 +149,14 @@ def tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:
     -------
     list of Cell
     """
-    sign = measure_named(scoring).sign
+    sign, grids = measure_named(scoring).sign, grids_of(search)
+    most = max(int(np.isfinite(grid.scores).sum(axis=0).max()) for grid in grids)
     return [
-        Cell(grid.loss, int(k), float(C), Figure.of(sign * grid.scores[:, i, j]))
-        for grid in grids_of(search)
+        Cell(grid.loss, int(k), float(C), Figure.of(sign * scores))
+        for grid in grids
         for i, C in enumerate(grid.Cs)
         for j, k in enumerate(grid.ks)
-        if np.isfinite(grid.scores[:, i, j]).all()
+        if len(scores := grid.scores[np.isfinite(grid.scores[:, i, j]), i, j]) == most
     ]
 
 

@@ -314,6 +314,8 @@ def hostile_csv(seed):
 
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+WRITTEN = {"score", "label"}
+"""Columns of the output, beside which none of the same name is kept."""
 FIT = [
     "fit",
     "data.csv",
@@ -344,10 +346,13 @@ def test_commands(size, tally, tmp_path, capsys):
         ]:
             code = main(arguments)
             captured = capsys.readouterr()
-            assert code == (2 if arguments[-1] == "no such column" else 0), (arguments, captured.err)
+            refused = arguments[-1] == "no such column" or (arguments[0] == "predict" and target in WRITTEN)
+            assert code == (2 if refused else 0), (arguments, captured.err)
             assert not CONTROL.search(captured.out + captured.err), (arguments, captured.out, captured.err)
             assert "new\nline" not in captured.out + captured.err  # a name must not look like a line of its own
             tally(f"injection: command {arguments[0]}")
+        if target in WRITTEN:
+            continue
         rows = list(csv.reader(io.StringIO((tmp_path / "scores.csv").read_bytes().decode("utf-8"), newline="")))
         assert [row[0] for row in rows] == [as_text(cell) for cell in [target, *columns[target]]]
         assert all(as_text(cell) == cell or cell.startswith("'") for row in rows for cell in row)

@@ -57,6 +57,8 @@ def report(
     """
     inputs.check_output(output, force, model, data)
     require("jinja2", "report")
+    from sklearn.model_selection import StratifiedKFold
+
     from quadric.report import render, summarise
     from quadric.workflow.explaining import ExplainingOptions, check_names
     from quadric.workflow.training import check_folds
@@ -85,7 +87,7 @@ def report(
                 favourable=loaded.class_names[loaded.favourable],
                 ks=grid,
                 n_boot=bootstrap,
-                cv=folds,
+                cv=StratifiedKFold(folds, shuffle=True, random_state=seed),  # those of quadric fit, by default
                 random_state=seed,
                 n_jobs=jobs,
                 origin=(data.name, table.sha256),

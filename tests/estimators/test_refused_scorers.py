@@ -28,7 +28,6 @@ def broken(model, X, y):
         (not_a_number, "^the scorer returned nan in fold 0: choose another one$"),
         (broken, "^the scorer failed in fold 0: no luck today; choose another one$"),
     ],
-    ids=str,
 )
 def test_scorers_that_tell_nothing_of_classes(scoring, says):
     X, y = random_samples(0, m=40, n=2)

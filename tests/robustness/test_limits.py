@@ -252,7 +252,9 @@ def test_many_reasons_cost_nothing(folder, tally):
 def test_a_data_set_is_not_read_from_a_device(folder, tally):
     outcome = quadric(folder, "data", "german", "--from", "/dev/zero", "--folder", folder)
     check(outcome, tally)
-    assert outcome.line == "quadric: /dev/zero is a pipe or a device, and files are read more than once: save it as a file first"
+    assert (
+        outcome.line == "quadric: /dev/zero is a pipe or a device, and files are read more than once: save it as a file first"
+    )
     with (folder / "large").open("wb") as file:
         file.truncate(1 << 40)  # a hole: no disk is needed
     outcome = quadric(folder, "data", "german", "--from", "large", "--folder", folder)

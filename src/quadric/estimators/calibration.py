@@ -7,33 +7,35 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import expit, logit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from quadric._sklearn import check_sample_weight, platt_scaling
+from quadric._sklearn import check_sample_weight
 from quadric.estimators._base import Classifier
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
-from quadric.estimators.curves import METHODS, Calibration, IsotonicCalibration, SigmoidCalibration, decided, probabilities
+from quadric.estimators.curves import (
+    METHODS,
+    Calibration,
+    IsotonicCalibration,
+    SigmoidCalibration,
+    decided,
+    fitted_curves,
+    probabilities,
+)
 from quadric.estimators.cutoffs import EVEN, Cutoff, CutoffRule, read_cutoff
 from quadric.labels import refuse_masked
 from quadric.resources import processes_of
-from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.types import FloatArray, IntArray
 from quadric.workers import workers_end_with_us
 
 __all__ = ["METHODS", "CalibratedModel", "Calibration", "IsotonicCalibration", "SigmoidCalibration", "decided", "probabilities"]
-
-LIKELIHOOD_RATIO = 3.84
-"""Twice the logarithm of a likelihood ratio that one needless parameter exceeds in 5 % of samples."""
 
 
 class CalibratedModel(Classifier, BaseEstimator):
@@ -229,7 +231,7 @@ class CalibratedModel(Classifier, BaseEstimator):
         left_out = ~np.isnan(scores).any(axis=1)
         weight = np.ones(len(y)) if weight is None else weight
         scores, codes, weight = scores[left_out], codes[left_out], weight[left_out]
-        self.calibrators_ = _curves(self.method, scores, codes, weight)
+        self.calibrators_ = fitted_curves(self.method, scores, codes, weight)
         chances = self.calibrators_[0](scores[:, 0])
         self.cutoff_ = rule if isinstance(rule, float) else rule.cutoff(codes == 1, chances, weight)
         return self
@@ -318,64 +320,6 @@ def _checked_scores(scores: Any, codes: IntArray) -> FloatArray:
     if np.isinf(scores).any():
         raise ValueError("out_of_fold must hold finite decision values, or NaN for samples that were not left out")
     return scores.reshape(len(codes), -1)
-
-
-def _curves(method: str, scores: FloatArray, codes: IntArray, weight: FloatArray) -> list[Calibration]:
-    columns = scores.T
-    positives = [1] if len(columns) == 1 else range(len(columns))
-    fitted = {"auto": _plain_sigmoid, "sigmoid": _rising_sigmoid, "isotonic": _isotonic}[method]
-    return [fitted(column, codes == code, weight) for column, code in zip(columns, positives, strict=True)]
-
-
-def _isotonic(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> Calibration:
-    curve = IsotonicRegression(out_of_bounds="clip").fit(scores, positive, weight)
-    return IsotonicCalibration(curve.X_thresholds_, curve.y_thresholds_)
-
-
-def _rising_sigmoid(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> SigmoidCalibration:
-    """A falling sigmoid would turn the meaning of f around: the best one that does not fall is constant."""
-    curve = SigmoidCalibration(*platt_scaling(scores, positive, weight))
-    if curve.a <= 0.0:
-        return curve
-    return SigmoidCalibration(0.0, float(-logit(np.average(_targets(positive, weight), weights=weight))))
-
-
-def _plain_sigmoid(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> SigmoidCalibration:
-    """One half at zero unless that is clearly too simple: an offset that is noise would move labels for nothing."""
-    targets = _targets(positive, weight)
-    plain, full = SigmoidCalibration(-_slope(scores, targets, weight), 0.0), _rising_sigmoid(scores, positive, weight)
-    if plain.a == 0.0:  # the scores tell nothing, and the share of the class is a better guess than one half
-        return full
-
-    def misfit(curve: SigmoidCalibration) -> float:
-        log_odds = curve.log_odds(scores)
-        return float(weight @ (np.logaddexp(0.0, log_odds) - targets * log_odds))
-
-    return full if 2.0 * (misfit(plain) - misfit(full)) > LIKELIHOOD_RATIO else plain
-
-
-def _targets(positive: BoolArray, weight: FloatArray) -> FloatArray:
-    """Platt's: (events + 1) / (events + 2) for an event, 1 / (others + 2) for another row."""
-    events, others = (float(weight[rows].sum()) for rows in (positive, ~positive))
-    return np.where(positive, (events + 1.0) / (events + 2.0), 1.0 / (others + 2.0))
-
-
-def _slope(scores: FloatArray, targets: FloatArray, weight: FloatArray) -> float:
-    """s >= 0 of the likeliest 1 / (1 + exp(-s f)), at the zero of the likelihood's slope."""
-    largest = float(np.abs(scores).max())
-    if largest == 0.0:
-        return 0.0
-    scaled = scores / largest
-
-    def rising(s: float) -> float:
-        return float(weight @ (scaled * (expit(s * scaled) - targets)))
-
-    if rising(0.0) >= 0.0:  # the best one falls
-        return 0.0
-    upper = 1.0
-    while rising(upper) < 0.0:  # ends, since no target is 0 or 1
-        upper *= 2.0
-    return float(brentq(rising, 0.0, upper)) / largest
 
 
 def _checked_cutoff(cutoff: Cutoff, n_classes: int) -> float | CutoffRule:

@@ -8,9 +8,12 @@ from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import expit
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
 
-from quadric.types import FloatArray, IntArray
+from quadric._sklearn import platt_scaling
+from quadric.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,81 @@ Calibration: TypeAlias = SigmoidCalibration | IsotonicCalibration
 METHODS: dict[str, type[Calibration]] = {"sigmoid": SigmoidCalibration, "isotonic": IsotonicCalibration}
 LOG_ODDS = SigmoidCalibration(-1.0, 0.0)
 """The curve of decision values that are log-odds as they are."""
+LIKELIHOOD_RATIO = 3.84
+"""Twice the logarithm of a likelihood ratio that one needless parameter exceeds in 5 % of samples."""
+
+
+def fitted_curves(method: str, scores: FloatArray, codes: IntArray, weight: FloatArray) -> list[Calibration]:
+    """One curve for two classes, else one per class, by the methods of CalibratedModel.
+
+    Parameters
+    ----------
+    method : {"auto", "sigmoid", "isotonic"}
+    scores : array of shape (m, n_surfaces)
+        Decision values.
+    codes : array of shape (m,)
+        Positions of the classes.
+    weight : array of shape (m,)
+
+    Returns
+    -------
+    list of SigmoidCalibration or of IsotonicCalibration
+    """
+    columns = scores.T
+    positives = [1] if len(columns) == 1 else range(len(columns))
+    fitted = {"auto": _plain_sigmoid, "sigmoid": _rising_sigmoid, "isotonic": _isotonic}[method]
+    return [fitted(column, codes == code, weight) for column, code in zip(columns, positives, strict=True)]
+
+
+def _isotonic(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> Calibration:
+    curve = IsotonicRegression(out_of_bounds="clip").fit(scores, positive, weight)
+    return IsotonicCalibration(curve.X_thresholds_, curve.y_thresholds_)
+
+
+def _rising_sigmoid(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> SigmoidCalibration:
+    """A falling sigmoid would turn the meaning of f around: the best one that does not fall is constant."""
+    curve = SigmoidCalibration(*platt_scaling(scores, positive, weight))
+    if curve.a <= 0.0:
+        return curve
+    return SigmoidCalibration(0.0, float(-logit(np.average(_targets(positive, weight), weights=weight))))
+
+
+def _plain_sigmoid(scores: FloatArray, positive: BoolArray, weight: FloatArray) -> SigmoidCalibration:
+    """One half at zero unless that is clearly too simple: an offset that is noise would move labels for nothing."""
+    targets = _targets(positive, weight)
+    plain, full = SigmoidCalibration(-_slope(scores, targets, weight), 0.0), _rising_sigmoid(scores, positive, weight)
+    if plain.a == 0.0:  # the scores tell nothing, and the share of the class is a better guess than one half
+        return full
+
+    def misfit(curve: SigmoidCalibration) -> float:
+        log_odds = curve.log_odds(scores)
+        return float(weight @ (np.logaddexp(0.0, log_odds) - targets * log_odds))
+
+    return full if 2.0 * (misfit(plain) - misfit(full)) > LIKELIHOOD_RATIO else plain
+
+
+def _targets(positive: BoolArray, weight: FloatArray) -> FloatArray:
+    """Platt's: (events + 1) / (events + 2) for an event, 1 / (others + 2) for another row."""
+    events, others = (float(weight[rows].sum()) for rows in (positive, ~positive))
+    return np.where(positive, (events + 1.0) / (events + 2.0), 1.0 / (others + 2.0))
+
+
+def _slope(scores: FloatArray, targets: FloatArray, weight: FloatArray) -> float:
+    """s >= 0 of the likeliest 1 / (1 + exp(-s f)), at the zero of the likelihood's slope."""
+    largest = float(np.abs(scores).max())
+    if largest == 0.0:
+        return 0.0
+    scaled = scores / largest
+
+    def rising(s: float) -> float:
+        return float(weight @ (scaled * (expit(s * scaled) - targets)))
+
+    if rising(0.0) >= 0.0:  # the best one falls
+        return 0.0
+    upper = 1.0
+    while rising(upper) < 0.0:  # ends, since no target is 0 or 1
+        upper *= 2.0
+    return float(brentq(rising, 0.0, upper)) / largest
 
 
 def probabilities(decision: FloatArray, calibrators: Sequence[Calibration]) -> FloatArray:

@@ -177,7 +177,7 @@ FLAGS = {
         "or always (sigmoid), or by steps (isotonic).",
         kind=Literal["auto", "sigmoid", "isotonic", "none"],
         read=lambda method: None if method == "none" else method,
-        off="No calibration: the sign of the score decides. The logistic loss has probabilities of its own.",
+        off="No calibration: the sign of the score decides. Some losses have probabilities of their own.",
     ),
     "cutoff": Flag(
         "Probability above which a row is labelled --positive; or a rule that chooses it on out-of-fold probabilities. "

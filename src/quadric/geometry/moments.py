@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from quadric.geometry.energy import Energy
-from quadric.geometry.lifting import lift, lift_adjoint, lift_columns, row_chunks
+from quadric.geometry.lifting import lift_adjoint, lift_columns, row_chunks
 from quadric.geometry.terms import feature_count, term_count, to_matrix
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -158,14 +158,14 @@ class TermStatistics:
         p = term_count(X.shape[1])
         total, mean, scatter, absolute = 0.0, np.zeros(p), np.zeros(p), np.zeros(p)
         for rows in row_chunks(len(X), p):
-            R, weight = lift(X[rows]), sample_weight[rows]
-            absolute += weight @ np.abs(R)
+            R, weight = lift_columns(X[rows].T), sample_weight[rows]
+            absolute += np.abs(R) @ weight
             block_total = float(weight.sum())
-            block_mean = (weight @ R) / block_total
-            R -= block_mean
+            block_mean = (R @ weight) / block_total
+            R -= block_mean[:, None]
             shift = block_mean - mean
             share = block_total / (total + block_total)
-            scatter += weight @ (R * R) + total * share * shift**2
+            scatter += (R * R) @ weight + total * share * shift**2
             mean += share * shift
             total += block_total
         return TermStatistics(total, mean, scatter, absolute)

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold
 
 from helpers.small_tables import credit_columns
 from quadric import certify
@@ -228,3 +229,17 @@ def test_all_commands_agree_on_one_row(made, run, tmp_path):
     for expected, python, sql in zip(scores, by_python, by_sql, strict=False):
         assert python["label"] == sql["quadric_label"] == expected["label"]
         assert sql["quadric_score"] == pytest.approx(expected["score"], rel=1e-12)
+
+
+def test_reports_use_the_folds_of_fit(made, run, tmp_path, monkeypatch):
+    told = {}
+    monkeypatch.setattr("quadric.report.summarise", lambda *data, **options: told.update(options))
+    monkeypatch.setattr("quadric.report.render", lambda summary: "page")
+    report = ["report", made.model, made.data_csv, "--folds", 4, "--seed", 3, "--output", tmp_path / "r.html"]
+    assert run(*report).code == 0
+    y = np.arange(40) % 2
+    splits = [
+        [test.tolist() for _, test in folds.split(y, y)]
+        for folds in (told["cv"], StratifiedKFold(4, shuffle=True, random_state=3))
+    ]
+    assert splits[0] == splits[1]

@@ -1,0 +1,95 @@
+"""Passes over samples that need not fit in memory: a function of one batch, and a sum over all of them.
+
+Whoever holds batches can run a pass: a loop over an array, a reader of files, the tasks of an engine. The function must not
+depend on the order of the batches, and it is a frozen dataclass with ``__call__`` rather than a closure, so that it can travel.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+
+from quadric.losses.base import LabelledSamples
+from quadric.types import IntArray
+
+BATCH_ROWS = 16_384
+"""Samples that a pass over an array looks at together."""
+
+
+class Addable(Protocol):
+    """What a pass makes of a batch: sums merge with ``+``."""
+
+    def __add__(self, other: Self) -> Self: ...
+
+
+State = TypeVar("State", bound=Addable)
+
+
+@dataclass(frozen=True)
+class SampleBatch(LabelledSamples):
+    """Some of the samples.
+
+    Attributes
+    ----------
+    ids : array of shape (m,)
+        A number for each sample that no other one has, the same in every pass: what random subsamples and folds go by.
+    """
+
+    ids: IntArray
+
+
+class SampleSource(ABC):
+    """Samples that can be passed over again and again.
+
+    Attributes
+    ----------
+    n_features, n_classes : int
+    """
+
+    n_features: int
+    n_classes: int
+
+    @abstractmethod
+    def total(self, of: Callable[[SampleBatch], State]) -> State:
+        """The sum of a function over all batches, of which there is at least one.
+
+        Parameters
+        ----------
+        of : function of a SampleBatch
+            Batches have the same features, classes and class weights; none is empty.
+        """
+
+
+class SamplesInMemory(SampleSource):
+    """Samples that are at hand.
+
+    Parameters
+    ----------
+    samples : LabelledSamples
+    batch_rows : int
+    """
+
+    def __init__(self, samples: LabelledSamples, batch_rows: int = BATCH_ROWS) -> None:
+        self._samples = samples
+        self._batch_rows = batch_rows
+        self.n_features = samples.X.shape[1]
+        self.n_classes = len(samples.class_weight)
+
+    def total(self, of: Callable[[SampleBatch], State]) -> State:
+        states = map(of, self._batches())
+        total = next(states)
+        for state in states:
+            total = total + state
+        return total
+
+    def _batches(self) -> list[SampleBatch]:
+        samples, ids = self._samples, np.arange(len(self._samples.X))
+        parts = [slice(first, first + self._batch_rows) for first in range(0, len(ids), self._batch_rows)]
+        return [
+            SampleBatch(samples.X[part], samples.codes[part], samples.sample_weight[part], samples.class_weight, ids[part])
+            for part in parts
+        ]

@@ -19,7 +19,7 @@ from quadric.geometry.moments import TermStatistics
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import loss_named
-from quadric.losses.base import LossJudge
+from quadric.losses.base import LossJudge, NoBound, SparseProblem
 from quadric.types import FloatArray, IntArray
 
 STATIONARY = 1e-8
@@ -142,6 +142,24 @@ class Question:
     allowed: IntArray | None = None
 
 
+@dataclass(frozen=True)
+class SumFacts:
+    """What sums over rows tell of them.
+
+    Attributes
+    ----------
+    n_rows : int
+    variance : array of shape (p,)
+        Of each term, over all rows.
+    ridge : float
+        Of the regulariser.
+    """
+
+    n_rows: int
+    variance: FloatArray
+    ridge: float
+
+
 class Judge:
     """Samples digested once, to judge any number of surfaces, classes, C and k.
 
@@ -202,6 +220,41 @@ class Judge:
         scale = np.where(self._constant, np.inf, C * statistics.absolute)
         residuals = Residuals(self._X, self._energy, surface.coordinates(), surface.c, scale, C * statistics.weight)
         return loss_named(question.loss).judge(residuals, surface(self._X), question.y, self._loss_weight, C)
+
+
+def certificate_of_sums(problem: SparseProblem, z: FloatArray, support: IntArray, facts: SumFacts) -> Certificate:
+    """Examine a surface by the sums that it was fitted to, where there are no rows at hand.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+    z : array of shape (p,)
+        Coefficients of the candidate terms, with the intercept that is best for them.
+    support : array
+        Terms that were chosen.
+    facts : SumFacts
+    """
+    live, objective = np.flatnonzero(z), problem.objective(z, problem.intercept(z))
+    try:
+        value, least = problem.step().bracket(support)
+        decrease = _share(max(objective, value) - least, objective)
+    except NoBound:
+        decrease = 1.0
+    deviation = np.sqrt(facts.variance[problem.terms[live]])
+    farthest = min(facts.n_rows**0.5, FARTHEST) * deviation
+    settled = decrease <= TOLERANCE and bool(np.all(np.abs(z[live]) * farthest > NEGLIGIBLE))
+    slopes = np.abs(problem.slopes(z))
+    full = len(live) == problem.k
+    return Certificate(
+        objective=objective,
+        n_terms=len(live),
+        k=problem.k,
+        stationarity=float(np.max(slopes[support], initial=0.0)),
+        decrease=decrease,
+        basic_feasible=settled and (full or bool(np.max(slopes, initial=0.0) <= STATIONARY)),
+        local_minimum=settled and full,
+        ridge=facts.ridge,
+    )
 
 
 def _share(decrease: float, objective: float) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal, Self, TypeAlias
@@ -14,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.certificate import Certificate, Judge, Question
+from quadric.certificate import Certificate, Judge, Question, SumFacts, certificate_of_sums
 from quadric.estimators._units import Units
 from quadric.estimators._validation import Samples, check_magnitude, warn_of_spread
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
@@ -77,14 +78,20 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         return self._fit_or_forget(X, y, sample_weight)
 
     def _fit_or_forget(self, X: Any, y: Any, *others: Any) -> Self:
-        try:
-            self._forget()
+        with self._or_forget():
             refuse_masked(X=X, y=y)
             self._fit(X, y, *others)
+        return self
+
+    @contextmanager
+    def _or_forget(self) -> Iterator[None]:
+        """A fit, from which nothing is left if it fails."""
+        try:
+            self._forget()
+            yield
         except BaseException:  # an interrupted fit too: half of the old model and half of the new would be no model
             self._forget()
             raise
-        return self
 
     def _fit(self, *arguments: Any) -> None:
         raise NotImplementedError
@@ -190,6 +197,14 @@ class SurfaceFit:
         certificate = replace(certificate, swap_optimal=search.swap_optimal)
         return SurfaceFit(surface, search, certificate.bounded(search.lower_bound))
 
+    @staticmethod
+    def of_sums(problem: SparseProblem, search: SearchResult, facts: SumFacts) -> SurfaceFit:
+        """Judge what a search found by the sums that it was fitted to."""
+        surface = QuadraticSurface.from_coordinates(problem.embed(search.z), search.c)
+        certificate = certificate_of_sums(problem, search.z, search.support, facts)
+        certificate = replace(certificate, swap_optimal=search.swap_optimal)
+        return SurfaceFit(surface, search, certificate.bounded(search.lower_bound))
+
     @property
     def status(self) -> Status:
         """How the search ended; "optimal" if and only if the certificate says so."""
@@ -276,6 +291,11 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         self.status_ = [str(fit.status) for fit in fits]
         self.traces_ = [fit.search.trace for fit in fits]
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
+
+    def _set_columns(self, columns: Sequence[str]) -> None:
+        """What validation sets where a fit is given rows."""
+        self.n_features_in_ = len(columns)
+        self.feature_names_in_ = np.array(columns, dtype=object)
 
     def _set_units(self, units: Units) -> None:
         self.clip_low_, self.clip_high_ = units.low, units.high

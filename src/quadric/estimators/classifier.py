@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.parallel import delayed
@@ -13,6 +13,7 @@ from quadric.defaults import LARGEST_COUNT
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
+from quadric.estimators._from_moments import DigestedMoments, check_needs_only_sums, digested
 from quadric.estimators._validation import (
     CLIP,
     LOSS_WEIGHT,
@@ -29,6 +30,7 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
+from quadric.estimators.moments import Moments
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.losses.footprint import check_memory
@@ -218,6 +220,40 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         for fit, label in zip(fits, self._subjects(samples.classes), strict=True):
             warn_unless_converged(fit, self._schedule(), label)
         self._set_fits(fits, samples.classes, units)
+
+    def fit_moments(self, moments: Moments) -> Self:
+        """Fit to sums over any number of rows; for losses that need no more of them ("least_squares").
+
+        Parameters
+        ----------
+        moments : Moments
+            From ``quadric.moments``, of one place or merged with ``+``. Features are standardised by the sums themselves, if
+            the estimator standardises; limits are those of the moments, and ``clip`` is not used.
+
+        Returns
+        -------
+        self
+        """
+        with self._or_forget():
+            self._fit_moments(moments)
+        return self
+
+    def _fit_moments(self, moments: Moments) -> None:
+        check_parameters(self, self._rules)
+        check_needs_only_sums([self.loss])
+        limits = support_limits(self.include, self.exclude, moments.columns, len(moments.columns), int(self.k))
+        sums = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
+        fits = [self._fit_sums(sums, positive) for positive in sums.positives()]
+        for fit, label in zip(fits, self._subjects(sums.classes), strict=True):
+            warn_unless_converged(fit, self._schedule(), label)
+        self._set_columns(moments.columns)
+        self._set_fits(fits, sums.classes, sums.moments.units)
+
+    def _fit_sums(self, sums: DigestedMoments, positive: int) -> SurfaceFit:
+        problem = sums.data.one_against_rest(positive, float(self.C), int(self.k))
+        seed = (seed_of(self.random_state), positive)
+        found = search(problem, self.method, SearchOptions(self._schedule(), seed, writer_for(int(self.verbose))))
+        return SurfaceFit.of_sums(problem, found, sums.facts)
 
     def _fit_surfaces(self, samples: Samples, limits: SupportLimits, processes: int) -> list[SurfaceFit]:
         data, judge = loss_named(self.loss).data.from_samples(samples, limits), samples.judge()

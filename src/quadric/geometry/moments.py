@@ -16,7 +16,7 @@ from scipy.linalg.blas import dsyrk
 
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift_adjoint, lift_columns, row_chunks
-from quadric.geometry.terms import feature_count, term_count, to_matrix
+from quadric.geometry.terms import LINEAR, feature_count, term_count, term_factors, to_matrix
 from quadric.types import BoolArray, FloatArray, IntArray
 
 CONSTANT_TOLERANCE = 1e-10
@@ -88,6 +88,11 @@ class Moments:
         """The regulariser of these samples."""
         return _energy(self.weight, self.weight * self.mean)
 
+    def mapped(self, center: FloatArray, scale: FloatArray) -> Moments:
+        """Moments of (x - center) / scale in place of x."""
+        change = AffineChange(center, scale)
+        return Moments(self.weight, change.of_point(self.mean), change.of_scatter(self.scatter))
+
     def constant_terms(self) -> BoolArray:
         """Terms with one and the same value on all samples."""
         return _is_constant(self.weight, self.mean, np.diag(self.scatter))
@@ -132,9 +137,59 @@ class LabelledMoments:
         weights, means = np.array([part.weight for part in moments]), np.array([part.mean for part in moments])
         return LabelledMoments(reduce(add, weighted), weights, means)
 
+    def __add__(self, other: LabelledMoments) -> LabelledMoments:
+        weights = self.class_weights + other.class_weights
+        share = np.divide(other.class_weights, weights, out=np.zeros_like(weights), where=weights > 0.0)
+        means = self.class_means + share[:, None] * (other.class_means - self.class_means)
+        return LabelledMoments(self.loss + other.loss, weights, means)
+
+    def mapped(self, center: FloatArray, scale: FloatArray) -> LabelledMoments:
+        """Moments of (x - center) / scale in place of x."""
+        means = AffineChange(center, scale).of_point(self.class_means)
+        return LabelledMoments(self.loss.mapped(center, scale), self.class_weights, means)
+
     def energy(self) -> Energy:
         """The regulariser of the samples, whatever their losses weigh."""
         return _energy(float(self.class_weights.sum()), self.class_weights @ self.class_means)
+
+
+class AffineChange:
+    """The map from r(x) to r((x - center) / scale), which is affine: a square or product loses multiples of linear terms.
+
+    Parameters
+    ----------
+    center, scale : arrays of shape (n,)
+    """
+
+    def __init__(self, center: FloatArray, scale: FloatArray) -> None:
+        n = len(center)
+        left, right = term_factors(n)
+        self._quadratic = np.flatnonzero(right != LINEAR)
+        left, right = left[self._quadratic], right[self._quadratic]
+        halved = np.where(left == right, 0.5, 1.0)
+        first_linear = len(self._quadratic)
+        # x_a x_b - (c_b x_a + c_a x_b) + c_a c_b, all of it halved for squares
+        self._factors = halved * center[right], halved * center[left]
+        self._linear = first_linear + left, first_linear + right
+        self._constant = np.concatenate([halved * center[left] * center[right], -center])
+        self._scale = np.concatenate([scale[left] * scale[right], scale])
+
+    def of_point(self, r: FloatArray) -> FloatArray:
+        """r(x), or an average of several, in its last axis."""
+        return (self._without_linear(r) + self._constant) / self._scale
+
+    def of_scatter(self, scatter: FloatArray) -> FloatArray:
+        """A sum of products of differences of r(x)."""
+        changed = self._without_linear(self._without_linear(scatter).T)
+        changed /= self._scale
+        changed /= self._scale[:, None]
+        return 0.5 * (changed + changed.T)
+
+    def _without_linear(self, values: FloatArray) -> FloatArray:
+        out = values.copy()
+        for factor, linear in zip(self._factors, self._linear, strict=True):
+            out[..., self._quadratic] -= factor * values[..., linear]
+        return out
 
 
 @dataclass(frozen=True)

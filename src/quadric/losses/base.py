@@ -22,6 +22,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from quadric.geometry.energy import Energy
+from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
@@ -229,6 +230,10 @@ class SparseProblem(ABC):
     def intercept(self, z: FloatArray) -> float:
         """The c that minimises F(z, .)."""
 
+    def slopes(self, z: FloatArray) -> FloatArray:
+        """Scaled gradient of F at z with its best intercept, where sums over the samples tell it; upper estimates."""
+        raise NotImplementedError
+
     def screen(self) -> SparseProblem | None:
         """The same problem with a cheaper loss whose supports are good places to start from; None: there is none."""
         return None
@@ -268,6 +273,11 @@ class TrainingData(ABC):
     @abstractmethod
     def from_samples(cls, samples: LabelledSamples, limits: Limits) -> Self:
         """Digest samples."""
+
+    @classmethod
+    def from_moments(cls, moments: LabelledMoments, n_samples: int, class_weight: FloatArray, limits: Limits) -> Self:
+        """Digest sums over samples, where the loss needs nothing else (``Loss.keeps_rows`` is False)."""
+        raise NotImplementedError
 
     @abstractmethod
     def one_against_rest(self, positive: int, C: float, k: int) -> SparseProblem:

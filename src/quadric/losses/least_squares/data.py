@@ -23,12 +23,20 @@ class LeastSquaresData(TrainingData):
     limits : Limits
     samples : LabelledSamples, optional
         What the moments are of: refits go back to them where moments have lost digits.
+    n_samples : int, optional
+        How many there are; by default as many as they weigh.
     """
 
     def __init__(
-        self, moments: LabelledMoments, class_weight: FloatArray, limits: Limits, samples: LabelledSamples | None = None
+        self,
+        moments: LabelledMoments,
+        class_weight: FloatArray,
+        limits: Limits,
+        samples: LabelledSamples | None = None,
+        n_samples: int | None = None,
     ) -> None:
         self._samples = samples
+        self._n_samples = n_samples
         weighted = moments.loss
         self._energy = moments.energy()
         self._terms = limits.candidates(weighted.constant_terms())
@@ -45,6 +53,12 @@ class LeastSquaresData(TrainingData):
         with one_blas_thread():
             moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
             return cls(moments, samples.class_weight, limits, samples)
+
+    @classmethod
+    def from_moments(
+        cls, moments: LabelledMoments, n_samples: int, class_weight: FloatArray, limits: Limits
+    ) -> LeastSquaresData:
+        return cls(moments, class_weight, limits, n_samples=n_samples)
 
     @cached_property
     def _G(self) -> FloatArray:
@@ -74,4 +88,5 @@ class LeastSquaresData(TrainingData):
             scatter_y=4.0 * self._total_weight * share * (1.0 - share),
             total_weight=self._total_weight,
             rows=None if self._samples is None else SampleRows(self._samples, positive),
+            n_samples=self._n_samples,
         )

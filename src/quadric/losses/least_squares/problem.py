@@ -75,6 +75,8 @@ class LeastSquaresProblem(SparseProblem):
         Sum of the loss weights.
     rows : SampleRows or None
         The samples themselves, if they are at hand.
+    n_samples : int or None
+        How many there are, where that is known without them.
     """
 
     loss_name: ClassVar[str] = "least_squares"
@@ -85,6 +87,7 @@ class LeastSquaresProblem(SparseProblem):
     scatter_y: float
     total_weight: float
     rows: SampleRows | None = None
+    n_samples: int | None = None
 
     @property
     def M(self) -> FloatArray:
@@ -106,8 +109,13 @@ class LeastSquaresProblem(SparseProblem):
     @property
     def unit_roundoff(self) -> float:
         """gamma: relative rounding error of the sums over samples behind M and q (7.6)."""
-        count = self.total_weight if self.rows is None else len(self.rows)
+        count = len(self.rows) if self.rows is not None else self.n_samples or self.total_weight
         return rounding_of_sum(count)
+
+    def slopes(self, z: FloatArray) -> FloatArray:
+        # C sum_i o_i |r_ij| of (5.4) is at most C sqrt(sum_i o_i sum_i o_i r_ij^2), which the sums know
+        squares = (np.diag(self.M) - np.diag(self.G)) / (2.0 * self.C) + self.total_weight * self.mean**2
+        return (self.M @ z - self.q) / (self.C * np.sqrt(self.total_weight * squares))
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> LeastSquaresProblem:
         if n_terms >= self.n_terms:

@@ -80,11 +80,22 @@ class LeastSquaresStep(Step):
         return gamma * float(reach**2)
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
-        if self.problem.rows is None or len(self.problem.rows) * len(support) ** 2 > MOST_WORK:
-            raise NoBound("there are no rows to be asked, or too many")
+        if self.problem.rows is None:
+            return self._bracket_of_sums(support)
+        if len(self.problem.rows) * len(support) ** 2 > MOST_WORK:
+            raise NoBound("there are too many rows to be asked")
         rows = self.problem.rows.stacked(self.problem.C, self.problem.terms[support])
         z = self._factor(support).solve(self.problem.q[support])
         return rows.refitted_near(self._with_intercept(support, z))[1]
+
+    def _bracket_of_sums(self, support: IntArray) -> tuple[float, float]:
+        """The minimum as the sums have it, with room for their rounding on both sides."""
+        factor, z = self._factor(support), np.zeros(self.problem.n_terms)
+        z[support] = factor.solve(self.problem.q[support])
+        value, error = self.problem.objective(z, self.problem.intercept(z)), self._rounding(support, z[support], factor)
+        if not np.isfinite(error):
+            raise NoBound("the sums have lost the digits that a bound would need")
+        return value, value - 2.0 * error
 
     def _factor(self, support: IntArray) -> _UnitFactor:
         return _UnitFactor(self.problem.M[np.ix_(support, support)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils.parallel import delayed
@@ -19,7 +19,7 @@ from quadric.estimators._validation import Samples, validate_samples
 from quadric.losses import loss_named
 from quadric.progress import counted, writer_for
 from quadric.search.path import PathCell
-from quadric.search.quick import QuickSearch, Row
+from quadric.search.quick import Digester, QuickSearch, Row
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 from quadric.workers import workers
@@ -56,6 +56,41 @@ class FoldTask:
 
 
 @dataclass(frozen=True, eq=False)
+class TrainingPart:
+    """What a fold fits to.
+
+    Attributes
+    ----------
+    units : Units
+        Those of the surfaces.
+    samples : Samples
+        In these units; where the fit is to sums, a random part of the rows behind them.
+    digester : Digester
+    """
+
+    units: Units
+    samples: Samples
+    digester: Digester
+
+
+class TrainingParts(Protocol):
+    """Gives each fold its part."""
+
+    def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart: ...
+
+
+class SampledParts:
+    """The parts of samples in memory: units by the training rows of each fold."""
+
+    def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
+        weight = samples.sample_weight[fold.train]
+        units = Units.of(samples.X[fold.train], weight, **task.units)
+        labels = samples.classes[samples.codes[fold.train]]
+        train = validate_samples(units(samples.X[fold.train]), labels, weight, task.class_weight, samples.classes)
+        return TrainingPart(units, train, train)
+
+
+@dataclass(frozen=True, eq=False)
 class CrossValidation:
     """Samples with folds and a scorer.
 
@@ -68,6 +103,8 @@ class CrossValidation:
     scoring : Scoring
     processes : int
         Folds that run at the same time.
+    parts : TrainingParts
+        What the folds fit to.
     """
 
     task: FoldTask
@@ -75,12 +112,13 @@ class CrossValidation:
     folds: Sequence[Fold]
     scoring: Scoring
     processes: int
+    parts: TrainingParts = SampledParts()  # noqa: RUF009 - has no state
 
     def score(self, plan: Plan, board: Scoreboard, what: str) -> None:
         """Score the cells of a plan in all folds, and enter them."""
         if not plan:
             return
-        jobs = (delayed(score_fold)(self.task, self.samples, fold, plan, self.scoring) for fold in self.folds)
+        jobs = (delayed(score_fold)(self, fold, plan) for fold in self.folds)
         results = workers(self.processes, return_as="generator")(jobs)
         for result in counted(results, len(self.folds), what):
             board.take(result)
@@ -97,26 +135,25 @@ class CrossValidation:
         return decision[:, 0] if n_surfaces == 1 else decision
 
 
-def score_fold(task: FoldTask, samples: Samples, fold: Fold, plan: Plan, scoring: Scoring) -> FoldResult:
+def score_fold(work: CrossValidation, fold: Fold, plan: Plan) -> FoldResult:
     """Fit the cells of a plan to one part of the samples and score them on the other; as many as there is time for.
 
     The first fold always scores the first row, so that there is something to choose.
     """
+    task = work.task
     if task.out_of_time() and fold.number > 0:
         return FoldResult(fold.number)
-    units = Units.of(samples.X[fold.train], samples.sample_weight[fold.train], **task.units)
-    labels = samples.classes[samples.codes[fold.train]]
-    weight = samples.sample_weight[fold.train]
-    train = validate_samples(units(samples.X[fold.train]), labels, weight, task.class_weight, samples.classes)
+    part = work.parts.part(task, work.samples, fold)
+    units, train = part.units, part.samples
     report = writer_for(task.verbose)
     quick = QuickSearch(
-        train,
+        part.digester,
         task.limits,
         task.ks,
         by_decomposition=task.by_decomposition,
         report=lambda line: report(f"fold {fold.number}, {line}"),
     )
-    scorer = _FoldScorer(scoring, samples, fold, units, train)
+    scorer = _FoldScorer(work.scoring, work.samples, fold, units, train)
     cells: dict[Cell, ScoredCell] = {}
     for loss, rows in plan.items():
         by_class = [quick.rows(loss, positive, rows) for positive in train.positives()]

@@ -37,6 +37,15 @@ class DigestedMoments:
     facts: SumFacts
     classes: np.ndarray
 
+    @property
+    def n_features(self) -> int:
+        """n."""
+        return len(self.moments.columns)
+
+    def digested(self, loss: str, limits: SupportLimits) -> TrainingData:
+        """Training data of the loss that the sums were digested for."""
+        return self.data
+
     def positives(self) -> list[int]:
         """The class that each surface is positive for: the second of two, or each in turn."""
         return [1] if len(self.classes) == 2 else list(range(len(self.classes)))

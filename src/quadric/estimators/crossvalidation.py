@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -22,9 +23,12 @@ from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._final import FinalSearch
 from quadric.estimators._folds import Fold, check_folds, folds_of
 from quadric.estimators._foldwork import CrossValidation, FoldTask
+from quadric.estimators._from_moments import digested
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._scoreboard import Cell, Scoreboard
 from quadric.estimators._scoring import Scoring
+from quadric.estimators._stream_passes import Stream
+from quadric.estimators._streaming import SummedParts, SurveyedStream
 from quadric.estimators._units import Units
 from quadric.estimators._validation import (
     CLIP,
@@ -40,6 +44,7 @@ from quadric.estimators._validation import (
     validate_samples,
 )
 from quadric.estimators.classifier import SparseQuadraticSVC
+from quadric.estimators.moments import Moments
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.footprint import check_memory
@@ -239,6 +244,56 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self._set_fits(fits, samples.classes, units)
         self.best_estimator_ = self._as_classifier(fits, units)
 
+    def _fit_stream(self, stream: Stream) -> Self:
+        """Fit to samples that are read in batches.
+
+        Losses that need sums only are chosen on the moments of folds, with scores on a random sample; otherwise the choice is
+        made on that sample altogether. The final fit is one to all rows.
+        """
+        check_parameters(self, self._rules)
+        with self._or_forget():
+            with part(0.0, 0.4):
+                surveyed = SurveyedStream.of(stream, self.clip)
+            names = [self.loss] if isinstance(self.loss, str) else list(self.loss)
+            if any(loss_named(name).keeps_rows for name in names):
+                self._choose_on_sample(surveyed)
+            else:
+                self._choose_on_sums(surveyed)
+        return self
+
+    def _choose_on_sums(self, surveyed: SurveyedStream) -> None:
+        deadline = None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
+        if not isinstance(self.cv, Integral):
+            raise ValueError(f"cv must be a number of folds where rows are read in batches, got {self.cv!r}")
+        n_folds, samples = int(self.cv), surveyed.samples
+        self._set_columns(surveyed.stream.columns)
+        with part(0.4, 0.7):
+            sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
+        folds = surveyed.folds(n_folds)
+        check_folds(folds, samples)
+        task = self._task(samples.n_features, deadline)
+        board = self._scoreboard(task, n_folds)
+        scoring = Scoring.of(self.scoring, samples.classes)
+        work = CrossValidation(task, samples, folds, scoring, processes_of(self.n_jobs, n_folds), SummedParts(sums))
+        with part(0.7, 0.9):
+            self._cross_validate(board, work)
+        cell = self._set_choice(board)
+        self.oof_decision_, self.oof_rows_ = work.out_of_fold(board, cell), surveyed.sample.ids
+        with part(0.9, 1.0):
+            self._fit_sums_of_all(task, sums.whole(), board, cell)
+
+    def _fit_sums_of_all(self, task: FoldTask, moments: Moments, board: Scoreboard, cell: Cell) -> None:
+        """The final fit, and paths of the chosen loss, to the sums of all rows."""
+        grid = (len(board.Cs[cell.loss]), len(board.ks))
+        how: dict[str, Any] = {"standardize": bool(self.standardize), "class_weight": self.class_weight, "grid": grid}
+        sums = digested(moments, cell.loss, task.limits, **how)
+        quick = QuickSearch(sums, task.limits, task.ks, by_decomposition=task.by_decomposition)
+        scores = board.scores()[cell.loss]
+        paths = [quick.path(cell.loss, positive, board.Cs[cell.loss], board.ks) for positive in sums.positives()]
+        self.paths_ = [replace(path, scores=scores) for path in paths]
+        self.best_estimator_ = self._chosen_classifier().fit_moments(moments)
+        self._take_over(self.best_estimator_)
+
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
         limits = support_limits(self.include, self.exclude, names, n_features, n_terms)
@@ -318,11 +373,42 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _as_classifier(self, fits: Sequence[SurfaceFit], units: Units) -> SparseQuadraticSVC:
         """The final fit with the parameters that both estimators have."""
-        own = self.get_params() | {"loss": self.best_loss_}
-        parameters = {name: own[name] for name in SparseQuadraticSVC().get_params() if name in own}
-        model = SparseQuadraticSVC(self.best_k_, self.best_C_, **parameters)
+        model = self._chosen_classifier()
         model._set_fits(fits, self.classes_, units)
         model.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         return model
+
+    def _chosen_classifier(self) -> SparseQuadraticSVC:
+        """What was chosen, with the parameters that both estimators have, not fitted."""
+        own = self.get_params() | {"loss": self.best_loss_}
+        parameters = {name: own[name] for name in SparseQuadraticSVC().get_params() if name in own}
+        return SparseQuadraticSVC(self.best_k_, self.best_C_, **parameters)
+
+    def _take_over(self, fitted: SparseQuadraticSVC) -> None:
+        """The results of the final fit, where that was made by the classifier itself."""
+        names = [
+            "classes_",
+            "surfaces_",
+            "coef_",
+            "intercept_",
+            "certificates_",
+            "status_",
+            "traces_",
+            "n_iter_",
+            "raw_surfaces_",
+        ]
+        for name in [*names, "clip_low_", "clip_high_", "center_", "scale_", "n_features_in_", "feature_names_in_"]:
+            setattr(self, name, getattr(fitted, name))
+
+    def _choose_on_sample(self, surveyed: SurveyedStream) -> None:
+        """The choice of a fit in memory to a random sample, then a fit to all rows."""
+        samples, columns = surveyed.samples, surveyed.stream.columns
+        with part(0.4, 0.7):
+            self._fit(samples.X, samples.classes[samples.codes], samples.sample_weight, surveyed.sample.keys)
+        self.oof_rows_ = surveyed.sample.ids
+        self._set_columns(columns)
+        with part(0.7, 1.0):
+            self.best_estimator_ = self._chosen_classifier()._fit_surveyed(surveyed)
+        self._take_over(self.best_estimator_)

@@ -70,6 +70,15 @@ class LabelledSamples:
         """1 for the samples of one class, -1 for the rest."""
         return np.where(self.codes == positive, 1.0, -1.0)
 
+    @property
+    def n_features(self) -> int:
+        """n."""
+        return int(self.X.shape[1])
+
+    def digested(self, loss: str, limits: Limits) -> TrainingData:
+        """Training data of a loss."""
+        return loss_named(loss).data.from_samples(self, limits)
+
     @cached_property
     def energy(self) -> Energy:
         """The regulariser of the samples."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from quadric.losses.base import LabelledSamples
-from quadric.types import IntArray
+from quadric.types import BoolArray, IntArray
 
 BATCH_ROWS = 16_384
 """Samples that a pass over an array looks at together."""
@@ -27,6 +27,7 @@ class Addable(Protocol):
 
 
 State = TypeVar("State", bound=Addable)
+OtherState = TypeVar("OtherState", bound=Addable)
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,49 @@ class SampleBatch(LabelledSamples):
     Attributes
     ----------
     ids : array of shape (m,)
-        A number for each sample that no other one has, the same in every pass: what random subsamples and folds go by.
+        A number for each sample that no other one has, the same in every pass: what random subsamples go by.
+    keys : array of shape (m,) or None
+        What folds go by, where samples with the same number must not be parted; None: ``ids``.
     """
 
     ids: IntArray
+    keys: IntArray | None = None
+
+    def part(self, rows: BoolArray | IntArray) -> SampleBatch:
+        """Some of the samples."""
+        keys = None if self.keys is None else self.keys[rows]
+        return SampleBatch(self.X[rows], self.codes[rows], self.sample_weight[rows], self.class_weight, self.ids[rows], keys)
+
+
+def scattered(numbers: IntArray, seed: int = 0) -> IntArray:
+    """Numbers from 0 to 2^64 - 1 that look random, one for each number (the finalizer of splitmix64)."""
+    with np.errstate(over="ignore"):
+        x = numbers.astype(np.uint64) + np.uint64((0x9E3779B97F4A7C15 * (seed + 1)) % 2**64)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class Sums(Generic[State, OtherState]):
+    """What two functions make of the same batches."""
+
+    first: State
+    second: OtherState
+
+    def __add__(self, other: Sums[State, OtherState]) -> Sums[State, OtherState]:
+        return Sums(self.first + other.first, self.second + other.second)
+
+
+@dataclass(frozen=True)
+class Together(Generic[State, OtherState]):
+    """Two functions in one pass."""
+
+    first: Callable[[SampleBatch], State]
+    second: Callable[[SampleBatch], OtherState]
+
+    def __call__(self, batch: SampleBatch) -> Sums[State, OtherState]:
+        return Sums(self.first(batch), self.second(batch))
 
 
 class SampleSource(ABC):

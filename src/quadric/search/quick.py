@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.base import LabelledSamples, SparseProblem, TrainingData
+from quadric.losses.base import SparseProblem, TrainingData
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.search.path import PathCell, QuadraticPath, assembled_path
@@ -41,12 +42,21 @@ class Row:
     ks: tuple[int, ...]
 
 
+class Digester(Protocol):
+    """Samples that can be made training data of any loss that they suffice for."""
+
+    @property
+    def n_features(self) -> int: ...
+
+    def digested(self, loss: str, limits: SupportLimits) -> TrainingData: ...
+
+
 class QuickSearch:
     """Surfaces of one set of samples for any loss, C and k.
 
     Parameters
     ----------
-    samples : LabelledSamples
+    samples : Digester
     limits : SupportLimits
     ks : array
         All k that may be asked for, increasing: the search goes from one to the next.
@@ -58,7 +68,7 @@ class QuickSearch:
 
     def __init__(
         self,
-        samples: LabelledSamples,
+        samples: Digester,
         limits: SupportLimits,
         ks: IntArray,
         *,
@@ -83,12 +93,12 @@ class QuickSearch:
     def path(self, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
         """All cells of a grid as a path."""
         cells = list(self.rows(loss, positive, [Row(float(C), tuple(int(k) for k in ks)) for C in Cs]))
-        return assembled_path(term_count(self._samples.X.shape[1]), Cs, ks, cells)
+        return assembled_path(term_count(self._samples.n_features), Cs, ks, cells)
 
     def digest(self, loss: str) -> TrainingData:
         """The samples digested for a loss, on all terms."""
         if loss not in self._digests:
-            self._digests[loss] = loss_named(loss).data.from_samples(self._samples, self._limits)
+            self._digests[loss] = self._samples.digested(loss, self._limits)
         return self._digests[loss]
 
     def _data(self, loss: str, supports: Sequence[dict[int, IntArray]]) -> TrainingData:
@@ -96,7 +106,7 @@ class QuickSearch:
         if loss_named(loss).screen is None:
             return self.digest(loss)
         terms = np.unique(np.concatenate([support for chosen in supports for support in chosen.values()]))
-        return loss_named(loss).data.from_samples(self._samples, self._limits.only(terms, term_count(self._samples.X.shape[1])))
+        return self._samples.digested(loss, self._limits.only(terms, term_count(self._samples.n_features)))
 
     @one_blas_thread()
     def _chosen(self, loss: str, positive: int, C: float) -> dict[int, IntArray]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, Self
@@ -18,11 +17,11 @@ from quadric.defaults import MOST_LEVELS
 from quadric.errors import ParameterError, Troubles, listed, unknown_names
 from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
 from quadric.labels import refuse_masked
-from quadric.tables.dates import first_day
+from quadric.tables.facts import MOST_COUNTED, ColumnFacts
 from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
-from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.types import FloatArray, IntArray
 
 _TEXTS = Rule(
     lambda value: not isinstance(value, str) and isinstance(value, Sequence) and all(isinstance(text, str) for text in value),
@@ -124,7 +123,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.unseen == "as_dropped" and self.coding == "ordinal":
             raise ValueError("unseen='as_dropped' needs coding='onehot': an unknown level has no rank")
         table = self.usable(as_table(_checked_rows(X)))
-        return self._set_inputs(_of_all(table.names, lambda name: self._learned(name, table)))
+        return self.fit_facts(self.facts(table))
+
+    def facts(self, table: Table) -> tuple[ColumnFacts, ...]:
+        """What a table, or a part of one, tells of its columns.
+
+        Parameters
+        ----------
+        table : Table
+            Cleaned, as ``usable`` and ``cleaned`` make it.
+
+        Returns
+        -------
+        tuple of ColumnFacts
+        """
+        return tuple(ColumnFacts.of(name, table[name], table.first_row) for name in table)
+
+    def fit_facts(self, facts: Sequence[ColumnFacts]) -> Self:
+        """Learn from the facts about each column, of a table that need not be at hand as a whole.
+
+        Parameters
+        ----------
+        facts : sequence of ColumnFacts
+
+        Returns
+        -------
+        self
+        """
+        return self._set_inputs(_of_all(facts, self._learned))
 
     def usable(self, table: Table) -> Table:
         """A table with one form of missing values, texts without blanks around them, and dates as dates.
@@ -148,29 +174,58 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return Table(table.names, tuple(columns), table.sha256, table.first_row)
 
     def _usable(self, name: str, table: Table) -> np.ndarray:
+        column = self._cleaned(name, table)
+        self._check_usable(ColumnFacts.of(name, column, table.first_row))
+        return column
+
+    def cleaned(self, table: Table) -> Table:
+        """The same of a part of a table, without a judgement of its columns.
+
+        Parameters
+        ----------
+        table : Table
+
+        Returns
+        -------
+        Table
+        """
+        columns = _of_all(table.names, lambda name: self._cleaned(name, table))
+        return Table(table.names, tuple(columns), table.sha256, table.first_row)
+
+    def _cleaned(self, name: str, table: Table) -> np.ndarray:
         kind = "date" if name in self.dates else "unused"
         column = InputColumn(name, kind, missing_texts=tuple(self.missing_texts)).cleaned(table[name], table.first_row)
         if name in self.texts and column.dtype.kind == "f":
-            column = text_column([None if np.isnan(value) else number_text(value) for value in column.tolist()])
-        if missing_cells(column).all():
-            raise ParameterError(f"column {name!r} has no values: leave it out", ignore=name)
-        if column.dtype.kind == "M" and name not in self.dates:
-            raise ParameterError(f"column {name!r} holds dates: turn them into days, or leave it out", dates=name, ignore=name)
-        if column.dtype.kind == "f":
-            _refuse_infinite(name, column, table)
-        elif column.dtype == object:
-            suspicion = None if name in self.texts else suspect_texts(name, column)
-            if suspicion is not None:
-                raise suspicion
-            levels = sorted(set(column[~missing_cells(column)].tolist()))
-            if len(levels) > self.max_levels:
-                raise ParameterError(
-                    f"column {name!r} has {len(levels)} different texts such as {levels[0]!r}, more than {self.max_levels}: "
-                    "leave it out if it is an identifier, or raise max_levels",
-                    ignore=name,
-                    max_levels=None,
-                )
+            return text_column([None if np.isnan(value) else number_text(value) for value in column.tolist()])
         return column
+
+    def check_facts(self, facts: Sequence[ColumnFacts]) -> None:
+        """Refuse columns that cannot be used, all in one error.
+
+        Parameters
+        ----------
+        facts : sequence of ColumnFacts
+        """
+        _of_all(facts, self._check_usable)
+
+    def _check_usable(self, facts: ColumnFacts) -> None:
+        name, levels = facts.name, facts.levels
+        if not facts.kind:
+            raise ParameterError(f"column {name!r} has no values: leave it out", ignore=name)
+        if facts.kind == "M" and name not in self.dates:
+            raise ParameterError(f"column {name!r} holds dates: turn them into days, or leave it out", dates=name, ignore=name)
+        facts.refuse_infinite()
+        suspicion = suspect_texts(name, levels) if levels and name not in self.texts else None
+        if suspicion is not None:
+            raise suspicion
+        if len(levels) > self.max_levels:
+            count = f"{len(levels)}" if len(levels) <= MOST_COUNTED else f"over {MOST_COUNTED}"
+            raise ParameterError(
+                f"column {name!r} has {count} different texts such as {min(levels)!r}, more than {self.max_levels}: "
+                "leave it out if it is an identifier, or raise max_levels",
+                ignore=name,
+                max_levels=None,
+            )
 
     @classmethod
     def from_inputs(cls, inputs: Sequence[InputColumn], **parameters: Any) -> Self:
@@ -201,19 +256,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.blocks_: IntArray = np.array([feature.input for feature in self.features_], dtype=np.intp)
         return self
 
-    def _learned(self, name: str, table: Table) -> InputColumn:
-        values = table[name]
-        absent = missing_cells(values)
-        fills = self.missing != "refuse"
-        if absent.any() and not fills:
-            raise _refused_missing(name, absent, table)
-        flagged = self.missing == "indicator" and bool(absent.any())
-        learned = InputColumn(name, "number", indicator=flagged, missing_texts=tuple(self.missing_texts))
-        if values.dtype != object:
-            if name in self.dates:
-                learned = replace(learned, type="date", origin=first_day(values))
-            return replace(learned, fill=float(learned.numbers(values[~absent]).mean()) if fills else None)
-        counts = Counter(values[~absent].tolist())
+    def _learned(self, facts: ColumnFacts) -> InputColumn:
+        fills, counts = self.missing != "refuse", facts.levels
+        if not fills:
+            facts.refuse_missing()
+        flagged = self.missing == "indicator" and facts.n_missing > 0
+        learned = InputColumn(facts.name, "number", indicator=flagged, missing_texts=tuple(self.missing_texts))
+        if facts.kind != "O":
+            if facts.origin is not None:
+                learned = replace(learned, type="date", origin=facts.origin)
+            return replace(learned, fill=facts.mean if fills else None)
         common = min(counts, key=lambda level: (-counts[level], level))
         return replace(
             learned,
@@ -255,10 +307,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         values: np.ndarray = column.cleaned(table[column.name], table.first_row)
         absent = missing_cells(values)
         if column.fill is None and absent.any():
-            raise _refused_missing(column.name, absent, table)
+            ColumnFacts.of(column.name, values, table.first_row).refuse_missing()
         if column.type != "category":
             numbers = column.numbers(values)
-            _refuse_infinite(column.name, numbers, table)
+            if np.isinf(numbers).any():
+                ColumnFacts.of(column.name, numbers, table.first_row).refuse_infinite()
             return numbers
         if self.unseen == "refuse":
             cells, levels = cells_like(values, column.categories), {None, *column.categories}
@@ -320,12 +373,12 @@ def _checked_rows(X: Any, n_features: int | None = None) -> Any:
     return X
 
 
-def _of_all(names: Sequence[str], look: Callable[[str], Any]) -> list[Any]:
+def _of_all(columns: Iterable[Any], look: Callable[[Any], Any]) -> list[Any]:
     """What there is to say about each column; one error for all that cannot be used."""
     troubles, found = Troubles("{} columns cannot be used"), []
-    for name in names:
+    for column in columns:
         with troubles.noted():
-            found.append(look(name))
+            found.append(look(column))
     troubles.tell()
     return found
 
@@ -349,21 +402,24 @@ def structural_exclusions(encoder: TableEncoder, X: FloatArray) -> list[tuple[in
     check_is_fitted(encoder)
     X = np.asarray(X, dtype=float)
     low, high = X.min(axis=0), X.max(axis=0)
-    squares = [(j, j) for j in range(X.shape[1]) if ((X[:, j] == low[j]) | (X[:, j] == high[j])).all()]
-    blocks = encoder.blocks_.tolist()
-    return squares + [(i, j) for i, j in combinations(range(len(blocks)), 2) if blocks[i] == blocks[j]]
-
-
-def _refuse_infinite(name: str, numbers: FloatArray, table: Table) -> None:
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if len(infinite):
-        raise ValueError(f"column {name!r} is infinite in row {table.first_row + infinite[0]}: replace or remove such values")
-
-
-def _refused_missing(name: str, absent: BoolArray, table: Table) -> ParameterError:
-    row = table.first_row + int(np.flatnonzero(absent)[0])
-    return ParameterError(
-        f"column {name!r} is missing in {int(absent.sum())} row(s), the first is row {row} (empty or NaN): "
-        "fill it in, drop the rows, or fit with missing='impute' or 'indicator'",
-        missing="impute",
+    return redundant_pairs(
+        encoder, [bool(((column == a) | (column == b)).all()) for column, a, b in zip(X.T, low, high, strict=True)]
     )
+
+
+def redundant_pairs(encoder: TableEncoder, two_valued: Sequence[bool]) -> list[tuple[int, int]]:
+    """The same, given which features have at most two values.
+
+    Parameters
+    ----------
+    encoder : fitted TableEncoder
+    two_valued : sequence of bool
+        One for each feature.
+
+    Returns
+    -------
+    list of tuples (i, j)
+    """
+    blocks = encoder.blocks_.tolist()
+    squares = [(j, j) for j, has_two in enumerate(two_valued) if has_two]
+    return squares + [(i, j) for i, j in combinations(range(len(blocks)), 2) if blocks[i] == blocks[j]]

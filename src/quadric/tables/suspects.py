@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from quadric.errors import ParameterError
 from quadric.tables.dates import parsed_date
@@ -67,15 +67,15 @@ def marks_of(text: str) -> dict[str, str]:
     return next((marks for marks in NOTATIONS if re.fullmatch(number_pattern(**marks), text)), {})
 
 
-def suspect_texts(name: str, column: Iterable[str | None]) -> ParameterError | None:
+def suspect_texts(name: str, counts: Counter[str]) -> ParameterError | None:
     """The error for a column of texts that most likely are numbers or dates, with the parameters that mend it; else None.
 
     Parameters
     ----------
     name : str
-    column : array of str or None
+    counts : Counter
+        The texts, and how often each of them appears.
     """
-    counts = Counter(text for text in column if text is not None)
     found = _date_error(counts, name) or _number_error(counts)
     return None if found is None else ParameterError(f"column {name!r} {found}", **found.remedies, texts=name)
 

@@ -1,0 +1,241 @@
+"""What fits of streamed samples ask of each batch: a random sample, moments, moments of folds, the spread of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from quadric.blas import one_blas_thread
+from quadric.estimators._units import CONSTANT, Units
+from quadric.estimators.moments import LabelledRows, Moments
+from quadric.losses.passes import SampleBatch, SampleSource, State, scattered
+from quadric.types import FloatArray, IntArray
+
+SAMPLE_ROWS, SAMPLE_BYTES = 200_000, 64 << 20
+"""Size of the random sample that scores are taken of: at most so many rows, and so much memory."""
+FOLD_SEED = 1
+"""Folds are drawn apart from samples."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Samples that are read in batches, and their names.
+
+    Attributes
+    ----------
+    source : SampleSource
+        In the user's units, with class weights of one.
+    columns : tuple of str
+    target : str
+    classes : array
+        Labels that the codes of the samples stand for.
+    """
+
+    source: SampleSource
+    columns: tuple[str, ...]
+    target: str
+    classes: np.ndarray
+
+    def no_limits(self) -> tuple[FloatArray, FloatArray]:
+        """Limits that cap nothing."""
+        n = len(self.columns)
+        return np.full(n, -np.inf), np.full(n, np.inf)
+
+
+@dataclass(frozen=True)
+class InUnits(SampleSource):
+    """A source whose samples are mapped to the units of a fit, with the class weights of it.
+
+    Attributes
+    ----------
+    source : SampleSource
+    units : Units
+    class_weight : array of shape (n_classes,)
+    """
+
+    source: SampleSource
+    units: Units
+    class_weight: FloatArray
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        return self.source.n_features
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]
+        return self.source.n_classes
+
+    def total(self, of: Callable[[SampleBatch], State]) -> State:
+        return self.source.total(_Mapped(of, self.units, self.class_weight))
+
+
+@dataclass(frozen=True)
+class _Mapped:
+    of: Callable[[SampleBatch], Any]
+    units: Units
+    class_weight: FloatArray
+
+    def __call__(self, batch: SampleBatch) -> Any:
+        return self.of(replace(batch, X=self.units(batch.X), class_weight=self.class_weight))
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """Rows among which are the ``size`` of lowest random numbers."""
+
+    batches: tuple[SampleBatch, ...]
+    size: int
+
+    def __add__(self, other: SampledRows) -> SampledRows:
+        batches = (*self.batches, *other.batches)
+        if sum(len(batch.ids) for batch in batches) > 2 * self.size:  # seldom, as it copies all of them
+            batches = (self._lowest(batches),)
+        return SampledRows(batches, self.size)
+
+    @property
+    def batch(self) -> SampleBatch:
+        """The sample, in the order of its ids."""
+        batch = self._lowest(self.batches)
+        return batch.part(np.argsort(batch.ids))
+
+    def _lowest(self, batches: tuple[SampleBatch, ...]) -> SampleBatch:
+        ids = np.concatenate([batch.ids for batch in batches])
+        highest = np.uint64(2**64 - 1)
+        if len(ids) > self.size:
+            highest = np.partition(scattered(ids), self.size - 1)[self.size - 1]
+        parts = [batch.part(scattered(batch.ids) <= highest) for batch in batches]
+        return replace(
+            parts[0],
+            X=np.concatenate([part.X for part in parts]),
+            codes=np.concatenate([part.codes for part in parts]),
+            sample_weight=np.concatenate([part.sample_weight for part in parts]),
+            ids=np.concatenate([part.ids for part in parts]),
+            keys=np.concatenate([part.ids if part.keys is None else part.keys for part in parts]),
+        )
+
+
+@dataclass(frozen=True)
+class RandomRows:
+    """The pass that draws a random sample without replacement."""
+
+    size: int
+
+    def __call__(self, batch: SampleBatch) -> SampledRows:
+        return SampledRows((batch,), self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchMoments:
+    """The pass that sums the moments of all rows.
+
+    Attributes
+    ----------
+    columns, target, classes :
+        As in Moments.
+    limits : pair of arrays
+    by_class : bool
+    pilot : Units or None
+        Units to keep the sums in; None: those of each batch, which costs more.
+    """
+
+    columns: tuple[str, ...]
+    target: str
+    classes: tuple[Any, ...]
+    limits: tuple[FloatArray, FloatArray]
+    by_class: bool
+    pilot: Units | None = None
+
+    @one_blas_thread()
+    def __call__(self, batch: SampleBatch) -> Moments:
+        rows = LabelledRows(batch.X, batch.codes, batch.sample_weight, self.columns, self.target, self.classes)
+        return Moments.of_rows(rows, self.limits, by_class=self.by_class, pilot=self.pilot)
+
+
+def folds_by_key(batch: SampleBatch, n_folds: int) -> IntArray:
+    """The number of the fold of each row: by its key, or else by its id."""
+    keys = batch.ids if batch.keys is None else batch.keys
+    return (scattered(keys, FOLD_SEED) % np.uint64(n_folds)).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldMoments:
+    """The moments of each fold; None where there is none of its rows."""
+
+    folds: tuple[Moments | None, ...]
+
+    def __add__(self, other: FoldMoments) -> FoldMoments:
+        both = zip(self.folds, other.folds, strict=True)
+        return FoldMoments(tuple(two if one is None else one if two is None else one + two for one, two in both))
+
+    def without(self, fold: int) -> Moments:
+        """The sum of the other folds."""
+        return reduce(add, (part for number, part in enumerate(self.folds) if number != fold and part is not None))
+
+    def whole(self) -> Moments:
+        """The sum of all."""
+        return reduce(add, (part for part in self.folds if part is not None))
+
+
+@dataclass(frozen=True)
+class BatchFoldMoments:
+    """The pass that sums the moments of each fold."""
+
+    of: BatchMoments
+    n_folds: int
+
+    def __call__(self, batch: SampleBatch) -> FoldMoments:
+        fold = folds_by_key(batch, self.n_folds)
+        rows = [np.flatnonzero(fold == number) for number in range(self.n_folds)]
+        return FoldMoments(tuple(self.of(batch.part(mine)) if len(mine) else None for mine in rows))
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSpread:
+    """Weight, mean, sum of squares about it and largest size of each column, and the weight of each class."""
+
+    weight: float
+    mean: FloatArray
+    scatter: FloatArray
+    largest: FloatArray
+    class_weights: FloatArray
+    n_rows: int
+
+    def __add__(self, other: ColumnSpread) -> ColumnSpread:
+        weight = self.weight + other.weight
+        shift, share = other.mean - self.mean, other.weight / weight
+        return ColumnSpread(
+            weight,
+            self.mean + share * shift,
+            self.scatter + other.scatter + self.weight * share * shift**2,
+            np.maximum(self.largest, other.largest),
+            self.class_weights + other.class_weights,
+            self.n_rows + other.n_rows,
+        )
+
+    def units(self, limits: tuple[FloatArray, FloatArray], standardize: bool) -> Units:
+        """The units of a fit to all rows."""
+        n = len(self.mean)
+        if not standardize:
+            return Units(*limits, np.zeros(n), np.ones(n))
+        spread = np.sqrt(self.scatter / self.weight)
+        return Units(*limits, self.mean, np.where(spread > CONSTANT * self.largest, spread, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class BatchSpread:
+    """The pass that finds the spread of capped columns."""
+
+    limits: tuple[FloatArray, FloatArray]
+
+    def __call__(self, batch: SampleBatch) -> ColumnSpread:
+        X, weight = np.clip(batch.X, *self.limits), batch.sample_weight
+        total = float(weight.sum())
+        mean = (weight @ X) / total
+        scatter = weight @ (X - mean) ** 2
+        by_class = np.bincount(batch.codes, weights=weight, minlength=len(batch.class_weight)).astype(float)
+        return ColumnSpread(total, mean, scatter, np.abs(X).max(axis=0), by_class, len(X))

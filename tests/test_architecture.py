@@ -29,6 +29,7 @@ ROOMS = [
     "estimators",
     "baselines",
     "tables",
+    "streams",
     "fitted",
     "examine",
     "explain",

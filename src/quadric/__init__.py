@@ -18,10 +18,12 @@ if TYPE_CHECKING:  # for type checkers and editors; _HOMES and _ROOMS say the sa
     from quadric.export import load_model, save_model
     from quadric.geometry.surface import QuadraticSurface
     from quadric.search.path import QuadraticPath
+    from quadric.streams import Moments, fit_batches, moments
 
 __version__ = "0.1.0.dev0"
 __all__ = [
     "Certificate",
+    "Moments",
     "NearTies",
     "QuadraticPath",
     "QuadraticSurface",
@@ -30,7 +32,9 @@ __all__ = [
     "SparseQuadraticSVCCV",
     "alternatives",
     "certify",
+    "fit_batches",
     "load_model",
+    "moments",
     "save_model",
     "sparse_quadratic_path",
 ]
@@ -42,6 +46,7 @@ _HOMES = {
     "export": "load_model save_model",
     "geometry.surface": "QuadraticSurface",
     "search.path": "QuadraticPath",
+    "streams": "Moments fit_batches moments",
 }
 _ROOMS = "baselines credit datasets explain export report tables workflow"
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ROOMS)

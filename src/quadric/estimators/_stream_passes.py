@@ -16,7 +16,7 @@ from quadric.estimators.moments import LabelledRows, Moments
 from quadric.losses.passes import SampleBatch, SampleSource, State, scattered
 from quadric.types import FloatArray, IntArray
 
-SAMPLE_ROWS, SAMPLE_BYTES = 200_000, 64 << 20
+SAMPLE_ROWS, SAMPLE_BYTES = 100_000, 32 << 20
 """Size of the random sample that scores are taken of: at most so many rows, and so much memory."""
 FOLD_SEED = 1
 """Folds are drawn apart from samples."""

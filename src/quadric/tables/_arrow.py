@@ -19,6 +19,8 @@ parquet: Any = require("pyarrow.parquet", "cli")
 types: Any = pa.types
 
 PARQUET, FEATHER = b"PAR1", b"ARROW1"
+BUFFER = 1 << 18
+"""Bytes of a column that are read at a time."""
 
 
 def values_of(name: str, column: Any) -> np.ndarray:
@@ -156,8 +158,8 @@ def _opened(path: Path) -> Iterator[Any]:
     """A Parquet or Feather file, which is named in every error, also of a damaged file."""
     is_parquet = _starts_with(path, PARQUET)
     try:
-        # without pre_buffer=False memory would grow with the file
-        with parquet.ParquetFile(path, pre_buffer=False) if is_parquet else pa.ipc.open_file(path) as file:
+        # in one piece, or read ahead, memory would grow with the row groups or with the file
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) if is_parquet else pa.ipc.open_file(path) as file:
             yield file
     except (pa.ArrowException, OSError, ValueError) as error:
         if getattr(error, "errno", None) is not None:

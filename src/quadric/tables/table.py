@@ -220,7 +220,10 @@ def label_texts(name: str, values: Any) -> np.ndarray:
     if _is_arrow_column(values):
         from quadric.tables._arrow import exact_values
 
-        items = exact_values(values) or items
+        exact = exact_values(values)
+        if not exact and column.dtype == object:
+            return column  # texts, None where they are missing or blank
+        items = exact or items
     elif (array := _one_dimension(name, values)).dtype.kind in "iuO":
         items = array.tolist()
     texts = [None if is_missing(value) else value if isinstance(value, str) else number_text(value) for value in items]

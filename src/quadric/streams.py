@@ -1,0 +1,188 @@
+"""Moments of tables and fits to tables that need not fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quadric.blas import one_blas_thread
+from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.estimators._stream_passes import Stream
+from quadric.estimators.moments import LabelledRows, Moments
+from quadric.tables.encoder import TableEncoder
+from quadric.tables.facts import MixedColumnError
+from quadric.tables.streams import LabelledColumns, TableSource, TableStream, learn_table, retyped
+from quadric.tables.table import Table
+from quadric.tables.targets import target_labels
+from quadric.types import FloatArray
+
+__all__ = ["Moments", "fit_batches", "moments"]
+
+Estimator = TypeVar("Estimator", SparseQuadraticSVC, SparseQuadraticSVCCV)
+
+
+def moments(
+    batches: Any,
+    *,
+    target: str,
+    columns: Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    classes: Sequence[Any] | None = None,
+    clip_low: ArrayLike | None = None,
+    clip_high: ArrayLike | None = None,
+    by_class: bool = False,
+) -> Moments:
+    """Sums over the rows of a table, in one pass: all that a fit with the squared loss needs.
+
+    Parameters
+    ----------
+    batches : table, path, iterable of record batches, or function that returns one
+        A frame or mapping of columns, an Arrow object, a CSV, Parquet or Feather file, a folder of Parquet files, or parts of a
+        table one after the other. Memory does not grow with the number of rows.
+    target : str
+        Name of the column with the classes; its values become texts.
+    columns : sequence of str, optional
+        Features, columns of numbers; by default all that are neither target nor weights.
+    sample_weight : str, optional
+        Name of the column with the weights of the rows.
+    classes : sequence, optional
+        All labels, where a part of the data may lack some and others are an error; by default those that appear.
+    clip_low, clip_high : arrays of shape (n,), optional
+        Limits at which features are capped, in the order of ``columns``; those of several parts must be the same.
+    by_class : bool
+        Keep a scatter for each class, which fits with class weights need.
+
+    Returns
+    -------
+    Moments
+        Add those of several places with ``+``, send them with ``to_bytes``, and fit with ``SparseQuadraticSVC.fit_moments``.
+
+    Examples
+    --------
+    >>> import quadric
+    >>> north = {"age": [30.0, 40.0, 50.0], "income": [2.0, 3.0, 1.0], "risk": ["low", "low", "high"]}
+    >>> south = {"age": [25.0, 60.0], "income": [4.0, 2.0], "risk": ["low", "high"]}
+    >>> both = quadric.moments(north, target="risk") + quadric.moments(south, target="risk")
+    >>> both
+    Moments(5 rows of 2 features; target 'risk': 'high', 'low')
+    >>> model = quadric.SparseQuadraticSVC(k=2, loss="least_squares").fit_moments(both)
+    """
+    total: Moments | None = None
+    chosen: LabelledColumns | None = None
+    known = None if classes is None else tuple(sorted({str(label) for label in classes}))
+    for table in TableStream(batches, text=(target,)):
+        if chosen is None:
+            chosen = LabelledColumns.of(table.names, target, columns, sample_weight)
+            limits = _limits(clip_low, clip_high, len(chosen.inputs))
+        part = _moments_of(table, chosen, known, limits, by_class)
+        if part is not None:
+            total = part if total is None else total + part
+    if total is None:
+        raise ValueError("the batches have no rows of positive weight")
+    return total
+
+
+def _limits(low: ArrayLike | None, high: ArrayLike | None, n: int) -> tuple[FloatArray, FloatArray]:
+    limits = []
+    for name, given, none in (("clip_low", low, -np.inf), ("clip_high", high, np.inf)):
+        values = np.full(n, none) if given is None else np.asarray(given, dtype=float)
+        if values.shape != (n,) or np.isnan(values).any():
+            raise ValueError(f"{name} must hold one number for each of the {n} features, got {given!r}")
+        limits.append(values)
+    if not (limits[0] < limits[1]).all():
+        raise ValueError("clip_low must be below clip_high for every feature")
+    return limits[0], limits[1]
+
+
+@one_blas_thread()
+def _moments_of(
+    table: Table,
+    columns: LabelledColumns,
+    classes: tuple[str, ...] | None,
+    limits: tuple[FloatArray, FloatArray],
+    by_class: bool,
+) -> Moments | None:
+    """Of one part; None if no row has weight."""
+    weight, labels = columns.weights(table), columns.labels(table)
+    if not (weight > 0.0).any():
+        return None
+    X = np.column_stack([_numbers(table, name) for name in columns.inputs])
+    classes = tuple(sorted(set(labels))) if classes is None else classes
+    unknown = set(labels).difference(classes)
+    if unknown:
+        raise ValueError(f"the target has the class {min(unknown)!r}, which is not one of {', '.join(classes)}")
+    position = {label: code for code, label in enumerate(classes)}
+    codes = np.array([position[label] for label in labels])
+    rows = LabelledRows(X, codes, weight, columns.inputs, columns.target, classes)
+    return Moments.of_rows(rows, limits, by_class=by_class)
+
+
+def _numbers(table: Table, name: str) -> FloatArray:
+    """A column of finite numbers."""
+    column = table[name]
+    if column.dtype.kind != "f":
+        kind = "dates" if column.dtype.kind == "M" else "texts"
+        raise ValueError(f"column {name!r} holds {kind}: moments are of numbers; encode it first, or leave it out of columns")
+    wrong = np.flatnonzero(~np.isfinite(column))
+    if len(wrong):
+        what = "missing" if np.isnan(column[wrong[0]]) else "infinite"
+        raise ValueError(f"column {name!r} is {what} in row {table.first_row + int(wrong[0])}: fill it in, or drop the row")
+    return column
+
+
+def fit_batches(
+    model: Estimator,
+    batches: Any,
+    *,
+    target: str,
+    columns: Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    groups: str | None = None,
+    **how: Any,
+) -> Estimator:
+    """Fit a classifier to a table that is read in batches, as often as it takes, and need not fit in memory.
+
+    Caps (``clip``) are exact quantiles of all rows. Where k and C are chosen, the folds follow from the number of the row, or
+    from its group, and all folds share the caps. With the squared loss the surfaces of a fold are fitted to all of its rows,
+    and scored on a random sample of up to 100,000 rows, each by the fold that left it out; with other losses the choice is made
+    on that sample alone. The final fit is one to all rows.
+
+    Parameters
+    ----------
+    model : SparseQuadraticSVC or SparseQuadraticSVCCV
+        Is fitted; ``cv`` must be a number.
+    batches : path, table, list of record batches, or function that returns an iterator of them
+        As in :func:`moments`, but readable more than once.
+    target : str
+        Name of the column with the classes; its values become texts.
+    columns : sequence of str, optional
+        Columns of numbers to learn from; by default all others.
+    sample_weight : str, optional
+        Name of the column with the weights of the rows.
+    groups : str, optional
+        Column whose equal values stay in the same fold.
+    **how : Any
+        How a CSV file is written, as in ``quadric.tables.read_table``.
+
+    Returns
+    -------
+    model
+        Fitted. ``oof_rows_`` of a cross-validation tells which rows, counted from 1, ``oof_decision_`` is of.
+    """
+    stream = TableStream(batches, text=(target, *([groups] if groups is not None else [])), **how)
+    chosen = LabelledColumns.of(next(iter(stream)).names, target, columns, sample_weight, groups)
+    encoder = TableEncoder(missing_texts=tuple(stream.missing))
+    try:
+        learned = learn_table(stream, chosen, encoder)
+    except MixedColumnError as error:
+        stream = retyped(stream, error)
+        learned = learn_table(stream, chosen, encoder)
+    texts = [facts.name for facts in learned.facts if facts.kind == "O"]
+    if texts:
+        raise ValueError(f"column {texts[0]!r} holds texts: encode it first (TableEncoder), or leave it out of columns")
+    names = target_labels(np.array(list(learned.class_counts), dtype=object))[1]
+    source = TableSource(stream, chosen, encoder, names)
+    return model._fit_stream(Stream(source, chosen.inputs, target, np.array(names)))

@@ -1,0 +1,359 @@
+"""Tables that are read again on each pass, in pieces, and need not fit in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quadric.errors import unknown_names
+from quadric.losses.passes import SampleBatch, SampleSource, State
+from quadric.tables.encoder import TableEncoder
+from quadric.tables.facts import ColumnFacts, MixedColumnError
+from quadric.tables.inputs import missing_cells
+from quadric.tables.reading import read_chunks
+from quadric.tables.suspects import MISSING
+from quadric.tables.table import Table, as_table, holds_arrow, is_missing
+from quadric.types import BoolArray, FloatArray, IntArray
+
+CHUNK_ROWS = 32_768
+"""Rows that are read together."""
+KEPT_BYTES = 1 << 30
+"""A CSV file whose columns are smaller than this is parsed once and kept; others are parsed again for each pass."""
+
+
+class TableStream:
+    """A table in chunks, as often as it is asked for them.
+
+    Parameters
+    ----------
+    data : path, Arrow object, frame, mapping, iterable of record batches, or function that returns one
+        A CSV, Parquet or Feather file, a folder of Parquet files; or what ``as_table`` takes, whole or in parts. An iterator
+        can be read only once.
+    rows : int
+        Rows per chunk of files.
+    text : collection of str
+        Columns to read as texts.
+    **how : Any
+        How a CSV file is written, as in ``read_table``.
+    """
+
+    def __init__(self, data: Any, *, rows: int = CHUNK_ROWS, text: Collection[str] = (), **how: Any) -> None:
+        self._data, self._rows, self.text, self._how = data, rows, tuple(text), how
+        self._kept: list[Table] | None = None
+        self._is_file = isinstance(data, str | os.PathLike)
+        self._is_spent = False
+
+    def __iter__(self) -> Iterator[Table]:
+        if self._kept is not None:  # new tables: they keep arrays of the columns that were looked at
+            return (Table(table.names, table.columns, first_row=table.first_row) for table in self._kept)
+        return self._keeping(self._chunks()) if self._is_csv else self._chunks()
+
+    @property
+    def path(self) -> Path | None:
+        """Where it is, if it is a file or a folder."""
+        return Path(self._data) if self._is_file else None
+
+    @property
+    def missing(self) -> Collection[str]:
+        """Texts of a CSV file that mean a missing value."""
+        return self._how.get("missing", MISSING) if self._is_file else ()
+
+    @property
+    def _is_csv(self) -> bool:
+        from quadric.tables._arrow import arrow_files
+
+        return self.path is not None and not arrow_files(self.path)
+
+    def with_text(self, names: Collection[str]) -> TableStream:
+        """The same with more columns as texts; only the notation of CSV files can tell."""
+        return TableStream(self._data, rows=self._rows, text=(*self.text, *names), **self._how)
+
+    def _chunks(self) -> Iterator[Table]:
+        names: tuple[str, ...] | None = None
+        for table in self._tables():
+            if names is None:
+                names = table.names
+            if set(table.names) != set(names):
+                odd = min(set(table.names).symmetric_difference(names))
+                raise ValueError(f"the parts of the table have different columns: only some of them have {odd!r}")
+            if table.n_rows:
+                yield table
+        if names is None:
+            raise ValueError("there are no record batches")
+
+    def _tables(self) -> Iterator[Table]:
+        if self._is_file:
+            return read_chunks(self._data, self._rows, text=self.text, **self._how)
+        return _numbered(self._parts())
+
+    def _parts(self) -> Iterator[Table]:
+        data = self._data() if callable(self._data) else self._data
+        if isinstance(data, Iterator):
+            if self._is_spent:
+                raise ValueError(
+                    "the batches are an iterator, which can be read only once: give a list of them, a file, or a function "
+                    "that returns a new iterator each time"
+                )
+            self._is_spent = not callable(self._data)
+        if isinstance(data, Iterable) and not isinstance(data, Table) and _is_parts(data):
+            return (as_table(part) for part in data)
+        return (table for table in [as_table(data)])
+
+    def _keeping(self, tables: Iterator[Table]) -> Iterator[Table]:
+        """The chunks of a CSV file, which takes much longer to parse than to keep."""
+        kept: list[Table] = []
+        size = 0
+        for table in tables:
+            size += sum(getattr(column, "nbytes", 0) for column in table.columns)
+            if size <= KEPT_BYTES:
+                kept.append(Table(table.names, table.columns, first_row=table.first_row))
+            else:
+                kept.clear()
+            yield table
+        self._kept = kept if 0 < size <= KEPT_BYTES else None
+
+
+def _is_parts(data: Any) -> bool:
+    """Whether an iterable holds parts of a table rather than rows or columns."""
+    if holds_arrow(data) or hasattr(data, "iloc") or hasattr(data, "keys") or isinstance(data, np.ndarray):
+        return False
+    if isinstance(data, Sequence):
+        return bool(len(data)) and (holds_arrow(data[0]) or hasattr(data[0], "iloc") or hasattr(data[0], "names"))
+    return True
+
+
+def _numbered(tables: Iterator[Table]) -> Iterator[Table]:
+    first = 1
+    for table in tables:
+        yield Table(table.names, table.columns, first_row=first)
+        first += table.n_rows
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledColumns:
+    """Which columns of a stream are the labels, the weights, the groups and the inputs.
+
+    Attributes
+    ----------
+    target : str
+    inputs : tuple of str
+    sample_weight, groups : str or None
+    """
+
+    target: str
+    inputs: tuple[str, ...]
+    sample_weight: str | None = None
+    groups: str | None = None
+
+    @staticmethod
+    def of(
+        names: Sequence[str],
+        target: str,
+        columns: Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        groups: str | None = None,
+    ) -> LabelledColumns:
+        """Checked against the names of a table; by default all other columns are inputs."""
+        special = [name for name in (target, sample_weight, groups) if name is not None]
+        absent = [name for name in (*special, *(columns or ())) if name not in names]
+        if absent:
+            raise ValueError(unknown_names(absent, names, "the table"))
+        inputs = tuple(name for name in names if name not in special) if columns is None else tuple(columns)
+        twice = [name for name in inputs if name in special]
+        if twice or not inputs:
+            raise ValueError(f"{twice[0]!r} cannot be a feature as well" if twice else "the table has no columns to learn from")
+        return LabelledColumns(target, inputs, sample_weight, groups)
+
+    def weights(self, table: Table) -> FloatArray:
+        """Of the rows of a table; at least zero, and finite."""
+        if self.sample_weight is None:
+            return np.ones(table.n_rows)
+        weight = table[self.sample_weight]
+        if weight.dtype.kind != "f" or not (np.isfinite(weight) & (weight >= 0.0)).all():
+            raise ValueError(f"the weights {self.sample_weight!r} must be finite numbers of at least 0, in every row")
+        return weight
+
+    def labels(self, table: Table) -> list[str]:
+        """Of the rows of a table; none is missing."""
+        labels = table.labels(self.target).tolist()
+        if None in labels:
+            raise ValueError(f"the target is missing in row {table.first_row + labels.index(None)}")
+        return labels
+
+    def keys(self, table: Table) -> IntArray | None:
+        """Numbers for the groups of the rows, the same for the same text everywhere."""
+        if self.groups is None:
+            return None
+        values = [None if is_missing(value) else str(value) for value in table[self.groups].tolist()]
+        if None in values:
+            raise ValueError(f"the column {self.groups!r} of groups has no value in row {table.first_row + values.index(None)}")
+        number = {text: _number_of(str(text)) for text in set(values)}
+        return np.array([number[text] for text in values], dtype=np.int64)
+
+
+def _number_of(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big")
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedTable:
+    """What a first pass tells of a table.
+
+    Attributes
+    ----------
+    encoder : fitted TableEncoder
+    facts : tuple of ColumnFacts
+        Of the rows that are used.
+    class_counts : dict
+        Rows of each label, in the order in which they appear.
+    missing : dict
+        Missing values by column, where there are any, in all rows.
+    n_rows, n_dropped : int
+        Rows that are used, and rows that are left out because values are missing.
+    """
+
+    encoder: TableEncoder
+    facts: tuple[ColumnFacts, ...]
+    class_counts: dict[str, int]
+    missing: dict[str, int]
+    n_rows: int
+    n_dropped: int
+
+    @property
+    def two_valued(self) -> list[bool]:
+        """Which features have at most two values."""
+        facts = {each.name: each for each in self.facts}
+        names = self.encoder.input_names_
+        return [
+            feature.kind in ("level", "missing") or _has_two(facts[names[feature.input]], self.encoder.inputs_[feature.input])
+            for feature in self.encoder.features_
+        ]
+
+
+def _has_two(facts: ColumnFacts, column: Any) -> bool:
+    """Whether a number or a rank has two values, with what stands for missing ones."""
+    if facts.kind == "O":
+        return len(facts.levels) <= 2
+    filled = (column.fill,) if facts.n_missing else ()
+    return len({*facts.values, *filled}) <= 2
+
+
+def learn_table(stream: TableStream, columns: LabelledColumns, encoder: TableEncoder, *, drops: bool = False) -> LearnedTable:
+    """Look once at all rows.
+
+    Parameters
+    ----------
+    stream : TableStream
+    columns : LabelledColumns
+    encoder : TableEncoder
+        Not fitted yet.
+    drops : bool
+        Whether rows with missing values are left out.
+
+    Returns
+    -------
+    LearnedTable
+    """
+    facts: list[ColumnFacts] = []
+    missing: dict[str, int] = dict.fromkeys(columns.inputs, 0)
+    counts: dict[str, int] = {}
+    n_rows = n_dropped = 0
+    for table in stream:
+        labels = columns.labels(table)
+        cleaned = encoder.cleaned(table.drop([name for name in table.names if name not in columns.inputs]))
+        kept = complete(cleaned) if drops else np.ones(table.n_rows, dtype=bool)
+        for name in cleaned:
+            missing[name] += int(missing_cells(cleaned[name]).sum())
+        for label, count in Counter(compress(labels, kept.tolist())).items():
+            counts[label] = counts.get(label, 0) + count
+        n_rows, n_dropped = n_rows + int(kept.sum()), n_dropped + int((~kept).sum())
+        own = encoder.facts(cleaned if kept.all() else cleaned[kept])
+        facts = [one + two for one, two in zip(facts, own, strict=True)] if facts else list(own)
+    if not facts:
+        raise ValueError("the table has no rows")
+    encoder.check_facts(facts)
+    return LearnedTable(
+        encoder.fit_facts(facts), tuple(facts), counts, {n: c for n, c in missing.items() if c}, n_rows, n_dropped
+    )
+
+
+def complete(table: Table) -> BoolArray:
+    """Rows without missing values."""
+    return ~np.logical_or.reduce([missing_cells(table[name]) for name in table])
+
+
+class TableSource(SampleSource):
+    """The coded rows of a stream.
+
+    Parameters
+    ----------
+    stream : TableStream
+    columns : LabelledColumns
+    encoder : fitted TableEncoder
+    class_names : sequence of str
+        Labels in the order of their codes.
+    drops : bool
+        Whether rows with missing values are left out.
+    """
+
+    def __init__(
+        self,
+        stream: TableStream,
+        columns: LabelledColumns,
+        encoder: TableEncoder,
+        class_names: Sequence[str],
+        *,
+        drops: bool = False,
+    ) -> None:
+        self._stream, self._columns, self._encoder, self._drops = stream, columns, encoder, drops
+        self._codes = {name: code for code, name in enumerate(class_names)}
+        self.n_features, self.n_classes = len(encoder.features_), len(class_names)
+
+    def total(self, of: Callable[[SampleBatch], State]) -> State:
+        total: State | None = None
+        for table in self._stream:
+            batch = self.batch(table)
+            if len(batch.ids):
+                state = of(batch)
+                total = state if total is None else total + state
+        if total is None:
+            raise ValueError("the table has no rows of positive weight")
+        return total
+
+    def batch(self, table: Table) -> SampleBatch:
+        """A chunk of the table as coded samples; rows without weight are gone."""
+        columns = self._columns
+        weight, ids, keys = columns.weights(table), np.arange(table.n_rows) + table.first_row, columns.keys(table)
+        kept = weight > 0.0
+        if self._drops:
+            inputs = self._encoder.cleaned(table.drop([name for name in table.names if name not in columns.inputs]))
+            kept &= complete(inputs)
+        labels = columns.labels(table)
+        unknown = set(labels).difference(self._codes)
+        if unknown:
+            raise ValueError(f"the target has the class {min(unknown)!r}, which is not one of {', '.join(self._codes)}")
+        codes = np.array([self._codes[label] for label in labels], dtype=np.intp)
+        if not kept.all():
+            table, codes, weight, ids = _rows(table, kept), codes[kept], weight[kept], ids[kept]
+            keys = None if keys is None else keys[kept]
+        X = self._encoder.transform(table) if table.n_rows else np.empty((0, self.n_features))
+        return SampleBatch(X, codes, weight, np.ones(self.n_classes), ids, keys)
+
+
+def _rows(table: Table, kept: BoolArray) -> Table:
+    return Table(table.names, table[kept].columns, first_row=table.first_row)
+
+
+def retyped(stream: TableStream, error: MixedColumnError) -> TableStream:
+    """The stream with a column as texts that are numbers in some chunks of a CSV file only; else the error itself."""
+    if stream._is_csv and error.name not in stream.text:
+        return stream.with_text([error.name])
+    raise error

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from quadric.blas import one_blas_thread
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators._stream_passes import Stream
+from quadric.estimators._streaming import SurveyedStream
+from quadric.estimators._validation import check_parameters
 from quadric.estimators.moments import LabelledRows, Moments
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import MixedColumnError
@@ -147,7 +149,7 @@ def fit_batches(
 
     Caps (``clip``) are exact quantiles of all rows. Where k and C are chosen, the folds follow from the number of the row, or
     from its group, and all folds share the caps. With the squared loss the surfaces of a fold are fitted to all of its rows,
-    and scored on a random sample of up to 100,000 rows, each by the fold that left it out; with other losses the choice is made
+    and scored on a random sample of up to 50,000 rows, each by the fold that left it out; with other losses the choice is made
     on that sample alone. The final fit is one to all rows.
 
     Parameters
@@ -185,4 +187,6 @@ def fit_batches(
         raise ValueError(f"column {texts[0]!r} holds texts: encode it first (TableEncoder), or leave it out of columns")
     names = target_labels(np.array(list(learned.class_counts), dtype=object))[1]
     source = TableSource(stream, chosen, encoder, names)
-    return model._fit_stream(Stream(source, chosen.inputs, target, np.array(names)))
+    check_parameters(model, model._rules)  # before any pass
+    surveyed = SurveyedStream.of(Stream(source, chosen.inputs, target, np.array(names)), model.clip)
+    return model._fit_surveyed(surveyed)

@@ -13,7 +13,7 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import remark, say, say_json, working
-from quadric.cli.inputs import READING, check_output, read_training
+from quadric.cli.inputs import READING, check_output, check_there, read_training, training_stream
 from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
@@ -60,27 +60,36 @@ def fit(
     how = table_format.how()
     began = time.monotonic()
     with working("fit") as describe:
-        table, options = read_training(data, target, options, how)
-        describe(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
-        with part(READING, 1.0):
-            trained = quadric.workflow.train(table, target, options)
+        trained = _trained(data, target, options, how, describe)
     saved = trained.saved(file=data.name, **{key: how[name] for name, key in NOTATION.items()})
     quadric.save_model(saved, output, force=force)
     for each in _remarks(trained):
         remark(each)
     loss = trained.classifier.loss
-    if len(table) >= MANY_ROWS and (lighter := lighter_loss(loss)):
-        remark(f"the loss {loss} keeps all {len(table)} rows in memory; --loss {lighter} does not")
+    if trained.data.n_rows >= MANY_ROWS and (lighter := lighter_loss(loss)):
+        remark(f"the loss {loss} keeps all {trained.data.n_rows} rows in memory; --loss {lighter} does not")
     if as_json:
         say_json(_facts(trained, output, time.monotonic() - began))
     else:
         _tell(trained, output)
 
 
+def _trained(data: Path, target: str, options: TrainingOptions, how: Any, describe: Any) -> quadric.workflow.Trained:
+    """Fit in memory, or in passes where the table is large."""
+    check_there(data, or_folder=True)
+    if quadric.workflow.is_streamed(data):
+        stream, options = training_stream(data, target, options, how)
+        return quadric.workflow.train_stream(stream, target, options)
+    table, options = read_training(data, target, options, how)
+    describe(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
+    with part(READING, 1.0):
+        return quadric.workflow.train(table, target, options)
+
+
 def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
     """What somebody should know who is about to use the model."""
     names, labelled = trained.data.class_names, trained.labelled
-    is_calibrated, rows = trained.options.calibrate is not None, len(trained.data.y)
+    is_calibrated, rows = trained.options.calibrate is not None, trained.data.n_rows
     if trained.says_nothing:
         yield f"out of fold, scores do not rise with {names[-1]}: its probability is the same for all rows"
     if max(labelled) == rows:
@@ -172,7 +181,7 @@ def _terms(trained: quadric.workflow.Trained) -> str:
     counts = [str(certificate.n_terms) for certificate in model.certificates_]
     used = ", ".join(counts) + " (one surface per class)" * (len(counts) > 1)
     origin = f"{len(data.encoder.inputs_)} columns, {data.X.shape[1]} features"
-    text = f"{used} of {data.n_candidates} ({origin}, {len(data.y)} rows); k = {model.k}, C = {model.C:g}"
+    text = f"{used} of {data.n_candidates} ({origin}, {data.n_rows} rows); k = {model.k}, C = {model.C:g}"
     return f"{text}, loss {model.loss}, method {model.method}"
 
 
@@ -235,7 +244,7 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
         "target": trained.target,
         "classes": list(names),
         "positive": names[1] if len(names) == 2 else None,
-        "rows": len(data.y),
+        "rows": data.n_rows,
         "rows_dropped": data.n_dropped,
         "features": data.feature_names,
         "base_rates": dict(zip(names, trained.base_rates, strict=True)),

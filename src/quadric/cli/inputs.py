@@ -33,6 +33,15 @@ def read_training(
     return table, replace(options, missing_texts=tuple(how["missing"]))
 
 
+def training_stream(
+    path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
+) -> tuple[quadric.tables.TableStream, TrainingOptions]:
+    """The same, to be read in batches."""
+    groups = [] if options.groups is None else [options.groups]
+    stream = quadric.tables.TableStream(path, text=[target, *groups, *options.texts], **how)
+    return stream, replace(options, missing_texts=tuple(how["missing"]))
+
+
 def read_table_model(path: Path) -> quadric.workflow.TableModel:
     """The model of a file."""
     check_there(path)

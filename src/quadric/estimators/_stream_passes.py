@@ -16,9 +16,9 @@ from quadric.estimators.moments import LabelledRows, Moments
 from quadric.losses.passes import SampleBatch, SampleSource, State, scattered
 from quadric.types import FloatArray, IntArray
 
-SAMPLE_ROWS, SAMPLE_BYTES = 100_000, 32 << 20
+SAMPLE_ROWS, SAMPLE_BYTES = 50_000, 32 << 20
 """Size of the random sample that scores are taken of: at most so many rows, and so much memory."""
-FOLD_SEED = 1
+FOLD_SEED = 1 << 32
 """Folds are drawn apart from samples."""
 
 
@@ -34,12 +34,15 @@ class Stream:
     target : str
     classes : array
         Labels that the codes of the samples stand for.
+    seed : int
+        Of folds and random samples.
     """
 
     source: SampleSource
     columns: tuple[str, ...]
     target: str
     classes: np.ndarray
+    seed: int = 0
 
     def no_limits(self) -> tuple[FloatArray, FloatArray]:
         """Limits that cap nothing."""
@@ -90,12 +93,13 @@ class SampledRows:
 
     batches: tuple[SampleBatch, ...]
     size: int
+    seed: int
 
     def __add__(self, other: SampledRows) -> SampledRows:
         batches = (*self.batches, *other.batches)
         if sum(len(batch.ids) for batch in batches) > 2 * self.size:  # seldom, as it copies all of them
             batches = (self._lowest(batches),)
-        return SampledRows(batches, self.size)
+        return SampledRows(batches, self.size, self.seed)
 
     @property
     def batch(self) -> SampleBatch:
@@ -107,8 +111,8 @@ class SampledRows:
         ids = np.concatenate([batch.ids for batch in batches])
         highest = np.uint64(2**64 - 1)
         if len(ids) > self.size:
-            highest = np.partition(scattered(ids), self.size - 1)[self.size - 1]
-        parts = [batch.part(scattered(batch.ids) <= highest) for batch in batches]
+            highest = np.partition(scattered(ids, self.seed), self.size - 1)[self.size - 1]
+        parts = [batch.part(scattered(batch.ids, self.seed) <= highest) for batch in batches]
         return replace(
             parts[0],
             X=np.concatenate([part.X for part in parts]),
@@ -124,9 +128,10 @@ class RandomRows:
     """The pass that draws a random sample without replacement."""
 
     size: int
+    seed: int = 0
 
     def __call__(self, batch: SampleBatch) -> SampledRows:
-        return SampledRows((batch,), self.size)
+        return SampledRows((batch,), self.size, self.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +161,10 @@ class BatchMoments:
         return Moments.of_rows(rows, self.limits, by_class=self.by_class, pilot=self.pilot)
 
 
-def folds_by_key(batch: SampleBatch, n_folds: int) -> IntArray:
+def folds_by_key(batch: SampleBatch, n_folds: int, seed: int) -> IntArray:
     """The number of the fold of each row: by its key, or else by its id."""
     keys = batch.ids if batch.keys is None else batch.keys
-    return (scattered(keys, FOLD_SEED) % np.uint64(n_folds)).astype(np.intp)
+    return (scattered(keys, FOLD_SEED + seed) % np.uint64(n_folds)).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +192,10 @@ class BatchFoldMoments:
 
     of: BatchMoments
     n_folds: int
+    seed: int
 
     def __call__(self, batch: SampleBatch) -> FoldMoments:
-        fold = folds_by_key(batch, self.n_folds)
+        fold = folds_by_key(batch, self.n_folds, self.seed)
         rows = [np.flatnonzero(fold == number) for number in range(self.n_folds)]
         return FoldMoments(tuple(self.of(batch.part(mine)) if len(mine) else None for mine in rows))
 

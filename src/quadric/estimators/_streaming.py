@@ -58,11 +58,11 @@ class SurveyedStream:
     @staticmethod
     def of(stream: Stream, clip: float | None) -> SurveyedStream:
         """By one pass, or two where columns are capped."""
-        size = max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * len(stream.columns))))
+        draw = RandomRows(max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * len(stream.columns)))), stream.seed)
         if clip is None:
-            return SurveyedStream(stream, _checked(stream.source.total(RandomRows(size)).batch), stream.no_limits())
+            return SurveyedStream(stream, _checked(stream.source.total(draw).batch), stream.no_limits())
         with part(0.0, 0.7):
-            found = stream.source.total(Together(CountedKeys(), RandomRows(size)))
+            found = stream.source.total(Together(CountedKeys(), draw))
         with part(0.7, 1.0):
             return SurveyedStream(stream, _checked(found.second.batch), exact_caps(stream.source, clip, found.first))
 
@@ -83,11 +83,11 @@ class SurveyedStream:
 
     def fold_moments(self, n_folds: int, *, by_class: bool) -> FoldMoments:
         """Of each fold."""
-        return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds))
+        return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
 
     def folds(self, n_folds: int) -> list[Fold]:
         """The rows of the sample in each fold."""
-        number = folds_by_key(self.sample, n_folds)
+        number = folds_by_key(self.sample, n_folds, self.stream.seed)
         return [Fold(fold, np.flatnonzero(number != fold), np.flatnonzero(number == fold)) for fold in range(n_folds)]
 
 

@@ -14,7 +14,6 @@ from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClas
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._from_moments import DigestedMoments, check_needs_only_sums, digested
-from quadric.estimators._stream_passes import Stream
 from quadric.estimators._streaming import SurveyedStream
 from quadric.estimators._validation import (
     CLIP,
@@ -36,7 +35,7 @@ from quadric.estimators.moments import Moments
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.losses.footprint import check_memory
-from quadric.progress import part, writer_for
+from quadric.progress import writer_for
 from quadric.resources import processes_of
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions, search
@@ -251,16 +250,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self._set_columns(moments.columns)
         self._set_fits(fits, sums.classes, sums.moments.units)
 
-    def _fit_stream(self, stream: Stream) -> Self:
+    def _fit_surveyed(self, surveyed: SurveyedStream) -> Self:
         """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
-        with part(0.0, 0.5):
-            surveyed = SurveyedStream.of(stream, self.clip)
-        with part(0.5, 1.0):
-            return self._fit_surveyed(surveyed)
-
-    def _fit_surveyed(self, surveyed: SurveyedStream) -> Self:
-        """Fit to samples that are read in batches, whose limits are known."""
         if loss_named(self.loss).keeps_rows:
             raise NotImplementedError
         return self.fit_moments(surveyed.moments(by_class=self.class_weight is not None))

@@ -27,7 +27,6 @@ from quadric.estimators._from_moments import digested
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._scoreboard import Cell, Scoreboard
 from quadric.estimators._scoring import Scoring
-from quadric.estimators._stream_passes import Stream
 from quadric.estimators._streaming import SummedParts, SurveyedStream
 from quadric.estimators._units import Units
 from quadric.estimators._validation import (
@@ -52,6 +51,7 @@ from quadric.progress import part, writer_for
 from quadric.resources import processes_of
 from quadric.search.methods import METHODS
 from quadric.search.quick import QuickSearch
+from quadric.types import IntArray
 
 __all__ = ["SparseQuadraticSVCCV", "chosen_cell"]
 
@@ -219,14 +219,14 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         """
         return self._fit_or_forget(X, y, sample_weight, groups)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, cv: Any = None) -> None:
         check_parameters(self, self._rules)
         deadline = None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
         prepared, units = self._in_units(samples)
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
-        folds = folds_of(self.cv, X, y, groups, present)
+        folds = folds_of(self.cv if cv is None else cv, X, y, groups, present)
         check_folds(folds, samples)
         task = self._task(X.shape[1], deadline)
         board = self._scoreboard(task, len(folds))
@@ -244,17 +244,17 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self._set_fits(fits, samples.classes, units)
         self.best_estimator_ = self._as_classifier(fits, units)
 
-    def _fit_stream(self, stream: Stream) -> Self:
+    def _fit_surveyed(self, surveyed: SurveyedStream) -> Self:
         """Fit to samples that are read in batches.
 
         Losses that need sums only are chosen on the moments of folds, with scores on a random sample; otherwise the choice is
         made on that sample altogether. The final fit is one to all rows.
         """
         check_parameters(self, self._rules)
+        if not isinstance(self.cv, Integral) or self.cv < 2:
+            raise ValueError(f"cv must be a number of folds, at least 2, where rows are read in batches, got {self.cv!r}")
+        names = [self.loss] if isinstance(self.loss, str) else list(self.loss)
         with self._or_forget():
-            with part(0.0, 0.4):
-                surveyed = SurveyedStream.of(stream, self.clip)
-            names = [self.loss] if isinstance(self.loss, str) else list(self.loss)
             if any(loss_named(name).keeps_rows for name in names):
                 self._choose_on_sample(surveyed)
             else:
@@ -263,11 +263,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _choose_on_sums(self, surveyed: SurveyedStream) -> None:
         deadline = None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
-        if not isinstance(self.cv, Integral):
-            raise ValueError(f"cv must be a number of folds where rows are read in batches, got {self.cv!r}")
         n_folds, samples = int(self.cv), surveyed.samples
         self._set_columns(surveyed.stream.columns)
-        with part(0.4, 0.7):
+        with part(0.0, 0.6):
             sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
         folds = surveyed.folds(n_folds)
         check_folds(folds, samples)
@@ -275,10 +273,11 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         board = self._scoreboard(task, n_folds)
         scoring = Scoring.of(self.scoring, samples.classes)
         work = CrossValidation(task, samples, folds, scoring, processes_of(self.n_jobs, n_folds), SummedParts(sums))
-        with part(0.7, 0.9):
+        with part(0.6, 0.9):
             self._cross_validate(board, work)
         cell = self._set_choice(board)
         self.oof_decision_, self.oof_rows_ = work.out_of_fold(board, cell), surveyed.sample.ids
+        self.oof_folds_ = _numbers_of(folds)
         with part(0.9, 1.0):
             self._fit_sums_of_all(task, sums.whole(), board, cell)
 
@@ -388,27 +387,28 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _take_over(self, fitted: SparseQuadraticSVC) -> None:
         """The results of the final fit, where that was made by the classifier itself."""
-        names = [
-            "classes_",
-            "surfaces_",
-            "coef_",
-            "intercept_",
-            "certificates_",
-            "status_",
-            "traces_",
-            "n_iter_",
-            "raw_surfaces_",
-        ]
-        for name in [*names, "clip_low_", "clip_high_", "center_", "scale_", "n_features_in_", "feature_names_in_"]:
-            setattr(self, name, getattr(fitted, name))
+        for name, value in vars(fitted).items():
+            if name.endswith("_") and not name.startswith("_"):
+                setattr(self, name, value)
 
     def _choose_on_sample(self, surveyed: SurveyedStream) -> None:
         """The choice of a fit in memory to a random sample, then a fit to all rows."""
         samples, columns = surveyed.samples, surveyed.stream.columns
-        with part(0.4, 0.7):
-            self._fit(samples.X, samples.classes[samples.codes], samples.sample_weight, surveyed.sample.keys)
-        self.oof_rows_ = surveyed.sample.ids
+        folds = surveyed.folds(int(self.cv))
+        check_folds(folds, samples)
+        with part(0.0, 0.5):
+            splits = [(fold.train, fold.test) for fold in folds]
+            self._fit(samples.X, samples.classes[samples.codes], samples.sample_weight, None, splits)
+        self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds)
         self._set_columns(columns)
-        with part(0.7, 1.0):
+        with part(0.5, 1.0):
             self.best_estimator_ = self._chosen_classifier()._fit_surveyed(surveyed)
         self._take_over(self.best_estimator_)
+
+
+def _numbers_of(folds: Sequence[Fold]) -> IntArray:
+    """The number of the fold that leaves each sample out."""
+    numbers = np.empty(sum(len(fold.test) for fold in folds), dtype=np.intp)
+    for fold in folds:
+        numbers[fold.test] = fold.number
+    return numbers

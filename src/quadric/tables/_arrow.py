@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -86,7 +86,7 @@ def typed(column: Any, as_text: bool) -> Any:
     return pa.chunked_array([label_texts("", column)], pa.large_string())
 
 
-def tables_of_object(data: Any, n_rows: int, columns: Sequence[str] | None) -> Iterator[Any]:
+def tables_of_object(data: Any, n_rows: int, columns: Sequence[str] | None, text: Collection[str]) -> Iterator[Any]:
     """Tables of one record batch each, as they come."""
     return (pa.Table.from_batches([batch]) for batch in stream_of(data))
 
@@ -101,7 +101,7 @@ def arrow_files(path: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] | None) -> Iterator[Any]:
+def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] | None, text: Collection[str]) -> Iterator[Any]:
     """Tables of files with the same columns, of up to ``n_rows`` rows; of a Feather file, as its record batches have them."""
     n_found, schema = 0, _common_schema(paths)
     for n_before, path in enumerate(paths):
@@ -112,6 +112,14 @@ def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] |
                 yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
     if n_found == 0:
         raise ValueError(f"{paths[0].name}: the file has columns but no rows")
+
+
+def values_in(path: Path) -> int:
+    """About how many values a file has, rows times columns."""
+    with _opened(path) as file:
+        if isinstance(file, parquet.ParquetFile):
+            return int(file.metadata.num_rows * file.metadata.num_columns)
+    return path.stat().st_size // 8
 
 
 def _batches(file: Any, n_rows: int) -> Iterator[tuple[Any, float]]:

@@ -20,7 +20,7 @@ from quadric.errors import ParameterError
 from quadric.extras import require
 from quadric.progress import advance
 from quadric.tables.suspects import number_pattern
-from quadric.tables.table import BLANKS, check_names
+from quadric.tables.table import BLANKS, check_names, is_number_text
 
 pa: Any = require("pyarrow", "cli")
 arrow_csv: Any = require("pyarrow.csv", "cli")
@@ -88,6 +88,11 @@ class Notation:
         name = codecs.lookup(self.encoding).name
         return "utf-8-sig" if name == "utf-8" else name  # so that a byte order mark is not part of the first column name
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether pyarrow reads numbers as they are meant: " -999" is a number for it even where that is a missing value."""
+        return (self.decimal, self.thousands) == (".", None) and not any(map(is_number_text, self.missing))
+
     @cached_property
     def null_values(self) -> list[str]:
         """Usual spellings of missing values, which pyarrow is told to look for; :meth:`typed` finds all."""
@@ -95,6 +100,8 @@ class Notation:
 
     def typed(self, column: Any, as_text: bool) -> Any:
         """The texts as float64, NaN where a value is missing; or as texts without spaces around them, if one is no number."""
+        if column.type == pa.float64():
+            return compute.fill_null(column, np.nan) if column.null_count else column
         values = None if as_text else self._numbers(column)
         if values is None:  # spaces and unusual spellings take time to look for, so each distinct text is looked at once
             distinct = column.combine_chunks().dictionary_encode()
@@ -164,28 +171,31 @@ class CsvFile:
             check_names(names)
         return CsvFile(path, notation, names)
 
-    def tables(self, n_rows: int, columns: Sequence[str] | None) -> Iterator[Any]:
-        """Tables of texts, as they stand in the file; their sizes follow from BLOCK."""
+    def tables(self, n_rows: int, columns: Sequence[str] | None, text: Collection[str]) -> Iterator[Any]:
+        """Tables of texts, as they stand in the file, or of numbers where pyarrow finds any; their sizes follow from BLOCK."""
         with _one_line_errors(self.path, self.notation.codec):
             try:
-                yield from self._tables(columns or self.names)
+                yield from self._tables(columns or self.names, text)
             except pa.ArrowInvalid as error:
                 for _ in self._rows():  # slower, but its errors name the line
                     pass
                 raise ValueError(f"not a readable CSV file ({str(error).splitlines()[0]})") from None
 
-    def _tables(self, columns: Sequence[str]) -> Iterator[Any]:
+    def _tables(self, columns: Sequence[str], text: Collection[str]) -> Iterator[Any]:
         n_read, ends = 0, b"\r\n" if len(self.names) > 1 else b""  # blank lines in one column are missing values
-        with _opened(self.path, self.notation) as (text, rows):
+        numeric: frozenset[str] = frozenset()
+        with _opened(self.path, self.notation) as (file, rows):
             next(rows)
-            for block in _blocks(text):
+            for block in _blocks(file):
                 if not _quotes_are_usual(block, str(self.notation.delimiter)):  # pyarrow could take several rows for one
                     yield from self._slow_tables(n_read, columns)
                     return
                 if block.strip(ends):
-                    table = self._parsed(block, columns)
+                    if n_read == 0:
+                        numeric = self._numeric(block, [name for name in columns if name not in text])
+                    table = self._parsed(block, columns, numeric)
                     n_read += len(table)
-                    self._tell(text, n_read)
+                    self._tell(file, n_read)
                     yield table
         if n_read == 0:
             raise ValueError("the file has column names but no rows")
@@ -194,15 +204,30 @@ class CsvFile:
         """How much of the file has been read."""
         advance(text.buffer.tell() / max(self.path.stat().st_size, 1), f"{self.path.name}: {n_rows} rows")
 
-    def _parsed(self, block: bytes, columns: Sequence[str]) -> Any:
+    def _numeric(self, block: bytes, columns: Sequence[str]) -> frozenset[str]:
+        """Columns that pyarrow can be told to read as numbers, which is faster: those that are numbers in the first block."""
+        if not columns or not self.notation.is_plain:
+            return frozenset()
+        table = self._read(block, columns, frozenset())
+        return frozenset(name for name in columns if self.notation.typed(table[name], False).type == pa.float64())
+
+    def _parsed(self, block: bytes, columns: Sequence[str], numeric: frozenset[str]) -> Any:
+        try:
+            return self._read(block, columns, numeric)
+        except pa.ArrowInvalid:
+            if not numeric:
+                raise
+            return self._read(block, columns, frozenset())
+
+    def _read(self, block: bytes, columns: Sequence[str], numeric: frozenset[str]) -> Any:
         parse = arrow_csv.ParseOptions(
             delimiter=self.notation.delimiter,
             newlines_in_values=b'"' in block,
             ignore_empty_lines=len(self.names) > 1,
         )
-        # all texts: types that suit one block need not suit the others
+        # texts where types that suit one block need not suit the others
         convert = arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(columns, pa.string()),
+            column_types={name: pa.float64() if name in numeric else pa.string() for name in columns},
             include_columns=columns,
             null_values=self.notation.null_values,
             strings_can_be_null=True,

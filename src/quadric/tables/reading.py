@@ -15,6 +15,8 @@ from quadric.tables.suspects import MISSING
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
 
 BLOCK_ROWS = 50_000
+SNIFFED = 1 << 16
+"""Bytes of a CSV file from which its number of values is estimated."""
 
 
 def read_table(
@@ -99,7 +101,7 @@ def read_chunks(
         raise ValueError(f"rows must be at least 1, got {rows}")
     source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, decimal=decimal, thousands=thousands)
     first_row = 1
-    for chunk in _regrouped(source.tables(rows, None), rows):
+    for chunk in _regrouped(source.tables(rows, None, text), rows):
         columns = (source.typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
         yield Table(tuple(chunk.column_names), tuple(columns), first_row=first_row)
         first_row += chunk.num_rows
@@ -114,13 +116,13 @@ class _Source:
     paths : tuple of Path
         The files, if any.
     tables : function
-        Gives tables of pyarrow of about so many rows, with all columns or with some.
+        Gives tables of pyarrow of about so many rows, with all columns or with some, of which some are to be texts.
     typed : function
         A column of theirs as it is meant, or as texts.
     """
 
     paths: tuple[Path, ...]
-    tables: Callable[[int, Sequence[str] | None], Iterator[Any]]
+    tables: Callable[[int, Sequence[str] | None, Collection[str]], Iterator[Any]]
     typed: Callable[[Any, bool], Any]
 
 
@@ -138,7 +140,7 @@ def _source(data: Any, **how: Any) -> _Source:
 def _pieces(source: _Source, text: Collection[str], columns: Sequence[str] | None) -> dict[str, list[Any]]:
     """The pieces of all columns; a column of which only some pieces are numbers is read once more, as texts."""
     pieces: dict[str, list[Any]] = {}
-    for table in source.tables(BLOCK_ROWS, columns):
+    for table in source.tables(BLOCK_ROWS, columns, text):
         check_names(table.column_names)
         for name, column in zip(table.column_names, table.columns, strict=True):
             pieces.setdefault(name, []).append(source.typed(column, name in text))
@@ -153,16 +155,59 @@ def _joined(pieces: list[Any]) -> Any:
 
 
 def _regrouped(tables: Iterable[Any], n_rows: int) -> Iterator[Any]:
-    """Tables of exactly ``n_rows`` rows, but for the last."""
+    """Tables of exactly ``n_rows`` rows, but for the last, and those before columns of other types."""
     pa = require("pyarrow", "cli")
     waiting: list[Any] = []
     for rest in tables:
+        if waiting and waiting[0].schema != rest.schema:
+            yield pa.concat_tables(waiting)
+            waiting = []
         while (n_missing := n_rows - sum(map(len, waiting))) <= len(rest):
             yield pa.concat_tables([*waiting, rest.slice(0, n_missing)])
             waiting, rest = [], rest.slice(n_missing)
         waiting += [rest] if len(rest) else []
     if waiting:
         yield pa.concat_tables(waiting)
+
+
+def digest_of(path: Path) -> str | None:
+    """SHA-256 of a table, as ``read_table`` has it.
+
+    Parameters
+    ----------
+    path : Path
+        A file or a folder.
+
+    Returns
+    -------
+    str or None
+    """
+    from quadric.tables import _arrow
+
+    return _digest(_arrow.arrow_files(path) or (path,))
+
+
+def estimated_values(path: Path) -> int:
+    """About how many values a table has, rows times columns; files are hardly looked at.
+
+    Parameters
+    ----------
+    path : Path
+        A file or a folder.
+
+    Returns
+    -------
+    int
+    """
+    from quadric.tables import _arrow
+
+    files = _arrow.arrow_files(path)
+    if files:
+        return sum(map(_arrow.values_in, files))
+    with path.open("rb") as file:
+        start = file.read(SNIFFED)
+    marks = max(start.count(mark) for mark in (b",", b";", b"\t", b"|")) + start.count(b"\n") + start.count(b"\r")
+    return int(path.stat().st_size * marks / max(len(start), 1))
 
 
 def _digest(paths: Sequence[Path]) -> str | None:

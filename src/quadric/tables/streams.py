@@ -19,14 +19,13 @@ from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells
 from quadric.tables.reading import read_chunks
+from quadric.tables.spool import Spool
 from quadric.tables.suspects import MISSING
 from quadric.tables.table import Table, as_table, holds_arrow, is_missing
 from quadric.types import BoolArray, FloatArray, IntArray
 
 CHUNK_ROWS = 32_768
 """Rows that are read together."""
-KEPT_BYTES = 1 << 30
-"""A CSV file whose columns are smaller than this is parsed once and kept; others are parsed again for each pass."""
 
 
 class TableStream:
@@ -47,13 +46,13 @@ class TableStream:
 
     def __init__(self, data: Any, *, rows: int = CHUNK_ROWS, text: Collection[str] = (), **how: Any) -> None:
         self._data, self._rows, self.text, self._how = data, rows, tuple(text), how
-        self._kept: list[Table] | None = None
+        self._kept: Spool | None = None
         self._is_file = isinstance(data, str | os.PathLike)
         self._is_spent = False
 
     def __iter__(self) -> Iterator[Table]:
-        if self._kept is not None:  # new tables: they keep arrays of the columns that were looked at
-            return (Table(table.names, table.columns, first_row=table.first_row) for table in self._kept)
+        if self._kept is not None:
+            return iter(self._kept)
         return self._keeping(self._chunks()) if self._is_csv else self._chunks()
 
     @property
@@ -108,17 +107,13 @@ class TableStream:
         return (table for table in [as_table(data)])
 
     def _keeping(self, tables: Iterator[Table]) -> Iterator[Table]:
-        """The chunks of a CSV file, which takes much longer to parse than to keep."""
-        kept: list[Table] = []
-        size = 0
+        """The chunks of a CSV file, which takes much longer to parse than to read what was parsed."""
+        spool: Spool | None = Spool()
         for table in tables:
-            size += sum(getattr(column, "nbytes", 0) for column in table.columns)
-            if size <= KEPT_BYTES:
-                kept.append(Table(table.names, table.columns, first_row=table.first_row))
-            else:
-                kept.clear()
+            if spool is not None and not spool.add(table):
+                spool = None
             yield table
-        self._kept = kept if 0 < size <= KEPT_BYTES else None
+        self._kept = spool
 
 
 def _is_parts(data: Any) -> bool:

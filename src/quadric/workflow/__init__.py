@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from quadric.workflow.options import OptionError, TrainingOptions
     from quadric.workflow.preparation import PreparedData, prepare
     from quadric.workflow.scoring import Scores, TableModel
+    from quadric.workflow.streaming import is_streamed, train_stream
     from quadric.workflow.training import Trained, choose, train
 
 __all__ = [
@@ -21,8 +22,10 @@ __all__ = [
     "TrainingOptions",
     "choose",
     "compare",
+    "is_streamed",
     "prepare",
     "train",
+    "train_stream",
 ]
 
 _HOMES = {
@@ -30,6 +33,7 @@ _HOMES = {
     "options": "OptionError TrainingOptions",
     "preparation": "PreparedData prepare",
     "scoring": "Scores TableModel",
+    "streaming": "is_streamed train_stream",
     "training": "Trained choose train",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

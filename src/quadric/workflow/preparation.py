@@ -64,6 +64,10 @@ class PreparedData:
         Rows that were left out because of them.
     groups : array of shape (m,) or None
         Rows with equal values stay in the same fold.
+    sha256 : str or None
+        Checksum of the file.
+    class_counts : tuple of int
+        Rows of each class; where the table is read in batches, X and y are a random part of them.
     """
 
     table: Table
@@ -75,6 +79,13 @@ class PreparedData:
     missing: dict[str, int]
     n_dropped: int
     groups: IntArray | None = None
+    sha256: str | None = None
+    class_counts: tuple[int, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of all rows that are used."""
+        return sum(self.class_counts)
 
     @property
     def feature_names(self) -> list[str]:
@@ -121,12 +132,48 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     -------
     PreparedData
     """
-    _check_columns(table, target, options)
+    check_roles(table, target, options)
     inputs = table.drop([target, *_named(options.groups), *options.ignore])
     check_columns(inputs)
-    codes, names = _labels(table.labels(target), options.positive)
-    check_names("the target has a class", names)
-    encoder = TableEncoder(
+    codes, names = class_codes(table.labels(target), options.positive)
+    encoder = new_encoder(options)
+    inputs = encoder.usable(inputs)
+    missing = {name: count for name in inputs if (count := int(missing_cells(inputs[name]).sum()))}
+    check_missing(missing, options)
+    kept = complete_rows(inputs) if missing and options.missing == "drop" else slice(None)
+    counts = np.bincount(codes[kept], minlength=len(names)).tolist()
+    check_classes_left(counts, names)
+    rows = inputs[kept]
+    check_features(encoder.fit(rows), names, len(rows))
+    X = np.asarray(encoder.transform(rows))
+    limits, groups = term_limits(encoder, structural_exclusions(encoder, X), options), _groups(table, options.groups)
+    data = PreparedData(
+        table=inputs,
+        encoder=encoder,
+        X=X,
+        y=labels_of(names)[codes][kept],
+        class_names=names,
+        limits=limits,
+        missing=missing,
+        n_dropped=len(table) - len(X),
+        groups=None if groups is None else groups[kept],
+        sha256=table.sha256,
+        class_counts=tuple(counts),
+    )
+    data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
+    if not options.standardize:
+        _warn_of_scales(data)
+    return data
+
+
+def new_encoder(options: TrainingOptions) -> TableEncoder:
+    """An encoder as the options ask for.
+
+    Parameters
+    ----------
+    options : TrainingOptions
+    """
+    return TableEncoder(
         coding=options.coding,
         missing="refuse" if options.missing == "drop" else options.missing,
         unseen=options.unseen,
@@ -135,26 +182,22 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
         texts=options.texts,
         missing_texts=options.missing_texts,
     )
-    inputs = encoder.usable(inputs)
-    missing = {name: count for name in inputs if (count := int(missing_cells(inputs[name]).sum()))}
-    if missing and options.missing == "refuse":
-        raise _refused(missing)
-    kept = complete_rows(inputs) if missing and options.missing == "drop" else slice(None)
-    _check_classes_left(codes[kept], names)
-    rows = inputs[kept]
-    check_features(encoder.fit(rows), names, len(rows))
-    X = np.asarray(encoder.transform(rows))
-    # labels sort like the classes: their names where these do, else positions; an array makes all texts as wide as the longest
+
+
+def labels_of(names: Sequence[str]) -> np.ndarray:
+    """Labels that sort like the classes: their names where these do, else positions.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Returns
+    -------
+    array
+        An array makes all texts as wide as the longest, so long names are not labels.
+    """
     are_labels = list(names) == sorted(names) and max(map(len, names)) <= WIDEST_LABEL
-    y = (np.array(names)[codes] if are_labels else codes)[kept]
-    limits, groups = _limits(encoder, X, options), _groups(table, options.groups)
-    data = PreparedData(
-        inputs, encoder, X, y, names, limits, missing, len(table) - len(X), None if groups is None else groups[kept]
-    )
-    data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
-    if not options.standardize:
-        _warn_of_scales(data)
-    return data
+    return np.array(names) if are_labels else np.arange(len(names))
 
 
 def _warn_of_scales(data: PreparedData) -> None:
@@ -166,12 +209,25 @@ def _warn_of_scales(data: PreparedData) -> None:
         warnings.warn(warning, stacklevel=3)
 
 
-def _labels(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
+def class_codes(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Codes and names of classes.
+
+    Parameters
+    ----------
+    column : array of str or None
+    positive : str or None
+
+    Returns
+    -------
+    array of codes, and tuple of names
+    """
     found = target_labels(column)
     try:
-        return found if positive is None else target_labels(column, positive)
+        found = found if positive is None else target_labels(column, positive)
     except ValueError as error:
         raise OptionError(str(error), positive=None) from None
+    check_names("the target has a class", found[1])
+    return found
 
 
 def complete_rows(table: Table) -> BoolArray:
@@ -217,7 +273,16 @@ def _groups(table: Table, column: str | None) -> IntArray | None:
     return np.unique(values.astype(str), return_inverse=True)[1]
 
 
-def _check_columns(table: Table, target: str, options: TrainingOptions) -> None:
+def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
+    """Refuse names of columns that the table does not have, and columns that would be two things.
+
+    Parameters
+    ----------
+    table : Table
+        All of it, or a part.
+    target : str
+    options : TrainingOptions
+    """
     lists = {option: getattr(options, option) for option in ("ignore", "dates", "texts", "frozen")}
     used = {"target": (target,), "groups": _named(options.groups), **lists}
     absent = {option: [name for name in names if name not in table.names] for option, names in used.items()}
@@ -239,27 +304,55 @@ def _check_columns(table: Table, target: str, options: TrainingOptions) -> None:
         raise OptionError(f"the table has no column besides the target {target!r} and the ignored ones")
 
 
-def _refused(missing: dict[str, int]) -> ParameterError:
-    counts = listed([f"{name!r} ({count})" for name, count in missing.items()])
-    return ParameterError(f"values are missing in {counts}: fill them in, drop the rows, or impute them", missing="impute")
+def check_missing(missing: Mapping[str, int], options: TrainingOptions) -> None:
+    """Refuse missing values, unless the options say what to do with them.
+
+    Parameters
+    ----------
+    missing : mapping
+        Their number by column.
+    options : TrainingOptions
+    """
+    if missing and options.missing == "refuse":
+        counts = listed([f"{name!r} ({count})" for name, count in missing.items()])
+        raise ParameterError(f"values are missing in {counts}: fill them in, drop the rows, or impute them", missing="impute")
 
 
-def _check_classes_left(codes: np.ndarray, names: Sequence[str]) -> None:
-    lost = sorted(set(range(len(names))).difference(codes.tolist()))
+def check_classes_left(counts: Sequence[int], names: Sequence[str]) -> None:
+    """Refuse a class of which no row is left.
+
+    Parameters
+    ----------
+    counts : sequence of int
+    names : sequence of str
+    """
+    lost = [name for name, count in zip(names, counts, strict=True) if not count]
     if lost:
-        raise ValueError(f"without the rows that have missing values no row of class {names[lost[0]]!r} is left")
+        raise ValueError(f"without the rows that have missing values no row of class {lost[0]!r} is left")
 
 
-def _limits(encoder: TableEncoder, X: FloatArray, options: TrainingOptions) -> TermLimits:
-    """What the options demand, and the redundant terms unless they are demanded."""
-    names, n = [str(name) for name in encoder.get_feature_names_out()], X.shape[1]
+def term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:
+    """What the options demand, and the redundant terms unless they are demanded.
+
+    Parameters
+    ----------
+    encoder : fitted TableEncoder
+    redundant : sequence of pairs of features
+    options : TrainingOptions
+
+    Returns
+    -------
+    TermLimits
+    """
+    names = [str(name) for name in encoder.get_feature_names_out()]
+    n = len(names)
     wanted, unwanted = (_expanded(encoder, terms) for terms in (options.include, options.exclude))
     try:
         demanded = support_limits(wanted, unwanted, names, n, term_count(n) if options.k is None else options.k)
     except ValueError as error:
         raise OptionError(str(error)) from None
     include = demanded.include.tolist()
-    pairs = [pair for pair in structural_exclusions(encoder, X) if term_index(*pair, n) not in include]
+    pairs = [pair for pair in redundant if term_index(*pair, n) not in include]
     n_squares = sum(i == j for i, j in pairs)
     exclude = sorted({*demanded.exclude.tolist(), *(term_index(i, j, n) for i, j in pairs)})
     return TermLimits(include, exclude, n_squares, len(pairs) - n_squares)

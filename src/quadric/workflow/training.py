@@ -22,6 +22,7 @@ from quadric.fitted import fitted_model
 from quadric.fitted.decisions import FAR
 from quadric.losses.footprint import Extent, affordable_processes
 from quadric.tables import Table
+from quadric.types import FloatArray, IntArray
 from quadric.workflow.figures import CrossValidated, cross_validated
 from quadric.workflow.figures import standard_error as standard_error
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
@@ -72,8 +73,7 @@ class Trained:
     @property
     def base_rates(self) -> tuple[float, ...]:
         """The share of each class."""
-        labels = np.unique(self.data.y)
-        return tuple(float(np.mean(self.data.y == label)) for label in labels)
+        return tuple(count / self.data.n_rows for count in self.data.class_counts)
 
     @property
     def cutoff(self) -> float | None:
@@ -112,7 +112,7 @@ class Trained:
             "labelled": list(self.labelled),
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
         }
-        origin = DataOrigin(len(self.data.y), self.data.table.sha256)
+        origin = DataOrigin(self.data.n_rows, self.data.sha256)
         return SavedModel(self.model, self.data.class_names, self.target, {"training": history, **metadata}, origin, None)
 
 
@@ -137,12 +137,45 @@ def train(table: Table, target: str, options: TrainingOptions | None = None, *, 
     """
     options = TrainingOptions() if options is None else options
     data = prepare(table, target, options)
-    if options.cutoff != EVEN and len(data.class_names) > 2:
-        raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
+    check_cutoff(data, options)
     if options.calibrate is not None:
         folds_of(data, options)  # refused now rather than after the fit
     search = choose(data, options, verbose=verbose) if options.crosses else None
     classifier = fitted_classifier(data, options, verbose=verbose) if search is None else search.best_estimator_
+    model = finished_model(classifier, search, data, options)
+    labels = Labelled.of(model, classifier, data.X, data.y)
+    tests = [] if search is None else [test for _, test in folds_of(data, options).split(data.X, data.y, data.groups)]
+    return trained_model(model, data, target, options, search, labels, tests)
+
+
+def check_cutoff(data: PreparedData, options: TrainingOptions) -> None:
+    """Refuse a cut-off for more than two classes.
+
+    Parameters
+    ----------
+    data : PreparedData
+    options : TrainingOptions
+    """
+    if options.cutoff != EVEN and len(data.class_names) > 2:
+        raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
+
+
+def finished_model(
+    classifier: SparseQuadraticSVC, search: SparseQuadraticSVCCV | None, data: PreparedData, options: TrainingOptions
+) -> Any:
+    """The classifier, calibrated as the options ask for; refused if it is worth nothing.
+
+    Parameters
+    ----------
+    classifier : fitted SparseQuadraticSVC
+    search : SparseQuadraticSVCCV or None
+    data : PreparedData
+    options : TrainingOptions
+
+    Returns
+    -------
+    SparseQuadraticSVC or CalibratedModel
+    """
     classifier.set_params(verbose=0)
     if not options.allow_degenerate and all(fitted_model(classifier).is_constant(data.X)):
         raise OptionError(
@@ -150,28 +183,83 @@ def train(table: Table, target: str, options: TrainingOptions | None = None, *, 
             class_weight="balanced",
             allow_degenerate=None,
         )
-    model = classifier if options.calibrate is None else _calibrated(classifier, search, data, options, options.calibrate)
-    labels = model.predict(data.X)
+    return classifier if options.calibrate is None else _calibrated(classifier, search, data, options, options.calibrate)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """What a model says of rows; ``+`` adds other rows.
+
+    Attributes
+    ----------
+    n_rows, n_right : int
+    by_model, by_surface : arrays of shape (n_classes,)
+        How many rows get the label of each class, from the model and from its surface alone.
+    """
+
+    n_rows: int
+    n_right: int
+    by_model: IntArray
+    by_surface: IntArray
+
+    @staticmethod
+    def of(model: Any, classifier: SparseQuadraticSVC, X: FloatArray, y: np.ndarray) -> Labelled:
+        """Of rows at hand."""
+        labels, classes = model.predict(X), model.classes_
+        alone = labels if model is classifier else classifier.predict(X)
+        return Labelled(len(y), int(np.sum(labels == y)), _counts(labels, classes), _counts(alone, classes))
+
+    def __add__(self, other: Labelled) -> Labelled:
+        rows, right = self.n_rows + other.n_rows, self.n_right + other.n_right
+        return Labelled(rows, right, self.by_model + other.by_model, self.by_surface + other.by_surface)
+
+
+def _counts(labels: np.ndarray, classes: np.ndarray) -> IntArray:
+    return np.array([np.sum(labels == label) for label in classes], dtype=np.intp)
+
+
+def trained_model(
+    model: Any,
+    data: PreparedData,
+    target: str,
+    options: TrainingOptions,
+    search: SparseQuadraticSVCCV | None,
+    labels: Labelled,
+    tests: Sequence[IntArray],
+) -> Trained:
+    """All that is known of a model.
+
+    Parameters
+    ----------
+    model : SparseQuadraticSVC or CalibratedModel
+    data, target, options, search :
+        As in Trained.
+    labels : Labelled
+        What the model says of all rows.
+    tests : sequence of arrays
+        Rows of ``data`` that each fold left out.
+
+    Returns
+    -------
+    Trained
+    """
     return Trained(
         model=_with_coding(model, data),
         data=data,
         target=target,
         options=options,
         search=search,
-        accuracy=float(np.mean(labels == data.y)),
-        labelled=_counts(labels, model.classes_),
-        by_surface=_counts(classifier.predict(data.X), model.classes_),
-        cross_validation=None if search is None else _cross_validated(search, model, data, options),
+        accuracy=labels.n_right / labels.n_rows,
+        labelled=tuple(labels.by_model.tolist()),
+        by_surface=tuple(labels.by_surface.tolist()),
+        cross_validation=None if search is None else _cross_validated(search, model, data, options, list(tests)),
     )
 
 
-def _counts(labels: np.ndarray, classes: np.ndarray) -> tuple[int, ...]:
-    return tuple(int(np.sum(labels == label)) for label in classes)
-
-
-def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions) -> CrossValidated:
+def _cross_validated(
+    search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions, tests: list[IntArray]
+) -> CrossValidated:
     """Figures of the model on rows left out."""
-    tests = [test for _, test in folds_of(data, options).split(data.X, data.y, data.groups)]
     view, codes = fitted_model(model), np.unique(data.y, return_inverse=True)[1]
     return cross_validated(search, options.scoring, codes, tests, lambda decision: view.decided(decision)[0])
 
@@ -201,8 +289,29 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
         Fitted to the coded data.
     """
     n_jobs = _n_jobs(data, options)
+    search = new_search(data, options, np.unique(data.y))
+    # other processes would write past whoever listens here
+    search.set_params(cv=folds_of(data, options), n_jobs=n_jobs, verbose=verbose if n_jobs is None else 0)
+    return search.fit(data.X, data.y, groups=data.groups)
+
+
+def new_search(data: PreparedData, options: TrainingOptions, classes: np.ndarray) -> SparseQuadraticSVCCV:
+    """A cross-validation as the options ask for, not fitted.
+
+    Parameters
+    ----------
+    data : PreparedData
+        Of which only limits and names are looked at.
+    options : TrainingOptions
+    classes : array
+        Labels.
+
+    Returns
+    -------
+    SparseQuadraticSVCCV
+    """
     try:
-        scorer = scorer_for(options.scoring, data.y)
+        scorer = scorer_for(options.scoring, classes)
     except ValueError as error:
         raise OptionError(str(error), scoring=None) from None
     given: dict[str, Any] = {
@@ -212,13 +321,11 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
     return SparseQuadraticSVCCV(
         ks=_ks(data, options) if options.k is None else (options.k,),
         Cs=options.Cs if options.C is None else (options.C,),
-        cv=folds_of(data, options),
+        cv=options.folds,
         scoring=scorer,
-        n_jobs=n_jobs,
-        verbose=verbose if n_jobs is None else 0,  # other processes would write past whoever listens here
         **{name: value for name, value in given.items() if value is not None},
         **_shared_parameters(data, options),
-    ).fit(data.X, data.y, groups=data.groups)
+    )
 
 
 @scales_as_prepared()
@@ -240,10 +347,30 @@ def fitted_classifier(
     -------
     SparseQuadraticSVC
     """
+    return new_classifier(data, options, k, C).set_params(verbose=verbose).fit(data.X, data.y)
+
+
+def new_classifier(
+    data: PreparedData, options: TrainingOptions, k: int | None = None, C: float | None = None
+) -> SparseQuadraticSVC:
+    """The same, not fitted.
+
+    Parameters
+    ----------
+    data : PreparedData
+        Of which only limits and names are looked at.
+    options : TrainingOptions
+    k, C : int, float, optional
+        In place of those of the options.
+
+    Returns
+    -------
+    SparseQuadraticSVC
+    """
     k, C = k or options.k, C or options.C
     assert k is not None
     assert C is not None
-    return SparseQuadraticSVC(k, C, verbose=verbose, **_shared_parameters(data, options)).fit(data.X, data.y)
+    return SparseQuadraticSVC(k, C, **_shared_parameters(data, options))
 
 
 def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | StratifiedGroupKFold:

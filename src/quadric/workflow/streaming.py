@@ -1,0 +1,167 @@
+"""From a table that is read in batches to a fitted model: what ``train`` does, for tables of any number of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.estimators._stream_passes import Stream
+from quadric.estimators._streaming import SurveyedStream
+from quadric.losses.passes import SampleBatch
+from quadric.progress import part
+from quadric.resources import memory
+from quadric.tables import Table
+from quadric.tables.encoder import redundant_pairs
+from quadric.tables.facts import MixedColumnError
+from quadric.tables.reading import digest_of, estimated_values
+from quadric.tables.streams import LabelledColumns, LearnedTable, TableSource, TableStream, learn_table, retyped
+from quadric.workflow.limits import check_columns, check_features
+from quadric.workflow.options import TrainingOptions
+from quadric.workflow.preparation import (
+    PreparedData,
+    check_classes_left,
+    check_missing,
+    check_roles,
+    class_codes,
+    labels_of,
+    new_encoder,
+    term_limits,
+)
+from quadric.workflow.training import (
+    Labelled,
+    Trained,
+    check_cutoff,
+    finished_model,
+    new_classifier,
+    new_search,
+    scales_as_prepared,
+    trained_model,
+)
+
+STREAMED_FROM = 10_000_000
+"""Values of a table, rows times columns, from which on it is read in batches."""
+
+
+def is_streamed(path: Path) -> bool:
+    """Whether a table is so large that it is read in batches.
+
+    Parameters
+    ----------
+    path : Path
+        A file or a folder.
+
+    Returns
+    -------
+    bool
+    """
+    values, room = estimated_values(path), memory()
+    return values >= STREAMED_FROM or (room is not None and 8 * 4 * values > room.size)
+
+
+def train_stream(stream: TableStream, target: str, options: TrainingOptions | None = None) -> Trained:
+    """Code the columns, choose loss, k and C, fit, and calibrate, in passes over a table.
+
+    Caps are quantiles of all rows. With the squared loss k and C are chosen on all rows; otherwise on a random sample, which
+    also serves calibration, cut-off and figures. The model is fitted to all rows.
+
+    Parameters
+    ----------
+    stream : TableStream
+        With the target, the groups and what else is to be texts read as such.
+    target : str
+        Name of the column with the classes.
+    options : TrainingOptions, optional
+
+    Returns
+    -------
+    Trained
+        Whose ``data`` hold a random sample of the rows.
+    """
+    options = TrainingOptions() if options is None else options
+    with part(0.0, 0.2):
+        stream_of_rows, data = _prepared(stream, target, options)
+    with part(0.2, 0.4):
+        surveyed = SurveyedStream.of(stream_of_rows, options.clip)
+    sample, classes = surveyed.sample, stream_of_rows.classes
+    data = replace(data, X=sample.X, y=classes[sample.codes], groups=sample.keys)
+    with part(0.4, 0.9):
+        classifier, search = _fitted(surveyed, data, options)
+    model = finished_model(classifier, search, data, options)
+    with part(0.9, 1.0):
+        labels = stream_of_rows.source.total(_Labels(model, classifier, classes))
+    tests = [] if search is None else [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
+    return trained_model(model, data, target, options, search, labels, tests)
+
+
+def _prepared(stream: TableStream, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
+    """What a first pass over the table tells: coded rows in batches, and data that have no rows yet."""
+    head = next(iter(stream))
+    check_roles(head, target, options)
+    unused = {target, options.groups, *options.ignore}
+    inputs = tuple(name for name in head.names if name not in unused)
+    check_columns(head.drop([name for name in head.names if name not in inputs]))
+    columns = LabelledColumns.of(head.names, target, inputs, None, options.groups)
+    stream, learned = _learned(stream, columns, options)
+    _, names = class_codes(np.array(list(learned.class_counts), dtype=object), options.positive)
+    counts = [learned.class_counts[name] for name in names]
+    check_missing(learned.missing, options)
+    check_classes_left(counts, names)
+    encoder = learned.encoder
+    check_features(encoder, names, 1)
+    data = PreparedData(
+        table=Table((), ()),
+        encoder=encoder,
+        X=np.empty((0, len(encoder.features_))),
+        y=labels_of(names),
+        class_names=names,
+        limits=term_limits(encoder, redundant_pairs(encoder, learned.two_valued), options),
+        missing=learned.missing,
+        n_dropped=learned.n_dropped,
+        sha256=None if stream.path is None else digest_of(stream.path),
+        class_counts=tuple(counts),
+    )
+    data.class_weight(options.class_weight)
+    check_cutoff(data, options)
+    source = TableSource(stream, columns, encoder, names, drops=options.missing == "drop")
+    return Stream(source, tuple(data.feature_names), target, labels_of(names), options.seed), data
+
+
+def _learned(stream: TableStream, columns: LabelledColumns, options: TrainingOptions) -> tuple[TableStream, LearnedTable]:
+    """The first pass; again with columns as texts that are numbers in some parts of a CSV file only."""
+    while True:
+        try:
+            return stream, learn_table(stream, columns, new_encoder(options), drops=options.missing == "drop")
+        except MixedColumnError as error:
+            stream = retyped(stream, error)
+
+
+@scales_as_prepared()
+def _fitted(
+    surveyed: SurveyedStream, data: PreparedData, options: TrainingOptions
+) -> tuple[SparseQuadraticSVC, SparseQuadraticSVCCV | None]:
+    """The fitted classifier, and the cross-validation that chose it; the names of features are the encoder's affair."""
+    if not options.crosses:
+        return _nameless(new_classifier(data, options)._fit_surveyed(surveyed)), None
+    search = _nameless(new_search(data, options, surveyed.stream.classes)._fit_surveyed(surveyed))
+    return _nameless(search.best_estimator_), search
+
+
+def _nameless(estimator: Any) -> Any:
+    del estimator.feature_names_in_
+    return estimator
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """The pass that counts what a model says of the rows."""
+
+    model: Any
+    classifier: SparseQuadraticSVC
+    classes: np.ndarray
+
+    def __call__(self, batch: SampleBatch) -> Labelled:
+        return Labelled.of(self.model, self.classifier, batch.X, self.classes[batch.codes])

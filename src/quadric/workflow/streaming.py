@@ -87,7 +87,7 @@ def train_stream(stream: TableStream, target: str, options: TrainingOptions | No
     with part(0.2, 0.4):
         surveyed = SurveyedStream.of(stream_of_rows, options.clip)
     sample, classes = surveyed.sample, stream_of_rows.classes
-    data = replace(data, X=sample.X, y=classes[sample.codes], groups=sample.keys)
+    data = replace(data, X=sample.X, y=classes[sample.codes], groups=None if options.groups is None else sample.keys)
     with part(0.4, 0.9):
         classifier, search = _fitted(surveyed, data, options)
     model = finished_model(classifier, search, data, options)

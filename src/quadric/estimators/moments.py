@@ -25,7 +25,6 @@ from quadric.types import FloatArray, IntArray
 MAGIC = b"quadric moments 1\n"
 CONSTANT = 1e-12
 """Columns whose standard deviation is below this share of their root mean square keep their scale."""
-LONGEST_HEADER = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,10 +249,10 @@ class Moments:
                 "classes": list(self.classes),
                 "rows": self.n_rows,
                 "by_class": self.by_class,
-                "sha256": hashlib.sha256(body).hexdigest(),
             }
         ).encode()
-        return MAGIC + struct.pack("<Q", len(header)) + header + body
+        data = MAGIC + struct.pack("<Q", len(header)) + header + body
+        return data + hashlib.sha256(data).digest()
 
     @staticmethod
     def from_bytes(data: bytes) -> Moments:
@@ -301,13 +300,16 @@ def _plain(units: Units) -> Units:
 
 
 def _opened(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """The header and the values, checked as far as a checksum can."""
-    start = len(MAGIC) + 8
-    if not isinstance(data, bytes | bytearray | memoryview) or bytes(data[: len(MAGIC)]) != MAGIC or len(data) < start:
+    """The header and the values of bytes whose checksum is right."""
+    data = bytes(data)
+    if not data.startswith(MAGIC):
         raise ValueError("these are no moments of this version: they begin with other bytes")
-    (length,) = struct.unpack("<Q", bytes(data[len(MAGIC) : start]))
+    if hashlib.sha256(data[:-32]).digest() != data[-32:]:
+        raise ValueError("these moments are damaged: the checksum is another one")
+    start = len(MAGIC) + 8
+    (length,) = struct.unpack("<Q", data[len(MAGIC) : start])
     try:
-        header = json.loads(bytes(data[start : start + min(length, LONGEST_HEADER)]))
+        header = json.loads(data[start : start + length])
         right = (
             isinstance(header["rows"], int)
             and isinstance(header["by_class"], bool)
@@ -319,10 +321,7 @@ def _opened(data: bytes) -> tuple[dict[str, Any], bytes]:
         right = False
     if not right:
         raise ValueError("these are no moments: their header cannot be read")
-    body = bytes(data[start + length :])
-    if hashlib.sha256(body).hexdigest() != header["sha256"]:
-        raise ValueError("these moments are damaged: the checksum is another one")
-    return header, body
+    return header, data[start + length : -32]
 
 
 def _symmetric(upper: FloatArray, p: int) -> FloatArray:

@@ -1,0 +1,109 @@
+"""Fits to batches are fits to all rows."""
+
+import numpy as np
+import pytest
+
+import quadric
+from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.estimators import _stream_passes
+from quadric.estimators._stream_passes import folds_by_key
+from quadric.losses.passes import SampleBatch
+from streams.test_moments import features, part, parts, relative, table
+
+COLUMNS = ["x0", "x1", "x2", "x3"]
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("clip", [0.02, None])
+def test_batches_and_rows_give_the_same_surface(class_weight, clip):
+    whole = table(m=900)
+    how = {"k": 4, "C": 2.0, "loss": "least_squares", "clip": clip, "class_weight": class_weight}
+    batches = parts(whole, (300, 500, 100))
+    streamed = quadric.fit_batches(SparseQuadraticSVC(**how), lambda: map(as_batch, batches), target="y", sample_weight="weight")
+    rows = SparseQuadraticSVC(**how).fit(features(whole), whole["y"], whole["weight"])
+    assert relative(streamed.coef_, rows.coef_) < 1e-10
+    assert relative(streamed.intercept_, rows.intercept_) < 1e-10
+    np.testing.assert_array_equal(streamed.clip_low_, rows.clip_low_)
+    X = features(table(seed=5))
+    assert relative(streamed.decision_function(X), rows.decision_function(X)) < 1e-9
+
+
+def as_batch(columns):
+    pa = pytest.importorskip("pyarrow")
+    return pa.record_batch({name: pa.array(values.tolist()) for name, values in columns.items()})
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c")])
+def test_cross_validation_by_sums_is_that_by_rows(classes):
+    whole = table(m=700, classes=classes)
+    batches = [as_batch(each) for each in parts(whole, (200, 500))]
+    how = {"ks": [1, 3, 5], "Cs": [1.0, 16.0, 256.0], "loss": "least_squares", "clip": None, "rule": "best"}
+    streamed = quadric.fit_batches(SparseQuadraticSVCCV(**how, cv=4), batches, target="y", columns=COLUMNS)
+    X = features(whole)
+    ids = np.arange(1, 701)
+    fold = folds_by_key(SampleBatch(X, ids, np.ones(700), np.ones(2), ids), 4, 0)
+    splits = [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(4)]
+    rows = SparseQuadraticSVCCV(**how, cv=splits).fit(X, whole["y"])
+    np.testing.assert_allclose(streamed.cv_scores_, rows.cv_scores_, atol=1e-12)
+    assert (streamed.best_k_, streamed.best_C_) == (rows.best_k_, rows.best_C_)
+    assert relative(streamed.coef_, rows.coef_) < 1e-9
+    np.testing.assert_allclose(streamed.oof_decision_, rows.oof_decision_, atol=1e-8)
+    assert streamed.oof_rows_.tolist() == ids.tolist()
+    np.testing.assert_allclose(streamed.paths_[0].objective, rows.paths_[0].objective, rtol=1e-9)
+    assert streamed.predict(X).tolist() == streamed.best_estimator_.predict(X).tolist()
+
+
+def test_scores_are_of_a_random_sample_where_there_are_many_rows(monkeypatch):
+    monkeypatch.setattr("quadric.estimators._streaming.SAMPLE_ROWS", 200)
+    whole = table(m=2000)
+    batches = [as_batch(each) for each in parts(whole, (500, 1500))]
+    model = SparseQuadraticSVCCV([2, 4], [1.0, 64.0], loss="least_squares")
+    streamed = quadric.fit_batches(model, batches, target="y", columns=COLUMNS)
+    assert len(streamed.oof_rows_) == len(streamed.oof_decision_) == len(streamed.oof_folds_) == 200
+    assert streamed.oof_rows_.min() >= 1
+    assert streamed.oof_rows_.max() <= 2000
+    assert streamed.score(features(whole), whole["y"]) > 0.7
+    assert _stream_passes.SAMPLE_ROWS == 50_000
+
+
+def test_groups_stay_in_one_fold():
+    whole = {**table(m=600), "customer": np.repeat(np.arange(60), 10).astype(str).astype(object)}
+    batches = [as_batch(each) for each in parts(whole, (250, 350))]
+    model = SparseQuadraticSVCCV([2], [1.0, 2.0], loss="least_squares")
+    streamed = quadric.fit_batches(model, batches, target="y", columns=COLUMNS, groups="customer")
+    for customer in range(60):
+        assert len(set(streamed.oof_folds_[10 * customer : 10 * customer + 10])) == 1
+    assert len(set(streamed.oof_folds_)) == 5
+
+
+def test_what_can_be_read_once_only_is_refused():
+    whole = table()
+    batches = iter([as_batch(whole)])
+    with pytest.raises(ValueError, match="an iterator, which can be read only once"):
+        quadric.fit_batches(SparseQuadraticSVC(loss="least_squares"), batches, target="y")
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ({"x3": None}, "different columns: only some of them have 'x3'"),
+        ({"x0": ["a"] * 300}, "column 'x0' holds numbers in one part of the table and texts or dates in another"),
+        ({"x0": [np.nan] * 300}, "column 'x0' is missing in 300 row"),
+        ({"y": ["yes"] * 299 + [""]}, "target is missing in row 600"),
+    ],
+)
+def test_parts_that_do_not_fit_together_give_no_model(second, message):
+    whole = table()
+    one, two = part(whole, slice(0, 300)), {**part(whole, slice(300, 600)), **second}
+    two = {name: np.asarray(values, dtype=object) for name, values in two.items() if values is not None}
+    model = SparseQuadraticSVC(loss="least_squares").fit(features(whole), whole["y"])
+    with pytest.raises(ValueError, match=message):
+        quadric.fit_batches(model, [as_batch(one), as_batch(two)], target="y", columns=COLUMNS if "x3" not in second else None)
+
+
+def test_a_fold_without_a_class_is_refused():
+    whole = table(m=40)
+    whole["y"] = np.array(["no"] * 39 + ["yes"], dtype=object)
+    model = SparseQuadraticSVCCV([2], [1.0, 2.0], loss="least_squares")
+    with pytest.raises(ValueError, match="no training sample of class 'yes'; use fewer folds"):
+        quadric.fit_batches(model, [as_batch(whole)], target="y", columns=COLUMNS)

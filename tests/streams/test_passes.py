@@ -1,0 +1,80 @@
+"""What passes over batches find is what the whole table has, however it is cut into batches."""
+
+import numpy as np
+import pytest
+
+from quadric.estimators import _quantiles
+from quadric.estimators._quantiles import CountedKeys, exact_caps
+from quadric.estimators._stream_passes import BatchSpread, RandomRows, folds_by_key
+from quadric.estimators._units import Units, caps
+from quadric.losses.base import LabelledSamples
+from quadric.losses.passes import SamplesInMemory, Together
+
+
+def source(X, weight=None, batch_rows=100):
+    weight = np.ones(len(X)) if weight is None else weight
+    return SamplesInMemory(LabelledSamples(X, np.arange(len(X)) % 2, weight, np.ones(2)), batch_rows)
+
+
+def odd_columns(rng, m):
+    return np.column_stack(
+        [
+            rng.normal(size=m),
+            rng.integers(0, 4, m),
+            rng.integers(0, 9, m),
+            1e6 + 1e-3 * rng.normal(size=m),
+            np.round(rng.normal(size=m), 1),
+            np.zeros(m),
+            1e100 * rng.standard_cauchy(m),
+            np.where(rng.random(m) < 0.995, 0.0, rng.normal(size=m)),
+            np.where(rng.random(m) < 0.5, -0.0, rng.normal(size=m)),
+            1.0 + 1e-9 * rng.integers(0, 8, m),
+        ]
+    )
+
+
+@pytest.mark.parametrize("most_kept", [0, 50, 2_000_000])
+def test_caps_are_exact_quantiles(monkeypatch, most_kept):
+    monkeypatch.setattr(_quantiles, "MOST_KEPT", most_kept)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        m = int(rng.integers(3, 3000))
+        X, weight = odd_columns(rng, m), rng.integers(1, 4, m).astype(float) if seed % 2 else np.ones(m)
+        X = X[np.argsort(X[:, 0])] if seed % 3 == 0 else X
+        share = [0.01, 0.0, 0.1, 0.3][seed % 4]
+        rows = source(X, weight, int(rng.integers(1, 1000)))
+        found, expected = exact_caps(rows, share, rows.total(CountedKeys())), caps(X, weight, share)
+        assert [limit.tolist() for limit in found] == [limit.tolist() for limit in expected]
+
+
+def test_the_random_sample_does_not_depend_on_the_batches():
+    X = np.random.default_rng(0).normal(size=(5000, 2))
+    samples = [source(X, batch_rows=size).total(RandomRows(300)).batch for size in (1, 7, 1000, 5000)]
+    for other in samples[1:]:
+        assert other.ids.tolist() == samples[0].ids.tolist()
+        assert other.X.tolist() == samples[0].X.tolist()
+    assert len(samples[0].ids) == 300
+    assert abs(samples[0].ids.mean() - 2500) < 5 * 1443 / 300**0.5
+    another = source(X).total(RandomRows(300, seed=1)).batch
+    assert len(np.intersect1d(another.ids, samples[0].ids)) < 60
+    assert len(source(X[:100]).total(RandomRows(300)).batch.ids) == 100
+
+
+def test_folds_follow_from_the_key():
+    batch = source(np.zeros((20_000, 1)), batch_rows=20_000).total(RandomRows(20_000)).batch
+    folds = folds_by_key(batch, 5, 0)
+    assert abs(np.bincount(folds, minlength=5) - 4000).max() < 400
+    assert (folds_by_key(batch, 5, 1) != folds).mean() > 0.7
+    grouped = folds_by_key(batch.part(np.arange(100)), 5, 0)
+    assert grouped.tolist() == folds[:100].tolist()
+
+
+def test_the_spread_of_columns_makes_the_units_of_a_fit():
+    rng = np.random.default_rng(1)
+    X, weight = np.column_stack([1e3 + rng.normal(size=999), np.full(999, 7.0), rng.normal(size=999)]), rng.integers(1, 3, 999)
+    limits = np.array([999.0, -np.inf, -1.0]), np.array([np.inf, np.inf, 1.0])
+    rows = source(X, weight.astype(float))
+    found = rows.total(Together(BatchSpread(limits), BatchSpread(limits))).second.units(limits, standardize=True)
+    expected = Units.of(np.clip(X, *limits), weight.astype(float), standardize=True, clip=None)
+    np.testing.assert_allclose(found.center, expected.center, rtol=1e-13)
+    np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-11)

@@ -91,7 +91,8 @@ class Notation:
     @property
     def is_plain(self) -> bool:
         """Whether pyarrow reads numbers as they are meant: " -999" is a number for it even where that is a missing value."""
-        return (self.decimal, self.thousands) == (".", None) and not any(map(is_number_text, self.missing))
+        numbers = [float(text) for text in self.missing if is_number_text(text)]
+        return (self.decimal, self.thousands) == (".", None) and all(number != number for number in numbers)
 
     @cached_property
     def null_values(self) -> list[str]:

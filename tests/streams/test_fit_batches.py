@@ -19,7 +19,9 @@ def test_batches_and_rows_give_the_same_surface(class_weight, clip):
     whole = table(m=900)
     how = {"k": 4, "C": 2.0, "loss": "least_squares", "clip": clip, "class_weight": class_weight}
     batches = parts(whole, (300, 500, 100))
-    streamed = quadric.fit_batches(SparseQuadraticSVC(**how), lambda: map(as_batch, batches), target="y", sample_weight="weight")
+    streamed = quadric.fit_batches(
+        SparseQuadraticSVC(**how), lambda: map(as_batch, batches), target="y", sample_weight="weight"
+    )
     rows = SparseQuadraticSVC(**how).fit(features(whole), whole["y"], whole["weight"])
     assert relative(streamed.coef_, rows.coef_) < 1e-10
     assert relative(streamed.intercept_, rows.intercept_) < 1e-10

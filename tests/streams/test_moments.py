@@ -91,9 +91,7 @@ def test_a_class_may_be_missing_from_a_part():
     with pytest.raises(ValueError, match="at least two classes, but have one class only: 'yes'"):
         SparseQuadraticSVC(loss="least_squares").fit_moments(quadric.moments(part(whole, positive), target="y"))
     with pytest.raises(ValueError, match="no rows of class 'maybe'"):
-        SparseQuadraticSVC(loss="least_squares").fit_moments(
-            quadric.moments(whole, target="y", classes=["no", "yes", "maybe"])
-        )
+        SparseQuadraticSVC(loss="least_squares").fit_moments(quadric.moments(whole, target="y", classes=["no", "yes", "maybe"]))
     with pytest.raises(ValueError, match="has the class 'yes', which is not one of maybe, no"):
         quadric.moments(whole, target="y", classes=["no", "maybe"])
 

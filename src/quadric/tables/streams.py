@@ -72,7 +72,16 @@ class TableStream:
         return self.path is not None and not arrow_files(self.path)
 
     def with_text(self, names: Collection[str]) -> TableStream:
-        """The same with more columns as texts; only the notation of CSV files can tell."""
+        """The same with more columns as texts.
+
+        Parameters
+        ----------
+        names : collection of str
+
+        Returns
+        -------
+        TableStream
+        """
         return TableStream(self._data, rows=self._rows, text=(*self.text, *names), **self._how)
 
     def _chunks(self) -> Iterator[Table]:
@@ -308,7 +317,7 @@ class TableSource(SampleSource):
         *,
         drops: bool = False,
     ) -> None:
-        self._stream, self._columns, self._encoder, self._drops = stream, columns, encoder, drops
+        self._stream, self._roles, self._encoder, self._drops = stream, columns, encoder, drops
         self._codes = {name: code for code, name in enumerate(class_names)}
         self.n_features, self.n_classes = len(encoder.features_), len(class_names)
 
@@ -325,7 +334,7 @@ class TableSource(SampleSource):
 
     def batch(self, table: Table) -> SampleBatch:
         """A chunk of the table as coded samples; rows without weight are gone."""
-        columns = self._columns
+        columns = self._roles
         weight, ids, keys = columns.weights(table), np.arange(table.n_rows) + table.first_row, columns.keys(table)
         kept = weight > 0.0
         if self._drops:

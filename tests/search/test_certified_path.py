@@ -47,7 +47,7 @@ def optima(loss, X, y, weight, C, ks):
     return [min(step.refit(np.array(s)).value for s in combinations(terms, min(k, len(terms)))) for k in ks]
 
 
-@pytest.mark.filterwarnings("ignore::quadric.ScaleWarning")
+@pytest.mark.filterwarnings("ignore::quadric.ScaleWarning", "error::quadric.errors.BoundWarning")
 @pytest.mark.parametrize("seed", range(8))
 def test_no_bound_is_above_the_optimum(loss, seed):
     X, y, weight = awkward_samples(seed)

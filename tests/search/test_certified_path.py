@@ -159,20 +159,22 @@ def test_plot_has_a_band_and_rings():
     plain = sparse_quadratic_path(X, y, ks=[1, 2, 3, 4], Cs=[1.0, 4.0], loss="least_squares")
     path = replace(plain, lower_bound=plain.objective * [[0.8, 1.0, 0.9, 1.0], [0.7, 0.9, 1.0, np.nan]])
     ax = path.plot()
-    bands, rings = ax.collections[::2], ax.collections[1::2]
-    assert len(bands) == len(rings) == 2
-    for i, (band, ring) in enumerate(zip(bands, rings, strict=True)):
-        bound, top = path.lower_bound[i] / path.objective[i].max(), path.objective[i] / path.objective[i].max()
+    *bands, rings = ax.collections
+    assert len(bands) == 2
+    shares = path.objective / path.objective[:, :1]
+    for i, band in enumerate(bands):
+        bound = path.lower_bound[i] / path.objective[i, 0]
         (area,) = band.get_paths()
         corners = {tuple(corner) for corner in area.vertices.round(9).tolist()}
         drawn = np.isfinite(bound)
-        for ends in (bound, top):
+        for ends in (bound, shares[i]):
             assert corners >= set(zip(path.ks[drawn].astype(float), ends[drawn].round(9), strict=True))
         assert area.vertices[:, 0].max() == path.ks[drawn].max()  # none where there is no bound
-        assert_array_equal(ring.get_offsets(), np.column_stack([path.ks, top])[path.proved[i]])
-    assert_array_equal(path.proved, [[False, True, False, True], [False, False, True, False]])
+    assert_allclose(rings.get_offsets(), [[2, shares[0, 1]], [4, shares[0, 3]], [3, shares[1, 2]]])
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == ["objective, C = 1", "down to the proved bound", "proved best", "objective, C = 4"]
+    assert labels == ["objective, C = 1", "down to the proved bound", "objective, C = 4", "proved best"]
+    unproved = replace(plain, lower_bound=0.5 * plain.objective).plot()
+    assert "proved best" not in {text.get_text() for text in unproved.get_legend().get_texts()}
     assert len(plain.plot().collections) == 0
 
 

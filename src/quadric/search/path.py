@@ -109,10 +109,16 @@ class QuadraticPath:
         except ImportError as error:
             raise ImportError('QuadraticPath.plot needs matplotlib: pip install "quadric[plot]"') from error
         ax = plt.subplots(layout="constrained")[1] if ax is None else ax
-        for i, (C, objective) in enumerate(zip(self.Cs, self.objective, strict=True)):
-            (line,) = ax.plot(self.ks, objective / objective.max(), marker=".", label=f"objective, C = {C:g}")
+        largest = self.objective.max(axis=1, keepdims=True)
+        for i, share in enumerate(self.objective / largest):
+            (line,) = ax.plot(self.ks, share, marker=".", label=f"objective, C = {self.Cs[i]:g}")
             if self.lower_bound is not None:
-                self._plot_bound(ax, i, line.get_color())
+                words = "down to the proved bound" if i == 0 else None
+                bound, color = self.lower_bound[i] / largest[i], line.get_color()
+                ax.fill_between(self.ks, bound, share, color=color, alpha=0.2, linewidth=0, label=words)
+        if self.proved.any():
+            at, heights = np.nonzero(self.proved)[1], (self.objective / largest)[self.proved]
+            ax.scatter(self.ks[at], heights, s=60, facecolors="none", edgecolors="black", label="proved best")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel("number of terms k")
         ax.set_ylabel("objective, as a share of its largest value")
@@ -121,15 +127,6 @@ class QuadraticPath:
             handles.append(self._plot_scores(ax.twinx(), self.scores))
         ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.01), ncols=3, fontsize="small")
         return ax
-
-    def _plot_bound(self, ax: Any, i: int, color: str) -> None:
-        """The band below one objective; its words in the legend only once."""
-        assert self.lower_bound is not None
-        share, bound = self.objective[i] / self.objective[i].max(), self.lower_bound[i] / self.objective[i].max()
-        words = ("down to the proved bound", "proved best") if i == 0 else (None, None)
-        ax.fill_between(self.ks, bound, share, color=color, alpha=0.2, linewidth=0, label=words[0])
-        here = self.proved[i]
-        ax.scatter(self.ks[here], share[here], s=60, facecolors="none", edgecolors=color, label=words[1])
 
     def _plot_scores(self, ax: Any, scores: FloatArray) -> Any:
         """Mean scores of the C with the best cell."""

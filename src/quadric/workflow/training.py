@@ -185,13 +185,15 @@ def scales_as_prepared() -> Iterator[None]:
 
 
 @scales_as_prepared()
-def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) -> SparseQuadraticSVCCV:
+def choose(data: PreparedData, options: TrainingOptions, *, certify: bool = False, verbose: int = 0) -> SparseQuadraticSVCCV:
     """Cross-validate over the grid of k and C that the options ask for.
 
     Parameters
     ----------
     data : PreparedData
     options : TrainingOptions
+    certify : bool
+        Whether the paths get lower bounds.
     verbose : int
         1 or 2 writes progress to standard error.
 
@@ -214,6 +216,7 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
         Cs=options.Cs if options.C is None else (options.C,),
         cv=folds_of(data, options),
         scoring=scorer,
+        certify=certify,
         n_jobs=n_jobs,
         verbose=verbose if n_jobs is None else 0,  # other processes would write past whoever listens here
         **{name: value for name, value in given.items() if value is not None},

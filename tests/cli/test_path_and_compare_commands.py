@@ -70,6 +70,7 @@ def test_bounds_are_told_where_asked_for(made, run, data, tmp_path):
         assert before == row | {"lower_bound": None, "gap": None, "proved": False}
         assert 0 < row["lower_bound"] <= row["objective"]
         assert row["gap"] == pytest.approx(1 - row["lower_bound"] / row["objective"], abs=1e-12)
+        assert row["gap"] < 0.5  # bounds of all classes are added up
         assert row["proved"] == (row["gap"] <= 1e-6)
     result = run(*words, "--certify", "--output", tmp_path / "p.csv")
     lines = result.out.splitlines()

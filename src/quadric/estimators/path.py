@@ -84,7 +84,7 @@ def sparse_quadratic_path(
     certify : bool
         Add a lower bound for every C and k (``lower_bound``), by branch and bound; surfaces stay as they are.
     node_limit : int or None
-        Nodes of branch and bound for each C and k: unlike seconds, the same on every machine. Zero: the first bound alone;
+        Nodes of branch and bound for each C and k; unlike seconds, they repeat. Zero: the first bound alone;
         None: 100 for the squared loss, 10 for others.
     random_state : int, RandomState or None
         Seed of the perturbations; None draws a new one.

@@ -104,11 +104,11 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Terms that must not be in any support.
     time_limit : float or None
         Seconds per surface of the final fit, as in SparseQuadraticSVC.
-    certify : bool
-        Add lower bounds to ``paths_``, as sparse_quadratic_path does.
     fit_time_limit : float or None
         Seconds for the whole fit. When they are over, the best cell so far is fitted with what is known of it, and a
         ConvergenceWarning says so; such a fit may not be reproducible.
+    certify : bool
+        Add lower bounds to ``paths_``, as sparse_quadratic_path does.
     n_jobs : int or None
         Folds that run at the same time; the result does not depend on it.
     random_state : int, RandomState or None
@@ -154,8 +154,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         "clip": CLIP,
         "method": one_of(*METHODS),
         "time_limit": none_or(number_from(0.0)),
-        "certify": TRUE_OR_FALSE,
         "fit_time_limit": none_or(number_from(0.0)),
+        "certify": TRUE_OR_FALSE,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
@@ -176,8 +176,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         include: Terms = None,
         exclude: Terms = None,
         time_limit: float | None = None,
-        certify: bool = False,
         fit_time_limit: float | None = None,
+        certify: bool = False,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
         verbose: int = 0,
@@ -195,8 +195,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.include = include
         self.exclude = exclude
         self.time_limit = time_limit
-        self.certify = certify
         self.fit_time_limit = fit_time_limit
+        self.certify = certify
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

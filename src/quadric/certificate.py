@@ -7,13 +7,12 @@ multipliers v; geometry/residuals.py has the scale of each equation.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.errors import BoundWarning
+from quadric.errors import warn_of_contradiction
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import TermStatistics
 from quadric.geometry.residuals import Residuals
@@ -112,12 +111,7 @@ class Certificate:
         """Whether a bound is above the objective by more than rounding, which must not be hidden."""
         wrong = lower_bound > self.objective * (1.0 + TOLERANCE)
         if wrong:
-            warnings.warn(
-                f"a lower bound of {lower_bound:.10g} came out for a surface that reaches {self.objective:.10g}: one of them "
-                "is wrong, so the bound was dropped; please report this, with the data or with how to make them",
-                BoundWarning,
-                stacklevel=3,
-            )
+            warn_of_contradiction(lower_bound, self.objective, depth=2)
         return wrong
 
 

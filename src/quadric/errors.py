@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -28,6 +29,16 @@ class ParameterError(ValueError):
 
 class BoundWarning(UserWarning):
     """A lower bound came out above an objective that was reached: one of the two is wrong, and the bound was dropped."""
+
+
+def warn_of_contradiction(lower_bound: float, objective: float, depth: int = 1) -> None:
+    """Give a BoundWarning on a bound above an objective; ``depth`` counts the callers to skip."""
+    warnings.warn(
+        f"a lower bound of {lower_bound:.10g} came out for a surface that reaches {objective:.10g}: one of them "
+        "is wrong, so the bound was dropped; please report this, with the data or with how to make them",
+        BoundWarning,
+        stacklevel=2 + depth,
+    )
 
 
 class MemoryLimitError(ParameterError, MemoryError):

@@ -8,6 +8,7 @@ import pytest
 
 from helpers.small_tables import credit_columns
 from quadric.baselines import rivals
+from quadric.cli.path import _gap_words as gap_words
 
 FAST = ["--target", "risk", "--loss", "least_squares", "--folds", 3]
 
@@ -58,6 +59,38 @@ def test_the_picture_repeats(made, run, tmp_path):
         assert run("path", made.data_csv, *FAST, "--ks", "1,2", "--C", 4, "--output", tmp_path / name).code == 0
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     assert b"number of terms" in (tmp_path / "a.svg").read_bytes()
+
+
+@pytest.mark.parametrize("data", ["data_csv", "three_csv"])
+def test_bounds_are_told_where_asked_for(made, run, data, tmp_path):
+    pytest.importorskip("matplotlib")
+    words = ["path", getattr(made, data), *FAST, "--ks", "1:4", "--Cs", "4,256"]
+    plain, facts = (json.loads(run(*words, *more, "--json").out) for more in ((), ("--certify",)))
+    for before, row in zip(plain["path"], facts["path"], strict=True):
+        assert before == row | {"lower_bound": None, "gap": None, "proved": False}
+        assert 0 < row["lower_bound"] <= row["objective"]
+        assert row["gap"] == pytest.approx(1 - row["lower_bound"] / row["objective"], abs=1e-12)
+        assert row["gap"] < 0.5  # bounds of all classes are added up
+        assert row["proved"] == (row["gap"] <= 1e-6)
+    result = run(*words, "--certify", "--output", tmp_path / "p.csv")
+    lines = result.out.splitlines()
+    assert max(len(line) for line in lines if "p.csv" not in line) <= 80
+    assert lines[0].split()[:4] == ["k", "objective", "gap", "accuracy"]
+    shown = [line.split()[2] for line in lines[1:] if line[:1].isdigit()]
+    assert [word == "proved" for word in shown] == [row["proved"] for row in facts["path"]]
+    assert any(line.startswith("gap: no other k terms") for line in lines)
+    with open(tmp_path / "p.csv", newline="", encoding="utf-8") as file:
+        assert [float(row["lower_bound"]) for row in csv.DictReader(file)] == [row["lower_bound"] for row in facts["path"]]
+    assert run(*words, "--certify", "--output", tmp_path / "p.svg").code == 0
+    assert "down to the proved bound" in (tmp_path / "p.svg").read_text(encoding="utf-8")
+    assert "gap" not in run(*words).out
+
+
+@pytest.mark.parametrize(
+    ("gap", "proved", "words"), [(None, False, ""), (0.0, True, "proved"), (1e-5, False, "< 0.1 %"), (0.1234, False, "12.3 %")]
+)
+def test_gaps_are_not_rounded_to_nothing(gap, proved, words):
+    assert gap_words({"gap": gap, "proved": proved}) == words
 
 
 def test_three_classes_have_their_terms_named(made, run):

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -26,6 +27,7 @@ from quadric.export import equation
 from quadric.extras import MissingExtraError
 from quadric.report import render, summarise
 from quadric.report.drawing import Plot, place, png
+from quadric.report.figures import objective
 from quadric.report.numbers import number, percent, short, ticks
 
 VOID = {"meta", "input", "br", "img", "hr", "link"}
@@ -190,6 +192,43 @@ def test_marks_lie_on_their_curves():
             assert (line[0] < 0) == falls
             assert np.ptp(pixels) > 50
             np.testing.assert_allclose(np.polyval(line, data), pixels, atol=1e-6)
+
+
+def proved_at(summary, ks):
+    """The summary with proofs for some numbers of terms, and no bound for the last."""
+    views = []
+    for view in summary.views:
+        its = view.certificate
+        if view.k in ks:
+            its = replace(its, lower_bound=its.objective, gap=0.0, status="optimal")
+        views.append(replace(view, certificate=its))
+    last = replace(views[-1].certificate, lower_bound=None, gap=None, status="local")
+    return replace(summary, views=(*views[:-1], replace(views[-1], certificate=last)))
+
+
+def test_objective_and_bound_are_drawn_over_k_and_proofs_are_told():
+    ks = [view.k for view in ordinary()[3].views]
+    summary = proved_at(ordinary()[3], ks[:2])
+    figure = objective(summary.views, summary.k)
+    (band,) = [shape for shape in figure.shapes if shape.attributes.get("class") == "band"]
+    corners = [tuple(map(float, corner.split(","))) for corner in band.attributes["points"].split()]
+    upper, lower = corners[: len(ks) - 1], corners[: len(ks) - 2 : -1]
+    np.testing.assert_allclose(upper, figure.places[:-1], atol=0.051)
+    assert [x for x, _ in lower] == [x for x, _ in upper]
+    bounds = [view.certificate.lower_bound for view in summary.views[:-1]]
+    heights = np.polyfit([view.certificate.objective for view in summary.views], [y for _, y in figure.places], 1)
+    np.testing.assert_allclose([y for _, y in lower], np.polyval(heights, bounds), atol=0.051)
+    rings = [shape for shape in figure.shapes if shape.attributes.get("class") == "mark proved"]
+    assert [ring.title for ring in rings] == [f"k = {k}: proved best" for k in ks[:2]]
+    np.testing.assert_allclose([float(ring.attributes["cx"]) for ring in rings], [x for x, _ in figure.places[:2]], atol=0.051)
+    assert ("mark proved", "proved best") in figure.legend
+    (block,) = re.findall(r'<script type="application/json" id="stops">(.*?)</script>', render(summary))
+    gaps = [stop["facts"][4] for stop in json.loads(block)]
+    assert [gap == "proved best" for gap in gaps] == [k in ks[:2] for k in ks]
+    assert gaps[-1] == "not known"
+    assert [stop["status"].endswith(", proved best.") for stop in json.loads(block)] == [k in ks[:2] for k in ks]
+    unproved = objective(ordinary()[3].views, summary.k)
+    assert "proved best" not in dict(unproved.legend).values()
 
 
 def test_more_classes_say_what_is_absent_and_have_no_slider():

@@ -23,7 +23,7 @@ from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import SavedModel, equation, load_model, save_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.report import Coefficient, Feature, summarise
+from quadric.report import Coefficient, Feature, summarise, summarising, surfaces
 from quadric.report.numbers import short
 from quadric.report.slices import level_line
 from quadric.report.story import SHAPES, definition, term_words
@@ -187,6 +187,27 @@ def test_what_an_exact_fit_has_proved_is_kept_and_holds_for_fewer_terms():
     elsewhere = summarise(model, table[:100], y[:100], ks=(3,), cv=2, n_boot=0).views[0].certificate
     (first,), (proof,) = (certify(model, table[:100], y[:100], time_limit=seconds) for seconds in (0.0, 60.0))
     assert first.lower_bound < elsewhere.lower_bound <= proof.lower_bound * (1 + 1e-9)
+
+
+def test_what_is_proved_of_more_terms_holds_for_fewer(monkeypatch):
+    """Bounds of larger k are lent to smaller ones, to the model's own, too; the page says the same of it everywhere."""
+    table, y = loans()
+    model = scored_pipeline(table, y, k=3, loss="least_squares")
+    judged, own = surfaces.certified_surfaces, summarising.own_certificates
+    reached = certify(model, table, y, k=4)[0].objective  # by three terms: more than four can be proved to need
+
+    def loosely(subject):
+        return [certificate.bounded(1.0) for certificate in own(subject)]
+
+    def tightly(*arguments):
+        bounds = {2: None, 4: 0.9 * reached}
+        return (certificate.bounded(bounds[certificate.k]) for certificate in judged(*arguments))
+
+    monkeypatch.setattr(summarising, "own_certificates", loosely)
+    monkeypatch.setattr(surfaces, "certified_surfaces", tightly)
+    summary = summarise(model, table, y, ks=(2, 3, 4), cv=2, n_boot=0)
+    assert [view.certificate.lower_bound for view in summary.views] == [0.9 * reached] * 3
+    assert summary.surfaces[0].view.certificate.lower_bound == 0.9 * reached
 
 
 def test_more_classes_have_an_equation_each_and_say_what_is_absent():

@@ -1,5 +1,7 @@
 """Moments merge, travel and fit as the rows themselves do."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ def part(whole, rows):
 
 def parts(whole, sizes=(100, 250, 1, 249)):
     ends = np.cumsum((0, *sizes))
-    return [part(whole, slice(a, b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [part(whole, slice(a, b)) for a, b in pairwise(ends)]
 
 
 def features(whole):

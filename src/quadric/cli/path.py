@@ -36,6 +36,7 @@ def path(
     target: shared.Target,
     options: TrainingOptions,
     table_format: shared.TableFormat,
+    certify: Annotated[bool, typer.Option(help="Also prove how far other terms could lower the objective, at most.")] = False,
     output: Annotated[Path | None, typer.Option(help="Also write the table (.csv) or a picture (.svg).")] = None,
     force: shared.Force = False,
     as_json: shared.AsJson = False,
@@ -47,11 +48,13 @@ def path(
     Marks: "best" has the best cross-validated accuracy; "1se" has the fewest terms within one standard error of it.
     Accuracies that the choice did not depend on are not computed, and blank.
 
+    With --certify, "gap" bounds how far other terms could lower the objective; "proved" means that none do.
+
     \b
     Examples:
       quadric path data.csv --target risk
       quadric path data.csv --target risk --ks 1:15 --C 4 --loss least_squares
-      quadric path data.csv --target risk --output path.svg
+      quadric path data.csv --target risk --certify --output path.svg
       quadric path data.csv --target risk --output path.csv --json
     """
     if output is not None:
@@ -65,7 +68,7 @@ def path(
         describe(f"one path per fold, {options.folds} folds")
         prepared = quadric.workflow.prepare(table, target, options)
         with part(READING, 1.0):
-            search = quadric.workflow.choose(prepared, options)
+            search = quadric.workflow.choose(prepared, options, certify=certify)
     facts = _facts(prepared, search)
     if output is not None:
         is_table = output.suffix.lower() == ".csv"
@@ -73,7 +76,7 @@ def path(
     if as_json:
         say_json(facts | {"output": None if output is None else str(output)})
         return
-    _tell(facts, prepared, target)
+    _tell(facts, prepared, target, certify)
     if output is not None:
         say(f"written to: {output}")
 
@@ -98,10 +101,14 @@ def _facts(data: quadric.workflow.PreparedData, search: quadric.SparseQuadraticS
         ]
         for j in range(len(ks))
     ]
+    whole = _together(search)
     rows = [
         {
             "k": int(ks[j]),
-            "objective": sum(float(path.objective[C_index, j]) for path in search.paths_),
+            "objective": float(whole.objective[C_index, j]),
+            "lower_bound": None if whole.lower_bound is None else _or_none(whole.lower_bound[C_index, j]),
+            "gap": None if whole.gap is None else _or_none(whole.gap[C_index, j]),
+            "proved": bool(whole.proved[C_index, j]),
             "accuracy": _or_none(mean[C_index, j]),
             "error": _or_none(error[C_index, j]),
             "gained": [term for term in now if term not in before],
@@ -123,32 +130,51 @@ def _facts(data: quadric.workflow.PreparedData, search: quadric.SparseQuadraticS
     }
 
 
+def _together(search: quadric.SparseQuadraticSVCCV) -> quadric.QuadraticPath:
+    """The path of two classes; of more, with the sums of their objectives and lower bounds."""
+    import numpy as np
+
+    bounds = [path.lower_bound for path in search.paths_ if path.lower_bound is not None]
+    objective = np.sum([path.objective for path in search.paths_], axis=0)
+    return replace(search.paths_[0], objective=objective, lower_bound=np.sum(bounds, axis=0) if bounds else None)
+
+
 def _or_none(value: float) -> float | None:
-    """None for a cell that cross-validation skipped."""
+    """None for a cell that cross-validation skipped, or that has no bound."""
     return None if value != value else float(value)
 
 
-def _tell(facts: Mapping[str, Any], data: quadric.workflow.PreparedData, target: str) -> None:
-    head = ("k", "objective", "accuracy", "", "terms gained (+) and lost (-)")
-    cells = [
-        (
-            str(row["k"]),
-            f"{row['objective']:.5g}",
-            "" if row["accuracy"] is None else f"{100 * row['accuracy']:.1f} ± {100 * row['error']:.1f} %",
-            " ".join(row["marks"]),
-            ", ".join([*(f"+{name}" for name in row["gained"]), *(f"-{name}" for name in row["lost"])]),
-        )
-        for row in facts["path"]
-    ]
-    say("\n".join([*text_table(head, cells, left=(3,)), ""]))
+def _tell(facts: Mapping[str, Any], data: quadric.workflow.PreparedData, target: str, certify: bool) -> None:
+    columns = {
+        "k": [str(row["k"]) for row in facts["path"]],
+        "objective": [f"{row['objective']:.5g}" for row in facts["path"]],
+        **({"gap": [_gap_words(row) for row in facts["path"]]} if certify else {}),
+        "accuracy": [
+            "" if row["accuracy"] is None else f"{100 * row['accuracy']:.1f} ± {100 * row['error']:.1f} %"
+            for row in facts["path"]
+        ],
+        "": [" ".join(row["marks"]) for row in facts["path"]],
+        "terms gained (+) and lost (-)": [
+            ", ".join([*(f"+{name}" for name in row["gained"]), *(f"-{name}" for name in row["lost"])]) for row in facts["path"]
+        ],
+    }
+    head, cells = list(columns), list(zip(*columns.values(), strict=True))
+    say("\n".join([*text_table(head, cells, left=(head.index(""),)), ""]))
     others = f", the best of {', '.join(f'{C:g}' for C in facts['Cs'])}" if len(facts["Cs"]) > 1 else ""
     size = f"{len(data.y)} rows, {data.n_candidates} possible terms"
     remarks = {
         target: f"{', '.join(data.class_names)}; {size}, loss {facts['loss']}, C = {facts['C']:g}{others}",
+        "gap": "no other k terms lower the objective by more; proved: none lower it" if certify else None,
         "accuracy": f"cross-validated, {facts['folds']} folds, mean ± standard error",
         "quadric fit": f"would choose k = {facts['chosen']['k']} and C = {facts['chosen']['C']:g}",
     }
     say(paragraphs(remarks))
+
+
+def _gap_words(row: Mapping[str, Any]) -> str:
+    if row["proved"]:
+        return "proved"
+    return "" if row["gap"] is None else f"{100 * row['gap']:.1f} %" if row["gap"] >= 0.0005 else "< 0.1 %"
 
 
 def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -158,10 +184,11 @@ def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
             *(row[name] for name in ("k", "objective", "accuracy", "error")),
             *(int(rule in row["marks"]) for rule in ("best", "1se")),
             *("; ".join(row[name]) for name in ("gained", "lost")),
+            row["lower_bound"],
         )
         for row in rows
     ]
-    head = ("k", "objective", "accuracy", "standard_error", "best", "1se", "gained", "lost")
+    head = ("k", "objective", "accuracy", "standard_error", "best", "1se", "gained", "lost", "lower_bound")
     CsvWriter(text).writerows([head, *lines])
     return text.getvalue()
 
@@ -174,8 +201,14 @@ def _picture(search: quadric.SparseQuadraticSVCCV, C: float) -> str:
     figure_module = require("matplotlib.figure", "plot")
     grid = grids_of(search)[0]
     one = grid.Cs == C
-    objective = sum(path.objective[one] for path in search.paths_)
-    drawn = replace(search.paths_[0], Cs=grid.Cs[one], objective=objective, scores=grid.scores[:, one])
+    whole = _together(search)
+    drawn = replace(
+        whole,
+        Cs=grid.Cs[one],
+        objective=whole.objective[one],
+        lower_bound=None if whole.lower_bound is None else whole.lower_bound[one],
+        scores=grid.scores[:, one],
+    )
     with matplotlib.rc_context({"svg.hashsalt": "quadric", "svg.fonttype": "none"}):
         figure = figure_module.Figure(figsize=(7.0, 4.2), layout="constrained")
         drawn.plot(figure.subplots())

@@ -46,10 +46,12 @@ from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.estimators.moments import Moments
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.base import TrainingData
 from quadric.losses.footprint import check_memory
-from quadric.progress import part, writer_for
+from quadric.progress import part, parts, writer_for
 from quadric.resources import processes_of
 from quadric.search.methods import METHODS
+from quadric.search.path import QuadraticPath, certified
 from quadric.search.quick import QuickSearch
 from quadric.types import IntArray
 
@@ -110,6 +112,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     fit_time_limit : float or None
         Seconds for the whole fit. When they are over, the best cell so far is fitted with what is known of it, and a
         ConvergenceWarning says so; such a fit may not be reproducible.
+    certify : bool
+        Add lower bounds to ``paths_``, as sparse_quadratic_path does.
     n_jobs : int or None
         Folds that run at the same time; the result does not depend on it.
     random_state : int, RandomState or None
@@ -156,6 +160,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         "method": one_of(*METHODS),
         "time_limit": none_or(number_from(0.0)),
         "fit_time_limit": none_or(number_from(0.0)),
+        "certify": TRUE_OR_FALSE,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
@@ -177,6 +182,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         exclude: Terms = None,
         time_limit: float | None = None,
         fit_time_limit: float | None = None,
+        certify: bool = False,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
         verbose: int = 0,
@@ -195,6 +201,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.exclude = exclude
         self.time_limit = time_limit
         self.fit_time_limit = fit_time_limit
+        self.certify = certify
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -289,6 +296,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         quick = QuickSearch(sums, task.limits, task.ks, by_decomposition=task.by_decomposition)
         scores = board.scores()[cell.loss]
         paths = [quick.path(cell.loss, positive, board.Cs[cell.loss], board.ks) for positive in sums.positives()]
+        if self.certify:
+            paths = [certified(path, sums.data, positive) for path, positive in zip(paths, sums.positives(), strict=True)]
         self.paths_ = [replace(path, scores=scores) for path in paths]
         self.best_estimator_ = self._chosen_classifier().fit_moments(moments)
         self._take_over(self.best_estimator_)
@@ -309,7 +318,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         n_scored = max(len(fold.test) for fold in folds)
         for loss, Cs in board.Cs.items():
             grid = (len(Cs), len(board.ks))
-            extent = samples.extent(task.limits, grid=grid, n_scored=n_scored, proves=self.method == "exact")
+            proves = self.method == "exact" or bool(self.certify)
+            extent = samples.extent(task.limits, grid=grid, n_scored=n_scored, proves=proves)
             check_memory(loss, extent, processes)
 
     def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:
@@ -352,14 +362,30 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         paths = [quick.path(cell.loss, positive, Cs, ks) for positive in samples.positives()]
         processes = processes_of(self.n_jobs, len(paths))
         how = FinalSearch(self.method, self.time_limit, task.deadline, seed_of(self.random_state), task.verbose, processes)
-        fits = how.fits(quick, samples, cell, paths)
+        searching, proving = parts(1.0, float(self.certify))
+        with searching:
+            fits = how.fits(quick, samples, cell, paths)
         self.paths_ = [replace(path, scores=scores) for path in paths]
         if task.out_of_time():
             self._warn_of_deadline(board)
         else:
             for fit in fits:
                 warn_unless_converged(fit, how.schedule(), type(self).__name__)
+        with proving:
+            if self.certify:
+                self.paths_ = self._certified(self.paths_, quick.digest(cell.loss), samples, task)
         return fits
+
+    def _certified(
+        self, paths: list[QuadraticPath], data: TrainingData, samples: Samples, task: FoldTask
+    ) -> list[QuadraticPath]:
+        """The paths with the lower bounds that there is time for."""
+        out = []
+        for path, positive, own_part in zip(paths, samples.positives(), parts(*[1.0] * len(paths)), strict=True):
+            with own_part:
+                report, going = writer_for(task.verbose), lambda: not task.out_of_time()
+                out.append(certified(path, data, positive, report=report, going=going))
+        return out
 
     def _warn_of_deadline(self, board: Scoreboard) -> None:
         n_scored = sum(int(np.isfinite(table).sum()) for table in board.scores().values())

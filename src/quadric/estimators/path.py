@@ -10,18 +10,28 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
 from quadric._sklearn import feature_names
+from quadric.defaults import LARGEST_COUNT
 from quadric.estimators._base import ClassWeight, RandomState, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._grids import C_grid, k_grid
-from quadric.estimators._validation import check_magnitude, check_values, one_of, validate_samples, warn_of_spread
+from quadric.estimators._validation import (
+    TRUE_OR_FALSE,
+    check_magnitude,
+    check_values,
+    integer_from,
+    none_or,
+    one_of,
+    validate_samples,
+    warn_of_spread,
+)
 from quadric.estimators.classifier import DECOMPOSITION
 from quadric.geometry.terms import term_count
 from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.footprint import check_memory
-from quadric.progress import writer_for
+from quadric.progress import parts, writer_for
 from quadric.search.decomposition import Schedule
-from quadric.search.path import PATH_METHODS, QuadraticPath, trace_path
+from quadric.search.path import PATH_METHODS, QuadraticPath, certified, trace_path
 
 
 def sparse_quadratic_path(
@@ -41,6 +51,8 @@ def sparse_quadratic_path(
     inner_tol: float = 1e-4,
     outer_tol: float = 1e-4,
     max_iter: int = 10_000,
+    certify: bool = False,
+    node_limit: int | None = None,
     random_state: RandomState = 0,
     verbose: int = 0,
 ) -> QuadraticPath:
@@ -69,6 +81,11 @@ def sparse_quadratic_path(
         Terms that must, or must not, be in every support, as in SparseQuadraticSVC.
     rho, growth, inner_tol, outer_tol, max_iter :
         Of the decompositions of "pd", as in SparseQuadraticSVC.
+    certify : bool
+        Add a lower bound for every C and k (``lower_bound``), by branch and bound; surfaces stay as they are.
+    node_limit : int or None
+        Nodes of branch and bound for each C and k; unlike seconds, they repeat. Zero: the first bound alone;
+        None: 100 for the squared loss, 10 for others.
     random_state : int, RandomState or None
         Seed of the perturbations; None draws a new one.
     verbose : int
@@ -86,8 +103,14 @@ def sparse_quadratic_path(
         "max_iter": max_iter,
     }
     check_values(
-        {"loss": loss, "method": method, **schedule},
-        {**DECOMPOSITION, "loss": one_of(*LOSS_NAMES), "method": one_of(*PATH_METHODS)},
+        {"loss": loss, "method": method, "certify": certify, "node_limit": node_limit, **schedule},
+        {
+            **DECOMPOSITION,
+            "loss": one_of(*LOSS_NAMES),
+            "method": one_of(*PATH_METHODS),
+            "certify": TRUE_OR_FALSE,
+            "node_limit": none_or(integer_from(0, LARGEST_COUNT)),
+        },
     )
     refuse_masked(X=X, y=y)
     names = feature_names(X)
@@ -98,11 +121,13 @@ def sparse_quadratic_path(
     n_features, n_terms = samples.X.shape[1], term_count(samples.X.shape[1])
     limits = support_limits(include, exclude, names, n_features, n_terms)
     grid, weights = k_grid(ks, n_terms - len(limits.exclude), len(limits.include)), C_grid(Cs)
-    check_memory(loss, samples.extent(limits, grid=(len(weights), len(grid))))
+    check_memory(loss, samples.extent(limits, grid=(len(weights), len(grid)), proves=certify))
     check_magnitude(samples.X)
     warn_of_spread(samples.X, names, "standardise them first, with StandardScaler().fit_transform(X)", depth=1)
     data = loss_named(loss).data.from_samples(samples, limits)
     seed = (seed_of(random_state), 1)
-    return trace_path(
-        data, 1, weights, grid, method=method, seed=seed, schedule=Schedule(**schedule), report=writer_for(verbose)
-    )
+    report, (tracing, proving) = writer_for(verbose), parts(1.0, 2.0 * certify)
+    with tracing:
+        path = trace_path(data, 1, weights, grid, method=method, seed=seed, schedule=Schedule(**schedule), report=report)
+    with proving:
+        return certified(path, data, 1, node_limit=node_limit, report=report) if certify else path

@@ -126,6 +126,11 @@ class Plot:
         text = " ".join(f"{place(self.x(x))},{place(self.y(y))}" for x, y in points)
         self.add("polyline", class_=class_, points=text)
 
+    def area(self, upper: Sequence[Place], lower: Sequence[Place], class_: str) -> None:
+        """What lies between two lines."""
+        text = " ".join(f"{place(self.x(x))},{place(self.y(y))}" for x, y in [*upper, *reversed(lower)])
+        self.add("polygon", class_=class_, points=text)
+
     def segments(self, points: Iterable[tuple[float, float, float, float]], class_: str) -> None:
         """Many short straight pieces as one element."""
         pieces = (f"M{place(self.x(a))} {place(self.y(b))}L{place(self.x(c))} {place(self.y(d))}" for a, b, c, d in points)

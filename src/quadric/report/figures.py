@@ -8,7 +8,7 @@ from typing import Any
 
 from quadric.report.drawing import Figure, Plot, Ticks, png
 from quadric.report.numbers import number, short, ticks
-from quadric.report.story import symbol
+from quadric.report.story import PROVED_BEST, symbol
 from quadric.report.values import Bin, Coefficient, CrossValidation, Feature, Performance, ReportSummary, Slice, View
 
 POSITIVE, NEGATIVE = (209, 102, 10), (31, 111, 180)
@@ -57,14 +57,21 @@ def objective(views: Sequence[View], own: int) -> Figure:
     at = {view.k: view.certificate.objective for view in views}
     bounds = [(view.k, view.certificate.lower_bound) for view in views if view.certificate.lower_bound is not None]
     plot = _plot_over(list(at), [*at.values(), *(bound for _, bound in bounds)], "objective")
-    _dotted(plot, list(at.items()))
     legend = [("line", "best equation found")]
     if bounds:
+        plot.area([(k, at[k]) for k, _ in bounds], bounds, "band")
         plot.line(bounds, "line bound")
         legend.append(("line bound", "proved lower bound"))
+    _dotted(plot, list(at.items()))
+    proved = [view.k for view in views if view.certificate.status == "optimal"]
+    for k in proved:
+        plot.add("circle", class_="mark proved", cx=plot.x(k), cy=plot.y(at[k]), r=7, title=f"k = {k}: {PROVED_BEST}")
+    if proved:
+        legend.append(("mark proved", PROVED_BEST))
     described = (
         "The objective of the best equation found for each number of terms, and the proved lower bound: no equation with that "
-        "many terms can be below it. The closer the two lines, the closer the equation is to the best possible one."
+        "many terms can be below it. The closer the two lines, the closer the equation is to the best possible one. "
+        f"Proved best: {', '.join(f'k = {k}' for k in proved) or 'none'}."
     )
     return _tracked(plot, "objective", "How good the equations are, and how good any could be", described, legend, at, own)
 

@@ -9,7 +9,7 @@ from typing import Any
 from quadric.report.drawing import Figure
 from quadric.report.figures import HeatMap
 from quadric.report.numbers import MINUS, number, percent
-from quadric.report.story import EXCHANGES, gap_text, number_of, proved, term_symbol, term_words
+from quadric.report.story import EXCHANGES, PROVED_BEST, gap_fact, number_of, proved, term_symbol, term_words
 from quadric.report.values import ReportSummary, View
 
 FACTS = (
@@ -55,13 +55,14 @@ def stop(
         f"{certificate.n_terms} of {view.k} allowed",
         number(certificate.objective, 6),
         number(certificate.lower_bound, 6),
-        "not known" if certificate.gap is None else gap_text(certificate.gap),
+        gap_fact(certificate),
         number(certificate.stationarity, 2),
     )
+    gap = facts[4] if facts[4] == PROVED_BEST else f"gap {facts[4]}"
     return {
         "k": view.k,
         "heading": heading,
-        "status": f"{heading}: accuracy {facts[0]}, objective {facts[2]}, gap {facts[4]}.",
+        "status": f"{heading}: accuracy {facts[0]}, objective {facts[2]}, {gap}.",
         "lines": [*lines, _line(view.intercept, "", "The constant.")],
         "centred": view.equation,
         "expanded": view.expanded,

@@ -24,6 +24,7 @@ EXCHANGES = {
     False: "Swapping one term for another can lower the objective.",
     None: "Whether swapping one term for another lowers the objective was not checked.",
 }
+PROVED_BEST = "proved best"
 PRIME, SQUARE, TIMES = "\N{PRIME}", "\N{SUPERSCRIPT TWO}", "\N{NO-BREAK SPACE}\N{MIDDLE DOT} "
 SHAPES = {
     "everything": "the score is at the cut-off everywhere",
@@ -142,7 +143,7 @@ def _how_sure(summary: ReportSummary) -> Card:
     if summary.views:
         lines.append(simpler(summary))
     gap = "not bounded" if worst.gap is None else f"gap at most {gap_text(worst.gap)}"
-    return Card("How sure is that?", "proved best" if worst.status == "optimal" else gap, tuple(lines))
+    return Card("How sure is that?", PROVED_BEST if worst.status == "optimal" else gap, tuple(lines))
 
 
 def simpler(summary: ReportSummary) -> str:
@@ -174,6 +175,13 @@ def _unsettled(certificate: Certificate) -> str:
     if certificate.decrease >= 1.0:
         return "How far other coefficients of the same terms could lower the objective is not known."
     return f"Other coefficients of the same terms could lower the objective by up to {gap_text(certificate.decrease)}."
+
+
+def gap_fact(certificate: Certificate) -> str:
+    """The gap of a certificate in a word or two."""
+    if certificate.status == "optimal":
+        return PROVED_BEST
+    return "not known" if certificate.gap is None else gap_text(certificate.gap)
 
 
 def gap_text(gap: float) -> str:

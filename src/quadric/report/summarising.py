@@ -106,6 +106,7 @@ def summarise(
             own = own_certificates(subject)
         with tracing:
             views, path_objective = views_along(subject, grid, own[0]) if subject.is_binary else ((), None)
+            own = [view.certificate for view in views if view.k == subject.k] or own  # with what larger k have proved
     with timed(seconds, "stability of terms"), drawing:
         again = partial(stability, n_boot=n_boot, random_state=seed, n_jobs=n_jobs)
         drawn = again(subject.fitted.model, subject.X, subject.labels) if n_boot else None

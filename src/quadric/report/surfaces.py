@@ -21,6 +21,7 @@ from quadric.losses import loss_named
 from quadric.progress import counted
 from quadric.report.subject import Subject
 from quadric.report.values import Coefficient, Direction, Geometry, SurfaceSummary, TermRow, View
+from quadric.search.path import for_fewer_terms
 
 SAME_OBJECTIVE = 1e-6
 """Relative difference up to which two objectives are those of the same surface on the same data."""
@@ -106,13 +107,12 @@ def views_along(subject: Subject, ks: Sequence[int], own: Certificate) -> tuple[
     others, other_ks = surfaces[:at] + surfaces[at + 1 :], [k for k in ks if k != subject.k]
     limit = NODES_ALONG[_has_cheap_nodes(subject)]
     certificates = certified_surfaces(subject.fitted.model, subject.X, subject.labels, others, other_ks, limit)
-    views: list[View] = []
-    for surface, k in counted(zip(surfaces, ks, strict=True), len(ks), "bounds along the path"):
-        certificate = own if k == subject.k else next(certificates)
-        if k < subject.k and own.lower_bound is not None and certificate.lower_bound is not None:
-            # Fewer terms cannot do better than more: what is proved of the model holds for them too
-            certificate = certificate.bounded(max(certificate.lower_bound, own.lower_bound))
-        views.append(view_of(subject, surface, k, certificate))
+    proofs = [own if k == subject.k else next(certificates) for k in counted(ks, len(ks), "bounds along the path")]
+    bounds = for_fewer_terms(np.array([np.nan if proof.lower_bound is None else proof.lower_bound for proof in proofs]))
+    views = (
+        view_of(subject, surface, k, proof.bounded(None if np.isnan(bound) else bound))
+        for surface, k, proof, bound in zip(surfaces, ks, proofs, bounds, strict=True)
+    )
     return tuple(views), float(path.objective[0, at])
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,16 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from quadric.blas import one_blas_thread
+from quadric.errors import warn_of_contradiction
 from quadric.geometry.terms import term_count
 from quadric.losses.base import Explorer, Found, SparseProblem, Step, TrainingData
-from quadric.progress import Report, silent
+from quadric.progress import Report, parts, silent
 from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
+from quadric.search.exact import prove
 from quadric.types import BoolArray, FloatArray, IntArray
 
 PATH_METHODS = ("pd", "best")
 KICKS, SMALL_KICKS, ROUNDS = 10, 120, 8
 """Where exchanges are cheap, a round of perturbations of a point has KICKS + SMALL_KICKS / k of them (small supports cost
 little, and beyond half of all terms there is less and less to choose); points where that helped get up to ROUNDS rounds."""
+PROOF_NODES = {True: 100, False: 10}
+"""Nodes of branch and bound for each cell of a certified path, by whether the loss has cheap exchanges: then its nodes are
+cheap, too."""
+PROVED = 1e-6
+"""Gap that counts as none, as in certificates."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +53,9 @@ class QuadraticPath:
         Terms that were chosen; a coefficient of a chosen term can still be zero.
     scores : array of shape (n_folds, n_Cs, n_ks) or None
         Cross-validated scores, where the path belongs to a cross-validation.
+    lower_bound : array of shape (n_Cs, n_ks) or None
+        No surface with at most k terms has a smaller objective. NaN: rounding leaves no safe bound, or there was no time for
+        one. None: the path is not certified.
     """
 
     Cs: FloatArray
@@ -58,14 +68,32 @@ class QuadraticPath:
     coef: FloatArray
     support: BoolArray
     scores: FloatArray | None = None
+    lower_bound: FloatArray | None = None
+
+    @property
+    def gap(self) -> FloatArray | None:
+        """(objective - lower_bound) / objective: how much lower any surface could be; None: the path is not certified."""
+        if self.lower_bound is None:
+            return None
+        return np.divide(
+            self.objective - self.lower_bound, self.objective, out=np.zeros_like(self.objective), where=self.objective != 0.0
+        )
+
+    @property
+    def proved(self) -> BoolArray:
+        """Where the gap is at most 1e-6: no surface with at most k terms is better."""
+        return np.zeros(self.objective.shape, dtype=np.bool_) if self.gap is None else self.gap <= PROVED
 
     def __repr__(self) -> str:
         grid = f"{_span('k', self.ks)}; {_span('C', self.Cs)}"
         scored = "" if self.scores is None else f"; scores of {len(self.scores)} folds"
-        return f"QuadraticPath({grid}; {self.coef.shape[-1]} terms to choose from{scored})"
+        proved = "" if self.lower_bound is None else f"; {self.proved.sum()} of {self.proved.size} proved best"
+        return f"QuadraticPath({grid}; {self.coef.shape[-1]} terms to choose from{scored}{proved})"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the objective, and the mean score where there is one, against k; needs matplotlib.
+        """Draw the objective, and where there are any the lower bound and the mean score, against k; needs matplotlib.
+
+        The band of a certified path reaches from the objective down to the bound; rings are cells that are proved best.
 
         Parameters
         ----------
@@ -81,8 +109,16 @@ class QuadraticPath:
         except ImportError as error:
             raise ImportError('QuadraticPath.plot needs matplotlib: pip install "quadric[plot]"') from error
         ax = plt.subplots(layout="constrained")[1] if ax is None else ax
-        for C, objective in zip(self.Cs, self.objective, strict=True):
-            ax.plot(self.ks, objective / objective.max(), marker=".", label=f"objective, C = {C:g}")
+        largest = self.objective.max(axis=1, keepdims=True)
+        for i, share in enumerate(self.objective / largest):
+            (line,) = ax.plot(self.ks, share, marker=".", label=f"objective, C = {self.Cs[i]:g}")
+            if self.lower_bound is not None:
+                words = "down to the proved bound" if i == 0 else None
+                bound, color = self.lower_bound[i] / largest[i], line.get_color()
+                ax.fill_between(self.ks, bound, share, color=color, alpha=0.2, linewidth=0, label=words)
+        if self.proved.any():
+            at, heights = np.nonzero(self.proved)[1], (self.objective / largest)[self.proved]
+            ax.scatter(self.ks[at], heights, s=60, facecolors="none", edgecolors="black", label="proved best")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel("number of terms k")
         ax.set_ylabel("objective, as a share of its largest value")
@@ -187,6 +223,64 @@ def trace_path(
             makers[i].take_over(rows[i], rows[i + 1])
     cells = [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
     return assembled_path(term_count(makers[0].problem.n_features), Cs, ks, cells)
+
+
+def certified(
+    path: QuadraticPath,
+    data: TrainingData,
+    positive: int,
+    *,
+    node_limit: int | None = None,
+    report: Report = silent,
+    going: Callable[[], bool] = lambda: True,
+) -> QuadraticPath:
+    """A path with a lower bound for each cell; its surfaces stay as they are.
+
+    Parameters
+    ----------
+    path : QuadraticPath
+    data : TrainingData
+        What the path was made from, with all terms that it could choose from.
+    positive : int
+    node_limit : int or None
+        Nodes of branch and bound for each cell, zero for the first bound alone; None: as PROOF_NODES has it.
+    report : callable
+        Told the progress of branch and bound, and one line per C.
+    going : callable
+        Whether there is time for another cell; those that there is none for are NaN.
+    """
+    bounds = np.full(path.objective.shape, np.nan)
+    for i, (C, own_part) in enumerate(zip(path.Cs.tolist(), parts(*[1.0] * len(path.Cs)), strict=True)):
+        with own_part:
+            problem = data.one_against_rest(positive, C, int(path.ks[-1]))
+            bounds[i] = _row_bounds(problem, path, i, node_limit, report, going)
+        report(f"bounds: C = {C:g} done ({i + 1} of {len(path.Cs)})")
+    reached = np.minimum.accumulate(path.objective, axis=1)  # by k terms, or by fewer
+    for cell in zip(*np.nonzero(bounds > reached * (1.0 + PROVED)), strict=True):
+        warn_of_contradiction(bounds[cell], reached[cell])
+        bounds[cell] = np.nan
+    return replace(path, lower_bound=for_fewer_terms(np.minimum(bounds, reached)))  # what is above is rounding
+
+
+def _row_bounds(
+    problem: SparseProblem, path: QuadraticPath, i: int, node_limit: int | None, report: Report, going: Callable[[], bool]
+) -> FloatArray:
+    """The bounds of one C: all k share the arrays and the solver."""
+    step, bounds = problem.step(), np.full(len(path.ks), np.nan)
+    limit = PROOF_NODES[problem.loss.cheap_exchanges] if node_limit is None else node_limit
+    for j, own_part in enumerate(parts(*[1.0] * len(path.ks))):
+        if going():
+            start = Found(np.flatnonzero(path.support[i, j, problem.terms]), float(path.objective[i, j]))
+            with own_part:
+                proof = prove(problem.with_k(int(path.ks[j])), start, node_limit=limit, report=report, step=step)
+            bounds[j] = np.nan if proof.lower_bound is None else proof.lower_bound
+    return bounds
+
+
+def for_fewer_terms(bounds: FloatArray) -> FloatArray:
+    """Lower bounds along k, the last axis, raised to those of larger k: fewer terms cannot do better. NaN: no bound."""
+    carried: FloatArray = np.fmax.accumulate(bounds[..., ::-1], axis=-1)[..., ::-1]
+    return carried
 
 
 class _PathMaker:

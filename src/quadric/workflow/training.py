@@ -273,13 +273,15 @@ def scales_as_prepared() -> Iterator[None]:
 
 
 @scales_as_prepared()
-def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) -> SparseQuadraticSVCCV:
+def choose(data: PreparedData, options: TrainingOptions, *, certify: bool = False, verbose: int = 0) -> SparseQuadraticSVCCV:
     """Cross-validate over the grid of k and C that the options ask for.
 
     Parameters
     ----------
     data : PreparedData
     options : TrainingOptions
+    certify : bool
+        Whether the paths get lower bounds.
     verbose : int
         1 or 2 writes progress to standard error.
 
@@ -291,7 +293,7 @@ def choose(data: PreparedData, options: TrainingOptions, *, verbose: int = 0) ->
     n_jobs = _n_jobs(data, options)
     search = new_search(data, options, np.unique(data.y))
     # other processes would write past whoever listens here
-    search.set_params(cv=folds_of(data, options), n_jobs=n_jobs, verbose=verbose if n_jobs is None else 0)
+    search.set_params(cv=folds_of(data, options), certify=certify, n_jobs=n_jobs, verbose=verbose if n_jobs is None else 0)
     return search.fit(data.X, data.y, groups=data.groups)
 
 

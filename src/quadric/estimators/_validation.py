@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -128,7 +129,9 @@ class Samples(LabelledSamples):
 
     def extent(self, limits: SupportLimits, **details: Any) -> Extent:
         """The size of a fit to these samples, with what else the caller knows of it."""
-        return Extent(self.X.shape, len(self.classes), len(limits.exclude), **details)
+        X: Any = self.X
+        n_stored = X.nnz if issparse(X) else None
+        return Extent(X.shape, len(self.classes), len(limits.exclude), n_stored=n_stored, **details)
 
     def judge(self) -> Judge:
         """What certificates of all surfaces need of the samples."""

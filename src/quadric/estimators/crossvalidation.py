@@ -255,7 +255,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         n_scored = max(len(fold.test) for fold in folds)
         for loss, Cs in board.Cs.items():
             grid = (len(Cs), len(board.ks))
-            extent = samples.extent(task.limits, grid=grid, n_scored=n_scored, proves=self.method == "exact")
+            proves, k = self.method == "exact", int(board.ks[-1])
+            extent = samples.extent(task.limits, grid=grid, n_scored=n_scored, proves=proves, k=k)
             check_memory(loss, extent, processes)
 
     def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:

@@ -109,6 +109,8 @@ class RowsProblem(SparseProblem):
 
     Attributes
     ----------
+    G : array of shape (p, p)
+        Regulariser on the candidates, the ridge included.
     A : array of shape (m, p + 1)
         [R - center, 1] on the candidate terms.
     center : array of shape (p,)
@@ -125,12 +127,17 @@ class RowsProblem(SparseProblem):
 
     order: ClassVar[Literal["C", "F"]] = "C"
     """How A is stored: by samples or by terms."""
+    G: FloatArray
     A: FloatArray
     center: FloatArray
     y: FloatArray
     loss_weight: FloatArray
     samples: LiftedSamples | None = None
     spread: SampleSpread | None = None
+
+    @property
+    def energy_trace(self) -> float:
+        return float(np.trace(self.G))
 
     @property
     @abstractmethod

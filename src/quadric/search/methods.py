@@ -78,7 +78,7 @@ def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Decomposition and forward selection, then local search; never worse than the decomposition alone."""
     step, going = problem.step(), _clock(options.schedule.time_limit)
-    result = decompose(problem, options.schedule, step=step, report=options.report)
+    result = _decomposed(problem, step, options)
     explorer = problem.explorer(step)
     found = Found(result.support, result.objective)
     rng = np.random.default_rng(options.seed)
@@ -93,6 +93,18 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     options.report(f"after perturbations: objective {found.value:.6g}")
     status = result.status if going() else Status.TIME_LIMIT
     return _result(problem, replace(result, status=status), found)
+
+
+def _decomposed(problem: SparseProblem, step: Step, options: SearchOptions) -> Decomposition:
+    """The decomposition that a local search starts from; among the likeliest terms where there are too many."""
+    if not problem.is_wide:
+        return decompose(problem, options.schedule, step=step, report=options.report)
+    pool = problem.promising(MOST_PERTURBED)
+    places, result = np.searchsorted(problem.terms, pool.terms), decompose(pool, options.schedule, report=options.report)
+    z = np.zeros(problem.n_terms)
+    z[places] = result.z
+    trace = tuple(replace(row, support=places[row.support]) for row in result.trace)
+    return replace(result, z=z, support=places[result.support], trace=trace)
 
 
 def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -136,7 +148,8 @@ def _perturbed(
     problem: SparseProblem, explorer: Explorer, found: Found, rng: np.random.Generator, going: Callable[[], bool]
 ) -> list[Found]:
     """What perturbations and fresh starts lead to, the best last; among the likeliest terms where there are very many."""
-    pool = problem.promising(MOST_PERTURBED, found.support)
+    # with too many terms for one matrix, the explorer itself stays among the likeliest
+    pool = problem if problem.is_wide else problem.promising(MOST_PERTURBED, found.support)
     everywhere = pool is problem
     scout = explorer if everywhere else pool.explorer()
     finalists = [found if everywhere else Found(np.searchsorted(pool.terms, problem.terms[found.support]), found.value)]

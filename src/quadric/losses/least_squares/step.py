@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from quadric.losses.base import NoBound, Step, StepSolution
-from quadric.losses.least_squares.problem import LeastSquaresProblem, SampleRows
+from quadric.losses.least_squares.problem import LeastSquaresProblem, QuadraticProblem, SampleRows
 from quadric.types import FloatArray, IntArray
 
 MOST_WORK = 2e10
@@ -29,11 +29,66 @@ SURELY_REGULAR = 1e-2
 """Relative error of the inverse of M_SS up to which (7.8) holds."""
 
 
-class LeastSquaresStep(Step):
+class RefittingStep(Step):
+    """Refits on few terms, by M where its digits are enough, else by the rows."""
+
+    def __init__(self, problem: QuadraticProblem) -> None:
+        self.problem = problem
+
+    def refit(self, support: IntArray) -> StepSolution:
+        problem, z = self.problem, np.zeros(self.problem.n_terms)
+        if len(support) == 0:
+            return self._solution(z, problem.constant)
+        factor = self._factor(support)
+        z[support] = factor.solve(problem.q[support])
+        value = problem.objective(z, problem.intercept(z))
+        error = self._rounding(support, z[support], factor)
+        if error <= ACCURATE * value:
+            return self._solution(z, value)
+        if problem.rows is None:
+            return replace(self._solution(z, value), residual=error)
+        return self._from_rows(problem.rows, support, z[support])
+
+    def _rounding(self, support: IntArray, z: FloatArray, factor: UnitFactor) -> float:
+        """What rounding in M and q does to the minimum on a support (7.8); inf where M_SS may be singular."""
+        problem, swelling = self.problem, self.problem.swelling[support]
+        gamma = problem.unit_roundoff
+        if not gamma * float(swelling.sum()) * factor.amplification <= SURELY_REGULAR:
+            return np.inf
+        reach = float(np.sqrt(swelling) @ np.abs(z / factor.scale)) + np.sqrt(8.0 * problem.C * problem.total_weight)
+        return gamma * float(reach**2)
+
+    def bracket(self, support: IntArray) -> tuple[float, float]:
+        if self.problem.rows is None or len(self.problem.rows) * len(support) ** 2 > MOST_WORK:
+            raise NoBound("there are no rows to be asked, or too many")
+        rows = self.problem.rows.stacked(self.problem.C, self.problem.terms[support])
+        z = self._factor(support).solve(self.problem.q[support])
+        return rows.refitted_near(self._with_intercept(support, z))[1]
+
+    def _factor(self, support: IntArray) -> UnitFactor:
+        return UnitFactor(self.problem.block(support))
+
+    def _with_intercept(self, support: IntArray, z: FloatArray) -> FloatArray:
+        return np.append(z, self.problem.mean_y - self.problem.mean[support] @ z)
+
+    def _from_rows(self, samples: SampleRows, support: IntArray, start: FloatArray) -> StepSolution:
+        rows = samples.stacked(self.problem.C, self.problem.terms[support])
+        x, (value, bound) = rows.refitted_near(self._with_intercept(support, start), ACCURATE / 10.0)
+        z = np.zeros(self.problem.n_terms)
+        z[support] = x[:-1]
+        return StepSolution(z, float(x[-1]), value, value - bound)
+
+    def _solution(self, z: FloatArray, value: float) -> StepSolution:
+        return StepSolution(z, self.problem.intercept(z), value, 0.0)
+
+
+class LeastSquaresStep(RefittingStep):
     """Closed-form z-steps in the eigenbasis of M; O(p^2) each."""
 
+    problem: LeastSquaresProblem
+
     def __init__(self, problem: LeastSquaresProblem) -> None:
-        self.problem = problem
+        super().__init__(problem)
 
     @cached_property
     def _Vq(self) -> FloatArray:
@@ -53,57 +108,11 @@ class LeastSquaresStep(Step):
         rows = V[support]
         N = (rows * (e / (e + rho))) @ rows.T  # (4.5): the limit of all sweeps that keep choosing this support
         u = np.zeros(self.problem.n_terms)
-        u[support] = _UnitFactor(N).solve(rows @ (self._Vq / (e + rho)))
+        u[support] = UnitFactor(N).solve(rows @ (self._Vq / (e + rho)))
         return self.sweep(u, rho)
 
-    def refit(self, support: IntArray) -> StepSolution:
-        problem, z = self.problem, np.zeros(self.problem.n_terms)
-        if len(support) == 0:
-            return self._solution(z, problem.constant)
-        factor = self._factor(support)
-        z[support] = factor.solve(problem.q[support])
-        value = problem.objective(z, problem.intercept(z))
-        error = self._rounding(support, z[support], factor)
-        if error <= ACCURATE * value:
-            return self._solution(z, value)
-        if problem.rows is None:
-            return replace(self._solution(z, value), residual=error)
-        return self._from_rows(problem.rows, support, z[support])
 
-    def _rounding(self, support: IntArray, z: FloatArray, factor: _UnitFactor) -> float:
-        """What rounding in M and q does to the minimum on a support (7.8); inf where M_SS may be singular."""
-        problem, swelling = self.problem, self.problem.swelling[support]
-        gamma = problem.unit_roundoff
-        if not gamma * float(swelling.sum()) * factor.amplification <= SURELY_REGULAR:
-            return np.inf
-        reach = float(np.sqrt(swelling) @ np.abs(z / factor.scale)) + np.sqrt(8.0 * problem.C * problem.total_weight)
-        return gamma * float(reach**2)
-
-    def bracket(self, support: IntArray) -> tuple[float, float]:
-        if self.problem.rows is None or len(self.problem.rows) * len(support) ** 2 > MOST_WORK:
-            raise NoBound("there are no rows to be asked, or too many")
-        rows = self.problem.rows.stacked(self.problem.C, self.problem.terms[support])
-        z = self._factor(support).solve(self.problem.q[support])
-        return rows.refitted_near(self._with_intercept(support, z))[1]
-
-    def _factor(self, support: IntArray) -> _UnitFactor:
-        return _UnitFactor(self.problem.M[np.ix_(support, support)])
-
-    def _with_intercept(self, support: IntArray, z: FloatArray) -> FloatArray:
-        return np.append(z, self.problem.mean_y - self.problem.mean[support] @ z)
-
-    def _from_rows(self, samples: SampleRows, support: IntArray, start: FloatArray) -> StepSolution:
-        rows = samples.stacked(self.problem.C, self.problem.terms[support])
-        x, (value, bound) = rows.refitted_near(self._with_intercept(support, start), ACCURATE / 10.0)
-        z = np.zeros(self.problem.n_terms)
-        z[support] = x[:-1]
-        return StepSolution(z, float(x[-1]), value, value - bound)
-
-    def _solution(self, z: FloatArray, value: float) -> StepSolution:
-        return StepSolution(z, self.problem.intercept(z), value, 0.0)
-
-
-class _UnitFactor:
+class UnitFactor:
     """Solves with a positive semidefinite matrix, scaled to a unit diagonal, with one step of refinement.
 
     Where the matrix is singular to working precision (a huge C on dependent columns), the solution of least norm.

@@ -97,7 +97,8 @@ def test_rows_of_the_quadratic_without_the_quadratic(seed, monkeypatch):
     X, w, y = far_samples(seed)
     parameters = {"C": 4.0, "k": 4, "sample_weight": w, "class_weight": (0.6, 1.7)}
     dense, wide = both(monkeypatch, X, y, **parameters)
-    assert wide.is_wide and not dense.is_wide
+    assert wide.is_wide
+    assert not dense.is_wide
     assert_array_equal(wide.terms, dense.terms)
     unit = 1.0 / np.sqrt(dense.diagonal)
     assert_allclose(wide.diagonal, dense.diagonal, rtol=1e-12)

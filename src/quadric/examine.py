@@ -337,7 +337,7 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
     own = {name: view.question(name) if question.get(name) is None else question[name] for name in ("class_weight", *RULES)}
     check_values(own, RULES)
     refuse_masked(X=X, y=y)
-    Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C")
+    Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C", accept_sparse="csr")
     loss, C, k, classes = str(own["loss"]), float(own["C"]), int(own["k"]), None if view.is_surface else view.classes
     samples = validate_samples(Z, y, sample_weight, own["class_weight"], classes)
     if len(view.surfaces) != len(samples.positives()):

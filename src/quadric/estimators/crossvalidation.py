@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import DEFAULT_TOLERANCE
@@ -200,7 +199,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Parameters
         ----------
         X : array-like of shape (m, n)
-            Samples; finite, dense.
+            Samples; finite. Sparse ones as in SparseQuadraticSVC.
         y : array-like of shape (m,)
             Labels of two or more classes.
         sample_weight : array-like of shape (m,), optional
@@ -217,7 +216,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         check_parameters(self, self._rules)
         deadline = None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        X, y = self._validated(X, y, ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
         prepared, units = self._in_units(samples)
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
@@ -232,7 +231,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self._cross_validate(board, work)
         cell = self._set_choice(board)
         decision = work.out_of_fold(board, cell)
-        self.oof_decision_ = np.full((len(X), *decision.shape[1:]), np.nan)
+        self.oof_decision_ = np.full((len(y), *decision.shape[1:]), np.nan)
         self.oof_decision_[present] = decision
         with part(0.7, 1.0):
             fits = self._fit_all_rows(task, prepared, cell, board)

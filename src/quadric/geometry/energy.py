@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
-from scipy.sparse import issparse
 
-from quadric.geometry.lifting import row_chunks
+from quadric.geometry.lifting import as_dense, row_chunks
 from quadric.geometry.terms import LINEAR, term_count, term_factors, term_index, term_indices, to_matrix, to_vector
 from quadric.types import FloatArray, IntArray
 
@@ -62,11 +60,11 @@ class Energy:
     def of_samples(X: FloatArray, sample_weight: FloatArray) -> Energy:
         root = np.sqrt(sample_weight)[:, None]
         weighted = X * root
-        energy = Energy.of_moments(float(sample_weight.sum()), sample_weight @ X, _dense(weighted.T @ weighted))
+        energy = Energy.of_moments(float(sample_weight.sum()), sample_weight @ X, as_dense(weighted.T @ weighted))
         if energy.smallest >= ACCURATE_FROM:
             return energy
         chunks = row_chunks(*X.shape)
-        blocks = (np.column_stack([_dense(weighted[rows]), root[rows]]) for rows in chunks)
+        blocks = (np.column_stack([as_dense(weighted[rows]), root[rows]]) for rows in chunks)
         return replace(energy, factor=graded_factor(blocks), graded=True)
 
     @property
@@ -157,10 +155,6 @@ class Energy:
         quadratic = 2.0 * (squares[:, None] + squares[None, :])
         quadratic[np.diag_indices_from(quadratic)] = 2.0 * squares
         return to_vector(quadratic, np.full(len(self.s), 2.0 * self.weight))
-
-
-def _dense(A: Any) -> FloatArray:
-    return np.asarray(A.toarray() if issparse(A) else A)
 
 
 def _moment_matrix(weight: float, s: FloatArray, S: FloatArray) -> FloatArray:

@@ -63,11 +63,24 @@ def live_features(n_features: int, terms: IntArray | None) -> tuple[IntArray, Te
     return features, TermFactors(place[: len(terms)], second)
 
 
+def as_dense(X: Any) -> FloatArray:
+    """An array of dense or sparse samples."""
+    return np.asarray(X.toarray() if issparse(X) else X)
+
+
 def dense_columns(X: Any, features: IntArray) -> FloatArray:
-    """Some columns of dense or sparse samples, as a dense array."""
-    if issparse(X):
-        return np.asarray(X[:, features].toarray())
-    return np.asarray(X if len(features) == X.shape[1] else X[:, features])
+    """An array of some columns of dense or sparse samples."""
+    return as_dense(X if len(features) == X.shape[1] else X[:, features])
+
+
+def middle_of(X: Any) -> FloatArray:
+    """The medians of the columns, which no outlying row can move; zero for sparse samples, most of whose values it is."""
+    return np.zeros(X.shape[1]) if issparse(X) else np.asarray(np.median(X, axis=0))
+
+
+def column_ends(X: Any) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest value of each column of dense or sparse samples."""
+    return as_dense(X.min(axis=0)).ravel(), as_dense(X.max(axis=0)).ravel()
 
 
 def lift_columns(columns: FloatArray) -> FloatArray:
@@ -122,7 +135,6 @@ def lift_adjoint(X: FloatArray, v: FloatArray) -> FloatArray:
     n_features = X.shape[1]
     second = np.zeros((n_features, n_features))
     for rows in row_chunks(X.shape[0], n_features):
-        block: Any = X[rows].T @ (X[rows] * v[rows, None])
-        second += block.toarray() if issparse(block) else block
+        second += as_dense(X[rows].T @ (X[rows] * v[rows, None]))
     second[np.diag_indices_from(second)] *= 0.5
     return to_vector(second, np.asarray(X.T @ v))

@@ -16,7 +16,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.geometry.compensated import exact_dot, split
 from quadric.geometry.energy import Energy
-from quadric.geometry.lifting import lift, lift_about, row_chunks, sizes_about
+from quadric.geometry.lifting import lift, lift_about, middle_of, row_chunks, sizes_about
 from quadric.geometry.moments import TermStatistics, gram
 from quadric.losses.base import LabelledSamples, Limits, SparseProblem, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
@@ -46,7 +46,7 @@ class LiftedSamples:
     @staticmethod
     def of(X: FloatArray, terms: IntArray, energy: Energy) -> LiftedSamples:
         """Centred where products are exact, so that the intercept can be, too."""
-        return LiftedSamples(X, split(np.median(X, axis=0))[0], terms, energy)
+        return LiftedSamples(X, split(middle_of(X))[0], terms, energy)
 
     def center(self) -> FloatArray:
         """r(middle) on the candidates."""
@@ -54,7 +54,7 @@ class LiftedSamples:
 
     def rows(self, order: Literal["C", "F"]) -> FloatArray:
         """[r(x) - r(middle), 1] for each sample."""
-        A = np.empty((len(self.X), len(self.terms) + 1), order=order)
+        A = np.empty((self.X.shape[0], len(self.terms) + 1), order=order)
         for rows in row_chunks(*A.shape):
             A[rows, :-1] = lift_about(self.X[rows], self.middle, self.terms)
         A[:, -1] = 1.0

@@ -248,6 +248,14 @@ class SparseProblem(ABC):
         """The same problem on about so many candidates, the likeliest to be chosen, where that saves work; a support stays."""
         return self
 
+    def decomposable(self) -> SparseProblem:
+        """The same problem, on the likeliest candidates where z-steps on all of them are not affordable."""
+        return self
+
+    def paired(self) -> SparseProblem:
+        """The same problem with matrices of all pairs of candidates, which proofs need, however large they are."""
+        return self
+
     def at_zero(self) -> float:
         """F at z = 0 with its best intercept."""
         z = np.zeros(self.n_terms)

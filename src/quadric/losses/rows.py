@@ -9,15 +9,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Generic, Literal, Self, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
+from quadric.geometry import products
 from quadric.geometry.compensated import exact_dot, split
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift, lift_about, middle_of, row_chunks, sizes_about
 from quadric.geometry.moments import TermStatistics, gram
+from quadric.geometry.terms import term_count
 from quadric.losses.base import LabelledSamples, Limits, SparseProblem, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
 from quadric.types import FloatArray, IntArray
@@ -221,13 +223,17 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
         self._spread = SampleSpread(self._A, self._loss_weight)
 
     @classmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> Self:
+    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
         with one_blas_thread():
+            if len(limits.candidates(np.zeros(term_count(samples.X.shape[1]), dtype=bool))) > products.MANY_TERMS:
+                from quadric.losses.wide_rows import WideRowsData  # which needs this module
+
+                return WideRowsData(cls.problem, samples, limits)
             return cls(samples, limits)
 
     @cached_property
     def _G(self) -> FloatArray:
-        return self._samples.energy.gram()[np.ix_(self._terms, self._terms)]
+        return self._samples.energy.block(self._terms, self._terms)
 
     def one_against_rest(self, positive: int, C: float, k: int) -> AnyRowsProblem:
         return self.problem(

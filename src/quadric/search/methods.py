@@ -70,15 +70,14 @@ Result = TypeVar("Result", bound=Decomposition)
 
 def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
-    step = problem.step()
-    result = decompose(problem, options.schedule, step=step, report=options.report)
+    result = _decomposed(problem, problem.decomposable(), options)
     return _result(problem, result, Found(result.support, result.objective))
 
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Decomposition and forward selection, then local search; never worse than the decomposition alone."""
     step, going = problem.step(), _clock(options.schedule.time_limit)
-    result = _decomposed(problem, step, options)
+    result = _decomposed(problem, problem.promising(MOST_PERTURBED) if problem.is_wide else problem, options, step)
     explorer = problem.explorer(step)
     found = Found(result.support, result.objective)
     rng = np.random.default_rng(options.seed)
@@ -95,11 +94,10 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     return _result(problem, replace(result, status=status), found)
 
 
-def _decomposed(problem: SparseProblem, step: Step, options: SearchOptions) -> Decomposition:
-    """The decomposition that a local search starts from; among the likeliest terms where there are too many."""
-    if not problem.is_wide:
+def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOptions, step: Step | None = None) -> Decomposition:
+    """The decomposition of a problem, or of the same on some of its candidates."""
+    if pool is problem:
         return decompose(problem, options.schedule, step=step, report=options.report)
-    pool = problem.promising(MOST_PERTURBED)
     places, result = np.searchsorted(problem.terms, pool.terms), decompose(pool, options.schedule, report=options.report)
     z = np.zeros(problem.n_terms)
     z[places] = result.z

@@ -1,8 +1,6 @@
 """The squared loss H(t) = t^2: the paper's LS-l0-QSVM. Sums over the samples are all it needs."""
 
-import numpy as np
-
-from quadric.losses.base import Bounds, Explorer, Loss, Step
+from quadric.losses.base import Explorer, Loss, Step
 from quadric.losses.least_squares.bounds import LeastSquaresBounds
 from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.losses.least_squares.explorer import LeastSquaresExplorer
@@ -21,13 +19,6 @@ def _explorer(problem: LeastSquaresProblem | WideProblem, step: Step) -> Explore
     return WideExplorer(problem) if isinstance(problem, WideProblem) else LeastSquaresExplorer(problem)
 
 
-def _bounds(problem: LeastSquaresProblem | WideProblem, step: Step) -> Bounds:
-    """Proofs pair all terms, as far as memory goes; whoever asks for one has been told whether it does."""
-    paired = problem.among(np.arange(problem.n_terms))
-    assert paired is not None
-    return LeastSquaresBounds(paired, step)
-
-
 LOSS = Loss(
     name="least_squares",
     title="squared loss",
@@ -41,6 +32,6 @@ LOSS = Loss(
     data=LeastSquaresData,
     step=_step,
     explorer=_explorer,
-    bounds=_bounds,
+    bounds=LeastSquaresBounds,
     judge=LeastSquaresJudge,
 )

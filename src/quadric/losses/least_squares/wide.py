@@ -28,6 +28,7 @@ from quadric.losses.base import (
     Found,
     LabelledSamples,
     Limits,
+    SparseProblem,
     Step,
     TrainingData,
 )
@@ -121,12 +122,16 @@ class WideProblem(QuadraticProblem):
         return self.energy_diagonal + (2.0 * self.C) * self.scatter
 
     def row(self, term: int) -> FloatArray:
-        M = (2.0 * self.C) * self.scatter_rows.row(term, 2 * self.k + 2)
+        return self.energy_row(term, (2.0 * self.C) * self.scatter_rows.row(term, 2 * self.k + 2))
+
+    def energy_row(self, term: int, onto: FloatArray | None = None) -> FloatArray:
+        """A row of G, added to another vector."""
+        total = np.zeros(self.n_terms) if onto is None else onto
         positions, G = self.energy.row(int(self.terms[term]))
         places = np.minimum(np.searchsorted(self.terms, positions), self.n_terms - 1)
         candidate = self.terms[places] == positions
-        M[places[candidate]] += G[candidate]
-        return M
+        total[places[candidate]] += G[candidate]
+        return total
 
     def block(self, support: IntArray) -> FloatArray:
         terms = self.terms[support]
@@ -165,6 +170,9 @@ class WideProblem(QuadraticProblem):
             G=G,
             curvature=Curvature(G + (2.0 * self.C) * self.scatter_rows.block(candidates)),
         )
+
+    def paired(self) -> SparseProblem:
+        return self.among(np.arange(self.n_terms)) or self
 
     @cached_property
     def nucleus(self) -> LeastSquaresProblem:

@@ -13,6 +13,7 @@ from quadric.search.methods import SearchOptions, is_swap_optimal, search
 from quadric.search.path import trace_path
 from quadric.search.quick import QuickSearch
 from quadric.search.rules import NO_LIMITS, SupportLimits
+from quadric.search.ties import near_ties
 
 
 def samples_of(seed, m=150, n=8, n_classes=2):
@@ -24,15 +25,15 @@ def samples_of(seed, m=150, n=8, n_classes=2):
     return validate_samples(X, y, weight, "balanced" if seed % 2 else None)
 
 
-def problems(monkeypatch, samples, C=2.0, k=5, limits=NO_LIMITS, working=20):
+def problems(monkeypatch, samples, C=2.0, k=5, limits=NO_LIMITS, working=20, loss="least_squares"):
     """The same problem with a matrix of all pairs, and with working sets of a few terms."""
-    dense = loss_named("least_squares").data.from_samples(samples, limits).one_against_rest(1, C, k)
+    dense = loss_named(loss).data.from_samples(samples, limits).one_against_rest(1, C, k)
     monkeypatch.setattr(products, "MANY_TERMS", 0)
-    monkeypatch.setattr("quadric.losses.least_squares.wide.WORKING_TERMS", working)
-    monkeypatch.setattr("quadric.losses.working_set.MOST_ENTRANTS", 3)
-    monkeypatch.setattr("quadric.losses.least_squares.wide.MOST_ENTRANTS", 3)
+    for module in ("least_squares.wide", "wide_rows"):
+        monkeypatch.setattr(f"quadric.losses.{module}.WORKING_TERMS", working)
+        monkeypatch.setattr(f"quadric.losses.{module}.MOST_ENTRANTS", 3)
     monkeypatch.setattr("quadric.search.methods.MOST_PERTURBED", working)
-    wide = loss_named("least_squares").data.from_samples(samples, limits).one_against_rest(1, C, k)
+    wide = loss_named(loss).data.from_samples(samples, limits).one_against_rest(1, C, k)
     return dense, wide
 
 
@@ -132,3 +133,66 @@ def test_the_order_of_the_samples_does_not_matter(monkeypatch):
     first, second = (search(problem, "best", SearchOptions()) for problem in (wide, other))
     assert_array_equal(first.support, second.support)
     assert first.objective == pytest.approx(second.objective, rel=1e-11)
+
+
+DUAL_LOSSES = ("hinge", "logistic")
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("loss", DUAL_LOSSES)
+def test_losses_that_lift_samples_end_no_higher(loss, seed, monkeypatch):
+    dense, wide = problems(monkeypatch, samples_of(seed), loss=loss)
+    assert wide.is_wide
+    assert_array_equal(wide.terms, dense.terms)
+    assert wide.mean_curvature == pytest.approx(dense.mean_curvature, rel=1e-12)
+    assert wide.at_zero() == pytest.approx(dense.at_zero(), rel=1e-12)
+    with_matrix, without = (search(problem, "best", SearchOptions()) for problem in (dense, wide))
+    assert without.objective == pytest.approx(dense.step().refit(without.support).value, rel=1e-9)
+    assert without.objective <= with_matrix.objective * (1.0 + 1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("loss", DUAL_LOSSES)
+def test_terms_are_ruled_out_only_where_the_dual_bound_says_so(loss, seed, monkeypatch):
+    dense, wide = problems(monkeypatch, samples_of(seed), loss=loss)
+    support = np.sort(np.random.default_rng(seed).choice(dense.n_terms, 5, replace=False))
+    found = Found(support, dense.step().refit(support).value)
+    monkeypatch.setattr("quadric.losses.wide_rows.MOST_ENTRANTS", 10**6)
+    entrants = wide.explorer().entrants(found)
+    least = dense.explorer().dual_tableau(support).exchanges(dense.rule.moves(support)).min(axis=0)
+    into = dense.rule.moves(support).into
+    doubt = 1e-6 * found.value
+    assert set(into[least < -doubt]) <= set(entrants) <= set(into[least < doubt])
+
+
+@pytest.mark.parametrize("loss", DUAL_LOSSES)
+def test_a_working_set_takes_in_what_pulls_at_a_fit(loss, monkeypatch):
+    """It begins with noise; the terms of the rule are found by their pull."""
+    samples = samples_of(0)
+    dense, wide = problems(monkeypatch, samples, loss=loss, k=3)
+    noise = np.flatnonzero(np.isin(wide.terms, np.arange(30, 36)))
+    wide.__dict__["nucleus"] = wide.among(noise)
+    explorer = wide.explorer()
+    end = explorer.descend(noise[:3])
+    start = dense.step().refit(noise[:3]).value
+    assert end.value < start - 0.5 * (start - search(dense, "best", SearchOptions()).objective)
+
+
+@pytest.mark.parametrize("loss", DUAL_LOSSES)
+def test_decompositions_proofs_paths_and_ties(loss, monkeypatch):
+    limits = SupportLimits(include=np.array([9]), exclude=np.array([1]))
+    samples = samples_of(1, n=6)
+    dense, wide = problems(monkeypatch, samples, loss=loss, k=2, limits=limits, working=40)
+    for method in ("pd", "exact"):
+        results = [search(problem, method, SearchOptions()) for problem in (dense, wide)]
+        assert_array_equal(results[1].support, results[0].support)
+        assert results[1].objective == pytest.approx(results[0].objective, rel=1e-8)
+        assert results[1].status == results[0].status
+    support = results[0].support
+    swaps = [{(swap.out, swap.into) for swap in near_ties(problem, support, 0.02).swaps} for problem in (dense, wide)]
+    assert swaps[1] == swaps[0]
+    data = loss_named(loss).data.from_samples(samples, limits)
+    for method in ("pd", "best"):
+        path = trace_path(data, 1, np.array([2.0]), np.array([1, 2]), method=method)
+        assert path.objective[0, 1] == pytest.approx(results[0].objective, rel=0.02)
+        assert path.support[0, 1, 9]

@@ -18,7 +18,7 @@ from quadric.losses.footprint import Extent, affordable_processes, check_memory
 from quadric.resources import Room, memory, processes_of
 
 SMALL, HUGE = (200, 24), (4, 2_100)
-"""Shapes of X: 324 terms; 2.2 million terms, whose matrices have 36 terabytes each."""
+"""Shapes of X: 324 terms; 2.2 million terms, whose vectors have 18 megabytes and whose matrices 36 terabytes each."""
 
 
 def samples(shape=SMALL, n_classes=2):
@@ -88,7 +88,8 @@ def test_classes_and_rows_count(loss):
     ],
     ids=["fit", "fit with exclusions", "cross-validation", "path", "certify"],
 )
-def test_what_no_machine_can_hold_is_refused_before_it_is_allocated(work, loss):
+def test_what_a_machine_cannot_hold_is_refused_before_it_is_allocated(work, loss, monkeypatch):
+    machine(monkeypatch, 2**30)
     X, y = np.random.default_rng(0).normal(size=HUGE), np.array([0, 1, 0, 1])
     tracemalloc.start()
     try:
@@ -120,8 +121,13 @@ def test_the_refusal_names_the_way_out(monkeypatch):
     with pytest.raises(MemoryLimitError, match=r"has 1\.0 GB: .*, or the loss least_squares, which needs 0\.\d GB$") as refused:
         check_memory("hinge", Extent((1_000_000, 12)))
     assert refused.value.remedies == {"loss": "least_squares"}
-    with pytest.raises(MemoryLimitError, match=r"take fewer columns, at most about 8\d features$"):
-        check_memory("least_squares", Extent((100, 200)))
+    proof = r'take fewer columns, at most about 8\d features, or the method "best", which proves nothing and needs 0\.\d GB$'
+    with pytest.raises(MemoryLimitError, match=proof) as refused:
+        check_memory("least_squares", Extent((100, 200), proves=True))
+    assert refused.value.remedies == {"method": "best"}
+    check_memory("least_squares", Extent((100, 200)))
+    with pytest.raises(MemoryLimitError, match=r"take fewer columns, at most about 1,?[3-6]\d\d features$"):
+        check_memory("least_squares", Extent((100, 3_000)))
     with pytest.raises(MemoryLimitError, match=r"has 0\.2 GB for each of 4 processes: take fewer processes$") as refused:
         check_memory("least_squares", Extent((100, 40)), processes=4)
     assert refused.value.remedies == {"n_jobs": "1"}

@@ -206,7 +206,7 @@ class Judge:
         """Whether each term moves the score of some sample; a coefficient that is zero but for rounding does not."""
         statistics = self._statistics
         deviation = np.sqrt(statistics.scatter[live] / statistics.weight)
-        farthest = min(len(self._X) ** 0.5, FARTHEST) * deviation
+        farthest = min(len(self._loss_weight) ** 0.5, FARTHEST) * deviation
         return bool(np.all(np.abs(z[live]) * farthest > NEGLIGIBLE))
 
     def _loss_judge(self, surface: QuadraticSurface, question: Question) -> LossJudge:

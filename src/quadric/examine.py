@@ -26,7 +26,7 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
-from quadric.losses.footprint import check_memory
+from quadric.losses.footprint import check_memory, fits
 from quadric.progress import parts, writer_for
 from quadric.search.exact import prove
 from quadric.search.methods import is_swap_optimal, promising_support
@@ -68,7 +68,8 @@ def certify(
     class_weight : dict or "balanced", optional
         By default the estimator's.
     time_limit : float
-        Seconds per surface for branch and bound; at 0.0 only its first bound is computed.
+        Seconds per surface for branch and bound; at 0.0 only its first bound is computed, and none where memory cannot hold a
+        matrix of all pairs of terms.
     verbose : int
         1 or 2 writes the progress of branch and bound to standard error.
 
@@ -150,6 +151,8 @@ def _certificate(case: _Case, verbose: int = 0, **limits: Any) -> Certificate:
     else:  # terms that the problem does not allow, or too many: bound it all the same, from another start
         start = promising_support(problem, problem.explorer(step), np.random.default_rng(0))
         found = Found(start, step.refit(start).value)
+    if not case.provable:
+        return certificate.bounded(None)
     proof = prove(problem, found, report=writer_for(verbose), step=step, **limits)
     return certificate.bounded(proof.lower_bound)
 
@@ -303,13 +306,17 @@ def _ties(case: _Case, within: float) -> SurfaceTies:
 
 @dataclass(frozen=True)
 class _Case:
-    """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z."""
+    """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z.
+
+    ``provable`` says whether there is memory for a bound.
+    """
 
     surface: QuadraticSurface
     judge: Judge
     question: Question
     problem: SparseProblem
     terms: list[str]
+    provable: bool
 
     def support(self) -> IntArray | None:
         """The support of the surface as positions among the candidates, filled up to k; None where it does not fit."""
@@ -330,16 +337,18 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
     own = {name: view.question(name) if question.get(name) is None else question[name] for name in ("class_weight", *RULES)}
     check_values(own, RULES)
     refuse_masked(X=X, y=y)
-    Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C")
+    Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C", accept_sparse="csr")
     loss, C, k, classes = str(own["loss"]), float(own["C"]), int(own["k"]), None if view.is_surface else view.classes
     samples = validate_samples(Z, y, sample_weight, own["class_weight"], classes)
     if len(view.surfaces) != len(samples.positives()):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
     limits = view.limits(k)
-    check_memory(loss, samples.extent(limits, proves=True))
+    extent = samples.extent(limits, k=k)
+    provable = not extent.is_wide or fits(loss, replace(extent, proves=True))
+    check_memory(loss, replace(extent, proves=provable))
     data, judge = loss_named(loss).data.from_samples(samples, limits), samples.judge()
     problems = {positive: data.one_against_rest(positive, C, k) for positive in samples.positives()}
     return [
-        _Case(surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names)
+        _Case(surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names, provable)
         for surface, (positive, problem) in zip(view.surfaces, problems.items(), strict=True)
     ]

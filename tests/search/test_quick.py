@@ -63,8 +63,8 @@ def test_promising_terms_begin_with_a_forward_selection(seed):
             if (s := np.array([*support, j])) is not None
         }
         support.append(min(values, key=values.get))
-    assert_array_equal(promising_terms(M, q, k, np.array([], dtype=int), k), sorted(support))
-    many = promising_terms(M, q, k, np.array([], dtype=int), 10)
+    assert_array_equal(promising_terms(M.__getitem__, np.diag(M), q, k, np.array([], dtype=int), k), sorted(support))
+    many = promising_terms(M.__getitem__, np.diag(M), q, k, np.array([], dtype=int), 10)
     assert len(many) == 10
     assert set(support) <= set(many)
 

@@ -228,7 +228,8 @@ def l0_least_squares_grid(
 
 def _quadratic_problems(samples: LabelledSamples) -> list[HingeProblem]:
     check_memory("hinge", Extent(samples.X.shape, len(samples.class_weight), proves=True))
-    data = HingeData.from_samples(samples, NO_LIMITS)
+    with one_blas_thread():
+        data = HingeData(samples, NO_LIMITS)  # on all terms, however many there are
     return [data.one_against_rest(positive, 1.0, term_count(samples.X.shape[1])) for positive in samples.positives()]
 
 

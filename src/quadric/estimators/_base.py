@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -65,7 +66,7 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (m, n)
-            Samples; finite, dense.
+            Samples; finite, and dense unless the class says otherwise.
         y : array-like of shape (m,)
             Labels of two or more classes.
         sample_weight : array-like of shape (m,), optional
@@ -126,9 +127,13 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         """
         check_is_fitted(self)
         refuse_masked(X=X)
-        X = self._prepared(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+        X = self._prepared(self._validated(X, reset=False))
         scores = [surface(X) for surface in self.surfaces_]
         return scores[0] if len(scores) == 1 else np.column_stack(scores)
+
+    def _validated(self, X: Any, *labels: Any, **checks: Any) -> Any:
+        """Samples as arrays, with their labels where a fit brings them; ``checks`` are those of scikit-learn."""
+        return validate_data(self, X, *labels, dtype=np.float64, order="C", **checks)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class of each sample: by the sign of f, or the class with the largest f.
@@ -224,6 +229,20 @@ def _gives_probabilities(model: SparseSurfaceClassifier) -> bool:
 
 class SparseSurfaceClassifier(SurfaceClassifier):
     """What both sparse estimators share: capped and standardised units, probabilities, and the results of their surfaces."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self.standardize and self.clip is None
+        return tags
+
+    def _validated(self, X: Any, *labels: Any, **checks: Any) -> Any:
+        """The same for sparse samples, too, which stay as they are: centring would fill them up."""
+        if not issparse(X):
+            return super()._validated(X, *labels, **checks)
+        if (self.standardize or self.clip is not None) if labels else self._units.changes:
+            raise ValueError("sparse X is not centred or capped: fit with standardize=False, clip=None, or take X.toarray()")
+        checked = validate_data(self, X, *labels, dtype=np.float64, accept_sparse="csr", **checks)
+        return (csr_array(checked[0]), *checked[1:]) if labels else csr_array(checked)
 
     @property
     def _gives_log_odds(self) -> bool:

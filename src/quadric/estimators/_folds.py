@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
 
 from quadric.estimators._validation import Samples
+from quadric.geometry.lifting import column_ends
 from quadric.labels import refuse_masked
 from quadric.types import BoolArray, IntArray
 
@@ -63,7 +64,8 @@ def check_folds(folds: Iterable[Fold], samples: Samples) -> None:
         if len(missing):
             label = samples.classes[missing].tolist()[0]
             raise ValueError(f"fold {fold.number} has no training sample of class {label!r}; use fewer folds")
-        if (np.ptp(samples.X[fold.train], axis=0) == 0.0).all():
+        lowest, highest = column_ends(samples.X[fold.train])
+        if (lowest == highest).all():
             raise ValueError(f"all columns of X are constant in the training part of fold {fold.number}")
 
 

@@ -60,6 +60,11 @@ class Units:
         """Whether any column has limits."""
         return bool(np.isfinite(self.low).any() or np.isfinite(self.high).any())
 
+    @property
+    def changes(self) -> bool:
+        """Whether any value could come out different."""
+        return self.is_capped or bool(self.center.any() or (self.scale != 1.0).any())
+
     def __call__(self, X: FloatArray) -> FloatArray:
         inside = np.clip(X, self.low, self.high) if self.is_capped else X
         return (inside - self.center) / self.scale if self.center.any() or (self.scale != 1.0).any() else inside

@@ -10,12 +10,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from quadric._sklearn import check_sample_weight
 from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT, LARGEST_WEIGHT, MOST_PROCESSES, SMALLEST_WEIGHT
+from quadric.geometry.lifting import column_ends
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
 from quadric.losses.base import LabelledSamples
@@ -128,7 +130,9 @@ class Samples(LabelledSamples):
 
     def extent(self, limits: SupportLimits, **details: Any) -> Extent:
         """The size of a fit to these samples, with what else the caller knows of it."""
-        return Extent(self.X.shape, len(self.classes), len(limits.exclude), **details)
+        X: Any = self.X
+        n_stored = X.nnz if issparse(X) else None
+        return Extent(X.shape, len(self.classes), len(limits.exclude), n_stored=n_stored, **details)
 
     def judge(self) -> Judge:
         """What certificates of all surfaces need of the samples."""
@@ -167,7 +171,8 @@ def _codes_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:
 
 def check_magnitude(X: FloatArray) -> None:
     """Refuse values whose fourth powers overflow or vanish."""
-    size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    lowest, highest = column_ends(X)
+    size = np.maximum(highest, -lowest)
     if size.max() > LARGEST:
         raise ValueError(f"X has values beyond {LARGEST:g}, whose products overflow: rescale it first")
     if ((size > 0.0) & (size < 1.0 / LARGEST)).any():
@@ -186,8 +191,8 @@ def warn_of_spread(X: FloatArray, names: Sequence[str] | None, remedy: str, dept
 
 def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
     """How far from standardised the columns are, in words; None where they are near enough."""
-    spread, level = X.std(axis=0), np.abs(X.mean(axis=0))
-    lowest, highest = X.min(axis=0), X.max(axis=0)
+    mean, (lowest, highest) = np.asarray(X.mean(axis=0)), column_ends(X)
+    spread, level = np.sqrt((X * X).mean(axis=0) - mean**2) if issparse(X) else X.std(axis=0), np.abs(mean)
     varying = np.flatnonzero(spread > CONSTANT_TOLERANCE * np.maximum(highest, -lowest))
     if len(varying) == 0:
         return None
@@ -197,7 +202,9 @@ def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:
     if spread[high] > SPREAD_RATIO * spread[low]:
         trouble = f"{labels[high]} has standard deviation {spread[high]:.2g}, {labels[low]} has {spread[low]:.2g}"
     elif level[far] > LEVEL_RATIO * spread[far]:
-        trouble = f"{labels[far]} has mean {X[:, far].mean():.2g} and standard deviation {spread[far]:.2g}"
+        trouble = f"{labels[far]} has mean {mean[far]:.2g} and standard deviation {spread[far]:.2g}"
+    elif issparse(X):
+        return None
     else:
         return _outlying_rows(X, spread, (lowest, highest), labels)
     return f"the columns of X are far from standardised: {trouble}"

@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.parallel import delayed
-from sklearn.utils.validation import validate_data
 
 from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT
@@ -64,7 +63,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     with the hinge loss H(t) = max(t, 0) (l0-QSVM), the squared loss H(t) = t^2 (LS-l0-QSVM), or the logistic loss: the sum
     is then that of 8 log(1 + exp(-y_i f(x_i))), and the model has probabilities. The intercept c is neither penalised nor
     counted. What counts as one term depends on the origin and scale of the features, which are therefore capped (``clip``) and
-    standardised (``standardize``) by default.
+    standardised (``standardize``) by default. With ``standardize=False, clip=None`` X may be sparse (scipy's CSR and others),
+    and stays sparse.
 
     Parameters
     ----------
@@ -78,6 +78,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         How the terms are searched. "pd": penalty decomposition followed by an exact refit on the terms it chose. "best":
         that and forward selection, then exchanges of terms and seeded perturbations; never worse than "pd". "exact": branch
         and bound from there, which proves the terms best or, within ``time_limit``, bounds how much better others could be.
+        With more than 1,000 terms "best" leaves out the decomposition on all of them, and "exact" needs memory for all pairs.
     standardize : bool
         Subtract the (weighted) mean of each feature and divide by its standard deviation, after capping. ``surfaces_``,
         ``coef_`` and ``certificates_`` are then in standardised units, in which k is counted; ``raw_surfaces_`` take raw
@@ -211,12 +212,12 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_parameters(self, self._rules)
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        X, y = self._validated(X, y, ensure_min_samples=2)
         samples, units = self._in_units(validate_samples(X, y, sample_weight, self.class_weight))
         names = getattr(self, "feature_names_in_", None)
         limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k))
         processes = processes_of(self.n_jobs, len(samples.positives()))
-        check_memory(self.loss, samples.extent(limits, proves=self.method == "exact"), processes)
+        check_memory(self.loss, samples.extent(limits, proves=self.method == "exact", k=int(self.k)), processes)
         fits = self._fit_surfaces(samples, limits, processes)
         for fit, label in zip(fits, self._subjects(samples.classes), strict=True):
             warn_unless_converged(fit, self._schedule(), label)

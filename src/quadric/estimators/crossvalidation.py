@@ -12,7 +12,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import DEFAULT_TOLERANCE
@@ -212,7 +211,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Parameters
         ----------
         X : array-like of shape (m, n)
-            Samples; finite, dense.
+            Samples; finite. Sparse ones as in SparseQuadraticSVC.
         y : array-like of shape (m,)
             Labels of two or more classes.
         sample_weight : array-like of shape (m,), optional
@@ -229,7 +228,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, cv: Any = None) -> None:
         check_parameters(self, self._rules)
         deadline = None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        X, y = self._validated(X, y, ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
         prepared, units = self._in_units(samples)
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
@@ -244,7 +243,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self._cross_validate(board, work)
         cell = self._set_choice(board)
         decision = work.out_of_fold(board, cell)
-        self.oof_decision_ = np.full((len(X), *decision.shape[1:]), np.nan)
+        self.oof_decision_ = np.full((len(y), *decision.shape[1:]), np.nan)
         self.oof_decision_[present] = decision
         with part(0.7, 1.0):
             fits = self._fit_all_rows(task, prepared, cell, board)
@@ -318,8 +317,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         n_scored = max(len(fold.test) for fold in folds)
         for loss, Cs in board.Cs.items():
             grid = (len(Cs), len(board.ks))
-            proves = self.method == "exact" or bool(self.certify)
-            extent = samples.extent(task.limits, grid=grid, n_scored=n_scored, proves=proves)
+            proves, k = self.method == "exact" or bool(self.certify), int(board.ks[-1])
+            extent = samples.extent(task.limits, grid=grid, n_scored=n_scored, proves=proves, k=k)
             check_memory(loss, extent, processes)
 
     def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:

@@ -121,7 +121,7 @@ def sparse_quadratic_path(
     n_features, n_terms = samples.X.shape[1], term_count(samples.X.shape[1])
     limits = support_limits(include, exclude, names, n_features, n_terms)
     grid, weights = k_grid(ks, n_terms - len(limits.exclude), len(limits.include)), C_grid(Cs)
-    check_memory(loss, samples.extent(limits, grid=(len(weights), len(grid)), proves=certify))
+    check_memory(loss, samples.extent(limits, grid=(len(weights), len(grid)), proves=certify, k=int(grid[-1])))
     check_magnitude(samples.X)
     warn_of_spread(samples.X, names, "standardise them first, with StandardScaler().fit_transform(X)", depth=1)
     data = loss_named(loss).data.from_samples(samples, limits)

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators._base import predicted
@@ -182,8 +181,8 @@ class FittedModel(Columns, Decisions):
             for _, step in self.steps:
                 Z = step.transform(Z)
             if not self.is_surface:
-                Z = validate_data(self.classifier, Z, dtype=np.float64, order="C", reset=False)
-                return np.asarray(self.classifier._prepared(Z))
+                fitted: FloatArray = self.classifier._prepared(self.classifier._validated(Z, reset=False))
+                return fitted
         Z = check_array(Z, dtype=np.float64, order="C")
         if Z.shape[1] != self.n_features:
             raise ValueError(f"X has {Z.shape[1]} features, but the surface has {self.n_features}")

@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from quadric.geometry.terms import LINEAR, term_factors
+from quadric.geometry.lifting import dense_columns, live_features
+from quadric.geometry.terms import LINEAR
 from quadric.types import FloatArray, IntArray
 
 SPLITTER = 2.0**27 + 1.0
@@ -17,7 +18,8 @@ SPLITTER = 2.0**27 + 1.0
 
 def misfits(X: FloatArray, terms: IntArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """y - f with f = r'z + c for x = [z, c] on ``terms``, each correct to about the last digit of itself or of eps |r|'|z|."""
-    left, right = (factors[terms] for factors in term_factors(X.shape[1]))
+    features, (left, right) = live_features(X.shape[1], terms)
+    X = dense_columns(X, features)
     high, low = _sum(y, np.full(len(y), -x[-1]))
     ones = np.ones(len(y))
     for a, b, z in zip(left, right, np.where(left == right, 0.5, 1.0) * x[:-1], strict=True):

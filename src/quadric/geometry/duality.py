@@ -12,7 +12,7 @@ import numpy as np
 
 from quadric.geometry.compensated import misfits
 from quadric.geometry.energy_norm import EPS, EnergyNorm, rounding_of_sum
-from quadric.geometry.lifting import lift, lift_about, sizes_about
+from quadric.geometry.lifting import lift, lift_about, middle_of, sizes_about
 from quadric.geometry.residuals import Residuals
 from quadric.types import FloatArray, IntArray
 
@@ -55,7 +55,7 @@ class EnergyGap:
     """
 
     def __init__(self, residuals: Residuals, terms: IntArray, y: FloatArray, norm: EnergyNorm) -> None:
-        z, middle = residuals.z[terms], np.median(residuals.X, axis=0)
+        z, middle = residuals.z[terms], middle_of(residuals.X)
         # Multipliers that balance do not see where the samples are lifted about, so where least cancels
         self.R, self._y, self.norm = lift_about(residuals.X, middle, terms), y, norm
         self._sizes = sizes_about(residuals.X, middle, terms)

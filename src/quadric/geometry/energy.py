@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import qr
 
-from quadric.geometry.lifting import row_chunks
-from quadric.geometry.terms import LINEAR, term_count, term_factors, to_matrix, to_vector
+from quadric.geometry.lifting import as_dense, row_chunks
+from quadric.geometry.terms import LINEAR, term_count, term_factors, term_index, term_indices, to_matrix, to_vector
 from quadric.types import FloatArray, IntArray
 
 SINGULAR_BELOW = 1e-10
@@ -60,11 +60,11 @@ class Energy:
     def of_samples(X: FloatArray, sample_weight: FloatArray) -> Energy:
         root = np.sqrt(sample_weight)[:, None]
         weighted = X * root
-        energy = Energy.of_moments(float(sample_weight.sum()), sample_weight @ X, weighted.T @ weighted)
+        energy = Energy.of_moments(float(sample_weight.sum()), sample_weight @ X, as_dense(weighted.T @ weighted))
         if energy.smallest >= ACCURATE_FROM:
             return energy
         chunks = row_chunks(*X.shape)
-        blocks = (np.column_stack([weighted[rows], root[rows]]) for rows in chunks)
+        blocks = (np.column_stack([as_dense(weighted[rows]), root[rows]]) for rows in chunks)
         return replace(energy, factor=graded_factor(blocks), graded=True)
 
     @property
@@ -89,6 +89,34 @@ class Energy:
             G[np.ix_(places, places)] += moment
         G[np.diag_indices_from(G)] *= 1.0 + self.ridge  # (1.9)
         return G
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """The entries of G for some terms and others, without the rest of it (1.5)."""
+        moment = 2.0 * _moment_matrix(self.weight, self.s, self.S)
+        factors = term_factors(len(self.s))
+        (a, b), (c, d) = ((factors.left[terms], factors.right[terms]) for terms in (rows[:, None], columns))
+        # W_ab stands in rows a and b of W, a square and a linear term in one row only; LINEAR is -1: the column of ones
+        twice, also = (b != a) & (b != LINEAR), (d != c) & (d != LINEAR)
+        G = np.where(a == c, moment[b, d], 0.0)
+        G += np.where((a == d) & also, moment[b, c], 0.0)
+        G += np.where((b == c) & twice, moment[a, d], 0.0)
+        G += np.where((b == d) & twice & also, moment[a, c], 0.0)
+        G[rows[:, None] == columns] *= 1.0 + self.ridge  # (1.9)
+        return G
+
+    def row(self, term: int) -> tuple[IntArray, FloatArray]:
+        """Where the row of G of one term is not zero, and its entries there: terms that share a feature with it."""
+        n_features = len(self.s)
+        both = {int(factors[term]) for factors in term_factors(n_features)} - {LINEAR}
+        partners = np.arange(n_features)
+        places = [term_indices(feature, partners, n_features) for feature in both]
+        places += [np.array([term_index(feature, None, n_features) for feature in both])]
+        positions = np.unique(np.concatenate(places))
+        return positions, self.block(np.array([term]), positions)[0]
+
+    def diagonal(self) -> FloatArray:
+        """The diagonal of G."""
+        return (1.0 + self.ridge) * self._diagonal()
 
     def gradient(self, z: FloatArray) -> FloatArray:
         """Gz in O(n^3), without G: docs/mathematics.md, eq. (1.6)."""

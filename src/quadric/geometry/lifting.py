@@ -7,10 +7,12 @@ product, which is wrong). R is the matrix of the r(x_i)', one row per sample; eq
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from quadric.geometry.terms import LINEAR, term_count, term_factors
+from quadric.geometry.terms import LINEAR, TermFactors, term_count, term_factors, to_vector
 from quadric.types import FloatArray, IntArray
 
 CHUNK_BYTES = 4 << 20
@@ -37,17 +39,48 @@ def lift(X: FloatArray, terms: IntArray | None = None) -> FloatArray:
     array of shape (m, len(terms)), C-contiguous
     """
     n_rows, n_features = X.shape
-    left, right = term_factors(n_features)
-    if terms is not None:
-        left, right = left[terms], right[terms]
+    features, (left, right) = live_features(n_features, terms)
     halved = np.where(left == right, 0.5, 1.0)  # (1.3): only squares are halved, so that r(x)'z is f
     R = np.empty((n_rows, len(left)))
     for rows in row_chunks(n_rows, max(len(left), n_features + 1)):
         # LINEAR is -1 and picks the last column, which holds ones: one gather serves all kinds of terms
-        block = np.column_stack([X[rows], np.ones(rows.stop - rows.start)])
+        block = np.column_stack([dense_columns(X[rows], features), np.ones(rows.stop - rows.start)])
         np.multiply(block[:, left], block[:, right], out=R[rows])
         R[rows] *= halved
     return R
+
+
+def live_features(n_features: int, terms: IntArray | None) -> tuple[IntArray, TermFactors]:
+    """The features that some terms multiply, and the factors of these terms as positions among them; None: all terms."""
+    left, right = term_factors(n_features)
+    if terms is None:
+        return np.arange(n_features), TermFactors(left, right)
+    left, right = left[terms], right[terms]
+    paired = right != LINEAR
+    features, place = np.unique(np.concatenate([left, right[paired]]), return_inverse=True)
+    second = np.full(len(terms), LINEAR)
+    second[paired] = place[len(terms) :]
+    return features, TermFactors(place[: len(terms)], second)
+
+
+def as_dense(X: Any) -> FloatArray:
+    """An array of dense or sparse samples."""
+    return np.asarray(X.toarray() if issparse(X) else X)
+
+
+def dense_columns(X: Any, features: IntArray) -> FloatArray:
+    """An array of some columns of dense or sparse samples."""
+    return as_dense(X if len(features) == X.shape[1] else X[:, features])
+
+
+def middle_of(X: Any) -> FloatArray:
+    """The medians of the columns, which no outlying row can move; zero for sparse samples, most of whose values it is."""
+    return np.zeros(X.shape[1]) if issparse(X) else np.asarray(np.median(X, axis=0))
+
+
+def column_ends(X: Any) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest value of each column of dense or sparse samples."""
+    return as_dense(X.min(axis=0)).ravel(), as_dense(X.max(axis=0)).ravel()
 
 
 def lift_columns(columns: FloatArray) -> FloatArray:
@@ -76,7 +109,12 @@ def lift_columns(columns: FloatArray) -> FloatArray:
 
 def lift_about(X: FloatArray, middle: FloatArray, terms: IntArray) -> FloatArray:
     """r(x) - r(middle) on some terms, from x - middle: nothing cancels where the features are far from zero."""
-    left, right = (factors[terms] for factors in term_factors(X.shape[1]))
+    features, factors = live_features(X.shape[1], terms)
+    return _lifted_about(dense_columns(X, features), middle[features], factors)
+
+
+def _lifted_about(X: FloatArray, middle: FloatArray, factors: TermFactors) -> FloatArray:
+    left, right = factors
     # LINEAR is -1 and picks the last column: ones for x, zeros for the difference
     difference = np.column_stack([X - middle, np.zeros(len(X))])
     R = difference[:, left] * np.column_stack([X, np.ones(len(X))])[:, right]
@@ -87,19 +125,16 @@ def lift_about(X: FloatArray, middle: FloatArray, terms: IntArray) -> FloatArray
 
 def sizes_about(X: FloatArray, middle: FloatArray, terms: IntArray) -> FloatArray:
     """What ``lift_about`` adds up, without signs: its rounding errors are shares of these."""
-    middle, distance = np.abs(middle), np.abs(X - middle)
-    return lift_about(distance + middle, middle, terms)
+    features, factors = live_features(X.shape[1], terms)
+    distance, middle = np.abs(dense_columns(X, features) - middle[features]), np.abs(middle[features])
+    return _lifted_about(distance + middle, middle, factors)
 
 
 def lift_adjoint(X: FloatArray, v: FloatArray) -> FloatArray:
     """R'v without R (8.2): the upper triangle of X' diag(v) X with its diagonal halved, then X'v."""
     n_features = X.shape[1]
     second = np.zeros((n_features, n_features))
-    for rows in row_chunks(len(X), n_features):
-        second += X[rows].T @ (X[rows] * v[rows, None])
-    left, right = term_factors(n_features)
-    out = np.empty(term_count(n_features))
-    quadratic = right != LINEAR
-    out[quadratic] = second[left[quadratic], right[quadratic]] * np.where(left == right, 0.5, 1.0)[quadratic]
-    out[~quadratic] = X.T @ v
-    return out
+    for rows in row_chunks(X.shape[0], n_features):
+        second += as_dense(X[rows].T @ (X[rows] * v[rows, None]))
+    second[np.diag_indices_from(second)] *= 0.5
+    return to_vector(second, np.asarray(X.T @ v))

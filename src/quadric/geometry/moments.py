@@ -15,7 +15,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from quadric.geometry.energy import Energy
-from quadric.geometry.lifting import lift_adjoint, lift_columns, row_chunks
+from quadric.geometry.lifting import CHUNK_BYTES, lift, lift_adjoint, lift_columns, row_chunks
+from quadric.geometry.products import LiftedSums, has_many_terms
 from quadric.geometry.terms import LINEAR, feature_count, term_count, term_factors, to_matrix
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -24,6 +25,10 @@ CONSTANT_TOLERANCE = 1e-10
 
 BLOCK_ROWS = 512
 """Samples per rank-k update, at least: shorter ones read and write the p x p matrix too often."""
+
+
+BLURRED = 1e-4
+"""Share of the squares of a term below which the difference of sums that its scatter is has lost too many digits."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ class Moments:
 
     def constant_terms(self) -> BoolArray:
         """Terms with one and the same value on all samples."""
-        return _is_constant(self.weight, self.mean, np.diag(self.scatter))
+        return is_constant(self.weight, self.mean, np.diag(self.scatter))
 
 
 def moments_by_class(X: FloatArray, codes: IntArray, sample_weight: FloatArray, n_classes: int) -> list[Moments]:
@@ -210,6 +215,8 @@ class TermStatistics:
 
     @staticmethod
     def of(X: FloatArray, sample_weight: FloatArray) -> TermStatistics:
+        if has_many_terms(X):
+            return TermStatistics.of_sums(LiftedSums(X, sample_weight), sample_weight)
         p = term_count(X.shape[1])
         total, mean, scatter, absolute = 0.0, np.zeros(p), np.zeros(p), np.zeros(p)
         for rows in row_chunks(len(X), p):
@@ -225,12 +232,36 @@ class TermStatistics:
             total += block_total
         return TermStatistics(total, mean, scatter, absolute)
 
+    @staticmethod
+    def of_sums(sums: LiftedSums, sample_weight: FloatArray) -> TermStatistics:
+        """The same by a few products X' diag(.) X; terms of which these leave few digits are lifted."""
+        off, scatter = spread_about(sums, sample_weight)
+        mean = off + lift(sums.shift[None])[0]
+        return TermStatistics(float(sample_weight.sum()), mean, scatter, sums.absolute(sample_weight))
+
     def constant_terms(self) -> BoolArray:
         """Terms with one and the same value on all samples."""
-        return _is_constant(self.weight, self.mean, self.scatter)
+        return is_constant(self.weight, self.mean, self.scatter)
 
 
-def _is_constant(weight: float, mean: FloatArray, scatter: FloatArray) -> BoolArray:
+def spread_about(sums: LiftedSums, sample_weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean of r(x) - r(shift) and sum of squares about it, for all terms; where sums leave few digits, by lifting."""
+    total = float(sample_weight.sum())
+    off = sums.sums(sample_weight) / total
+    squares, size = sums.squares(sample_weight)
+    scatter = squares - total * off**2
+    blurred = np.flatnonzero(~(scatter > BLURRED * size) & (size > 0.0))
+    width = max(1, CHUNK_BYTES // (8 * len(sample_weight)))
+    for first in range(0, len(blurred), width):
+        few = blurred[first : first + width]
+        R = np.vstack([rows for _, rows in sums.lifted(few)])
+        off[few] = (sample_weight @ R) / total
+        scatter[few] = sample_weight @ (R - off[few]) ** 2
+    return off, scatter
+
+
+def is_constant(weight: float, mean: FloatArray, scatter: FloatArray) -> BoolArray:
+    """Which terms have one and the same value on all samples, by their weight, mean and scatter."""
     return scatter <= CONSTANT_TOLERANCE**2 * (scatter + weight * mean**2)
 
 

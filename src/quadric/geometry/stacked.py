@@ -82,11 +82,11 @@ class StackedRows:
 
     def _blocks(self) -> Iterable[tuple[slice, FloatArray]]:
         """A of the samples, block by block; lifted once where it is small enough to keep."""
-        return self._kept if 8 * len(self._X) * (len(self.terms) + 1) <= KEPT_BYTES else self._lifted()
+        return self._kept if 8 * len(self._root) * (len(self.terms) + 1) <= KEPT_BYTES else self._lifted()
 
     def _lifted(self) -> Iterator[tuple[slice, FloatArray]]:
         width = len(self.terms) + 1
-        for rows in row_chunks(len(self._X), width):
+        for rows in row_chunks(len(self._root), width):
             A = np.empty((rows.stop - rows.start, width))
             A[:, :-1] = lift(self._X[rows], self.terms)
             A[:, -1] = 1.0
@@ -110,7 +110,7 @@ class StackedRows:
     @property
     def _units(self) -> float:
         """Rounding of a sum over all rows and, in each, over the terms."""
-        return rounding_of_sum(len(self._X)) + EPS * len(self.terms)
+        return rounding_of_sum(len(self._root)) + EPS * len(self.terms)
 
     @cached_property
     def _inverse(self) -> tuple[FloatArray, float]:
@@ -130,7 +130,7 @@ class StackedRows:
         size = len(self.lengths)
         energy = np.column_stack([self._H, np.zeros(len(self._H))])
         blocks = [energy / self.lengths, *(A / self.lengths for _, A in self._blocks())]
-        U = graded_factor(blocks if len(self._X) > 4096 else [np.vstack(blocks)])
+        U = graded_factor(blocks if len(self._root) > 4096 else [np.vstack(blocks)])
         if len(U) < size:
             return np.eye(size), np.inf
         try:

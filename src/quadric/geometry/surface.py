@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from quadric.blas import one_blas_thread
-from quadric.geometry.lifting import row_chunks
+from quadric.geometry.lifting import as_dense, dense_columns, row_chunks
 from quadric.geometry.terms import LINEAR, default_names, term_factors, term_names, to_matrix, to_vector
 from quadric.labels import refuse_masked
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -194,12 +195,12 @@ class QuadraticSurface:
         In one product for all rows, the order of the sums, and with it the last bits, would depend on the number of rows.
         """
         W, b = self._padded
-        out = np.empty(len(X))
-        chunks = list(row_chunks(len(X), DENSE_SPACE * len(b)))
+        out = np.empty(X.shape[0])
+        chunks = list(row_chunks(len(out), DENSE_SPACE * len(b)))
         space = [_aligned_zeros(chunks[0].stop, len(b)) for _ in range(2)] if chunks else []
         for rows in chunks:
             U, slopes = (array[: rows.stop - rows.start] for array in space)
-            U[:, : self.n_features] = X[rows]
+            U[:, : self.n_features] = as_dense(X[rows])
             np.matmul(U[:, None, :], W, out=slopes[:, None, :])
             slopes *= 0.5
             slopes += b
@@ -219,9 +220,9 @@ class QuadraticSurface:
     def _term_by_term(self, X: FloatArray) -> FloatArray:
         """Cost in proportion to the live terms."""
         features, terms = self._live
-        out = np.full(len(X), self.c)
-        for rows in row_chunks(len(X), self.n_features):
-            columns, total = np.ascontiguousarray(X[rows][:, features].T), out[rows]
+        out = np.full(X.shape[0], self.c)
+        for rows in row_chunks(len(out), self.n_features):
+            columns, total = np.ascontiguousarray(dense_columns(X[rows], features).T), out[rows]
             for term in terms:
                 total += _term_values(columns, *term)
         return out
@@ -239,9 +240,9 @@ class QuadraticSurface:
         """
         X = self._checked(X)
         features, terms = self._live
-        out = np.empty((len(X), len(terms)))
-        for rows in row_chunks(len(X), self.n_features):
-            columns = np.ascontiguousarray(X[rows][:, features].T)
+        out = np.empty((X.shape[0], len(terms)))
+        for rows in row_chunks(len(out), self.n_features):
+            columns = np.ascontiguousarray(dense_columns(X[rows], features).T)
             for position, term in enumerate(terms):
                 out[rows, position] = _term_values(columns, *term)
         return out
@@ -360,7 +361,7 @@ class QuadraticSurface:
 
     def _checked(self, X: FloatArray) -> FloatArray:
         refuse_masked(X=X)
-        X = np.asarray(X, dtype=float)
+        X = csr_array(X, dtype=float) if issparse(X) else np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(
                 f"X of shape {X.shape} does not fit a surface of {self.n_features} features: need (m, {self.n_features})"

@@ -31,6 +31,10 @@ from quadric.types import BoolArray, FloatArray, IntArray
 
 IMPROVEMENT = 1e-10
 """Relative decrease of the objective that counts as one."""
+WORKING_TERMS = 400
+"""Candidates that searches begin with where there are too many for a matrix of all pairs."""
+KEPT_BYTES = 128 << 20
+"""Vectors of all terms that are then kept, since making them is dear; more where two supports have more."""
 
 
 class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault
@@ -200,8 +204,6 @@ class SparseProblem(ABC):
     n_features : int
     terms : array
         Candidate terms, as positions in the full z.
-    G : array of shape (p, p)
-        Regulariser on the candidates, the ridge included.
     scatter_trace : float
         Trace of the loss-weighted scatter of the lifted samples.
     rule : Rule
@@ -213,7 +215,6 @@ class SparseProblem(ABC):
     k: int
     n_features: int
     terms: IntArray
-    G: FloatArray
     scatter_trace: float
     rule: Rule
 
@@ -229,7 +230,17 @@ class SparseProblem(ABC):
     @property
     def mean_curvature(self) -> float:
         """trace(G + 2C R~'R~)/p: the scale on which penalties are chosen, for every loss."""
-        return float(np.trace(self.G) + 2.0 * self.C * self.scatter_trace) / max(self.n_terms, 1)
+        return float(self.energy_trace + 2.0 * self.C * self.scatter_trace) / max(self.n_terms, 1)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are too many candidates for a matrix of all pairs: solvers are dear, explorers keep working sets."""
+        return False
+
+    @property
+    @abstractmethod
+    def energy_trace(self) -> float:
+        """Trace of the regulariser G on the candidates, the ridge included."""
 
     @abstractmethod
     def objective(self, z: FloatArray, c: float) -> float:
@@ -249,6 +260,14 @@ class SparseProblem(ABC):
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
         """The same problem on about so many candidates, the likeliest to be chosen, where that saves work; a support stays."""
+        return self
+
+    def decomposable(self) -> SparseProblem:
+        """The same problem, on the likeliest candidates where z-steps on all of them are not affordable."""
+        return self
+
+    def paired(self) -> SparseProblem:
+        """The same problem with matrices of all pairs of candidates, which proofs need, however large they are."""
         return self
 
     def at_zero(self) -> float:
@@ -280,7 +299,7 @@ class TrainingData(ABC):
 
     @classmethod
     @abstractmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> Self:
+    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
         """Digest samples."""
 
     @classmethod
@@ -510,7 +529,12 @@ class Loss:
     def bytes_needed(self, extent: Extent) -> int:
         """Memory of a fit: what is alive at its peak, to be estimated rather too high than too low."""
         m, p, every = extent.n_rows, extent.n_candidates, extent.n_terms
-        if self.keeps_rows:
+        if extent.is_wide:
+            # vectors of all terms: statistics, matrices of features, rows of two supports; then the working set
+            working = 2 * WORKING_TERMS
+            rows = 3.6 * m * working if self.keeps_rows else 0.0
+            matrices = 12.0 * working**2 + (60 + 3 * extent.k) * every + KEPT_BYTES // 8
+        elif self.keeps_rows:
             # the centred rows with working copies; G, then the model of exchanges, the bound and their tableaus
             rows = (3.6 if extent.proves else 2.2) * m * (p + 1)
             matrices = max(every**2 + p**2, (10.5 if extent.proves else 8.5) * p**2)

@@ -5,11 +5,13 @@ The factors count double-precision arrays that are alive at the same time; tests
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from quadric.errors import MemoryLimitError
 from quadric.geometry.lifting import CHUNK_BYTES
 from quadric.geometry.moments import BLOCK_ROWS
+from quadric.geometry.products import MANY_TERMS, PRODUCT_ROWS
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.resources import PROCESS_BYTES, Room, gigabytes, memory
@@ -32,6 +34,10 @@ class Extent:
         Rows that each surface of the grid scores.
     proves : bool
         Whether bounds are computed, from all terms together.
+    k : int
+        Terms of a surface, at most.
+    n_stored : int or None
+        Numbers that a sparse X stores; None: X is dense.
     """
 
     shape: tuple[int, ...]
@@ -40,6 +46,8 @@ class Extent:
     grid: tuple[int, int] = (1, 1)
     n_scored: int = 0
     proves: bool = False
+    k: int = 10
+    n_stored: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -62,12 +70,24 @@ class Extent:
         return self.n_terms - self.n_excluded
 
     @property
+    def is_wide(self) -> bool:
+        """Whether terms are never all paired, but for proofs."""
+        return not self.proves and (self.n_stored is not None or self.n_terms > MANY_TERMS)
+
+    @property
     def shared_doubles(self) -> int:
         """What every loss needs: copies of the rows, blocks of lifted ones, coefficients and scores of a grid."""
         surfaces = self.grid[0] * self.grid[1] * (1 if self.n_classes == 2 else self.n_classes)
-        blocks = max(6 * CHUNK_BYTES // 8, 2 * BLOCK_ROWS * self.n_terms)
-        scores = self.n_scored * (self.n_terms + 2 * surfaces)
-        return 3 * self.n_rows * self.n_features + blocks + 3 * surfaces * self.n_terms + scores
+        blocks = max(6 * CHUNK_BYTES // 8, 2 * (PRODUCT_ROWS * self.n_features if self.is_wide else BLOCK_ROWS * self.n_terms))
+        scores = self.n_scored * ((self.k if self.is_wide else self.n_terms) + 2 * surfaces)
+        stored = self.n_rows * self.n_features if self.n_stored is None else 2 * self.n_stored
+        return 3 * stored + blocks + 3 * surfaces * self.n_terms + scores
+
+
+def fits(loss: str, extent: Extent) -> bool:
+    """Whether a fit of that size fits into memory, as far as the system says."""
+    room = memory()
+    return room is None or _fits(loss, extent, 1, room)
 
 
 def check_memory(loss: str, extent: Extent, processes: int = 1) -> None:
@@ -118,9 +138,19 @@ def _advice(loss: str, extent: Extent, processes: int, room: Room) -> tuple[str,
             return f"take fewer rows or columns, or the loss {other}, which needs {needed}", {"loss": other}
     if _fits(loss, replace(extent, shape=(2, extent.n_features), n_scored=0), 1, alone):
         return "take fewer rows or columns", {}
-    narrower = (replace(extent, shape=(extent.n_rows, n), n_excluded=0) for n in range(extent.n_features - 1, 0, -1))
-    fitting = next((other.n_features for other in narrower if _fits(loss, other, 1, alone)), 0)
-    return "take fewer columns" + (f", at most about {fitting} features" if fitting else ""), {}
+    unproved = replace(extent, proves=False)
+    best = (
+        f', or the method "best", which proves nothing and needs {gigabytes(_needed(loss, unproved, 1))}'
+        if extent.proves and _fits(loss, unproved, 1, alone)
+        else ""
+    )
+
+    def too_wide(n_features: int) -> bool:
+        return not _fits(loss, replace(extent, shape=(extent.n_rows, n_features), n_excluded=0), 1, alone)
+
+    fitting = bisect_left(range(extent.n_features), True, lo=1, key=too_wide) - 1
+    columns = f"take fewer columns, at most about {fitting} features" if fitting else "take fewer columns"
+    return columns + best, {"method": "best"} if best else {}
 
 
 def _needed(loss: str, extent: Extent, processes: int) -> int:

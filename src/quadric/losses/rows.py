@@ -9,15 +9,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Generic, Literal, Self, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
+from quadric.geometry import products
 from quadric.geometry.compensated import exact_dot, split
 from quadric.geometry.energy import Energy
-from quadric.geometry.lifting import lift, lift_about, row_chunks, sizes_about
+from quadric.geometry.lifting import lift, lift_about, middle_of, row_chunks, sizes_about
 from quadric.geometry.moments import TermStatistics, gram
+from quadric.geometry.terms import term_count
 from quadric.losses.base import LabelledSamples, Limits, SparseProblem, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
 from quadric.types import FloatArray, IntArray
@@ -46,7 +48,7 @@ class LiftedSamples:
     @staticmethod
     def of(X: FloatArray, terms: IntArray, energy: Energy) -> LiftedSamples:
         """Centred where products are exact, so that the intercept can be, too."""
-        return LiftedSamples(X, split(np.median(X, axis=0))[0], terms, energy)
+        return LiftedSamples(X, split(middle_of(X))[0], terms, energy)
 
     def center(self) -> FloatArray:
         """r(middle) on the candidates."""
@@ -54,7 +56,7 @@ class LiftedSamples:
 
     def rows(self, order: Literal["C", "F"]) -> FloatArray:
         """[r(x) - r(middle), 1] for each sample."""
-        A = np.empty((len(self.X), len(self.terms) + 1), order=order)
+        A = np.empty((self.X.shape[0], len(self.terms) + 1), order=order)
         for rows in row_chunks(*A.shape):
             A[rows, :-1] = lift_about(self.X[rows], self.middle, self.terms)
         A[:, -1] = 1.0
@@ -109,6 +111,8 @@ class RowsProblem(SparseProblem):
 
     Attributes
     ----------
+    G : array of shape (p, p)
+        Regulariser on the candidates, the ridge included.
     A : array of shape (m, p + 1)
         [R - center, 1] on the candidate terms.
     center : array of shape (p,)
@@ -125,12 +129,17 @@ class RowsProblem(SparseProblem):
 
     order: ClassVar[Literal["C", "F"]] = "C"
     """How A is stored: by samples or by terms."""
+    G: FloatArray
     A: FloatArray
     center: FloatArray
     y: FloatArray
     loss_weight: FloatArray
     samples: LiftedSamples | None = None
     spread: SampleSpread | None = None
+
+    @property
+    def energy_trace(self) -> float:
+        return float(np.trace(self.G))
 
     @property
     @abstractmethod
@@ -214,13 +223,17 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
         self._spread = SampleSpread(self._A, self._loss_weight)
 
     @classmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> Self:
+    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
         with one_blas_thread():
+            if len(limits.candidates(np.zeros(term_count(samples.X.shape[1]), dtype=bool))) > products.MANY_TERMS:
+                from quadric.losses.wide_rows import WideRowsData  # which needs this module
+
+                return WideRowsData(cls.problem, samples, limits)
             return cls(samples, limits)
 
     @cached_property
     def _G(self) -> FloatArray:
-        return self._samples.energy.gram()[np.ix_(self._terms, self._terms)]
+        return self._samples.energy.block(self._terms, self._terms)
 
     def one_against_rest(self, positive: int, C: float, k: int) -> AnyRowsProblem:
         return self.problem(

@@ -212,6 +212,8 @@ def prove(
         The problem's solver, where one has been at work already.
     """
     limits = _Limits(time_limit, node_limit, time.monotonic())
+    step = None if problem.is_wide else step
+    problem = problem.paired()
     step = step or problem.step()
 
     def tell(tree: _Tree) -> None:

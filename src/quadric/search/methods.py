@@ -70,15 +70,14 @@ Result = TypeVar("Result", bound=Decomposition)
 
 def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
-    step = problem.step()
-    result = decompose(problem, options.schedule, step=step, report=options.report)
+    result = _decomposed(problem, problem.decomposable(), options)
     return _result(problem, result, Found(result.support, result.objective))
 
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Decomposition and forward selection, then local search; never worse than the decomposition alone."""
     step, going = problem.step(), _clock(options.schedule.time_limit)
-    result = decompose(problem, options.schedule, step=step, report=options.report)
+    result = _decomposed(problem, problem.promising(MOST_PERTURBED) if problem.is_wide else problem, options, step)
     explorer = problem.explorer(step)
     found = Found(result.support, result.objective)
     rng = np.random.default_rng(options.seed)
@@ -93,6 +92,17 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     options.report(f"after perturbations: objective {found.value:.6g}")
     status = result.status if going() else Status.TIME_LIMIT
     return _result(problem, replace(result, status=status), found)
+
+
+def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOptions, step: Step | None = None) -> Decomposition:
+    """The decomposition of a problem, or of the same on some of its candidates."""
+    if pool is problem:
+        return decompose(problem, options.schedule, step=step, report=options.report)
+    places, result = np.searchsorted(problem.terms, pool.terms), decompose(pool, options.schedule, report=options.report)
+    z = np.zeros(problem.n_terms)
+    z[places] = result.z
+    trace = tuple(replace(row, support=places[row.support]) for row in result.trace)
+    return replace(result, z=z, support=places[result.support], trace=trace)
 
 
 def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -136,7 +146,8 @@ def _perturbed(
     problem: SparseProblem, explorer: Explorer, found: Found, rng: np.random.Generator, going: Callable[[], bool]
 ) -> list[Found]:
     """What perturbations and fresh starts lead to, the best last; among the likeliest terms where there are very many."""
-    pool = problem.promising(MOST_PERTURBED, found.support)
+    # with too many terms for one matrix, the explorer itself stays among the likeliest
+    pool = problem if problem.is_wide else problem.promising(MOST_PERTURBED, found.support)
     everywhere = pool is problem
     scout = explorer if everywhere else pool.explorer()
     finalists = [found if everywhere else Found(np.searchsorted(pool.terms, problem.terms[found.support]), found.value)]

@@ -212,7 +212,8 @@ def trace_path(
     makers: list[_PathMaker] = []
     rows: list[list[_Point]] = []
     for i, C in enumerate(Cs):
-        maker = _PathMaker(data.one_against_rest(positive, float(C), int(ks[-1])), ks, (*seed, i), report)
+        problem = data.one_against_rest(positive, float(C), int(ks[-1]))
+        maker = _PathMaker(problem.decomposable() if method == "pd" else problem, ks, (*seed, i), report)
         rows.append(
             maker.by_decomposition(schedule or Schedule()) if method == "pd" else maker.best(rows[-1] if rows else None)
         )

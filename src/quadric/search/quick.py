@@ -137,7 +137,7 @@ class QuickSearch:
 
     @one_blas_thread()
     def _decomposed(self, loss: str, positive: int, row: Row) -> list[PathCell]:
-        problem: SparseProblem = self.digest(loss).one_against_rest(positive, row.C, row.ks[-1])
+        problem: SparseProblem = self.digest(loss).one_against_rest(positive, row.C, row.ks[-1]).decomposable()
         step, cells = problem.step(), []
         for k in row.ks:
             began = time.perf_counter()

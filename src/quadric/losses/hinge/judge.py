@@ -20,7 +20,7 @@ from scipy.optimize import lsq_linear
 
 from quadric.geometry.balance import balanced
 from quadric.geometry.duality import CLOSE, EnergyGap, Margins
-from quadric.geometry.lifting import lift
+from quadric.geometry.lifting import as_dense, lift
 from quadric.geometry.residuals import Residuals
 
 MARGIN_BANDS = (1e-9, CLOSE)
@@ -114,7 +114,7 @@ class HingeJudge:
         v = multipliers * y
         missing = weighed(np.append(pull - v @ R, -v.sum())[None])[0]
         # Equal samples make equal equations and are taken together
-        samples = np.column_stack([self._residuals.X[near], y[near]])
+        samples = np.column_stack([as_dense(self._residuals.X[near]), y[near]])
         _, first, group = np.unique(samples, axis=0, return_index=True, return_inverse=True)
         group, first = group.ravel(), near[first]
         weight = np.bincount(group, weights=self._upper[near])

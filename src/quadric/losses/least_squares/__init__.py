@@ -1,11 +1,23 @@
 """The squared loss H(t) = t^2: the paper's LS-l0-QSVM. Sums over the samples are all it needs."""
 
-from quadric.losses.base import Loss
+from quadric.losses.base import Explorer, Loss, Step
 from quadric.losses.least_squares.bounds import LeastSquaresBounds
 from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.losses.least_squares.explorer import LeastSquaresExplorer
 from quadric.losses.least_squares.judge import LeastSquaresJudge
+from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.least_squares.step import LeastSquaresStep
+from quadric.losses.least_squares.wide import WideExplorer, WideProblem
+from quadric.losses.least_squares.wide_step import WideStep
+
+
+def _step(problem: LeastSquaresProblem | WideProblem) -> Step:
+    return WideStep(problem) if isinstance(problem, WideProblem) else LeastSquaresStep(problem)
+
+
+def _explorer(problem: LeastSquaresProblem | WideProblem, step: Step) -> Explorer:
+    return WideExplorer(problem) if isinstance(problem, WideProblem) else LeastSquaresExplorer(problem)
+
 
 LOSS = Loss(
     name="least_squares",
@@ -18,8 +30,8 @@ LOSS = Loss(
     default_Cs=(1.0, 8.0, 64.0, 512.0),
     screen=None,
     data=LeastSquaresData,
-    step=LeastSquaresStep,
-    explorer=LeastSquaresExplorer,
+    step=_step,
+    explorer=_explorer,
     bounds=LeastSquaresBounds,
     judge=LeastSquaresJudge,
 )

@@ -8,8 +8,10 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments
+from quadric.geometry.products import has_many_terms
 from quadric.losses.base import LabelledSamples, Limits, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem, SampleRows
+from quadric.losses.least_squares.wide import WideData
 from quadric.types import FloatArray
 
 
@@ -49,7 +51,9 @@ class LeastSquaresData(TrainingData):
         self._curvatures: dict[float, Curvature] = {}
 
     @classmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> LeastSquaresData:
+    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
+        if has_many_terms(samples.X):
+            return WideData.from_samples(samples, limits)
         with one_blas_thread():
             moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
             return cls(moments, samples.class_weight, limits, samples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quadric.geometry.compensated import misfits
-from quadric.geometry.lifting import lift
+from quadric.geometry.lifting import column_ends, lift
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.stacked import StackedRows
 
@@ -44,9 +44,9 @@ class LeastSquaresJudge:
 
 def _cancels(residuals: Residuals) -> bool:
     """Whether some term may be so large on some sample that scores near one would lose digits to it."""
-    X, z = residuals.X, np.abs(residuals.z)
-    largest = max(float(X.max()), -float(X.min()))
+    z, (low, high) = np.abs(residuals.z), column_ends(residuals.X)
+    largest = max(float(high.max()), -float(low.min()))
     if z.sum() * max(largest, largest**2) + abs(residuals.c) <= CANCELLED:
         return False
-    by_column = lift(np.maximum(X.max(axis=0), -X.min(axis=0))[None])[0]
+    by_column = lift(np.maximum(high, -low)[None])[0]
     return bool(by_column @ z + abs(residuals.c) > CANCELLED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -58,13 +59,11 @@ class SampleRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeastSquaresProblem(SparseProblem):
+class QuadraticProblem(SparseProblem):
     """Squared loss with c eliminated: F(z) = 1/2 z'Mz - q'z + constant (docs/mathematics.md, section 2).
 
     Attributes
     ----------
-    curvature : Curvature
-        M.
     cross : array of shape (p,)
         R~'y~.
     mean : array of shape (p,)
@@ -80,7 +79,6 @@ class LeastSquaresProblem(SparseProblem):
     """
 
     loss_name: ClassVar[str] = "least_squares"
-    curvature: Curvature
     cross: FloatArray
     mean: FloatArray
     mean_y: float
@@ -90,8 +88,25 @@ class LeastSquaresProblem(SparseProblem):
     n_samples: int | None = None
 
     @property
-    def M(self) -> FloatArray:
-        return self.curvature.M
+    @abstractmethod
+    def diagonal(self) -> FloatArray:
+        """Of M = G + 2C R~'R~."""
+
+    @abstractmethod
+    def row(self, term: int) -> FloatArray:
+        """Of M."""
+
+    @abstractmethod
+    def block(self, support: IntArray) -> FloatArray:
+        """M_SS."""
+
+    @abstractmethod
+    def curved(self, z: FloatArray) -> float:
+        """z'Mz."""
+
+    @abstractmethod
+    def among(self, candidates: IntArray) -> LeastSquaresProblem | None:
+        """The same problem with some candidates only, all required ones among them; None: its rule needs all."""
 
     @cached_property
     def q(self) -> FloatArray:
@@ -104,7 +119,7 @@ class LeastSquaresProblem(SparseProblem):
     @cached_property
     def swelling(self) -> FloatArray:
         """tau_j^2: how much larger the sums behind M_jj were than what centring has left of them (7.6)."""
-        return 1.0 + (2.0 * self.C * self.total_weight) * self.mean**2 / np.diag(self.M)
+        return 1.0 + (2.0 * self.C * self.total_weight) * self.mean**2 / self.diagonal
 
     @property
     def unit_roundoff(self) -> float:
@@ -112,33 +127,74 @@ class LeastSquaresProblem(SparseProblem):
         count = len(self.rows) if self.rows is not None else self.n_samples or self.total_weight
         return rounding_of_sum(count)
 
+    def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
+        if n_terms >= self.n_terms:
+            return self.among(np.arange(self.n_terms)) or self
+        chosen = promising_terms(self.row, self.diagonal, self.q, self.k, self.rule.required, n_terms)
+        return self.among(chosen if support is None else np.union1d(chosen, support)) or self
+
+    def objective(self, z: FloatArray, c: float) -> float:
+        off_optimum = c - self.intercept(z)  # (2.2) is F at the best c; elsewhere F grows as a parabola in c
+        at_best_c = 0.5 * self.curved(z) - self.q @ z + self.constant
+        return float(at_best_c + self.C * self.total_weight * off_optimum**2)
+
+    def intercept(self, z: FloatArray) -> float:
+        return float(self.mean_y - self.mean @ z)  # (2.1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastSquaresProblem(QuadraticProblem):
+    """The same with a matrix of all pairs of candidates.
+
+    Attributes
+    ----------
+    G : array of shape (p, p)
+        Regulariser on the candidates, the ridge included.
+    curvature : Curvature
+        M.
+    """
+
+    G: FloatArray
+    curvature: Curvature
+
+    @property
+    def M(self) -> FloatArray:
+        return self.curvature.M
+
+    @property
+    def energy_trace(self) -> float:
+        return float(np.trace(self.G))
+
+    @property
+    def diagonal(self) -> FloatArray:
+        return np.diag(self.M)
+
     def slopes(self, z: FloatArray) -> FloatArray:
         # C sum_i o_i |r_ij| of (5.4) is at most C sqrt(sum_i o_i sum_i o_i r_ij^2), which the sums know
         squares = (np.diag(self.M) - np.diag(self.G)) / (2.0 * self.C) + self.total_weight * self.mean**2
         return (self.M @ z - self.q) / (self.C * np.sqrt(self.total_weight * squares))
 
-    def promising(self, n_terms: int, support: IntArray | None = None) -> LeastSquaresProblem:
-        if n_terms >= self.n_terms:
+    def row(self, term: int) -> FloatArray:
+        return self.M[term]
+
+    def block(self, support: IntArray) -> FloatArray:
+        return self.M[np.ix_(support, support)]
+
+    def curved(self, z: FloatArray) -> float:
+        return float(z @ (self.M @ z))
+
+    def among(self, candidates: IntArray) -> LeastSquaresProblem | None:
+        if len(candidates) == self.n_terms:
             return self
-        chosen = promising_terms(self.M, self.q, self.k, self.rule.required, n_terms)
-        chosen = chosen if support is None else np.union1d(chosen, support)
-        rule, square = self.rule.among(chosen), np.ix_(chosen, chosen)
+        rule, square = self.rule.among(candidates), np.ix_(candidates, candidates)
         if rule is None:
-            return self
+            return None
         return replace(
             self,
-            terms=self.terms[chosen],
+            terms=self.terms[candidates],
             G=self.G[square],
             rule=rule,
             curvature=Curvature(self.M[square]),
-            cross=self.cross[chosen],
-            mean=self.mean[chosen],
+            cross=self.cross[candidates],
+            mean=self.mean[candidates],
         )
-
-    def objective(self, z: FloatArray, c: float) -> float:
-        off_optimum = c - self.intercept(z)  # (2.2) is F at the best c; elsewhere F grows as a parabola in c
-        at_best_c = 0.5 * z @ (self.M @ z) - self.q @ z + self.constant
-        return float(at_best_c + self.C * self.total_weight * off_optimum**2)
-
-    def intercept(self, z: FloatArray) -> float:
-        return float(self.mean_y - self.mean @ z)  # (2.1)

@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from quadric.losses.base import NoBound, Step, StepSolution
-from quadric.losses.least_squares.problem import LeastSquaresProblem, SampleRows
+from quadric.losses.least_squares.problem import LeastSquaresProblem, QuadraticProblem, SampleRows
 from quadric.types import FloatArray, IntArray
 
 MOST_WORK = 2e10
@@ -29,32 +29,11 @@ SURELY_REGULAR = 1e-2
 """Relative error of the inverse of M_SS up to which (7.8) holds."""
 
 
-class LeastSquaresStep(Step):
-    """Closed-form z-steps in the eigenbasis of M; O(p^2) each."""
+class RefittingStep(Step):
+    """Refits on few terms, by M where its digits are enough, else by the rows."""
 
-    def __init__(self, problem: LeastSquaresProblem) -> None:
+    def __init__(self, problem: QuadraticProblem) -> None:
         self.problem = problem
-
-    @cached_property
-    def _Vq(self) -> FloatArray:
-        return self.problem.q @ self.problem.curvature.spectrum[1]
-
-    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
-        e, V = self.problem.curvature.spectrum
-        support = np.flatnonzero(u)
-        # (2.6) in the eigenbasis; u has few entries, so V'u needs only the rows of V on its support
-        coordinates = (self._Vq + rho * (u[support] @ V[support])) / (e + rho)
-        z = V @ coordinates
-        fit = 0.5 * coordinates @ (e * coordinates) - self._Vq @ coordinates + self.problem.constant
-        return self._solution(z, float(fit + 0.5 * rho * np.sum((z - u) ** 2)))
-
-    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
-        e, V = self.problem.curvature.spectrum
-        rows = V[support]
-        N = (rows * (e / (e + rho))) @ rows.T  # (4.5): the limit of all sweeps that keep choosing this support
-        u = np.zeros(self.problem.n_terms)
-        u[support] = _UnitFactor(N).solve(rows @ (self._Vq / (e + rho)))
-        return self.sweep(u, rho)
 
     def refit(self, support: IntArray) -> StepSolution:
         problem, z = self.problem, np.zeros(self.problem.n_terms)
@@ -70,7 +49,7 @@ class LeastSquaresStep(Step):
             return replace(self._solution(z, value), residual=error)
         return self._from_rows(problem.rows, support, z[support])
 
-    def _rounding(self, support: IntArray, z: FloatArray, factor: _UnitFactor) -> float:
+    def _rounding(self, support: IntArray, z: FloatArray, factor: UnitFactor) -> float:
         """What rounding in M and q does to the minimum on a support (7.8); inf where M_SS may be singular."""
         problem, swelling = self.problem, self.problem.swelling[support]
         gamma = problem.unit_roundoff
@@ -97,8 +76,8 @@ class LeastSquaresStep(Step):
             raise NoBound("the sums have lost the digits that a bound would need")
         return value, value - 2.0 * error
 
-    def _factor(self, support: IntArray) -> _UnitFactor:
-        return _UnitFactor(self.problem.M[np.ix_(support, support)])
+    def _factor(self, support: IntArray) -> UnitFactor:
+        return UnitFactor(self.problem.block(support))
 
     def _with_intercept(self, support: IntArray, z: FloatArray) -> FloatArray:
         return np.append(z, self.problem.mean_y - self.problem.mean[support] @ z)
@@ -114,7 +93,37 @@ class LeastSquaresStep(Step):
         return StepSolution(z, self.problem.intercept(z), value, 0.0)
 
 
-class _UnitFactor:
+class LeastSquaresStep(RefittingStep):
+    """Closed-form z-steps in the eigenbasis of M; O(p^2) each."""
+
+    problem: LeastSquaresProblem
+
+    def __init__(self, problem: LeastSquaresProblem) -> None:
+        super().__init__(problem)
+
+    @cached_property
+    def _Vq(self) -> FloatArray:
+        return self.problem.q @ self.problem.curvature.spectrum[1]
+
+    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
+        e, V = self.problem.curvature.spectrum
+        support = np.flatnonzero(u)
+        # (2.6) in the eigenbasis; u has few entries, so V'u needs only the rows of V on its support
+        coordinates = (self._Vq + rho * (u[support] @ V[support])) / (e + rho)
+        z = V @ coordinates
+        fit = 0.5 * coordinates @ (e * coordinates) - self._Vq @ coordinates + self.problem.constant
+        return self._solution(z, float(fit + 0.5 * rho * np.sum((z - u) ** 2)))
+
+    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        e, V = self.problem.curvature.spectrum
+        rows = V[support]
+        N = (rows * (e / (e + rho))) @ rows.T  # (4.5): the limit of all sweeps that keep choosing this support
+        u = np.zeros(self.problem.n_terms)
+        u[support] = UnitFactor(N).solve(rows @ (self._Vq / (e + rho)))
+        return self.sweep(u, rho)
+
+
+class UnitFactor:
     """Solves with a positive semidefinite matrix, scaled to a unit diagonal, with one step of refinement.
 
     Where the matrix is singular to working precision (a huge C on dependent columns), the solution of least norm.

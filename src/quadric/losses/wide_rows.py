@@ -1,0 +1,219 @@
+"""Losses that keep lifted samples, where there are too many terms to lift them all: samples are lifted on working sets only.
+
+The squared loss says which terms to begin with. Beyond the working set, the multipliers of a fit tell which terms pull at it:
+one product X' diag(.) X gives R'(y alpha) for all terms, and with G a lower bound of every exchange (docs/mathematics.md, eq.
+6.5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from quadric.blas import one_blas_thread
+from quadric.losses import loss_named
+from quadric.losses.base import (
+    IMPROVEMENT,
+    WORKING_TERMS,
+    Exchanges,
+    Explorer,
+    Found,
+    LabelledSamples,
+    Limits,
+    Loss,
+    SparseProblem,
+    Step,
+    StepSolution,
+    TrainingData,
+)
+from quadric.losses.dual import DualStep, feasible
+from quadric.losses.least_squares.wide import WideData, WideProblem
+from quadric.losses.pricing import Quadratic
+from quadric.losses.rows import LiftedSamples, RowsProblem
+from quadric.losses.working_set import MOST_ENTRANTS, WorkingSetExplorer
+from quadric.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class WideRowsProblem(SparseProblem):
+    """A loss on samples that are lifted on few of the candidates at a time.
+
+    Attributes
+    ----------
+    kind : class of RowsProblem
+        What the problem is on a working set.
+    samples : LabelledSamples
+    y : array of shape (m,)
+        Labels in {-1, 1}.
+    squared : WideProblem
+        The same problem with the squared loss.
+    """
+
+    kind: type[RowsProblem]
+    samples: LabelledSamples
+    y: FloatArray
+    squared: WideProblem
+
+    @property
+    def loss(self) -> Loss:
+        return loss_named(self.kind.loss_name)
+
+    @property
+    def is_wide(self) -> bool:
+        return True
+
+    @property
+    def energy_trace(self) -> float:
+        return self.squared.energy_trace
+
+    def among(self, candidates: IntArray) -> RowsProblem:
+        """The same problem with some candidates only, all required ones among them unless it is for a refit."""
+        terms, energy = self.terms[candidates], self.samples.energy
+        lifted = LiftedSamples.of(self.samples.X, terms, energy)
+        required = self.rule.required
+        rule = self.rule.among(candidates if np.isin(required, candidates).all() else np.union1d(candidates, required))
+        if rule is None:
+            raise ValueError("this rule on supports cannot be kept with so many terms: exclude some of them")
+        return self.kind(
+            C=self.C,
+            k=min(self.k, len(terms)),
+            n_features=self.n_features,
+            terms=terms,
+            scatter_trace=float(self.squared.scatter[candidates].sum()),
+            rule=rule,
+            G=energy.block(terms, terms),
+            A=lifted.rows(self.kind.order),
+            center=lifted.center(),
+            y=self.y,
+            loss_weight=self.samples.loss_weight,
+            samples=lifted,
+        )
+
+    def paired(self) -> RowsProblem:
+        return self.among(np.arange(self.n_terms))
+
+    def decomposable(self) -> SparseProblem:
+        return self.nucleus
+
+    @cached_property
+    def nucleus(self) -> RowsProblem:
+        """The problem on the terms that searches begin with."""
+        return self.promising(WORKING_TERMS)
+
+    def promising(self, n_terms: int, support: IntArray | None = None) -> RowsProblem:
+        likely = self.squared.promising(n_terms, support)
+        return self.among(np.searchsorted(self.terms, likely.terms))
+
+    def screen(self) -> SparseProblem:
+        return self.squared
+
+    def objective(self, z: FloatArray, c: float) -> float:
+        live = np.flatnonzero(z)
+        return self.among(live).objective(z[live], c)
+
+    def intercept(self, z: FloatArray) -> float:
+        live = np.flatnonzero(z)
+        return self.among(live).intercept(z[live])
+
+    def step(self) -> Step:
+        return WideRowsStep(self)
+
+    def explorer(self, step: Step | None = None) -> Explorer:
+        return WideRowsExplorer(self)
+
+
+class WideRowsStep(Step):
+    """Refits on few terms; nothing else is affordable."""
+
+    def __init__(self, problem: WideRowsProblem) -> None:
+        self.problem = problem
+
+    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
+        raise NotImplementedError("z-steps on so many terms: decompose the problem on the likeliest ones")
+
+    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        raise NotImplementedError("z-steps on so many terms: decompose the problem on the likeliest ones")
+
+    def refit(self, support: IntArray) -> StepSolution:
+        solution = self.problem.among(support).step().refit(np.arange(len(support)))
+        z = np.zeros(self.problem.n_terms)
+        z[support] = solution.z
+        return StepSolution(z, solution.c, solution.value, solution.residual)
+
+    def bracket(self, support: IntArray) -> tuple[float, float]:
+        return self.problem.among(support).step().bracket(np.arange(len(support)))
+
+
+class WideRowsExplorer(WorkingSetExplorer):
+    """Moves in a working set, which grows by what the multipliers of its best fit cannot rule out."""
+
+    def __init__(self, problem: WideRowsProblem) -> None:
+        self.problem = problem
+        super().__init__(problem, problem.nucleus)
+
+    def restricted(self, working: IntArray) -> RowsProblem:
+        return self.problem.among(working)
+
+    def entrants(self, found: Found) -> IntArray:
+        problem, squared = self.problem, self.problem.squared
+        few = problem.among(found.support)
+        step = few.step()
+        assert isinstance(step, DualStep)
+        z, alpha = step.refit(np.arange(len(found.support))).z, feasible(few, step.multipliers)
+        self.n_refits += 1
+        pull = squared.scatter_rows.on_candidates(problem.y * alpha)  # alpha balances: no mean is left in it
+        rows = [squared.energy_row(int(term)) for term in found.support]
+        bound = Quadratic(found.support, rows, squared.energy_diagonal, pull, few.dual_constant(alpha))
+        terms, useful = [], []
+        for into, least in bound.prices(self.rule.moves(found.support)):
+            # weak duality: where no entry is negative a term cannot help (docs/mathematics.md, eq. 6.5)
+            possible = least.min(axis=0, initial=np.inf) < -IMPROVEMENT * abs(found.value)
+            terms.append(into[possible])
+            slope = pull[into] - sum((weight * row[into] for weight, row in zip(z, rows, strict=True)), np.zeros(len(into)))
+            useful.append((slope**2 / squared.diagonal[into])[possible])
+        order = np.argsort(-np.concatenate([np.empty(0), *useful]), kind="stable")[:MOST_ENTRANTS]
+        return np.concatenate([np.empty(0, dtype=np.intp), *terms])[order]
+
+    def exchanges(self, found: Found, ceiling: float) -> Exchanges:
+        """Those of the working set and of what could join it."""
+        self._include(np.union1d(found.support, self.entrants(found)))
+        table = self._inner.exchanges(Found(self._places(found.support), found.value), ceiling)
+        return Exchanges(self._working[table.out], self._working[table.into], table.change)
+
+
+class WideRowsData(TrainingData):
+    """Labelled samples of very many terms, for a loss that lifts them.
+
+    Parameters
+    ----------
+    kind : class of RowsProblem
+    samples : LabelledSamples
+    limits : Limits
+    """
+
+    def __init__(self, kind: Any, samples: LabelledSamples, limits: Limits) -> None:
+        self._kind, self._samples = kind, samples
+        self._squared = WideData(samples, limits)
+
+    @classmethod
+    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> WideRowsData:
+        raise NotImplementedError("which loss?")
+
+    @one_blas_thread()
+    def one_against_rest(self, positive: int, C: float, k: int) -> WideRowsProblem:
+        squared = self._squared.one_against_rest(positive, C, k)
+        return WideRowsProblem(
+            C=C,
+            k=squared.k,
+            n_features=squared.n_features,
+            terms=squared.terms,
+            scatter_trace=squared.scatter_trace,
+            rule=squared.rule,
+            kind=self._kind,
+            samples=self._samples,
+            y=self._samples.signs(positive),
+            squared=squared,
+        )

@@ -1,0 +1,195 @@
+"""Hinge fits on fixed terms by passes: the same minimum as with all rows in memory, and a bound that proves it."""
+
+import numpy as np
+import pytest
+
+from helpers.convex_solver import minimum
+from quadric.geometry.lifting import lift
+from quadric.losses import loss_named
+from quadric.losses.base import LabelledSamples
+from quadric.losses.hinge import streamed
+from quadric.losses.hinge.split import SplitAt
+from quadric.losses.hinge.streamed import HingeStream, SmallProblem
+from quadric.losses.kept import random_keys
+from quadric.losses.passes import SamplesInMemory
+from quadric.losses.streams import GAP, Passes
+from quadric.losses.survey import SurveyPass
+from quadric.search.rules import NO_LIMITS
+
+N_FEATURES = 4
+P = N_FEATURES * (N_FEATURES + 3) // 2
+
+
+def planted(rng, m, noise=0.6, offset=0.0):
+    X = rng.normal(size=(m, N_FEATURES)) + offset
+    D = X - offset
+    f = D[:, 0] * D[:, 1] + 0.7 * D[:, 2] - 0.5 * D[:, 3] ** 2 + 0.3 + noise * rng.normal(size=m)
+    return X, (f > 0).astype(int)
+
+
+def samples_of(X, codes, sample_weight=None, class_weight=(1.0, 1.0)):
+    weight = np.ones(len(X)) if sample_weight is None else sample_weight
+    return LabelledSamples(X, codes, weight, np.array(class_weight))
+
+
+def in_memory(samples, C, support, loss="hinge"):
+    problem = loss_named(loss).data.from_samples(samples, NO_LIMITS).one_against_rest(1, C, len(support))
+    return problem.step().refit(np.searchsorted(problem.terms, support)).value
+
+
+def streamed_fit(samples, C, support, batch_rows=211, room=300, stream=HingeStream):
+    passes = Passes(SamplesInMemory(samples, batch_rows))
+    survey = passes.total(SurveyPass(1, False, room))
+    return stream(passes, survey, 1, np.arange(samples.X.shape[1] * (samples.X.shape[1] + 3) // 2), C).fit(
+        support
+    ), passes.count
+
+
+def cases():
+    rng = np.random.default_rng(7)
+    for seed in range(6):
+        X, codes = planted(rng, 2500)
+        yield f"plain{seed}", samples_of(X, codes), 10.0 ** rng.uniform(-2, 3)
+    X, codes = planted(rng, 2000)
+    yield "sample weights", samples_of(X, codes, rng.uniform(0.1, 5.0, 2000)), 3.0
+    yield "class weights", samples_of(X, codes, rng.uniform(0.1, 5.0, 2000), (0.3, 4.0)), 3.0
+    order = np.argsort(codes, kind="stable")
+    yield "ordered by class", samples_of(X[order], codes[order]), 3.0
+    order = np.argsort(X[:, 0])
+    yield "ordered by a feature", samples_of(X[order], codes[order]), 3.0
+    rounded, codes = planted(rng, 3000)
+    rounded = np.round(rounded)
+    yield "equal rows", samples_of(rounded, codes), 2.0
+    X, codes = planted(rng, 2000, noise=0.0)
+    yield "separable", samples_of(X, codes), 1e4
+    yield "all rows below their margin", samples_of(*planted(rng, 2000)), 1e-6
+    X, codes = planted(rng, 2000)
+    rare = np.flatnonzero(codes == 0)[20:]
+    yield "a rare class", samples_of(np.delete(X, rare, axis=0), np.delete(codes, rare)), 5.0
+    yield "far from zero", samples_of(*planted(rng, 2000, offset=30.0)), 5.0
+
+
+CASES = list(cases())
+SUPPORT = np.array([0, 1, 4, 9, 11, 12])
+
+
+@pytest.mark.parametrize(("samples", "C"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_the_minimum_is_that_of_all_rows_and_the_bound_proves_it(samples, C):
+    fit, _ = streamed_fit(samples, C, SUPPORT)
+    value = in_memory(samples, C, SUPPORT)
+    assert fit.value == pytest.approx(value, rel=2e-9)
+    assert fit.bound <= value * (1.0 + 1e-12)
+    assert fit.gap <= GAP
+
+
+def test_the_minimum_is_that_of_another_solver():
+    rng = np.random.default_rng(3)
+    X, codes = planted(rng, 400)
+    fit, _ = streamed_fit(samples_of(X, codes), 2.0, SUPPORT, batch_rows=17, room=60)
+    assert fit.value == pytest.approx(minimum(X, 2.0 * codes - 1.0, "hinge", 2.0, support=SUPPORT), rel=1e-7)
+
+
+def test_the_surface_reaches_its_value():
+    rng = np.random.default_rng(4)
+    samples = samples_of(*planted(rng, 2000, offset=2.0), rng.uniform(0.5, 2.0, 2000), (1.0, 2.0))
+    problem = loss_named("hinge").data.from_samples(samples, NO_LIMITS).one_against_rest(1, 3.0, len(SUPPORT))
+    passes = Passes(SamplesInMemory(samples))
+    stream = HingeStream(passes, passes.total(SurveyPass(1, False, 300)), 1, np.arange(P), 3.0)
+    fit = stream.fit(SUPPORT)
+    z = np.zeros(P)
+    z[SUPPORT] = fit.w[:-1]
+    assert problem.objective(z, stream.intercept(SUPPORT, fit.w)) == pytest.approx(fit.value, rel=1e-12)
+
+
+@pytest.mark.parametrize("batch_rows", [1, 3, 64, 10_000])
+def test_batches_do_not_matter(batch_rows):
+    rng = np.random.default_rng(5)
+    samples = samples_of(*planted(rng, 600))
+    fit, _ = streamed_fit(samples, 2.0, SUPPORT, batch_rows=batch_rows, room=100)
+    assert fit.value == pytest.approx(in_memory(samples, 2.0, SUPPORT), rel=2e-9)
+    assert fit.gap <= GAP
+
+
+def test_few_passes_suffice():
+    rng = np.random.default_rng(6)
+    samples = samples_of(*planted(rng, 40_000))
+    for C in (1.0, 16.0):
+        _, count = streamed_fit(samples, C, SUPPORT, batch_rows=4096, room=4000)
+        assert count <= 6
+
+
+def test_more_near_rows_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(streamed, "NEAR_ROWS", 60)
+    rng = np.random.default_rng(8)
+    samples = samples_of(*planted(rng, 3000))
+    fit, _ = streamed_fit(samples, 2.0, SUPPORT)
+    assert fit.value == pytest.approx(in_memory(samples, 2.0, SUPPORT), rel=2e-9)
+    assert fit.gap <= GAP
+
+
+def test_a_step_that_is_too_long_is_shortened():
+    """From a start that no sample suggests, the first small problem is a poor picture of F."""
+    rng = np.random.default_rng(9)
+    samples = samples_of(*planted(rng, 3000))
+    passes = Passes(SamplesInMemory(samples, 500))
+    stream = HingeStream(passes, passes.total(SurveyPass(1, False, 300)), 1, np.arange(P), 50.0)
+    for seed in range(5):
+        start = 3.0 * np.random.default_rng(seed).normal(size=len(SUPPORT) + 1)
+        fit = stream.fit(SUPPORT, start)
+        assert fit.value == pytest.approx(in_memory(samples, 50.0, SUPPORT), rel=2e-9)
+
+
+def test_dual_points_bound_every_support():
+    rng = np.random.default_rng(10)
+    samples = samples_of(*planted(rng, 1500), rng.uniform(0.5, 2.0, 1500), (1.0, 2.0))
+    passes = Passes(SamplesInMemory(samples, 100))
+    stream = HingeStream(passes, passes.total(SurveyPass(1, False, 200)), 1, np.arange(P), 2.0)
+    dual = stream.fit(SUPPORT).dual
+    for _ in range(20):
+        support = np.sort(rng.choice(P, 6, replace=False))
+        assert stream.bound(dual, support) <= in_memory(samples, 2.0, support) * (1.0 + 1e-12)
+
+
+def test_the_heavier_label_gives_way():
+    rng = np.random.default_rng(13)
+    X, codes = planted(rng, 300, offset=1.0)
+    split = SamplesInMemory(samples_of(X, codes), 64).total(
+        SplitAt(1, X[0], SUPPORT, np.zeros((1, len(SUPPORT) + 1)), 2.0, 300)
+    )
+    small = SmallProblem(split, 1.0)
+    alpha = rng.uniform(size=300) * np.where(small.y > 0, 1.0, 0.4)
+    dual = small.dual(alpha)
+    light, heavy = alpha[small.y < 0].sum(), alpha[small.y > 0].sum()
+    alpha[small.y > 0] *= light / heavy
+    assert dual.constant == pytest.approx(2.0 * light, rel=1e-12)
+    rows = split.near.rows()
+    np.testing.assert_allclose(dual.pull, (rows.y * alpha) @ lift(rows.X), rtol=1e-10, atol=1e-10)
+
+
+def test_a_split_accounts_for_every_row():
+    rng = np.random.default_rng(11)
+    samples = samples_of(*planted(rng, 1000), rng.uniform(0.5, 2.0, 1000), (1.0, 2.0))
+    w = rng.normal(size=len(SUPPORT) + 1)
+    for room in (1000, 50):
+        split = SamplesInMemory(samples, 64).total(SplitAt(1, np.zeros(N_FEATURES), SUPPORT, w[None], 0.5, room))
+        weight = split.far.weight.sum() + np.abs(split.near.rows().weight).sum()
+        assert len(split.near) <= room
+        assert weight == pytest.approx(samples.loss_weight.sum(), rel=1e-12)
+
+
+def test_random_rows_do_not_depend_on_the_order_of_batches():
+    rng = np.random.default_rng(12)
+    X, codes = planted(rng, 1000)
+    forth = SamplesInMemory(samples_of(X, codes), 90).total(SurveyPass(1, False, 100))
+    whole = SamplesInMemory(samples_of(X, codes), 1000).total(SurveyPass(1, False, 100))
+    mine, theirs = (np.sort(survey.samples[1].rows().key) for survey in (forth, whole))
+    n = min(len(mine), len(theirs))
+    assert 30 < n <= len(mine) <= 50
+    np.testing.assert_array_equal(mine[:n], theirs[:n])
+
+
+def test_keys_look_random():
+    keys = random_keys(np.arange(100_000))
+    assert len(np.unique(keys)) == len(keys)
+    assert np.histogram(keys, bins=10, range=(0, 1))[0] == pytest.approx(10_000, rel=0.05)
+    assert abs(np.corrcoef(keys[:-1], keys[1:])[0, 1]) < 0.02

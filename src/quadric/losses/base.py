@@ -471,6 +471,7 @@ class Loss:
     data : class of training data
     step, explorer, bounds : functions of a problem, the last two also of its solver
     judge : function of residuals, scores, y, loss weights and C
+    streamed : class of problems that are solved by passes (losses/streams.py), or None
     """
 
     name: str
@@ -487,6 +488,7 @@ class Loss:
     explorer: Callable[[Any, Any], Explorer]
     bounds: Callable[[Any, Any], Bounds]
     judge: Callable[[Residuals, FloatArray, FloatArray, FloatArray, float], LossJudge]
+    streamed: type[Any] | None = None
 
     def bytes_needed(self, extent: Extent) -> int:
         """Memory of a fit: what is alive at its peak, to be estimated rather too high than too low."""

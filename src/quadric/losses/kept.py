@@ -75,15 +75,18 @@ class KeptRows:
         """All of them, in the order of their batches."""
         return Rows.joined(self.parts)
 
-    def needed_reach(self, other: KeptRows | None = None) -> float:
-        """The reach at which all rows, also those of another, find room."""
-        reach = self.reach if other is None else min(self.reach, other.reach)
-        parts = self.parts if other is None else self.parts + other.parts
-        within = [part.key[part.key <= reach] for part in parts]
-        if sum(map(len, within)) <= self.room:
-            return reach
-        kept = max(int(SPARE * self.room), 1)
-        return float(np.nextafter(np.partition(np.concatenate(within), kept)[kept], -np.inf))
+    def needed_reach(self, other: KeptRows) -> float:
+        """The reach at which the rows of both find room."""
+        joined = KeptRows(self.parts + other.parts, min(self.reach, other.reach), self.room)
+        within = sum(int(np.count_nonzero(part.key <= joined.reach)) for part in joined.parts)
+        return joined.reach if within <= self.room else joined.reach_of(int(SPARE * self.room))
+
+    def reach_of(self, size: int) -> float:
+        """A reach within which there are no more than ``size`` rows."""
+        if len(self) <= size:
+            return self.reach
+        keys = np.concatenate([part.key for part in self.parts])
+        return min(self.reach, float(np.nextafter(np.partition(keys, size)[size], -np.inf)))
 
     def within(self, reach: float) -> KeptRows:
         """Those whose keys are at most ``reach``."""

@@ -1,23 +1,27 @@
 """What a loss has to offer for samples that need not fit in memory: everything by passes (losses/passes.py).
 
 Supports are positions among the candidate terms, as everywhere. A first pass, the survey, digests the problem of one class
-against the rest; a surface on a support, with a proof of how good it is, takes a few more.
+against the rest; a surface on a support, with a proof of how good it is, takes a few more. Multipliers of one support bound F
+on all others, which spares most exchanges a look at the samples.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from quadric.geometry.energy_norm import EnergyNorm, rounding_of_sum
-from quadric.geometry.lifting import lift
+from quadric.geometry.lifting import lift, lift_about
 from quadric.geometry.terms import term_factors
-from quadric.losses.base import Found
-from quadric.losses.kept import Rows
+from quadric.losses import loss_named
+from quadric.losses.base import Limits, Loss, Rule, SparseProblem
+from quadric.losses.columns import ColumnTableau
+from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.losses.passes import SampleBatch, SampleSource, State
 from quadric.losses.survey import Survey
 from quadric.types import FloatArray, IntArray
@@ -43,13 +47,13 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class StreamedFit:
-    """The best surface on a support, and how good it is.
+    """A surface on a support, and how good it is.
 
     Attributes
     ----------
     support : array
     w : array of shape (k + 1,)
-        Coefficients, then c + center'z.
+        Coefficients, then the level: c + center'z.
     value, bound : float
         F at the surface, and what no surface on these terms is below.
     dual : DualPoint
@@ -67,9 +71,26 @@ class StreamedFit:
         """Relative duality gap."""
         return (self.value - self.bound) / self.value if self.value > 0.0 else 0.0
 
-    @property
-    def found(self) -> Found:
-        return Found(self.support, self.value)
+
+@dataclass(frozen=True)
+class Trial:
+    """Another support, looked at from a fit.
+
+    Attributes
+    ----------
+    support : array
+    w : array of shape (k + 1,)
+        A surface on it.
+    bound : float
+        What F on it is not below.
+    value : float
+        F at the surface; infinite where the bound made it uninteresting.
+    """
+
+    support: IntArray
+    w: FloatArray
+    bound: float
+    value: float
 
 
 class Passes:
@@ -86,53 +107,97 @@ class Passes:
 
 
 class StreamedProblem(ABC):
-    """One class against the rest."""
+    """One class against the rest.
 
-    def __init__(self, passes: Passes, survey: Survey, positive: int, terms: IntArray, C: float) -> None:
-        self.passes, self.survey, self.positive, self.terms, self.C = passes, survey, positive, terms, C
+    Parameters
+    ----------
+    passes : Passes
+    survey : Survey
+        With moments, unless the terms are given.
+    positive : int
+    limits : Limits
+    C : float
+    k : int
+    """
+
+    loss_name: ClassVar[str]
+    steepest: ClassVar[float]
+    """How steep the loss of a row of weight one can be, in units of C."""
+
+    def __init__(self, passes: Passes, survey: Survey, positive: int, limits: Limits, C: float, k: int) -> None:
+        self.passes, self.survey, self.positive, self.C = passes, survey, positive, C
+        self._limits = limits
+        p = survey.class_sums.shape[1]
+        constant = np.zeros(p, dtype=bool) if survey.moments is None else survey.moments.constant_terms()
+        self.terms = limits.candidates(constant)
+        self.rule: Rule = limits.rule(self.terms)
+        self.k = min(k, len(self.terms))
+
+    @property
+    def loss(self) -> Loss:
+        return loss_named(self.loss_name)
 
     @abstractmethod
-    def fit(self, support: IntArray, start: FloatArray | None = None) -> StreamedFit:
-        """The minimum of F on a support to a relative gap of GAP, from a surface on it."""
+    def fit(self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf) -> StreamedFit:
+        """The minimum of F on a support to a relative gap of GAP, from a surface on it; it ends early above a ceiling."""
+
+    @abstractmethod
+    def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
+        """Supports near that of a fit; those that are not proved to be above the ceiling with a value."""
+
+    @abstractmethod
+    def sample_problem(self) -> SparseProblem:
+        """The same problem on the random rows, whose weights stand for all of them."""
+
+    def screen(self) -> SparseProblem:
+        """The same problem with the squared loss, on all rows."""
+        data = LeastSquaresData(self.survey.labelled, self.survey.class_weight, self._limits)
+        return data.one_against_rest(self.positive, self.C, self.k)
+
+    def dual_tableau(self, fit: StreamedFit) -> ColumnTableau:
+        """A quadratic that bounds F on every support from below, and touches it at this one (6.5)."""
+        dual, G = fit.dual, self.G
+        return ColumnTableau(G.__getitem__, np.diag(G), dual.pull, dual.constant, self.rule.required, fit.support)
 
     @cached_property
     def G(self) -> FloatArray:
         """The regulariser on the candidates."""
         return self.survey.energy.gram()[np.ix_(self.terms, self.terms)]
 
+    def G_on(self, support: IntArray) -> FloatArray:
+        """The regulariser on a support."""
+        return self.G[np.ix_(support, support)]
+
     @property
     def middle(self) -> FloatArray:
+        """Where liftings are centred."""
         return self.survey.middle
 
-    @property
-    def sample(self) -> Rows:
-        return self.survey.sample
-
-    def energy_of(self, support: IntArray, z: FloatArray) -> float:
-        """1/2 z'Gz."""
-        return 0.5 * float(z @ self.G[np.ix_(support, support)] @ z)
+    def sample_rows(self, support: IntArray) -> FloatArray:
+        """The random rows, lifted, with a last column of ones."""
+        R = lift_about(self.survey.sample.X, self.middle, self.terms[support])
+        return np.column_stack([R, np.ones(len(R))])
 
     def bound(self, dual: DualPoint, support: IntArray) -> float:
-        """What F on a support is not below, by multipliers; safe against rounding; -inf where nothing is left of it."""
+        """What F on a support is not below, by multipliers; safe against rounding, and -inf where that leaves nothing."""
+        return self.bound_on(support, dual.constant, dual.pull[support])
+
+    def bound_on(self, support: IntArray, constant: float, pull: FloatArray) -> float:
+        """The same, from R'(y alpha) on the support."""
         norm = EnergyNorm.of(self.survey.energy, self.terms[support], self._length)
         if norm is None:
             return -np.inf
         unit = rounding_of_sum(self._length)
-        return dual.constant * (1.0 - unit) - norm.halved_square(dual.pull[support], unit * self._sizes[support])
+        return constant * (1.0 - unit) - norm.halved_square(pull, unit * self._sizes[support])
 
     def intercept(self, support: IntArray, w: FloatArray) -> float:
-        """c for c + center'z."""
+        """c for a surface with its level."""
         center = lift(self.middle[None], self.terms[support])[0]
         return float(w[-1] - center @ w[:-1])
 
     @property
-    @abstractmethod
-    def steepest(self) -> float:
-        """How steep the loss of a row of weight one can be."""
-
-    @property
     def _length(self) -> int:
-        return self.survey.length_of_sums + len(self.sample)
+        return self.survey.length_of_sums + len(self.survey.sample)
 
     @cached_property
     def _sizes(self) -> FloatArray:
@@ -144,4 +209,13 @@ class StreamedProblem(ABC):
         left, right = (factors[self.terms] for factors in term_factors(len(m)))
         spread, m = np.append(spread, root), np.append(m, 0.0)  # LINEAR is -1
         sizes = spread[left] * spread[right] + root * (m[left] * spread[right] + m[right] * spread[left])
-        return np.asarray(self.steepest * self.C * self.survey.heaviest * sizes)
+        return np.asarray(self.steepest * self.C * float(self.survey.class_weight.max()) * sizes)
+
+
+def moved(w: FloatArray, support: IntArray, target: IntArray) -> FloatArray:
+    """A surface on a support as one on another: terms that are new begin at zero."""
+    out = np.zeros(len(target) + 1)
+    _, mine, theirs = np.intersect1d(support, target, return_indices=True)
+    out[theirs] = w[mine]
+    out[-1] = w[-1]
+    return out

@@ -36,8 +36,8 @@ class Survey:
     n_rows : int
     longest, n_batches : int
         Rows of the largest batch, and batches: how long sums are.
-    heaviest : float
-        The largest class weight.
+    class_weight : array of shape (n_classes,)
+        Factors on the losses.
     moments : Moments or None
         Of all samples, with the weights of their losses.
     """
@@ -49,7 +49,7 @@ class Survey:
     n_rows: int
     longest: int
     n_batches: int
-    heaviest: float
+    class_weight: FloatArray
     moments: Moments | None
 
     def __add__(self, other: Survey) -> Survey:
@@ -65,7 +65,7 @@ class Survey:
             self.n_rows + other.n_rows,
             max(self.longest, other.longest),
             self.n_batches + other.n_batches,
-            self.heaviest,
+            self.class_weight,
             None if self.moments is None or other.moments is None else self.moments + other.moments,
         )
 
@@ -138,7 +138,7 @@ class SurveyPass:
             len(y),
             len(y),
             1,
-            float(batch.class_weight.max()),
+            batch.class_weight,
             Moments.of(batch.X, loss_weight) if self.with_moments else None,
         )
 

@@ -77,7 +77,7 @@ def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Decomposition and forward selection, then local search; never worse than the decomposition alone."""
-    step, going = problem.step(), _clock(options.schedule.time_limit)
+    step, going = problem.step(), clock(options.schedule.time_limit)
     result = decompose(problem, options.schedule, step=step, report=options.report)
     explorer = problem.explorer(step)
     found = Found(result.support, result.objective)
@@ -127,8 +127,13 @@ def promising_support(problem: SparseProblem, explorer: Explorer, rng: np.random
     screen = problem.screen()
     if screen is None:
         return explorer.resized(problem.rule.required, problem.k)
+    return screened_support(screen, rng)
+
+
+def screened_support(screen: SparseProblem, rng: np.random.Generator) -> IntArray:
+    """The end of a search with a cheaper loss."""
     scout = screen.explorer()
-    start = scout.descend(scout.resized(problem.rule.required, problem.k))
+    start = scout.descend(scout.resized(screen.rule.required, screen.k))
     return scout.refined(start, rng, START_KICKS, lambda: True).support
 
 
@@ -199,7 +204,7 @@ def _refitted(result: Result, step: Step, support: IntArray) -> Result:
     return result
 
 
-def _clock(limit: float | None) -> Callable[[], bool]:
+def clock(limit: float | None) -> Callable[[], bool]:
     """Says whether there is time left."""
     began = time.monotonic()
     return lambda: limit is None or time.monotonic() - began < limit

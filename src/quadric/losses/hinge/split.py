@@ -127,6 +127,30 @@ class SplitAt:
         return Split(losses, far, kept, self.middle)
 
 
+@dataclass(frozen=True)
+class Losses:
+    """Sums of the weighted losses of some surfaces."""
+
+    losses: FloatArray
+
+    def __add__(self, other: Losses) -> Losses:
+        return Losses(self.losses + other.losses)
+
+
+@dataclass(frozen=True)
+class LossesAt:
+    """From a batch to the losses of surfaces on some terms; fields as in SplitAt."""
+
+    positive: int
+    middle: FloatArray
+    terms: IntArray
+    surfaces: FloatArray
+
+    def __call__(self, batch: SampleBatch) -> Losses:
+        shortfalls = 1.0 - batch.signs(self.positive) * scores_of(batch.X, self.middle, self.terms, self.surfaces)
+        return Losses(np.maximum(shortfalls, 0.0) @ batch.loss_weight)
+
+
 def scores_of(X: FloatArray, middle: FloatArray, terms: IntArray, surfaces: FloatArray) -> FloatArray:
     """r(x)'z + level of each surface for each row, with r centred at the middle."""
     scores = np.empty((len(surfaces), len(X)))

@@ -7,16 +7,17 @@ import pytest
 
 from quadric.geometry.lifting import lift
 from quadric.losses import loss_named
-from quadric.losses.base import LabelledSamples, Move
+from quadric.losses.base import Found, LabelledSamples, Move
 from quadric.losses.hinge import streamed as hinge_streamed
 from quadric.losses.passes import SamplesInMemory
-from quadric.losses.streams import Passes
+from quadric.losses.streams import Candidates, Passes
 from quadric.losses.survey import SurveyPass
-from quadric.search import streamed
+from quadric.search import exchanges, methods
 from quadric.search.decomposition import Schedule, Status
-from quadric.search.methods import SearchOptions
+from quadric.search.exchanges import SLACK, is_swap_optimal_by_passes
+from quadric.search.methods import SearchOptions, is_swap_optimal, search
 from quadric.search.rules import NO_LIMITS, SupportLimits
-from quadric.search.streamed import SLACK, fit_streamed, is_swap_optimal_streamed
+from quadric.search.streamed import fit_streamed
 
 N = 3
 P = 9
@@ -47,7 +48,8 @@ def exchanges_of(problem, support):
 
 def stream_of(samples, C, k, room=150, loss="hinge", batch_rows=100):
     passes = Passes(SamplesInMemory(samples, batch_rows))
-    return loss_named(loss).streamed(passes, passes.total(SurveyPass(1, True, room)), 1, NO_LIMITS, C, k)
+    survey = passes.total(SurveyPass(1, True, room))
+    return loss_named(loss).streamed(passes, survey, 1, Candidates.of(survey, NO_LIMITS), C, k)
 
 
 @pytest.fixture
@@ -56,11 +58,15 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(hinge_streamed, "FEW_ROWS", (10, 40))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_the_end_of_a_search_is_swap_optimal(seed, few_rows):
+both = pytest.mark.parametrize("loss", ["hinge", "logistic"])
+
+
+@both
+@pytest.mark.parametrize("seed", range(6))
+def test_the_end_of_a_search_is_swap_optimal(seed, few_rows, loss):
     samples, C, k = random_samples(seed), [0.3, 3.0, 30.0, 300.0][seed % 4], 3
-    found = fit_streamed(SamplesInMemory(samples, 100), "hinge", 1, C, k, NO_LIMITS, sample_rows=150)
-    problem = problem_of(samples, C, k)
+    found = fit_streamed(SamplesInMemory(samples, 100), loss, 1, C, k, NO_LIMITS, sample_rows=150)
+    problem = problem_of(samples, C, k, loss)
     support = np.searchsorted(problem.terms, found.terms[found.support])
     assert found.swap_optimal is True
     assert found.objective == pytest.approx(problem.step().refit(support).value, rel=2e-9)
@@ -68,10 +74,11 @@ def test_the_end_of_a_search_is_swap_optimal(seed, few_rows):
     assert min(value for _, value in exchanges_of(problem, support)) >= found.objective * (1.0 - SLACK)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_bounds_of_exchanges_hold_and_values_are_reached(seed, few_rows):
+@both
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_exchanges_hold_and_values_are_reached(seed, few_rows, loss):
     samples, C = random_samples(seed), [0.3, 30.0][seed % 2]
-    problem, stream = problem_of(samples, C, 3), stream_of(samples, C, 3)
+    problem, stream = problem_of(samples, C, 3, loss), stream_of(samples, C, 3, loss=loss)
     fit = stream.fit(np.array([0, 4, 7]))
     supports, values = zip(*exchanges_of(problem, fit.support), strict=True)
     for trial, value in zip(stream.examine(fit, supports, fit.value), values, strict=True):
@@ -82,22 +89,23 @@ def test_bounds_of_exchanges_hold_and_values_are_reached(seed, few_rows):
     assert (least.ravel() <= np.array(values) * (1.0 + 1e-12)).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_swap_optimality_of_a_given_support(seed):
+@both
+@pytest.mark.parametrize("seed", range(2))
+def test_swap_optimality_of_a_given_support(seed, loss):
     samples = random_samples(seed)
-    problem, stream = problem_of(samples, 3.0, 3), stream_of(samples, 3.0, 3)
-    best = fit_streamed(SamplesInMemory(samples), "hinge", 1, 3.0, 3, NO_LIMITS).support
+    problem, stream = problem_of(samples, 3.0, 3, loss), stream_of(samples, 3.0, 3, loss=loss)
+    best = fit_streamed(SamplesInMemory(samples), loss, 1, 3.0, 3, NO_LIMITS).support
     for support in (best, np.array([0, 1, 2]), np.array([1, 5, 8])):
         value = problem.step().refit(support).value
         beaten = min(value for _, value in exchanges_of(problem, support)) < value * (1.0 - SLACK)
-        assert is_swap_optimal_streamed(stream, support, 100) is (not beaten)
+        assert is_swap_optimal_by_passes(stream, support, 100) is (not beaten)
 
 
 def test_no_claim_where_too_many_exchanges_are_left(monkeypatch):
     samples = random_samples(1)
     stream = stream_of(samples, 300.0, 3)
-    assert is_swap_optimal_streamed(stream, np.array([0, 1, 2]), 0) is None
-    monkeypatch.setattr(streamed, "MOST_EXAMINED", 0)
+    assert is_swap_optimal_by_passes(stream, np.array([0, 1, 2]), 0) is None
+    monkeypatch.setattr(methods, "MOST_EXAMINED", 0)
     assert fit_streamed(SamplesInMemory(samples, 100), "hinge", 1, 300.0, 3, NO_LIMITS).swap_optimal is None
 
 
@@ -108,13 +116,16 @@ def test_a_bound_that_stays_open_is_no_claim(monkeypatch):
     examine = type(stream).examine
 
     def undecided(self, fit, supports, ceiling):
-        return [replace(trial, bound=-np.inf) for trial in examine(self, fit, supports, ceiling)]
+        return [replace(trial, bound=-np.inf, value=np.inf) for trial in examine(self, fit, supports, ceiling)]
 
     best = fit_streamed(SamplesInMemory(samples), "hinge", 1, 30.0, 3, NO_LIMITS).support
+    worse = np.array([1, 2, 8])
+    assert is_swap_optimal_by_passes(stream, worse, 100) is False
     monkeypatch.setattr(type(stream), "examine", undecided)
-    assert is_swap_optimal_streamed(stream, best, 100) is True
-    monkeypatch.setattr(streamed, "MOST_FITTED", 0)
-    assert is_swap_optimal_streamed(stream, best, 100) is None
+    assert is_swap_optimal_by_passes(stream, worse, 100) is False
+    assert is_swap_optimal_by_passes(stream, best, 100) is True
+    monkeypatch.setattr(exchanges, "MOST_FITTED", 0)
+    assert is_swap_optimal_by_passes(stream, best, 100) is None
 
 
 def test_limits_are_obeyed():
@@ -157,3 +168,36 @@ def test_a_time_limit_leaves_a_fit():
 def test_a_loss_without_passes_says_so():
     with pytest.raises(ValueError, match="does not fit by passes"):
         fit_streamed(SamplesInMemory(random_samples(7)), "least_squares", 1, 1.0, 3, NO_LIMITS)
+
+
+def test_an_exact_model_of_exchanges_ranks_them():
+    """The quadratic of the logistic loss around a fit, from all rows, is that of its explorer in memory."""
+    samples = random_samples(8)
+    problem, stream = problem_of(samples, 3.0, 3, "logistic"), stream_of(samples, 3.0, 3, loss="logistic")
+    fit = stream.fit(np.array([0, 4, 7]))
+    moves = stream.rule.moves(fit.support)
+    ours, theirs = stream.model(fit).exchanges(moves), problem.explorer().model(fit.support).exchanges(moves)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-6 * fit.value)  # the fit has a gap
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_searches_in_memory_tell_whether_exchanges_help(loss, monkeypatch):
+    samples, k = random_samples(9), 3
+    problem = problem_of(samples, 3.0, k, loss)
+    for by_passes in (False, True):
+        if by_passes:
+            monkeypatch.setattr(type(problem), "by_passes", True)
+        found = search(problem, "best", SearchOptions())
+        assert found.swap_optimal is True
+        assert found.objective == pytest.approx(problem.step().refit(found.support).value, rel=1e-8)
+        assert min(value for _, value in exchanges_of(problem, found.support)) >= found.objective * (1.0 - SLACK)
+        assert is_swap_optimal(problem, Found(found.support, found.objective)) is True
+
+
+def test_many_rows_are_not_lifted(monkeypatch):
+    """A search by passes in memory never asks for the block of lifted rows."""
+    samples = random_samples(10)
+    problem = problem_of(samples, 3.0, 3)
+    monkeypatch.setattr(type(problem), "by_passes", True)
+    search(problem, "best", SearchOptions())
+    assert "A" not in vars(problem.block)

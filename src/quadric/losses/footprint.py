@@ -32,6 +32,8 @@ class Extent:
         Rows that each surface of the grid scores.
     proves : bool
         Whether bounds are computed, from all terms together.
+    by_passes : bool
+        Whether terms may be searched for by passes over the rows, without lifting them all.
     """
 
     shape: tuple[int, ...]
@@ -40,6 +42,7 @@ class Extent:
     grid: tuple[int, int] = (1, 1)
     n_scored: int = 0
     proves: bool = False
+    by_passes: bool = False
 
     @property
     def n_rows(self) -> int:

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from quadric.geometry.energy import Energy
 from quadric.geometry.energy_norm import EnergyNorm, rounding_of_sum
 from quadric.geometry.lifting import lift, lift_about
 from quadric.geometry.terms import term_factors
@@ -24,7 +25,7 @@ from quadric.losses.columns import ColumnTableau
 from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.losses.passes import SampleBatch, SampleSource, State
 from quadric.losses.survey import Survey
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 GAP = 1e-9
 """Relative duality gap at which a surface counts as the best on its terms."""
@@ -106,6 +107,35 @@ class Passes:
         return self.source.total(of)
 
 
+@dataclass(frozen=True)
+class Candidates(Limits):
+    """The terms that may be chosen, the rule that they obey and the regulariser on them; limits that are met already.
+
+    Attributes
+    ----------
+    terms : array
+    its_rule : Rule
+    energy : Energy
+    """
+
+    terms: IntArray
+    its_rule: Rule
+    energy: Energy
+
+    @staticmethod
+    def of(survey: Survey, limits: Limits) -> Candidates:
+        """What limits leave of the terms that vary; without moments all are taken to vary."""
+        p = survey.class_sums.shape[1]
+        terms = limits.candidates(np.zeros(p, dtype=bool) if survey.moments is None else survey.moments.constant_terms())
+        return Candidates(terms, limits.rule(terms), survey.energy)
+
+    def candidates(self, constant: BoolArray) -> IntArray:
+        return self.terms
+
+    def rule(self, candidates: IntArray) -> Rule:
+        return self.its_rule
+
+
 class StreamedProblem(ABC):
     """One class against the rest.
 
@@ -115,7 +145,7 @@ class StreamedProblem(ABC):
     survey : Survey
         With moments, unless the terms are given.
     positive : int
-    limits : Limits
+    candidates : Candidates
     C : float
     k : int
     """
@@ -124,13 +154,9 @@ class StreamedProblem(ABC):
     steepest: ClassVar[float]
     """How steep the loss of a row of weight one can be, in units of C."""
 
-    def __init__(self, passes: Passes, survey: Survey, positive: int, limits: Limits, C: float, k: int) -> None:
+    def __init__(self, passes: Passes, survey: Survey, positive: int, candidates: Candidates, C: float, k: int) -> None:
         self.passes, self.survey, self.positive, self.C = passes, survey, positive, C
-        self._limits = limits
-        p = survey.class_sums.shape[1]
-        constant = np.zeros(p, dtype=bool) if survey.moments is None else survey.moments.constant_terms()
-        self.terms = limits.candidates(constant)
-        self.rule: Rule = limits.rule(self.terms)
+        self.terms, self.rule, self.energy = candidates.terms, candidates.its_rule, candidates.energy
         self.k = min(k, len(self.terms))
 
     @property
@@ -149,9 +175,13 @@ class StreamedProblem(ABC):
     def sample_problem(self) -> SparseProblem:
         """The same problem on the random rows, whose weights stand for all of them."""
 
+    def model(self, fit: StreamedFit) -> ColumnTableau | None:
+        """F around a fit as a quadratic, from all rows, that ranks exchanges; None: ask one from the sample."""
+        return None
+
     def screen(self) -> SparseProblem:
         """The same problem with the squared loss, on all rows."""
-        data = LeastSquaresData(self.survey.labelled, self.survey.class_weight, self._limits)
+        data = LeastSquaresData(self.survey.labelled, self.survey.class_weight, Candidates(self.terms, self.rule, self.energy))
         return data.one_against_rest(self.positive, self.C, self.k)
 
     def dual_tableau(self, fit: StreamedFit) -> ColumnTableau:
@@ -162,7 +192,7 @@ class StreamedProblem(ABC):
     @cached_property
     def G(self) -> FloatArray:
         """The regulariser on the candidates."""
-        return self.survey.energy.gram()[np.ix_(self.terms, self.terms)]
+        return self.energy.gram()[np.ix_(self.terms, self.terms)]
 
     def G_on(self, support: IntArray) -> FloatArray:
         """The regulariser on a support."""
@@ -184,11 +214,15 @@ class StreamedProblem(ABC):
 
     def bound_on(self, support: IntArray, constant: float, pull: FloatArray) -> float:
         """The same, from R'(y alpha) on the support."""
-        norm = EnergyNorm.of(self.survey.energy, self.terms[support], self._length)
+        norm = EnergyNorm.of(self.energy, self.terms[support], self._length)
         if norm is None:
             return -np.inf
         unit = rounding_of_sum(self._length)
         return constant * (1.0 - unit) - norm.halved_square(pull, unit * self._sizes[support])
+
+    def surface(self, support: IntArray, z: FloatArray, c: float) -> FloatArray:
+        """Coefficients and intercept as a surface with its level."""
+        return np.append(z, c + float(lift(self.middle[None], self.terms[support])[0] @ z))
 
     def intercept(self, support: IntArray, w: FloatArray) -> float:
         """c for a surface with its level."""
@@ -202,7 +236,7 @@ class StreamedProblem(ABC):
     @cached_property
     def _sizes(self) -> FloatArray:
         """No smaller than the sums that pulls are made of, taken without signs: by Cauchy's inequality."""
-        energy, m = self.survey.energy, np.abs(self.middle)
+        energy, m = self.energy, np.abs(self.middle)
         weight = energy.weight
         spread = np.sqrt(np.diag(energy.S) + 2.0 * m * np.abs(energy.s) + m**2 * weight)
         root = np.sqrt(weight)

@@ -11,12 +11,10 @@ from quadric.geometry.compensated import split
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift_adjoint
 from quadric.geometry.moments import LabelledMoments, Moments, energy_of_sums
+from quadric.losses.base import SAMPLE_ROWS
 from quadric.losses.kept import KeptRows, Rows, random_keys
 from quadric.losses.passes import SampleBatch
 from quadric.types import FloatArray, IntArray
-
-SAMPLE_ROWS = 20_000
-"""Rows of the random sample, half of them of each side where there are enough."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class SurveyPass:
     with_moments : bool
         Whether the p x p moments are wanted, too.
     room : int
-        Rows of the sample.
+        Rows of the sample, half of them of each side where there are enough.
     """
 
     positive: int

@@ -24,4 +24,5 @@ LOSS = Loss(
     bounds=DualBounds,
     judge=HingeJudge,
     streamed=HingeStream,
+    passes_from=30_000,
 )

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quadric.geometry.lifting import lift_adjoint, lift_columns_about
+from quadric.geometry.lifting import lift_adjoint
 from quadric.losses.kept import KeptRows, Rows
 from quadric.losses.passes import SampleBatch
+from quadric.losses.row_stream import scores_of
 from quadric.types import BoolArray, FloatArray, IntArray
 
 GROUPS = ((-1.0, True), (1.0, True), (-1.0, False), (1.0, False))
 """The collapsed rows: their label, and whether they are below their margin."""
-CHUNK_ROWS = 4096
-"""Rows that are lifted together."""
 
 
 @dataclass(frozen=True)
@@ -149,13 +148,3 @@ class LossesAt:
     def __call__(self, batch: SampleBatch) -> Losses:
         shortfalls = 1.0 - batch.signs(self.positive) * scores_of(batch.X, self.middle, self.terms, self.surfaces)
         return Losses(np.maximum(shortfalls, 0.0) @ batch.loss_weight)
-
-
-def scores_of(X: FloatArray, middle: FloatArray, terms: IntArray, surfaces: FloatArray) -> FloatArray:
-    """r(x)'z + level of each surface for each row, with r centred at the middle."""
-    scores = np.empty((len(surfaces), len(X)))
-    for first in range(0, len(X), CHUNK_ROWS):
-        rows = slice(first, first + CHUNK_ROWS)
-        scores[:, rows] = surfaces[:, :-1] @ lift_columns_about(X[rows].T, middle, terms)
-    scores += surfaces[:, -1:]
-    return scores

@@ -11,19 +11,17 @@ does not rule them out are looked at with all rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from quadric.geometry.lifting import lift
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.problem import HingeProblem
-from quadric.losses.hinge.qp import HingeQP, HingeSolution
+from quadric.losses.hinge.qp import HingeQP
 from quadric.losses.hinge.small import SmallProblem
 from quadric.losses.hinge.split import LossesAt, Split, SplitAt
 from quadric.losses.hinge.step import solve_hinge
-from quadric.losses.streams import GAP, DualPoint, StreamedFit, StreamedProblem, Trial, moved
+from quadric.losses.row_stream import Descent, RowStream, energies
+from quadric.losses.streams import DualPoint, StreamedFit, Trial, moved
 from quadric.types import FloatArray, IntArray
 
 NEAR_SHARE = 0.05
@@ -35,26 +33,23 @@ FEW_ROWS = (2_000, 8_000)
 GAPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 """Relative gaps at which the solution of an exchange is asked for its bound."""
 WARM_SPREAD = 0.05
-SHORTER = np.array([0.5, 0.25, 0.0625])
-"""Shorter steps, tried in the same pass."""
 WIDER = 2.0
 """Factor on the reach after a step that was too long: more rows crossed their margin than it foresaw."""
-MOST_PASSES = 30
-ROUNDING = 1e-13
-"""Share of F that is not worth another pass, where rounding keeps the bound from it."""
 TOGETHER = 32
 """Surfaces whose values one pass computes."""
 
 
-class HingeStream(StreamedProblem):
+class HingeStream(RowStream):
     """Fits by passes, exchanges on the rows of one pass."""
 
     loss_name = "hinge"
+    problem = HingeProblem
     steepest = 1.0
     _neighbourhood: _Neighbourhood | None = None
 
     def fit(self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf) -> StreamedFit:
-        return _Descent(self, support, start, ceiling).run()
+        descent = _HingeDescent(self, support, start, ceiling)
+        return descent.run(descent.start)
 
     def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
         if self._neighbourhood is None or self._neighbourhood.fit is not fit:
@@ -67,22 +62,6 @@ class HingeStream(StreamedProblem):
             for i, value in zip(chosen, self._values([trials[i] for i in chosen]), strict=True):
                 trials[i] = Trial(trials[i].support, trials[i].w, trials[i].bound, float(value))
         return trials
-
-    def sample_problem(self) -> HingeProblem:
-        rows, everything = self.survey.sample, np.arange(len(self.terms))
-        return HingeProblem(
-            C=self.C,
-            k=self.k,
-            n_features=len(self.middle),
-            terms=self.terms,
-            G=self.G,
-            scatter_trace=float(np.trace(self.survey.labelled.loss.scatter[np.ix_(self.terms, self.terms)])),
-            rule=self.rule,
-            A=self.sample_rows(everything),
-            center=lift(self.middle[None], self.terms)[0],
-            y=rows.y,
-            loss_weight=rows.weight,
-        )
 
     def split(self, support: IntArray, surfaces: FloatArray, reach: float) -> Split:
         """A pass."""
@@ -108,12 +87,6 @@ class HingeStream(StreamedProblem):
         surfaces = np.array([moved(trial.w, trial.support, union) for trial in trials])
         losses = self.passes.total(LossesAt(self.positive, self.middle, self.terms[union], surfaces)).losses
         return energies(self.G_on(union), surfaces) + self.C * losses
-
-
-def energies(G: FloatArray, surfaces: FloatArray) -> FloatArray:
-    """1/2 z'Gz of several surfaces."""
-    Z = surfaces[:, :-1]
-    return np.asarray(0.5 * np.einsum("ij,ij->i", Z @ G, Z))
 
 
 class _Neighbourhood:
@@ -169,74 +142,34 @@ class _Level:
         return small.qp(A, stream.G_on(support))
 
 
-@dataclass
-class _Descent:
-    """One fit."""
+class _HingeDescent(Descent["HingeStream", Split]):
+    """The minimum of the small problem of each pass is the next surface."""
 
-    stream: HingeStream
-    support: IntArray
-    start: FloatArray | None
-    ceiling: float
+    def __init__(self, stream: HingeStream, support: IntArray, start: FloatArray | None, ceiling: float) -> None:
+        super().__init__(stream, support, ceiling)
+        self._sample_rows = stream.sample_rows(support)
+        self.start = self._sampled() if start is None else start
+        self._reach = self._widest = stream.reach(support, self.start)
 
-    def __post_init__(self) -> None:
-        self.terms = self.stream.terms[self.support]
-        self.G = self.stream.G_on(self.support)
-        self.best: tuple[float, FloatArray] | None = None
-        self.bound, self.dual = -np.inf, DualPoint(0.0, np.zeros(len(self.stream.terms)))
+    def look(self, trials: FloatArray) -> tuple[FloatArray, Split]:
+        split = self.stream.split(self.support, trials, self._reach)
+        return self.stream.C * split.losses, split
 
-    def run(self) -> StreamedFit:
-        stream = self.stream
-        w = self._sampled() if self.start is None else self.start
-        reach = widest = stream.reach(self.support, w)
-        for _ in range(MOST_PASSES):
-            trials = self._trials(w)
-            split = stream.split(self.support, trials, reach)
-            values = energies(self.G, trials) + stream.C * split.losses
-            if self.best is not None and values[0] > self.best[0]:
-                widest *= WIDER
-                w, reach = trials[1 + int(np.argmin(values[1:]))], widest
-                continue
-            self.best = float(values[0]), w
-            if self._settled():
-                break
-            solution, least = self._solve(split, w)
-            if self._settled() or self.best[0] - least <= ROUNDING * abs(least):
-                break
-            reach, w = min(widest, self._movement(solution.w - w)), solution.w
-        assert self.best is not None
-        value, w = self.best
-        return StreamedFit(self.support, w, value, self.bound, self.dual)
-
-    def _settled(self) -> bool:
-        assert self.best is not None
-        return self.bound >= self.ceiling or self.best[0] - self.bound <= GAP * abs(self.best[0])
-
-    def _solve(self, split: Split, w: FloatArray) -> tuple[HingeSolution, float]:
-        """The minimum of the small problem, which is no more than that of F."""
-        small = SmallProblem(split, self.stream.C)
+    def step(self, view: Split, w: FloatArray) -> tuple[FloatArray, float]:
+        small = SmallProblem(view, self.stream.C)
         qp = small.qp(small.rows(self.terms), self.G)
         solution = solve_hinge(qp, w, small.guess(qp.margins(w)))
-        dual = self.stream.dual_of(small, solution.alpha)
-        bound = self.stream.bound(dual, self.support)
-        if bound > self.bound:
-            self.bound, self.dual = bound, dual
-        return solution, qp.value(solution.w, qp.margins(solution.w))
+        self.offer(self.stream.dual_of(small, solution.alpha))
+        # rows that the next step does not move beyond their margin need not be kept
+        movement = 2.0 * float(np.quantile(np.abs(self._sample_rows @ (solution.w - w)), 0.99))
+        self._reach = min(self._widest, movement)
+        return solution.w, qp.value(solution.w, qp.margins(solution.w))
 
-    def _trials(self, w: FloatArray) -> FloatArray:
-        if self.best is None:
-            return w[None]
-        center = self.best[1]
-        return np.vstack([w, center + SHORTER[:, None] * (w - center)])
+    def shorten(self) -> None:
+        self._widest *= WIDER
+        self._reach = self._widest
 
     def _sampled(self) -> FloatArray:
         """The best surface for the random rows."""
-        rows, A = self.stream.survey.sample, self._sample_rows
-        qp = HingeQP(A, rows.y, self.stream.C * rows.weight, self.G, np.zeros(len(self.terms) + 1))
-        return solve_hinge(qp, np.zeros(len(self.terms) + 1), None).w
-
-    @cached_property
-    def _sample_rows(self) -> FloatArray:
-        return self.stream.sample_rows(self.support)
-
-    def _movement(self, step: FloatArray) -> float:
-        return 2.0 * float(np.quantile(np.abs(self._sample_rows @ step), 0.99))
+        rows, zero = self.stream.survey.sample, np.zeros(len(self.terms) + 1)
+        return solve_hinge(HingeQP(self._sample_rows, rows.y, self.stream.C * rows.weight, self.G, zero), zero, None).w

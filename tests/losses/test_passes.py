@@ -1,7 +1,8 @@
-"""Hinge fits on fixed terms by passes: the same minimum as with all rows in memory, and a bound that proves it."""
+"""Fits on fixed terms by passes: the same minimum as with all rows in memory, and a bound that proves it."""
 
 import numpy as np
 import pytest
+from scipy.special import entr, expit
 
 from helpers.convex_solver import minimum
 from quadric.geometry.lifting import lift
@@ -10,10 +11,10 @@ from quadric.losses.base import LabelledSamples
 from quadric.losses.hinge import streamed
 from quadric.losses.hinge.small import SmallProblem
 from quadric.losses.hinge.split import SplitAt
-from quadric.losses.hinge.streamed import HingeStream
 from quadric.losses.kept import random_keys
+from quadric.losses.logistic.sums import SideSums, scalars_of
 from quadric.losses.passes import SamplesInMemory
-from quadric.losses.streams import GAP, Passes
+from quadric.losses.streams import GAP, Candidates, Passes
 from quadric.losses.survey import SurveyPass
 from quadric.search.rules import NO_LIMITS
 
@@ -38,10 +39,12 @@ def in_memory(samples, C, support, loss="hinge"):
     return problem.step().refit(np.searchsorted(problem.terms, support)).value
 
 
-def streamed_fit(samples, C, support, batch_rows=211, room=300, stream=HingeStream):
+def streamed_fit(samples, C, support, batch_rows=211, room=300, loss="hinge"):
     passes = Passes(SamplesInMemory(samples, batch_rows))
     survey = passes.total(SurveyPass(1, False, room))
-    return stream(passes, survey, 1, NO_LIMITS, C, len(support)).fit(support), passes.count
+    return loss_named(loss).streamed(passes, survey, 1, Candidates.of(survey, NO_LIMITS), C, len(support)).fit(
+        support
+    ), passes.count
 
 
 def cases():
@@ -72,48 +75,61 @@ CASES = list(cases())
 SUPPORT = np.array([0, 1, 4, 9, 11, 12])
 
 
+both = pytest.mark.parametrize("loss", ["hinge", "logistic"])
+
+
+@both
 @pytest.mark.parametrize(("samples", "C"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_the_minimum_is_that_of_all_rows_and_the_bound_proves_it(samples, C):
-    fit, _ = streamed_fit(samples, C, SUPPORT)
-    value = in_memory(samples, C, SUPPORT)
+def test_the_minimum_is_that_of_all_rows_and_the_bound_proves_it(samples, C, loss):
+    fit, _ = streamed_fit(samples, C, SUPPORT, loss=loss)
+    value = in_memory(samples, C, SUPPORT, loss)
     assert fit.value == pytest.approx(value, rel=2e-9)
     assert fit.bound <= value * (1.0 + 1e-12)
     assert fit.gap <= GAP
 
 
-def test_the_minimum_is_that_of_another_solver():
+@both
+def test_the_minimum_is_that_of_another_solver(loss):
     rng = np.random.default_rng(3)
     X, codes = planted(rng, 400)
-    fit, _ = streamed_fit(samples_of(X, codes), 2.0, SUPPORT, batch_rows=17, room=60)
-    assert fit.value == pytest.approx(minimum(X, 2.0 * codes - 1.0, "hinge", 2.0, support=SUPPORT), rel=1e-7)
+    fit, _ = streamed_fit(samples_of(X, codes), 2.0, SUPPORT, batch_rows=17, room=60, loss=loss)
+    assert fit.value == pytest.approx(minimum(X, 2.0 * codes - 1.0, loss, 2.0, support=SUPPORT), rel=1e-7)
 
 
-def test_the_surface_reaches_its_value():
+def stream_of(samples, C, loss, batch_rows=500, room=300):
+    passes = Passes(SamplesInMemory(samples, batch_rows))
+    survey = passes.total(SurveyPass(1, False, room))
+    return loss_named(loss).streamed(passes, survey, 1, Candidates.of(survey, NO_LIMITS), C, len(SUPPORT))
+
+
+@both
+def test_the_surface_reaches_its_value(loss):
     rng = np.random.default_rng(4)
     samples = samples_of(*planted(rng, 2000, offset=2.0), rng.uniform(0.5, 2.0, 2000), (1.0, 2.0))
-    problem = loss_named("hinge").data.from_samples(samples, NO_LIMITS).one_against_rest(1, 3.0, len(SUPPORT))
-    passes = Passes(SamplesInMemory(samples))
-    stream = HingeStream(passes, passes.total(SurveyPass(1, False, 300)), 1, NO_LIMITS, 3.0, 6)
+    problem = loss_named(loss).data.from_samples(samples, NO_LIMITS).one_against_rest(1, 3.0, len(SUPPORT))
+    stream = stream_of(samples, 3.0, loss)
     fit = stream.fit(SUPPORT)
     z = np.zeros(P)
     z[SUPPORT] = fit.w[:-1]
     assert problem.objective(z, stream.intercept(SUPPORT, fit.w)) == pytest.approx(fit.value, rel=1e-12)
 
 
-@pytest.mark.parametrize("batch_rows", [1, 3, 64, 10_000])
-def test_batches_do_not_matter(batch_rows):
+@pytest.mark.parametrize("batch_rows", [1, 64, 10_000])
+@both
+def test_batches_do_not_matter(batch_rows, loss):
     rng = np.random.default_rng(5)
     samples = samples_of(*planted(rng, 600))
-    fit, _ = streamed_fit(samples, 2.0, SUPPORT, batch_rows=batch_rows, room=100)
-    assert fit.value == pytest.approx(in_memory(samples, 2.0, SUPPORT), rel=2e-9)
+    fit, _ = streamed_fit(samples, 2.0, SUPPORT, batch_rows=batch_rows, room=100, loss=loss)
+    assert fit.value == pytest.approx(in_memory(samples, 2.0, SUPPORT, loss), rel=2e-9)
     assert fit.gap <= GAP
 
 
-def test_few_passes_suffice():
+@both
+def test_few_passes_suffice(loss):
     rng = np.random.default_rng(6)
     samples = samples_of(*planted(rng, 40_000))
     for C in (1.0, 16.0):
-        _, count = streamed_fit(samples, C, SUPPORT, batch_rows=4096, room=4000)
+        _, count = streamed_fit(samples, C, SUPPORT, batch_rows=4096, room=4000, loss=loss)
         assert count <= 6
 
 
@@ -126,27 +142,27 @@ def test_more_near_rows_than_there_is_room_for(monkeypatch):
     assert fit.gap <= GAP
 
 
-def test_a_step_that_is_too_long_is_shortened():
+@both
+def test_a_step_that_is_too_long_is_shortened(loss):
     """From a start that no sample suggests, the first small problem is a poor picture of F."""
     rng = np.random.default_rng(9)
     samples = samples_of(*planted(rng, 3000))
-    passes = Passes(SamplesInMemory(samples, 500))
-    stream = HingeStream(passes, passes.total(SurveyPass(1, False, 300)), 1, NO_LIMITS, 50.0, 6)
+    stream = stream_of(samples, 50.0, loss)
     for seed in range(5):
         start = 3.0 * np.random.default_rng(seed).normal(size=len(SUPPORT) + 1)
         fit = stream.fit(SUPPORT, start)
-        assert fit.value == pytest.approx(in_memory(samples, 50.0, SUPPORT), rel=2e-9)
+        assert fit.value == pytest.approx(in_memory(samples, 50.0, SUPPORT, loss), rel=2e-9)
 
 
-def test_dual_points_bound_every_support():
+@both
+def test_dual_points_bound_every_support(loss):
     rng = np.random.default_rng(10)
     samples = samples_of(*planted(rng, 1500), rng.uniform(0.5, 2.0, 1500), (1.0, 2.0))
-    passes = Passes(SamplesInMemory(samples, 100))
-    stream = HingeStream(passes, passes.total(SurveyPass(1, False, 200)), 1, NO_LIMITS, 2.0, 6)
+    stream = stream_of(samples, 2.0, loss)
     dual = stream.fit(SUPPORT).dual
-    for _ in range(20):
+    for _ in range(8):
         support = np.sort(rng.choice(P, 6, replace=False))
-        assert stream.bound(dual, support) <= in_memory(samples, 2.0, support) * (1.0 + 1e-12)
+        assert stream.bound(dual, support) <= in_memory(samples, 2.0, support, loss) * (1.0 + 1e-12)
 
 
 def test_the_heavier_label_gives_way():
@@ -192,3 +208,19 @@ def test_keys_look_random():
     assert len(np.unique(keys)) == len(keys)
     assert np.histogram(keys, bins=10, range=(0, 1))[0] == pytest.approx(10_000, rel=0.05)
     assert abs(np.corrcoef(keys[:-1], keys[1:])[0, 1]) < 0.02
+
+
+def test_entropies_of_multipliers_that_give_way_are_not_overrated():
+    """Whatever the factor by which the heavier label gives way, and however far rows are below their margin."""
+    rng = np.random.default_rng(14)
+    margins, weight, y = rng.normal(size=400) * 6.0, rng.uniform(0.5, 2.0, 400), np.where(rng.random(400) < 0.5, -1.0, 1.0)
+    for shift in (0.0, 1e-6, 1e-3, 0.1, 3.0):
+        m = margins + shift * (y > 0)
+        t = expit(-m)
+        constant, pull = SideSums(np.array([[(weight * t)[y == s].sum()] for s in (-1, 1)]), scalars_of(m, t, weight, y)).dual()
+        heavy, light = sorted([-1, 1], key=lambda s: -(weight * t)[y == s].sum())
+        t[y == heavy] *= (weight * t)[y == light].sum() / (weight * t)[y == heavy].sum()
+        exact = float(weight @ (entr(t) + entr(1.0 - t)))
+        assert constant <= exact * (1.0 + 1e-12)
+        assert pull[0] == pytest.approx(float(weight @ (y * t)), abs=1e-9)
+    assert constant < exact

@@ -67,6 +67,14 @@ def test_no_fit_takes_more_than_was_estimated(work, loss, monkeypatch):
     assert peak <= estimate <= 4 * peak
 
 
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_searches_by_passes_need_no_block_of_lifted_rows(loss):
+    X, y = samples((31_000, 12))
+    needed = loss_named(loss).bytes_needed
+    assert peak_of(lambda: SparseQuadraticSVC(k=3, C=0.1, loss=loss).fit(X, y)) <= needed(Extent(X.shape, by_passes=True))
+    assert needed(Extent((1_000_000, 20), by_passes=True)) < 0.5 * needed(Extent((1_000_000, 20)))
+
+
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_classes_and_rows_count(loss):
     X, y = samples((3_000, 12), n_classes=4)

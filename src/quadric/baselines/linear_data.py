@@ -11,6 +11,7 @@ from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.geometry.terms import term_count
 from quadric.losses.base import LabelledSamples
 from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.rows import RowBlock
 from quadric.search.rules import RequiredTerms
 from quadric.types import FloatArray, IntArray
 
@@ -68,7 +69,7 @@ class LinearData:
             terms=self.terms,
             G=np.eye(n_terms),
             scatter_trace=float(self.weight @ np.sum(self.X**2, axis=1)),
-            A=np.column_stack([self.X, np.ones(len(self.X))]),
+            block=RowBlock(np.column_stack([self.X, np.ones(len(self.X))])),
             center=self.mean,
             y=self.samples.signs(positive),
             loss_weight=self.weight,

@@ -94,6 +94,7 @@ def _final_surface(
     else:
         report = writer_for(how.verbose)
         found = search(problem, how.method, SearchOptions(schedule, (how.seed, positive), report, (start,)))
-        if objective < found.objective:  # a time limit, or a search that takes no starts: what the path found stays
+        # a time limit, or a search that takes no starts: what the path found stays
+        if objective < found.objective and not np.array_equal(start, found.support):
             found = replace(found, z=z, c=c, support=start, objective=objective, swap_optimal=None)
     return SurfaceFit.of(problem, found, judge, y, cell.k)

@@ -217,7 +217,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         names = getattr(self, "feature_names_in_", None)
         limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k))
         processes = processes_of(self.n_jobs, len(samples.positives()))
-        check_memory(self.loss, samples.extent(limits, proves=self.method == "exact", k=int(self.k)), processes)
+        needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
+        check_memory(self.loss, samples.extent(limits, **needs), processes)
         fits = self._fit_surfaces(samples, limits, processes)
         for fit, label in zip(fits, self._subjects(samples.classes), strict=True):
             warn_unless_converged(fit, self._schedule(), label)

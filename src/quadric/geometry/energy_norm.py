@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from quadric.geometry.energy import ACCURATE_FROM, Energy
+from quadric.geometry.energy import Energy
 from quadric.types import FloatArray, IntArray
 
 EPS = float(np.finfo(float).eps)
@@ -51,7 +51,7 @@ class EnergyNorm:
             return None
         swelling = float(np.sqrt(np.sum(inverse**2)))
         # of what H was made of: from sums over all samples, where their errors are magnified twice, or from the samples
-        condition = swelling**2 if energy.smallest >= ACCURATE_FROM else swelling
+        condition = swelling if energy.graded else swelling**2
         error = rounding_of_sum(n_rows) * k * condition
         return EnergyNorm(lengths, inverse, error) if error <= TRUSTED else None
 

@@ -123,6 +123,32 @@ def _lifted_about(X: FloatArray, middle: FloatArray, factors: TermFactors) -> Fl
     return R
 
 
+def lift_columns_about(columns: FloatArray, middle: FloatArray, terms: IntArray) -> FloatArray:
+    """(r(x) - r(middle))' on some terms, one row per term, from X'."""
+    left, right = (factors[terms] for factors in term_factors(len(middle)))
+    n_rows = columns.shape[1]
+    # LINEAR is -1 and picks the last row: ones for x, zeros for the difference
+    difference = np.vstack([columns - middle[:, None], np.zeros((1, n_rows))])
+    R = np.vstack([columns, np.ones((1, n_rows))])[right]
+    R *= difference[left]
+    if middle.any():
+        R += middle[left, None] * difference[right]
+    R *= np.where(left == right, 0.5, 1.0)[:, None]
+    return R
+
+
+def adjoint_about(sums: FloatArray, middle: FloatArray) -> FloatArray:
+    """sum_i v_i (r(x_i) - r(middle)) from sum_i v_i r(x_i - middle): products of x are those of x - middle and more."""
+    left, right = term_factors(len(middle))
+    linear = sums[..., len(left) - len(middle) :]
+    quadratic = right != LINEAR
+    a, b = left[quadratic], right[quadratic]
+    about = sums.copy()
+    more = middle[a] * linear[..., b] + middle[b] * linear[..., a]
+    about[..., quadratic] += more * np.where(a == b, 0.5, 1.0)
+    return about
+
+
 def sizes_about(X: FloatArray, middle: FloatArray, terms: IntArray) -> FloatArray:
     """What ``lift_about`` adds up, without signs: its rounding errors are shares of these."""
     features, factors = live_features(X.shape[1], terms)

@@ -91,7 +91,7 @@ class Moments:
 
     def energy(self) -> Energy:
         """The regulariser of these samples."""
-        return _energy(self.weight, self.weight * self.mean)
+        return energy_of_sums(self.weight, self.weight * self.mean)
 
     def mapped(self, center: FloatArray, scale: FloatArray) -> Moments:
         """Moments of (x - center) / scale in place of x."""
@@ -155,7 +155,7 @@ class LabelledMoments:
 
     def energy(self) -> Energy:
         """The regulariser of the samples, whatever their losses weigh."""
-        return _energy(float(self.class_weights.sum()), self.class_weights @ self.class_means)
+        return energy_of_sums(float(self.class_weights.sum()), self.class_weights @ self.class_means)
 
 
 class AffineChange:
@@ -265,7 +265,8 @@ def is_constant(weight: float, mean: FloatArray, scatter: FloatArray) -> BoolArr
     return scatter <= CONSTANT_TOLERANCE**2 * (scatter + weight * mean**2)
 
 
-def _energy(weight: float, sums: FloatArray) -> Energy:
+def energy_of_sums(weight: float, sums: FloatArray) -> Energy:
+    """The regulariser of samples, from their weight and the weighted sum of r(x)."""
     S, s = to_matrix(sums)
     S[np.diag_indices_from(S)] *= 2.0  # r holds half of each square
     return Energy.of_moments(weight, s, S)

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -29,6 +29,13 @@ from quadric.losses import loss_named
 from quadric.losses.footprint import Extent
 from quadric.types import BoolArray, FloatArray, IntArray
 
+if TYPE_CHECKING:
+    from quadric.losses.streams import StreamedProblem
+
+SAMPLE_ROWS = 20_000
+"""Samples of the random sample that searches by passes begin with."""
+MOST_LIFTED = 100
+"""Doubles per sample that the certificate of what they find needs for its terms, unless these are very many."""
 IMPROVEMENT = 1e-10
 """Relative decrease of the objective that counts as one."""
 WORKING_TERMS = 400
@@ -270,6 +277,18 @@ class SparseProblem(ABC):
         """The same problem with matrices of all pairs of candidates, which proofs need, however large they are."""
         return self
 
+    @property
+    def by_passes(self) -> bool:
+        """Whether there are so many samples that a search by passes is the quicker one."""
+        return False
+
+    def streamed(self, *, searched: bool) -> StreamedProblem | None:
+        """The same problem by passes over its samples, which can tell of all exchanges; None: there is no such way.
+
+        ``searched``: supports are to be searched for, too, and not only judged.
+        """
+        return None
+
     def at_zero(self) -> float:
         """F at z = 0 with its best intercept."""
         z = np.zeros(self.n_terms)
@@ -509,6 +528,9 @@ class Loss:
     data : class of training data
     step, explorer, bounds : functions of a problem, the last two also of its solver
     judge : function of residuals, scores, y, loss weights and C
+    streamed : class of problems that are solved by passes (losses/streams.py), or None
+    passes_from : int
+        Samples from which on a search by passes is quicker.
     """
 
     name: str
@@ -525,6 +547,12 @@ class Loss:
     explorer: Callable[[Any, Any], Explorer]
     bounds: Callable[[Any, Any], Bounds]
     judge: Callable[[Residuals, FloatArray, FloatArray, FloatArray, float], LossJudge]
+    streamed: type[Any] | None = None
+    passes_from: int = 0
+
+    def searches_by_passes(self, n_rows: int) -> bool:
+        """Whether a search among so many samples goes by passes."""
+        return self.streamed is not None and n_rows >= self.passes_from
 
     def bytes_needed(self, extent: Extent) -> int:
         """Memory of a fit: what is alive at its peak, to be estimated rather too high than too low."""
@@ -534,6 +562,10 @@ class Loss:
             working = 2 * WORKING_TERMS
             rows = 3.6 * m * working if self.keeps_rows else 0.0
             matrices = 12.0 * working**2 + (60 + 3 * extent.k) * every + KEPT_BYTES // 8
+        elif extent.by_passes and self.searches_by_passes(m):
+            # what the certificate lifts, with working copies; the lifted sample with its matrices
+            rows = (20 + min(p, MOST_LIFTED)) * m + 2.2 * SAMPLE_ROWS * (p + 1)
+            matrices = 4 * every**2 + 8.5 * p**2
         elif self.keeps_rows:
             # the centred rows with working copies; G, then the model of exchanges, the bound and their tableaus
             rows = (3.6 if extent.proves else 2.2) * m * (p + 1)

@@ -38,6 +38,8 @@ class Extent:
         Terms of a surface, at most.
     n_stored : int or None
         Numbers that a sparse X stores; None: X is dense.
+    by_passes : bool
+        Whether terms may be searched for by passes over the rows, without lifting them all.
     """
 
     shape: tuple[int, ...]
@@ -48,6 +50,7 @@ class Extent:
     proves: bool = False
     k: int = 10
     n_stored: int | None = None
+    by_passes: bool = False
 
     @property
     def n_rows(self) -> int:

@@ -22,6 +22,9 @@ from quadric.geometry.moments import TermStatistics, gram
 from quadric.geometry.terms import term_count
 from quadric.losses.base import LabelledSamples, Limits, SparseProblem, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
+from quadric.losses.passes import SamplesInMemory
+from quadric.losses.streams import Candidates, Passes, StreamedProblem
+from quadric.losses.survey import SurveyPass
 from quadric.types import FloatArray, IntArray
 
 
@@ -67,19 +70,40 @@ class LiftedSamples:
         return sizes_about(self.X, self.middle, self.terms[support])
 
 
+class RowBlock:
+    """[R - center, 1] on the candidates.
+
+    Parameters
+    ----------
+    rows : array of shape (m, p + 1), or LiftedSamples
+        The block itself, or what it is made of when it is first asked for: searches by passes never do.
+    order : "C" or "F"
+    """
+
+    def __init__(self, rows: FloatArray | LiftedSamples, order: Literal["C", "F"] = "C") -> None:
+        self._rows, self._order = rows, order
+
+    @cached_property
+    def A(self) -> FloatArray:
+        return self._rows.rows(self._order) if isinstance(self._rows, LiftedSamples) else self._rows
+
+
 class SampleSpread:
     """Mean and scatter of centred samples, made when first asked for: neither C nor the labels change them.
 
     Parameters
     ----------
-    A : array of shape (m, p + 1)
-        As in RowsProblem.
+    block : RowBlock
     weight : array of shape (m,)
     """
 
-    def __init__(self, A: FloatArray, weight: FloatArray) -> None:
-        self._A = A
+    def __init__(self, block: RowBlock, weight: FloatArray) -> None:
+        self._block = block
         self._weight = weight
+
+    @property
+    def _A(self) -> FloatArray:
+        return self._block.A
 
     @cached_property
     def mean(self) -> FloatArray:
@@ -113,7 +137,7 @@ class RowsProblem(SparseProblem):
     ----------
     G : array of shape (p, p)
         Regulariser on the candidates, the ridge included.
-    A : array of shape (m, p + 1)
+    block : RowBlock
         [R - center, 1] on the candidate terms.
     center : array of shape (p,)
         r at the middle of the samples.
@@ -125,17 +149,28 @@ class RowsProblem(SparseProblem):
         What A was made of: bounds ask it for their rounding errors.
     spread : SampleSpread or None
         What all C and all classes share of the squared loss; made where it is missing.
+    labelled : LabelledSamples or None
+        What passes go over.
+    positive : int
+        The class against the rest, among the codes of ``labelled``.
     """
 
     order: ClassVar[Literal["C", "F"]] = "C"
     """How A is stored: by samples or by terms."""
     G: FloatArray
-    A: FloatArray
+    block: RowBlock
     center: FloatArray
     y: FloatArray
     loss_weight: FloatArray
     samples: LiftedSamples | None = None
     spread: SampleSpread | None = None
+    labelled: LabelledSamples | None = None
+    positive: int = 1
+
+    @property
+    def A(self) -> FloatArray:
+        """The lifted samples."""
+        return self.block.A
 
     @property
     def energy_trace(self) -> float:
@@ -173,10 +208,24 @@ class RowsProblem(SparseProblem):
         live = np.flatnonzero(z)
         return exact_dot(self.center[live], -z[live], level)
 
+    @property
+    def by_passes(self) -> bool:
+        return self.labelled is not None and self.loss.searches_by_passes(len(self.y))
+
+    def streamed(self, *, searched: bool) -> StreamedProblem | None:
+        make = self.loss.streamed
+        if make is None or self.labelled is None:
+            return None
+        passes = Passes(SamplesInMemory(self.labelled))
+        survey = passes.total(SurveyPass(self.positive, searched))
+        candidates = Candidates(self.terms, self.rule, self.labelled.energy)
+        stream: StreamedProblem = make(passes, survey, self.positive, candidates, self.C, self.k)
+        return stream
+
     def screen(self) -> LeastSquaresProblem:
         """The same problem with the squared loss: its supports are good places to start from."""
         o, y, total = self.loss_weight, self.y, float(self.loss_weight.sum())
-        spread = self.spread or SampleSpread(self.A, o)
+        spread = self.spread or SampleSpread(self.block, o)
         mean_y = float(o @ y) / total
         return LeastSquaresProblem(
             C=self.C,
@@ -211,6 +260,7 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
 
     def __init__(self, samples: LabelledSamples, limits: Limits) -> None:
         X = samples.X
+        self._labelled = samples
         self._codes = samples.codes
         self._loss_weight = samples.loss_weight
         self._feature_count = X.shape[1]
@@ -219,8 +269,8 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
         self._rule = limits.rule(self._terms)
         self._scatter_trace = float(statistics.scatter[self._terms].sum())
         self._samples = LiftedSamples.of(X, self._terms, samples.energy)
-        self._A = self._samples.rows(self.problem.order)
-        self._spread = SampleSpread(self._A, self._loss_weight)
+        self._block = RowBlock(self._samples, self.problem.order)
+        self._spread = SampleSpread(self._block, self._loss_weight)
 
     @classmethod
     def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
@@ -244,10 +294,12 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
             G=self._G,
             scatter_trace=self._scatter_trace,
             rule=self._rule,
-            A=self._A,
+            block=self._block,
             center=self._samples.center(),
             y=np.where(self._codes == positive, 1.0, -1.0),
             loss_weight=self._loss_weight,
             spread=self._spread,
             samples=self._samples,
+            labelled=self._labelled,
+            positive=positive,
         )

@@ -32,7 +32,7 @@ from quadric.losses.base import (
 from quadric.losses.dual import DualStep, feasible
 from quadric.losses.least_squares.wide import WideData, WideProblem
 from quadric.losses.pricing import Quadratic
-from quadric.losses.rows import LiftedSamples, RowsProblem
+from quadric.losses.rows import LiftedSamples, RowBlock, RowsProblem
 from quadric.losses.working_set import MOST_ENTRANTS, WorkingSetExplorer
 from quadric.types import FloatArray, IntArray
 
@@ -85,7 +85,7 @@ class WideRowsProblem(SparseProblem):
             scatter_trace=float(self.squared.scatter[candidates].sum()),
             rule=rule,
             G=energy.block(terms, terms),
-            A=lifted.rows(self.kind.order),
+            block=RowBlock(lifted, self.kind.order),
             center=lifted.center(),
             y=self.y,
             loss_weight=self.samples.loss_weight,

@@ -12,9 +12,11 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Explorer, Found, Move, SparseProblem, Step
+from quadric.losses.streams import StreamedProblem
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
 from quadric.search.exact import prove
+from quadric.search.exchanges import Explored, exchanged, is_swap_optimal_by_passes
 from quadric.types import IntArray
 
 START_KICKS = 30
@@ -23,6 +25,8 @@ MOST_PERTURBED = 400
 """Terms among which perturbations move; of more, those that forward selection finds promising."""
 SAME_VALUE = 1e-6
 """Relative difference of two ways to the same minimum up to which closed forms for exchanges are trusted."""
+MOST_EXAMINED, MOST_POLISHED = 4000, 300
+"""Exchanges of one support that are examined where no closed form tells: by passes over many rows, and on few rows."""
 MAX_EXCHANGES = 500
 """Exchanges of one support that are otherwise refitted one by one."""
 
@@ -71,12 +75,57 @@ Result = TypeVar("Result", bound=Decomposition)
 def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
     result = _decomposed(problem, problem.decomposable(), options)
-    return _result(problem, result, Found(result.support, result.objective))
+    optimal = is_swap_optimal(problem, Found(result.support, result.objective))
+    return SearchResult(**vars(result), swap_optimal=optimal)
 
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
-    """Decomposition and forward selection, then local search; never worse than the decomposition alone."""
-    step, going = problem.step(), _clock(options.schedule.time_limit)
+    """Decomposition and forward selection, then local search; never worse than the decomposition alone.
+
+    Where there are very many rows: the same on a random sample, then exchanges by passes over all of them.
+    """
+    if problem.by_passes and (stream := problem.streamed(searched=True)) is not None:
+        return of_passes(stream, *search_by_passes(stream, options))
+    began = clock(options.schedule.time_limit)
+    return _polished(problem, search_locally(problem, options), options, began)
+
+
+def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptions, going: Callable[[], bool]) -> SearchResult:
+    """Exchanges until each is proved to be useless, where no closed form has told already and they are few."""
+    if problem.loss.cheap_exchanges or not going() or (stream := problem.streamed(searched=False)) is None:
+        return result
+    support = result.support
+    fit = stream.fit(support, stream.surface(support, result.z[support], result.c))
+    explored = exchanged(stream, problem.explorer(), fit, MOST_POLISHED, going, options.report)
+    result = _refitted(result, problem.step(), explored.fit.support)
+    same = np.array_equal(result.support, explored.fit.support)
+    return replace(result, swap_optimal=explored.swap_optimal if same else None)
+
+
+def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[Explored, SearchResult]:
+    """Where exchanges end that start from a search on a random sample or from a cheaper loss on all rows; and that search."""
+    going, sample = clock(options.schedule.time_limit), stream.sample_problem()
+    screened = screened_support(stream.screen(), np.random.default_rng(options.seed))
+    local = search_locally(sample, replace(options, starts=(*options.starts, screened)))
+    options.report(f"search on {len(stream.survey.sample)} random rows: objective {local.objective:.6g}")
+    starts = {support.tobytes(): support for support in (local.support, screened, *options.starts)}
+    fit = min((stream.fit(support) for support in starts.values()), key=lambda fit: fit.value)
+    explored = exchanged(stream, sample.explorer(), fit, MOST_EXAMINED, going, options.report)
+    return explored, local if going() else replace(local, status=Status.TIME_LIMIT)
+
+
+def of_passes(stream: StreamedProblem, explored: Explored, local: SearchResult) -> SearchResult:
+    """The surface that passes ended with, and how it was found."""
+    fit = explored.fit
+    z = np.zeros(len(stream.terms))
+    z[fit.support] = fit.w[:-1]
+    c = stream.intercept(fit.support, fit.w)
+    return replace(local, z=z, c=c, support=fit.support, objective=fit.value, swap_optimal=explored.swap_optimal)
+
+
+def search_locally(problem: SparseProblem, options: SearchOptions) -> SearchResult:
+    """Search with all rows at hand."""
+    step, going = problem.step(), clock(options.schedule.time_limit)
     result = _decomposed(problem, problem.promising(MOST_PERTURBED) if problem.is_wide else problem, options, step)
     explorer = problem.explorer(step)
     found = Found(result.support, result.objective)
@@ -90,8 +139,9 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     if problem.loss.cheap_exchanges:
         found = _verified(problem, step, found, finalists)
     options.report(f"after perturbations: objective {found.value:.6g}")
-    status = result.status if going() else Status.TIME_LIMIT
-    return _result(problem, replace(result, status=status), found)
+    result = _refitted(replace(result, status=result.status if going() else Status.TIME_LIMIT), problem.step(), found.support)
+    optimal = _in_closed_form(problem, Found(result.support, result.objective))
+    return SearchResult(**vars(result), swap_optimal=optimal)
 
 
 def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOptions, step: Step | None = None) -> Decomposition:
@@ -137,8 +187,13 @@ def promising_support(problem: SparseProblem, explorer: Explorer, rng: np.random
     screen = problem.screen()
     if screen is None:
         return explorer.resized(problem.rule.required, problem.k)
+    return screened_support(screen, rng)
+
+
+def screened_support(screen: SparseProblem, rng: np.random.Generator) -> IntArray:
+    """The end of a search with a cheaper loss."""
     scout = screen.explorer()
-    start = scout.descend(scout.resized(problem.rule.required, problem.k))
+    start = scout.descend(scout.resized(screen.rule.required, screen.k))
     return scout.refined(start, rng, START_KICKS, lambda: True).support
 
 
@@ -161,8 +216,16 @@ def _perturbed(
     return [*finalists, explorer.descend(finalists[-1].support).better_of(finalists[-1])]
 
 
-def is_swap_optimal(problem: SparseProblem, found: Found) -> bool | None:
-    """Whether no exchange of one term helps, where a closed form tells and rounding has left it its digits."""
+def is_swap_optimal(problem: SparseProblem, found: Found, most: int = MOST_POLISHED) -> bool | None:
+    """Whether no exchange of one term helps: in closed form, or by examining those that duality leaves if they are few."""
+    if problem.loss.cheap_exchanges:
+        return _in_closed_form(problem, found)
+    stream = problem.streamed(searched=False)
+    return None if stream is None else is_swap_optimal_by_passes(stream, found.support, most)
+
+
+def _in_closed_form(problem: SparseProblem, found: Found) -> bool | None:
+    """The same where a closed form tells and rounding has left it its digits."""
     if not problem.loss.cheap_exchanges:
         return None
     end = problem.explorer().descend(found.support)
@@ -196,21 +259,14 @@ def _exchanged(problem: SparseProblem, step: Step, found: Found) -> Found:
         found = best
 
 
-def _result(problem: SparseProblem, result: Decomposition, found: Found) -> SearchResult:
-    """The found support, refitted, unless the decomposition's is as good; afresh, so that no bit depends on the way there."""
-    result = _refitted(result, problem.step(), found.support)
-    optimal = is_swap_optimal(problem, Found(result.support, result.objective))
-    return SearchResult(**vars(result), swap_optimal=optimal)
-
-
 def _refitted(result: Result, step: Step, support: IntArray) -> Result:
-    """The result with another support, if its refit is better."""
+    """The result with another support, if its refit is better; by a fresh solver no bit depends on the way there."""
     if not np.array_equal(support, result.support) and (refit := step.refit(support)).value < result.objective:
         return replace(result, z=refit.z, c=refit.c, support=support, objective=refit.value)
     return result
 
 
-def _clock(limit: float | None) -> Callable[[], bool]:
+def clock(limit: float | None) -> Callable[[], bool]:
     """Says whether there is time left."""
     began = time.monotonic()
     return lambda: limit is None or time.monotonic() - began < limit

@@ -6,6 +6,7 @@ from quadric.losses.hinge.explorer import HingeExplorer
 from quadric.losses.hinge.judge import HingeJudge
 from quadric.losses.hinge.problem import HingeData
 from quadric.losses.hinge.step import HingeStep
+from quadric.losses.hinge.streamed import HingeStream
 
 LOSS = Loss(
     name="hinge",
@@ -22,4 +23,6 @@ LOSS = Loss(
     explorer=HingeExplorer,
     bounds=DualBounds,
     judge=HingeJudge,
+    streamed=HingeStream,
+    passes_from=30_000,
 )

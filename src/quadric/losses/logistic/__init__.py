@@ -6,6 +6,7 @@ from quadric.losses.logistic.explorer import LogisticExplorer
 from quadric.losses.logistic.judge import LogisticJudge
 from quadric.losses.logistic.problem import LogisticData
 from quadric.losses.logistic.step import LogisticStep
+from quadric.losses.logistic.streamed import LogisticStream
 
 LOSS = Loss(
     name="logistic",
@@ -22,4 +23,6 @@ LOSS = Loss(
     explorer=LogisticExplorer,
     bounds=DualBounds,
     judge=LogisticJudge,
+    streamed=LogisticStream,
+    passes_from=30_000,
 )

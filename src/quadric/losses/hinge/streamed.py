@@ -1,0 +1,175 @@
+"""The hinge loss over rows that need not fit in memory, exactly: a small problem per pass (losses/hinge/split.py).
+
+From a surface, a pass keeps the rows near their margin and collapses the others. The small problem of these bounds F from
+below and touches it at the surface; its minimum is the next surface. Both agree as long as no collapsed row crosses its margin,
+so the step to the new surface leads downhill at first. A pass that finds it too long has tried shorter steps, too.
+
+Small problems bound F on any terms. Exchanges of a term are therefore solved on the rows of one pass; only those whose bound
+does not rule them out are looked at with all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from quadric.losses.hinge.interior_point import InteriorPoint
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.qp import HingeQP
+from quadric.losses.hinge.small import SmallProblem
+from quadric.losses.hinge.split import LossesAt, Split, SplitAt
+from quadric.losses.hinge.step import solve_hinge
+from quadric.losses.row_stream import Descent, RowStream, energies
+from quadric.losses.streams import DualPoint, StreamedFit, Trial, moved
+from quadric.types import FloatArray, IntArray
+
+NEAR_SHARE = 0.05
+"""Share of the rows that the first pass keeps, or as many as the random sample has."""
+NEAR_ROWS = 400_000
+"""Rows that a pass keeps, at most."""
+FEW_ROWS = (2_000, 8_000)
+"""Rows nearest to their margin on which exchanges are solved first."""
+GAPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+"""Relative gaps at which the solution of an exchange is asked for its bound."""
+WARM_SPREAD = 0.05
+WIDER = 2.0
+"""Factor on the reach after a step that was too long: more rows crossed their margin than it foresaw."""
+TOGETHER = 32
+"""Surfaces whose values one pass computes."""
+
+
+class HingeStream(RowStream):
+    """Fits by passes, exchanges on the rows of one pass."""
+
+    loss_name = "hinge"
+    problem = HingeProblem
+    steepest = 1.0
+    _neighbourhood: _Neighbourhood | None = None
+
+    def fit(self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf) -> StreamedFit:
+        descent = _HingeDescent(self, support, start, ceiling)
+        return descent.run(descent.start)
+
+    def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
+        if self._neighbourhood is None or self._neighbourhood.fit is not fit:
+            self._neighbourhood = None  # its rows need not stay while others are kept
+            self._neighbourhood = _Neighbourhood(self, fit)
+        trials = [self._neighbourhood.trial(support, ceiling) for support in supports]
+        doubtful = [i for i, trial in enumerate(trials) if trial.bound < ceiling]
+        for first in range(0, len(doubtful), TOGETHER):
+            chosen = doubtful[first : first + TOGETHER]
+            for i, value in zip(chosen, self._values([trials[i] for i in chosen]), strict=True):
+                trials[i] = Trial(trials[i].support, trials[i].w, trials[i].bound, float(value))
+        return trials
+
+    def split(self, support: IntArray, surfaces: FloatArray, reach: float) -> Split:
+        """A pass."""
+        return self.passes.total(SplitAt(self.positive, self.middle, self.terms[support], surfaces, reach, NEAR_ROWS))
+
+    def reach(self, support: IntArray, w: FloatArray) -> float:
+        """Distance from the margin within which a share of the rows is, by the random ones."""
+        rows = self.survey.sample
+        distance = np.abs(1.0 - rows.y * (self.sample_rows(support) @ w))
+        order = np.argsort(distance, kind="stable")
+        upto = np.cumsum(rows.weight[order])
+        share = max(NEAR_SHARE, len(rows) / self.survey.n_rows)
+        return float(distance[order[min(np.searchsorted(upto, share * upto[-1]), len(order) - 1)]])
+
+    def dual_of(self, small: SmallProblem, alpha: FloatArray) -> DualPoint:
+        """Multipliers of a small problem as those of all rows, on the candidates."""
+        constant, pull = small.dual(alpha)
+        return DualPoint(constant, pull[self.terms])
+
+    def _values(self, trials: Sequence[Trial]) -> FloatArray:
+        """F at several surfaces, by one pass."""
+        union = np.unique(np.concatenate([trial.support for trial in trials]))
+        surfaces = np.array([moved(trial.w, trial.support, union) for trial in trials])
+        losses = self.passes.total(LossesAt(self.positive, self.middle, self.terms[union], surfaces)).losses
+        return energies(self.G_on(union), surfaces) + self.C * losses
+
+
+class _Neighbourhood:
+    """The small problem around a fit, and the same with fewer rows, on which other supports are solved."""
+
+    def __init__(self, stream: HingeStream, fit: StreamedFit) -> None:
+        self.stream, self.fit = stream, fit
+        split = stream.split(fit.support, fit.w[None], stream.reach(fit.support, fit.w))
+        sizes = [size for size in FEW_ROWS if size < len(split.near)]
+        splits = [split.narrowed(split.near.reach_of(size)) for size in sizes] + [split]
+        self._levels = [_Level(stream, fit, SmallProblem(part, stream.C)) for part in splits]
+
+    def trial(self, support: IntArray, ceiling: float) -> Trial:
+        """A support on few rows and, where that leaves it open, on more."""
+        start = moved(self.fit.w, self.fit.support, support)
+        for level in self._levels:
+            trial = level.trial(support, start, ceiling, last=level is self._levels[-1])
+            if trial.bound >= ceiling:
+                break
+            start = trial.w
+        return trial
+
+
+class _Level:
+    """A small problem with its rows on the support of a fit."""
+
+    def __init__(self, stream: HingeStream, fit: StreamedFit, small: SmallProblem) -> None:
+        self.stream, self.small, self.support = stream, small, fit.support
+        self.A = small.rows(stream.terms[fit.support])
+
+    def trial(self, support: IntArray, start: FloatArray, ceiling: float, *, last: bool) -> Trial:
+        """An interior point, as far as is needed to put the bound above the ceiling; or, unless this is the last level, to see
+        that these rows will not.
+        """
+        interior = InteriorPoint(self._qp(support), start, WARM_SPREAD)
+        bound = -np.inf
+        for gap in GAPS:
+            advancing = interior.advance(gap)
+            constant, pull = self.small.dual_on(interior.qp.A[:, :-1], interior.alpha)
+            bound = max(bound, self.stream.bound_on(support, constant, pull))
+            hopeless = not last and interior.qp.value(interior.w, interior.margins) < ceiling
+            if bound >= ceiling or hopeless or not advancing:
+                break
+        return Trial(support, interior.w, bound, np.inf)
+
+    def _qp(self, support: IntArray) -> HingeQP:
+        stream, small = self.stream, self.small
+        _, mine, theirs = np.intersect1d(self.support, support, return_indices=True)
+        new = np.setdiff1d(np.arange(len(support)), theirs)
+        A = np.empty((len(self.A), len(support) + 1))
+        A[:, theirs], A[:, -1] = self.A[:, mine], 1.0
+        A[:, new] = small.rows(stream.terms[support[new]])[:, :-1]
+        return small.qp(A, stream.G_on(support))
+
+
+class _HingeDescent(Descent["HingeStream", Split]):
+    """The minimum of the small problem of each pass is the next surface."""
+
+    def __init__(self, stream: HingeStream, support: IntArray, start: FloatArray | None, ceiling: float) -> None:
+        super().__init__(stream, support, ceiling)
+        self._sample_rows = stream.sample_rows(support)
+        self.start = self._sampled() if start is None else start
+        self._reach = self._widest = stream.reach(support, self.start)
+
+    def look(self, trials: FloatArray) -> tuple[FloatArray, Split]:
+        split = self.stream.split(self.support, trials, self._reach)
+        return self.stream.C * split.losses, split
+
+    def step(self, view: Split, w: FloatArray) -> tuple[FloatArray, float]:
+        small = SmallProblem(view, self.stream.C)
+        qp = small.qp(small.rows(self.terms), self.G)
+        solution = solve_hinge(qp, w, small.guess(qp.margins(w)))
+        self.offer(self.stream.dual_of(small, solution.alpha))
+        # rows that the next step does not move beyond their margin need not be kept
+        movement = 2.0 * float(np.quantile(np.abs(self._sample_rows @ (solution.w - w)), 0.99))
+        self._reach = min(self._widest, movement)
+        return solution.w, qp.value(solution.w, qp.margins(solution.w))
+
+    def shorten(self) -> None:
+        self._widest *= WIDER
+        self._reach = self._widest
+
+    def _sampled(self) -> FloatArray:
+        """The best surface for the random rows."""
+        rows, zero = self.stream.survey.sample, np.zeros(len(self.terms) + 1)
+        return solve_hinge(HingeQP(self._sample_rows, rows.y, self.stream.C * rows.weight, self.G, zero), zero, None).w

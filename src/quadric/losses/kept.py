@@ -1,0 +1,115 @@
+"""Rows that a pass keeps: those with the smallest keys, as many as there is room for, whatever the order of the batches.
+
+With random keys they are a random sample, with distances to a margin the rows next to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadric.types import BoolArray, FloatArray, IntArray
+
+SPARE = 0.75
+"""Share of the room that is filled again where it was exceeded: rows leave in large parts, not one by one."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows with what weighs them.
+
+    Attributes
+    ----------
+    X : array of shape (m, n)
+    y : array of shape (m,)
+        Labels in {-1, 1}.
+    weight : array of shape (m,)
+        Of their losses.
+    key : array of shape (m,)
+        The smaller, the rather kept.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    weight: FloatArray
+    key: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def where(self, mask: BoolArray | IntArray) -> Rows:
+        """A copy of some of the rows."""
+        return Rows(self.X[mask], self.y[mask], self.weight[mask], self.key[mask])
+
+    @staticmethod
+    def joined(parts: tuple[Rows, ...]) -> Rows:
+        """All rows of several parts."""
+        if len(parts) == 1:
+            return parts[0]
+        fields = ("X", "y", "weight", "key")
+        return Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """The rows whose keys are at most ``reach``.
+
+    Attributes
+    ----------
+    parts : tuple of Rows
+    reach : float
+        Falls where more rows come than there is room for.
+    room : int
+        Rows that are kept, at most.
+    """
+
+    parts: tuple[Rows, ...]
+    reach: float
+    room: int
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def rows(self) -> Rows:
+        """All of them, in the order of their batches."""
+        return Rows.joined(self.parts)
+
+    def needed_reach(self, other: KeptRows) -> float:
+        """The reach at which the rows of both find room."""
+        joined = KeptRows(self.parts + other.parts, min(self.reach, other.reach), self.room)
+        within = sum(int(np.count_nonzero(part.key <= joined.reach)) for part in joined.parts)
+        return joined.reach if within <= self.room else joined.reach_of(int(SPARE * self.room))
+
+    def reach_of(self, size: int) -> float:
+        """A reach within which there are no more than ``size`` rows."""
+        if len(self) <= size:
+            return self.reach
+        keys = np.concatenate([part.key for part in self.parts])
+        return min(self.reach, float(np.nextafter(np.partition(keys, size)[size], -np.inf)))
+
+    def within(self, reach: float) -> KeptRows:
+        """Those whose keys are at most ``reach``."""
+        if reach >= self.reach:
+            return self
+        parts = (part if (keep := part.key <= reach).all() else part.where(keep) for part in self.parts)
+        return KeptRows(tuple(part for part in parts if len(part)), reach, self.room)
+
+    def beyond(self, reach: float) -> tuple[Rows, ...]:
+        """The others."""
+        parts = (part.where(part.key > reach) for part in self.parts)
+        return tuple(part for part in parts if len(part))
+
+    def joined_with(self, other: KeptRows, reach: float) -> KeptRows:
+        """All rows of both within ``reach``."""
+        return KeptRows(self.within(reach).parts + other.within(reach).parts, reach, self.room)
+
+
+def random_keys(ids: IntArray) -> FloatArray:
+    """Numbers between 0 and 1 that go by ids alone and look random: SplitMix64 (Steele, Lea and Flood 2014)."""
+    with np.errstate(over="ignore"):
+        mixed = ids.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    return (mixed >> np.uint64(11)).astype(float) * 2.0**-53

@@ -1,0 +1,209 @@
+"""A pass of the logistic loss: value, gradient, curvature and a dual point at surfaces on some terms.
+
+With margins m_i, shares t_i = 1 / (1 + exp(m_i)) of the steepest slope and h(t) the entropy of t and 1 - t, the multipliers
+8C o_i t_i bound F from below once they balance (docs/mathematics.md, eq. 10.4). The heavier label then gives way by a factor
+f. As h is concave with h'(t_i) = m_i, its entropies are at least
+
+    h(f t_i) >= h(t_i) - (1 - f) t_i m_i - (1 - f)^2 / (2 f) exp(-m_i),    and    h(f t_i) >= f h(t_i),
+
+so that sums over the rows of a label suffice, whatever f will be. The second serves rows far below their margin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import entr, expit, log_expit
+
+from quadric.geometry.lifting import adjoint_about, lift_adjoint, lift_columns_about
+from quadric.losses.passes import SampleBatch
+from quadric.types import FloatArray, IntArray
+
+FAR_BELOW = -7.0
+"""Margin under which exp(-m) is taken to be large."""
+CHUNK_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class SideSums:
+    """Sums over the rows of either label; every array has two rows, for -1 and for 1.
+
+    Attributes
+    ----------
+    pull : array of shape (2, t)
+        Of o t r.
+    scalars : array of shape (2, 5)
+        Of o t, o h(t), o t m and o exp(-m), the last two not far below the margin; and of o h(t) there.
+    """
+
+    pull: FloatArray
+    scalars: FloatArray
+
+    def __add__(self, other: SideSums) -> SideSums:
+        return SideSums(self.pull + other.pull, self.scalars + other.scalars)
+
+    def dual(self) -> tuple[float, FloatArray]:
+        """Entropies of balanced multipliers, at least, and their R'(y t); both in units of the steepest slope."""
+        heavy = int(np.argmax(self.scalars[:, 0]))
+        f = float(self.scalars[1 - heavy, 0] / self.scalars[heavy, 0])
+        _, entropy, first, second, far = self.scalars[heavy]
+        lost = (1.0 - f) * (first + far) + (1.0 - f) ** 2 / (2.0 * max(f, np.finfo(float).tiny)) * second
+        factors = np.array([-1.0, 1.0])
+        factors[heavy] *= f
+        return float(entropy - lost + self.scalars[1 - heavy, 1]), factors @ self.pull
+
+
+@dataclass(frozen=True)
+class SurfaceSums:
+    """What a pass tells of one surface: its loss, its dual point on some terms, and A' diag(o t (1 - t)) A."""
+
+    loss: float
+    sides: SideSums
+    spread: FloatArray
+
+    def __add__(self, other: SurfaceSums) -> SurfaceSums:
+        return SurfaceSums(self.loss + other.loss, self.sides + other.sides, self.spread + other.spread)
+
+
+def scalars_of(margins: FloatArray, t: FloatArray, weight: FloatArray, y: FloatArray) -> FloatArray:
+    """The scalars of SideSums."""
+    entropy = entr(t) + entr(1.0 - t)
+    near = margins >= FAR_BELOW
+    slopes = np.where(near, t * margins, 0.0)
+    bends = np.exp(-np.where(near, margins, np.inf))
+    columns = np.stack([t, entropy, slopes, bends, np.where(near, 0.0, entropy)])
+    return np.array([columns @ np.where(y == label, weight, 0.0) for label in (-1.0, 1.0)])
+
+
+def surface_sums(A: FloatArray, w: FloatArray, y: FloatArray, weight: FloatArray) -> SurfaceSums:
+    """Of rows that are lifted, one per term and a last one of ones; the dual point on the terms of the surface."""
+    margins = y * (w @ A)
+    t = expit(-margins)
+    pull = np.array([A[:-1] @ np.where(y == label, weight * t, 0.0) for label in (-1.0, 1.0)])
+    bent = A * np.sqrt(weight * t * (1.0 - t))
+    return SurfaceSums(-float(weight @ log_expit(margins)), SideSums(pull, scalars_of(margins, t, weight, y)), bent @ bent.T)
+
+
+@dataclass(frozen=True)
+class FitSums:
+    """What a pass tells of a surface that is fitted: ``at`` it with the dual point on all terms; and losses of others."""
+
+    at: SurfaceSums
+    losses: FloatArray
+
+    def __add__(self, other: FitSums) -> FitSums:
+        return FitSums(self.at + other.at, self.losses + other.losses)
+
+
+@dataclass(frozen=True)
+class FitAt:
+    """From a batch to FitSums.
+
+    Attributes
+    ----------
+    positive : int
+    middle : array of shape (n,)
+        Where the lifting is centred.
+    terms : array
+        Positions in the full z.
+    surfaces : array of shape (t, k + 1)
+        The one that is fitted, and others.
+    """
+
+    positive: int
+    middle: FloatArray
+    terms: IntArray
+    surfaces: FloatArray
+
+    def __call__(self, batch: SampleBatch) -> FitSums:
+        y, weight = batch.signs(self.positive), batch.loss_weight
+        total, shares = None, np.empty(len(y))
+        for rows in _chunks(len(y)):
+            A = _lifted(batch.X[rows], self.middle, self.terms)
+            scores = self.surfaces @ A
+            others = -(log_expit(y[rows] * scores[1:]) @ weight[rows])
+            part = FitSums(surface_sums(A, self.surfaces[0], y[rows], weight[rows]), others)
+            total = part if total is None else total + part
+            shares[rows] = expit(-y[rows] * scores[0])
+        assert total is not None
+        sides = [np.flatnonzero(y == label) for label in (-1.0, 1.0)]
+        sums = np.array([lift_adjoint(batch.X[side] - self.middle, (weight * shares)[side]) for side in sides])
+        pull = adjoint_about(sums, self.middle)
+        return FitSums(SurfaceSums(total.at.loss, SideSums(pull, total.at.sides.scalars), total.at.spread), total.losses)
+
+
+@dataclass(frozen=True)
+class ManySums:
+    """SurfaceSums of many surfaces, each on terms of its own."""
+
+    each: tuple[SurfaceSums, ...]
+
+    def __add__(self, other: ManySums) -> ManySums:
+        return ManySums(tuple(mine + theirs for mine, theirs in zip(self.each, other.each, strict=True)))
+
+
+@dataclass(frozen=True)
+class ManyAt:
+    """From a batch to ManySums; ``places`` are the terms of each surface among ``terms``, other fields as in FitAt."""
+
+    positive: int
+    middle: FloatArray
+    terms: IntArray
+    places: tuple[IntArray, ...]
+    surfaces: tuple[FloatArray, ...]
+
+    def __call__(self, batch: SampleBatch) -> ManySums:
+        y, weight = batch.signs(self.positive), batch.loss_weight
+        total = None
+        for rows in _chunks(len(y)):
+            A = _lifted(batch.X[rows], self.middle, self.terms)
+            columns = (np.append(places, len(self.terms)) for places in self.places)
+            part = ManySums(
+                tuple(surface_sums(A[mine], w, y[rows], weight[rows]) for mine, w in zip(columns, self.surfaces, strict=True))
+            )
+            total = part if total is None else total + part
+        assert total is not None
+        return total
+
+
+@dataclass(frozen=True)
+class CrossSums:
+    """Curvature around a surface towards all terms: A' diag(o t (1 - t)) R, and the sums of o t (1 - t) r^2."""
+
+    cross: FloatArray
+    squares: FloatArray
+
+    def __add__(self, other: CrossSums) -> CrossSums:
+        return CrossSums(self.cross + other.cross, self.squares + other.squares)
+
+
+@dataclass(frozen=True)
+class CrossAt:
+    """From a batch to CrossSums, on the terms ``among``; other fields as in FitAt, for one surface."""
+
+    positive: int
+    middle: FloatArray
+    terms: IntArray
+    surface: FloatArray
+    among: IntArray
+
+    def __call__(self, batch: SampleBatch) -> CrossSums:
+        y, weight = batch.signs(self.positive), batch.loss_weight
+        total = None
+        for rows in _chunks(len(y)):
+            A, R = (_lifted(batch.X[rows], self.middle, terms) for terms in (self.terms, self.among))
+            t = expit(-y[rows] * (self.surface @ A))
+            theta = weight[rows] * t * (1.0 - t)
+            part = CrossSums((A * theta) @ R[:-1].T, (R[:-1] * R[:-1]) @ theta)
+            total = part if total is None else total + part
+        assert total is not None
+        return total
+
+
+def _lifted(X: FloatArray, middle: FloatArray, terms: IntArray) -> FloatArray:
+    return np.vstack([lift_columns_about(X.T, middle, terms), np.ones((1, len(X)))])
+
+
+def _chunks(n_rows: int) -> list[slice]:
+    return [slice(first, min(first + CHUNK_ROWS, n_rows)) for first in range(0, n_rows, CHUNK_ROWS)]

@@ -1,0 +1,130 @@
+"""What losses on lifted rows share in their passes: the problem on the random sample, and descents that cannot climb."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from quadric.geometry.lifting import lift, lift_columns_about
+from quadric.losses.rows import RowBlock, RowsProblem
+from quadric.losses.streams import GAP, DualPoint, StreamedFit, StreamedProblem
+from quadric.types import FloatArray, IntArray
+
+SHORTER = np.array([0.5, 0.25, 0.0625])
+"""Shorter steps, tried in the same pass."""
+MOST_PASSES = 30
+ROUNDING = 1e-13
+"""Share of F that is not worth another pass, where rounding keeps the bound from it."""
+CHUNK_ROWS = 4096
+"""Rows that are lifted together."""
+
+
+class RowStream(StreamedProblem):
+    """A loss of margins; subclasses name the ``problem`` of the same loss in memory."""
+
+    problem: ClassVar[type[RowsProblem]]
+
+    def sample_problem(self) -> RowsProblem:
+        rows = self.survey.sample
+        A = np.asarray(self.sample_rows(np.arange(len(self.terms))), order=self.problem.order)
+        scatter = np.diag(self.survey.labelled.loss.scatter)
+        return self.problem(
+            C=self.C,
+            k=self.k,
+            n_features=len(self.middle),
+            terms=self.terms,
+            G=self.G,
+            scatter_trace=float(scatter[self.terms].sum()),
+            rule=self.rule,
+            block=RowBlock(A),
+            center=lift(self.middle[None], self.terms)[0],
+            y=rows.y,
+            loss_weight=rows.weight,
+        )
+
+
+Stream = TypeVar("Stream", bound=RowStream)
+View = TypeVar("View")
+
+
+class Descent(Generic[Stream, View]):
+    """A fit by passes. Each looks at the present surface, and at shorter steps from the best one before, where F may be lower.
+
+    Parameters
+    ----------
+    stream : RowStream
+    support : array
+    ceiling : float
+        A bound above it is enough.
+    """
+
+    def __init__(self, stream: Stream, support: IntArray, ceiling: float) -> None:
+        self.stream, self.support, self.ceiling = stream, support, ceiling
+        self.terms, self.G = stream.terms[support], stream.G_on(support)
+        self.best: tuple[float, FloatArray] | None = None
+        self.bound, self.dual = -np.inf, DualPoint(0.0, np.zeros(len(stream.terms)))
+
+    @abstractmethod
+    def look(self, trials: FloatArray) -> tuple[FloatArray, View]:
+        """A pass: the losses of some surfaces, and a view of F around the first."""
+
+    @abstractmethod
+    def step(self, view: View, w: FloatArray) -> tuple[FloatArray, float]:
+        """The next surface, and about how low F can be; offers bounds."""
+
+    def shorten(self) -> None:
+        """A step was too long."""
+
+    def run(self, w: FloatArray) -> StreamedFit:
+        """From a surface to the best one."""
+        for _ in range(MOST_PASSES):
+            trials = self._trials(w)
+            losses, view = self.look(trials)
+            values = energies(self.G, trials) + losses
+            if self.best is not None and values[0] > self.best[0]:
+                self.shorten()
+                w = trials[1 + int(np.argmin(values[1:]))]
+                continue
+            self.best = float(values[0]), w
+            if self._settled():
+                break
+            w, least = self.step(view, w)
+            if self._settled() or self.best[0] - least <= ROUNDING * abs(least):
+                break
+        assert self.best is not None
+        value, w = self.best
+        return StreamedFit(self.support, w, value, self.bound, self.dual)
+
+    def offer(self, dual: DualPoint) -> None:
+        """Multipliers that may prove more than those before."""
+        bound = self.stream.bound(dual, self.support)
+        if bound > self.bound:
+            self.bound, self.dual = bound, dual
+
+    def _settled(self) -> bool:
+        assert self.best is not None
+        return self.bound >= self.ceiling or self.best[0] - self.bound <= GAP * abs(self.best[0])
+
+    def _trials(self, w: FloatArray) -> FloatArray:
+        if self.best is None:
+            return w[None]
+        center = self.best[1]
+        return np.vstack([w, center + SHORTER[:, None] * (w - center)])
+
+
+def energies(G: FloatArray, surfaces: FloatArray) -> FloatArray:
+    """1/2 z'Gz of several surfaces."""
+    Z = surfaces[:, :-1]
+    return np.asarray(0.5 * np.einsum("ij,ij->i", Z @ G, Z))
+
+
+def scores_of(X: FloatArray, middle: FloatArray, terms: IntArray, surfaces: FloatArray) -> FloatArray:
+    """r(x)'z + level of each surface for each row, with r centred at the middle."""
+    scores = np.empty((len(surfaces), len(X)))
+    for first in range(0, len(X), CHUNK_ROWS):
+        rows = slice(first, first + CHUNK_ROWS)
+        scores[:, rows] = surfaces[:, :-1] @ lift_columns_about(X[rows].T, middle, terms)
+    scores += surfaces[:, -1:]
+    return scores

@@ -1,0 +1,255 @@
+"""What a loss has to offer for samples that need not fit in memory: everything by passes (losses/passes.py).
+
+Supports are positions among the candidate terms, as everywhere. A first pass, the survey, digests the problem of one class
+against the rest; a surface on a support, with a proof of how good it is, takes a few more. Multipliers of one support bound F
+on all others, which spares most exchanges a look at the samples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from quadric.geometry.energy import Energy
+from quadric.geometry.energy_norm import EnergyNorm, rounding_of_sum
+from quadric.geometry.lifting import lift, lift_about
+from quadric.geometry.terms import term_factors
+from quadric.losses import loss_named
+from quadric.losses.base import Limits, Loss, Rule, SparseProblem
+from quadric.losses.columns import ColumnTableau
+from quadric.losses.least_squares.data import LeastSquaresData
+from quadric.losses.passes import SampleBatch, SampleSource, State
+from quadric.losses.survey import Survey
+from quadric.types import BoolArray, FloatArray, IntArray
+
+GAP = 1e-9
+"""Relative duality gap at which a surface counts as the best on its terms."""
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """Multipliers of all rows that balance, by what they do to every support: F is at least constant - 1/2 q'G^-1 q.
+
+    Attributes
+    ----------
+    constant : float
+    pull : array of shape (p,)
+        q = R'(y alpha) on all candidates.
+    """
+
+    constant: float
+    pull: FloatArray
+
+
+@dataclass(frozen=True)
+class StreamedFit:
+    """A surface on a support, and how good it is.
+
+    Attributes
+    ----------
+    support : array
+    w : array of shape (k + 1,)
+        Coefficients, then the level: c + center'z.
+    value, bound : float
+        F at the surface, and what no surface on these terms is below.
+    dual : DualPoint
+        The proof of the bound.
+    """
+
+    support: IntArray
+    w: FloatArray
+    value: float
+    bound: float
+    dual: DualPoint
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return (self.value - self.bound) / self.value if self.value > 0.0 else 0.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Another support, looked at from a fit.
+
+    Attributes
+    ----------
+    support : array
+    w : array of shape (k + 1,)
+        A surface on it.
+    bound : float
+        What F on it is not below.
+    value : float
+        F at the surface; infinite where the bound made it uninteresting.
+    """
+
+    support: IntArray
+    w: FloatArray
+    bound: float
+    value: float
+
+
+class Passes:
+    """A source that counts what is asked of it."""
+
+    def __init__(self, source: SampleSource) -> None:
+        self.source = source
+        self.count = 0
+
+    def total(self, of: Callable[[SampleBatch], State]) -> State:
+        """One pass."""
+        self.count += 1
+        return self.source.total(of)
+
+
+@dataclass(frozen=True)
+class Candidates(Limits):
+    """The terms that may be chosen, the rule that they obey and the regulariser on them; limits that are met already.
+
+    Attributes
+    ----------
+    terms : array
+    its_rule : Rule
+    energy : Energy
+    """
+
+    terms: IntArray
+    its_rule: Rule
+    energy: Energy
+
+    @staticmethod
+    def of(survey: Survey, limits: Limits) -> Candidates:
+        """What limits leave of the terms that vary; without moments all are taken to vary."""
+        p = survey.class_sums.shape[1]
+        terms = limits.candidates(np.zeros(p, dtype=bool) if survey.moments is None else survey.moments.constant_terms())
+        return Candidates(terms, limits.rule(terms), survey.energy)
+
+    def candidates(self, constant: BoolArray) -> IntArray:
+        return self.terms
+
+    def rule(self, candidates: IntArray) -> Rule:
+        return self.its_rule
+
+
+class StreamedProblem(ABC):
+    """One class against the rest.
+
+    Parameters
+    ----------
+    passes : Passes
+    survey : Survey
+        With moments, unless the terms are given.
+    positive : int
+    candidates : Candidates
+    C : float
+    k : int
+    """
+
+    loss_name: ClassVar[str]
+    steepest: ClassVar[float]
+    """How steep the loss of a row of weight one can be, in units of C."""
+
+    def __init__(self, passes: Passes, survey: Survey, positive: int, candidates: Candidates, C: float, k: int) -> None:
+        self.passes, self.survey, self.positive, self.C = passes, survey, positive, C
+        self.terms, self.rule, self.energy = candidates.terms, candidates.its_rule, candidates.energy
+        self.k = min(k, len(self.terms))
+
+    @property
+    def loss(self) -> Loss:
+        return loss_named(self.loss_name)
+
+    @abstractmethod
+    def fit(self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf) -> StreamedFit:
+        """The minimum of F on a support to a relative gap of GAP, from a surface on it; it ends early above a ceiling."""
+
+    @abstractmethod
+    def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
+        """Supports near that of a fit; those that are not proved to be above the ceiling with a value."""
+
+    @abstractmethod
+    def sample_problem(self) -> SparseProblem:
+        """The same problem on the random rows, whose weights stand for all of them."""
+
+    def model(self, fit: StreamedFit) -> ColumnTableau | None:
+        """F around a fit as a quadratic, from all rows, that ranks exchanges; None: ask one from the sample."""
+        return None
+
+    def screen(self) -> SparseProblem:
+        """The same problem with the squared loss, on all rows."""
+        data = LeastSquaresData(self.survey.labelled, self.survey.class_weight, Candidates(self.terms, self.rule, self.energy))
+        return data.one_against_rest(self.positive, self.C, self.k)
+
+    def dual_tableau(self, fit: StreamedFit) -> ColumnTableau:
+        """A quadratic that bounds F on every support from below, and touches it at this one (6.5)."""
+        dual, G = fit.dual, self.G
+        return ColumnTableau(G.__getitem__, np.diag(G), dual.pull, dual.constant, self.rule.required, fit.support)
+
+    @cached_property
+    def G(self) -> FloatArray:
+        """The regulariser on the candidates."""
+        return self.energy.gram()[np.ix_(self.terms, self.terms)]
+
+    def G_on(self, support: IntArray) -> FloatArray:
+        """The regulariser on a support."""
+        return self.G[np.ix_(support, support)]
+
+    @property
+    def middle(self) -> FloatArray:
+        """Where liftings are centred."""
+        return self.survey.middle
+
+    def sample_rows(self, support: IntArray) -> FloatArray:
+        """The random rows, lifted, with a last column of ones."""
+        R = lift_about(self.survey.sample.X, self.middle, self.terms[support])
+        return np.column_stack([R, np.ones(len(R))])
+
+    def bound(self, dual: DualPoint, support: IntArray) -> float:
+        """What F on a support is not below, by multipliers; safe against rounding, and -inf where that leaves nothing."""
+        return self.bound_on(support, dual.constant, dual.pull[support])
+
+    def bound_on(self, support: IntArray, constant: float, pull: FloatArray) -> float:
+        """The same, from R'(y alpha) on the support."""
+        norm = EnergyNorm.of(self.energy, self.terms[support], self._length)
+        if norm is None:
+            return -np.inf
+        unit = rounding_of_sum(self._length)
+        return constant * (1.0 - unit) - norm.halved_square(pull, unit * self._sizes[support])
+
+    def surface(self, support: IntArray, z: FloatArray, c: float) -> FloatArray:
+        """Coefficients and intercept as a surface with its level."""
+        return np.append(z, c + float(lift(self.middle[None], self.terms[support])[0] @ z))
+
+    def intercept(self, support: IntArray, w: FloatArray) -> float:
+        """c for a surface with its level."""
+        center = lift(self.middle[None], self.terms[support])[0]
+        return float(w[-1] - center @ w[:-1])
+
+    @property
+    def _length(self) -> int:
+        return self.survey.length_of_sums + len(self.survey.sample)
+
+    @cached_property
+    def _sizes(self) -> FloatArray:
+        """No smaller than the sums that pulls are made of, taken without signs: by Cauchy's inequality."""
+        energy, m = self.energy, np.abs(self.middle)
+        weight = energy.weight
+        spread = np.sqrt(np.diag(energy.S) + 2.0 * m * np.abs(energy.s) + m**2 * weight)
+        root = np.sqrt(weight)
+        left, right = (factors[self.terms] for factors in term_factors(len(m)))
+        spread, m = np.append(spread, root), np.append(m, 0.0)  # LINEAR is -1
+        sizes = spread[left] * spread[right] + root * (m[left] * spread[right] + m[right] * spread[left])
+        return np.asarray(self.steepest * self.C * float(self.survey.class_weight.max()) * sizes)
+
+
+def moved(w: FloatArray, support: IntArray, target: IntArray) -> FloatArray:
+    """A surface on a support as one on another: terms that are new begin at zero."""
+    out = np.zeros(len(target) + 1)
+    _, mine, theirs = np.intersect1d(support, target, return_indices=True)
+    out[theirs] = w[mine]
+    out[-1] = w[-1]
+    return out

@@ -1,0 +1,149 @@
+"""The first pass over samples: their energy, a random sample of them and, for a search, their moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from quadric.geometry.compensated import split
+from quadric.geometry.energy import Energy
+from quadric.geometry.lifting import lift_adjoint
+from quadric.geometry.moments import LabelledMoments, Moments, energy_of_sums
+from quadric.losses.base import SAMPLE_ROWS
+from quadric.losses.kept import KeptRows, Rows, random_keys
+from quadric.losses.passes import SampleBatch
+from quadric.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass tells of the samples of one class against the rest.
+
+    Attributes
+    ----------
+    class_weights : array of shape (n_classes,)
+        Sums of the sample weights.
+    class_sums : array of shape (n_classes, p)
+        Weighted sums of r(x): the first and second moments of x.
+    side_weights : array of shape (2,)
+        Sums of the loss weights of the rest and of the positive class.
+    samples : pair of KeptRows
+        Random rows of either side.
+    n_rows : int
+    longest, n_batches : int
+        Rows of the largest batch, and batches: how long sums are.
+    class_weight : array of shape (n_classes,)
+        Factors on the losses.
+    moments : Moments or None
+        Of all samples, with the weights of their losses.
+    """
+
+    class_weights: FloatArray
+    class_sums: FloatArray
+    side_weights: FloatArray
+    samples: tuple[KeptRows, KeptRows]
+    n_rows: int
+    longest: int
+    n_batches: int
+    class_weight: FloatArray
+    moments: Moments | None
+
+    def __add__(self, other: Survey) -> Survey:
+        rest, positive = (
+            mine.joined_with(theirs, mine.needed_reach(theirs))
+            for mine, theirs in zip(self.samples, other.samples, strict=True)
+        )
+        return Survey(
+            self.class_weights + other.class_weights,
+            self.class_sums + other.class_sums,
+            self.side_weights + other.side_weights,
+            (rest, positive),
+            self.n_rows + other.n_rows,
+            max(self.longest, other.longest),
+            self.n_batches + other.n_batches,
+            self.class_weight,
+            None if self.moments is None or other.moments is None else self.moments + other.moments,
+        )
+
+    @cached_property
+    def labelled(self) -> LabelledMoments:
+        """What the squared loss needs."""
+        assert self.moments is not None
+        weights = self.class_weights[:, None]
+        means = np.divide(self.class_sums, weights, out=np.zeros_like(self.class_sums), where=weights > 0.0)
+        return LabelledMoments(self.moments, self.class_weights, means)
+
+    @cached_property
+    def energy(self) -> Energy:
+        """The regulariser of all samples."""
+        return energy_of_sums(float(self.class_weights.sum()), self.class_sums.sum(axis=0))
+
+    @cached_property
+    def sample(self) -> Rows:
+        """The random rows, with weights that stand for all rows of their side."""
+        sides = [kept.rows() for kept in self.samples if len(kept)]
+        totals = [total for kept, total in zip(self.samples, self.side_weights, strict=True) if len(kept)]
+        rows = Rows.joined(tuple(sides))
+        factors = np.concatenate(
+            [np.full(len(side), total / side.weight.sum()) for side, total in zip(sides, totals, strict=True)]
+        )
+        return Rows(rows.X, rows.y, rows.weight * factors, rows.key)
+
+    @cached_property
+    def middle(self) -> FloatArray:
+        """Where liftings are centred: medians, with digits to spare for products."""
+        return split(np.median(self.sample.X, axis=0))[0]
+
+    @property
+    def length_of_sums(self) -> int:
+        """Numbers that are added one after another, at most."""
+        return self.longest + self.n_batches
+
+
+@dataclass(frozen=True)
+class SurveyPass:
+    """From a batch to what a survey is the sum of.
+
+    Attributes
+    ----------
+    positive : int
+        The class against the rest.
+    with_moments : bool
+        Whether the p x p moments are wanted, too.
+    room : int
+        Rows of the sample, half of them of each side where there are enough.
+    """
+
+    positive: int
+    with_moments: bool
+    room: int = SAMPLE_ROWS
+
+    def __call__(self, batch: SampleBatch) -> Survey:
+        weight, codes = batch.sample_weight, batch.codes
+        classes = [codes == code for code in range(len(batch.class_weight))]
+        y, loss_weight, keys = batch.signs(self.positive), batch.loss_weight, random_keys(batch.ids)
+        sides = y < 0.0, y > 0.0
+        return Survey(
+            np.array([weight[mine].sum() for mine in classes]),
+            np.array([lift_adjoint(batch.X[mine], weight[mine]) for mine in classes]),
+            np.array([loss_weight[side].sum() for side in sides]),
+            (
+                self._kept(batch.X, y, loss_weight, keys, np.flatnonzero(sides[0])),
+                self._kept(batch.X, y, loss_weight, keys, np.flatnonzero(sides[1])),
+            ),
+            len(y),
+            len(y),
+            1,
+            batch.class_weight,
+            Moments.of(batch.X, loss_weight) if self.with_moments else None,
+        )
+
+    def _kept(self, X: FloatArray, y: FloatArray, weight: FloatArray, keys: FloatArray, mine: IntArray) -> KeptRows:
+        room = self.room // 2
+        if len(mine) > room:
+            mine = mine[np.sort(np.argpartition(keys[mine], room - 1)[:room])]
+        rows = Rows(X[mine], y[mine], weight[mine], keys[mine])
+        reach = float(rows.key.max()) if len(mine) == room else 1.0
+        return KeptRows((rows,), reach, room) if len(mine) else KeptRows((), 1.0, room)

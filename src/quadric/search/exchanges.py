@@ -1,0 +1,139 @@
+"""Exchanges of terms by passes over all samples (losses/streams.py), until every one of them is proved to be useless.
+
+Exchanges are ruled out by the multipliers of the present fit, ranked by a model, and then examined by the loss; a move counts
+by its value on all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadric.losses.base import Explorer, Move
+from quadric.losses.ranked import RankedExplorer
+from quadric.losses.streams import StreamedFit, StreamedProblem, Trial
+from quadric.progress import Report
+from quadric.types import IntArray
+
+SLACK = 1e-6
+"""Share of the objective by which a support that counts as swap-optimal may be beaten."""
+FIRST, NEXT = 16, 256
+"""Exchanges that are examined together: the most promising, then the others."""
+MOST_FITTED = 20
+"""Exchanges of one support that are fitted with passes of their own, where the rows of one pass do not decide."""
+
+
+@dataclass(frozen=True)
+class Explored:
+    """Where exchanges ended.
+
+    Attributes
+    ----------
+    fit : StreamedFit
+    swap_optimal : bool or None
+        Whether every exchange of one term is proved to be useless; None: cannot be told within the limits.
+    """
+
+    fit: StreamedFit
+    swap_optimal: bool | None
+
+
+def exchanged(
+    stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, most: int, going: Callable[[], bool], report: Report
+) -> Explored:
+    """Exchanges from a fit until none helps.
+
+    Parameters
+    ----------
+    stream : StreamedProblem
+    explorer : Explorer
+        Of the same problem, or of a sample of its rows: it ranks.
+    fit : StreamedFit
+    most : int
+        Exchanges of one support that are examined; where more are left, only the most promising are.
+    going : callable
+        Whether there is time left.
+    report : callable
+    """
+    while going():
+        report(f"{stream.passes.count} passes: objective {fit.value:.8g}, gap {fit.gap:.1e}")
+        ceiling = fit.value * (1.0 - SLACK)
+        supports = _open(stream, explorer, fit, ceiling)
+        few = len(supports) <= most
+        better, decided = _better(stream, fit, supports if few else supports[:FIRST], ceiling)
+        if better is None:
+            return Explored(fit, decided if few else None)
+        fit = better
+    return Explored(fit, None)
+
+
+def is_swap_optimal_by_passes(stream: StreamedProblem, support: IntArray, most: int) -> bool | None:
+    """Whether no exchange of one term helps, where no more than ``most`` of them are left to examine."""
+    fit = stream.fit(support)
+    ceiling = fit.value * (1.0 - SLACK)
+    supports = _open(stream, None, fit, ceiling)
+    if len(supports) > most:
+        return None
+    better, decided = _better(stream, fit, supports, ceiling)
+    return False if better is not None else decided
+
+
+def _open(stream: StreamedProblem, explorer: Explorer | None, fit: StreamedFit, ceiling: float) -> list[IntArray]:
+    """The supports after moves that the multipliers of a fit do not rule out (6.5), the most promising first."""
+    moves, tableau = stream.rule.moves(fit.support), stream.dual_tableau(fit)
+    left = np.argwhere(tableau.value + tableau.exchanges(moves) < ceiling)
+    if len(left) and explorer is not None:
+        model = stream.model(fit)
+        if model is None and isinstance(explorer, RankedExplorer):
+            model = explorer.model(fit.support)
+        if model is not None:
+            left = left[np.argsort(model.exchanges(moves)[tuple(left.T)], kind="stable")]
+    compounds = [move for move in moves.compound if tableau.after(move) < ceiling]
+    singles = [Move(moves.out[[i]], moves.into[[j]]) for i, j in left]
+    return [move.applied(fit.support) for move in (*compounds, *singles)]
+
+
+def _better(
+    stream: StreamedProblem, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float
+) -> tuple[StreamedFit | None, bool | None]:
+    """A fit below the ceiling, if there is one; otherwise True if all supports are proved to be above it, or None."""
+    doubtful: list[Trial] = []
+    for chunk in _chunks(supports):
+        trials = stream.examine(fit, chunk, ceiling)
+        lower = sorted((trial for trial in trials if trial.value < ceiling), key=lambda trial: trial.value)
+        if lower:
+            best = _combined(stream, fit, lower)
+            return stream.fit(best.support, best.w), None
+        doubtful += [trial for trial in trials if trial.bound < ceiling]
+    if len(doubtful) > MOST_FITTED:
+        return None, None
+    for trial in sorted(doubtful, key=lambda trial: trial.bound):
+        other = stream.fit(trial.support, trial.w, ceiling)
+        if other.value < ceiling:
+            return other, None
+        if other.bound < ceiling:
+            return None, None
+    return None, True
+
+
+def _chunks(supports: Sequence[IntArray]) -> Iterator[Sequence[IntArray]]:
+    if supports:
+        yield supports[:FIRST]
+    for first in range(FIRST, len(supports), NEXT):
+        yield supports[first : first + NEXT]
+
+
+def _combined(stream: StreamedProblem, fit: StreamedFit, lower: Sequence[Trial]) -> Trial:
+    """The best of the moves that help, or several of them at once where that is better still."""
+    support, taken, several = fit.support, set[int](), list[IntArray]()
+    for trial in lower:
+        out, into = np.setdiff1d(fit.support, trial.support), np.setdiff1d(trial.support, fit.support)
+        if taken.isdisjoint([*out.tolist(), *into.tolist()]):
+            taken.update(out.tolist(), into.tolist())
+            support = Move(out, into).applied(support)
+            if stream.rule.admissible(support):
+                several.append(support)
+    trials = stream.examine(fit, several[1:], np.inf) if len(several) > 1 else []
+    return min([lower[0], *trials], key=lambda trial: trial.value)

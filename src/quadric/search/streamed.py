@@ -1,0 +1,95 @@
+"""Surfaces of samples that need not fit in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadric.blas import one_blas_thread
+from quadric.losses import loss_named
+from quadric.losses.base import SAMPLE_ROWS, Limits
+from quadric.losses.passes import SampleSource
+from quadric.losses.streams import Candidates, Passes, StreamedProblem
+from quadric.losses.survey import SurveyPass
+from quadric.search.decomposition import Status
+from quadric.search.exchanges import Explored
+from quadric.search.methods import SearchOptions, SearchResult, of_passes, search_by_passes, search_pd
+from quadric.types import IntArray
+
+
+@dataclass(frozen=True)
+class StreamedResult(SearchResult):
+    """A surface from passes.
+
+    Attributes
+    ----------
+    terms : array
+        The candidate terms that z and the support run over, as positions in the full z.
+    support_bound : float
+        What no surface on the support is below: (objective - support_bound) / objective is the certified gap.
+    n_passes : int
+        Over all samples.
+    """
+
+    terms: IntArray | None = None
+    support_bound: float = -np.inf
+    n_passes: int = 0
+
+
+@one_blas_thread()
+def fit_streamed(
+    source: SampleSource,
+    loss: str,
+    positive: int,
+    C: float,
+    k: int,
+    limits: Limits,
+    *,
+    method: str = "best",
+    options: SearchOptions | None = None,
+    terms: IntArray | None = None,
+    sample_rows: int = SAMPLE_ROWS,
+) -> StreamedResult:
+    """One surface of samples that are passed over again and again.
+
+    Parameters
+    ----------
+    source : SampleSource
+    loss : str
+        One that fits by passes.
+    positive : int
+        The class against the rest.
+    C, k : float, int
+    limits : Limits
+    method : "best" or "pd"
+        "pd": penalty decomposition on a random sample chooses the terms, and all rows their coefficients.
+    options : SearchOptions, optional
+    terms : array, optional
+        Terms that are given, as positions in the full z: nothing is searched.
+    sample_rows : int
+        Rows of the random sample.
+
+    Returns
+    -------
+    StreamedResult
+    """
+    make = loss_named(loss).streamed
+    if make is None:
+        raise ValueError(f"loss={loss!r} does not fit by passes")
+    options, passes = options or SearchOptions(), Passes(source)
+    survey = passes.total(SurveyPass(positive, terms is None, sample_rows))
+    stream: StreamedProblem = make(passes, survey, positive, Candidates.of(survey, limits), C, k)
+    if terms is not None:
+        fit = stream.fit(np.searchsorted(stream.terms, np.sort(terms)))
+        nothing = SearchResult(np.zeros(0), 0.0, fit.support, fit.value, 0, Status.CONVERGED, 0.0, ())
+        return _result(stream, Explored(fit, None), nothing)
+    if method == "pd":
+        local = search_pd(stream.sample_problem(), options)
+        return _result(stream, Explored(stream.fit(local.support), None), local)
+    return _result(stream, *search_by_passes(stream, options))
+
+
+def _result(stream: StreamedProblem, explored: Explored, local: SearchResult) -> StreamedResult:
+    result = of_passes(stream, explored, local)
+    return StreamedResult(**vars(result), terms=stream.terms, support_bound=explored.fit.bound, n_passes=stream.passes.count)

@@ -30,6 +30,34 @@ def test_batches_and_rows_give_the_same_surface(class_weight, clip):
     assert relative(streamed.decision_function(X), rows.decision_function(X)) < 1e-9
 
 
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c")])
+def test_losses_that_need_rows_pass_over_the_batches(loss, classes):
+    whole = table(m=900, classes=classes)
+    how = {"k": 4, "C": 2.0, "loss": loss, "class_weight": {classes[0]: 2.0}}
+    batches = [as_batch(each) for each in parts(whole, (300, 500, 100))]
+    streamed = quadric.fit_batches(SparseQuadraticSVC(**how), batches, target="y", sample_weight="weight")
+    rows = SparseQuadraticSVC(**how).fit(features(whole), whole["y"], whole["weight"])
+    for one, two in zip(streamed.certificates_, rows.certificates_, strict=True):
+        assert one.objective <= two.objective * (1.0 + 1e-6)
+        assert one.local_minimum
+        assert one.decrease < 1e-8
+        assert one.stationarity < 1e-6
+    if (streamed.coef_ != 0.0).tolist() == (rows.coef_ != 0.0).tolist():
+        assert relative(streamed.coef_, rows.coef_) < 1e-5
+
+
+def test_without_a_loss_of_sums_the_choice_is_made_on_a_random_sample():
+    whole = table(m=900)
+    batches = [as_batch(each) for each in parts(whole, (400, 500))]
+    search = SparseQuadraticSVCCV([2, 4], [1.0, 16.0], loss=("least_squares", "logistic"))
+    quadric.fit_batches(search, batches, target="y", columns=COLUMNS)
+    chosen = SparseQuadraticSVC(search.best_k_, search.best_C_, loss=search.best_loss_)
+    alone = quadric.fit_batches(chosen, batches, target="y", columns=COLUMNS)
+    assert search.coef_.tolist() == alone.coef_.tolist()
+    assert sorted(set(search.oof_folds_)) == [0, 1, 2, 3, 4]
+
+
 def as_batch(columns):
     pa = pytest.importorskip("pyarrow")
     return pa.record_batch({name: pa.array(values.tolist()) for name, values in columns.items()})

@@ -16,17 +16,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.certificate import Certificate, Judge, Question, SumFacts, certificate_of_sums
+from quadric.certificate import TOLERANCE, Certificate, Judge, Question, SumFacts, certificate_of_sums
 from quadric.estimators._units import Units
 from quadric.estimators._validation import Samples, check_magnitude, warn_of_spread
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import default_names, term_names
+from quadric.geometry.terms import default_names, term_count, term_names
 from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.search.decomposition import Status
 from quadric.search.methods import SearchResult
+from quadric.search.streamed import StreamedResult
 from quadric.types import FloatArray
 
 RandomState: TypeAlias = int | np.random.RandomState | None
@@ -209,6 +210,28 @@ class SurfaceFit:
         certificate = certificate_of_sums(problem, search.z, search.support, facts)
         certificate = replace(certificate, swap_optimal=search.swap_optimal)
         return SurfaceFit(surface, search, certificate.bounded(search.lower_bound))
+
+    @staticmethod
+    def of_passes(found: StreamedResult, n_features: int, k: int) -> SurfaceFit:
+        """What passes over rows ended with; their own proof on its terms is the certificate."""
+        z = np.zeros(term_count(n_features))
+        z[found.terms] = found.z
+        surface = QuadraticSurface.from_coordinates(z, found.c)
+        n_terms, k = int(np.count_nonzero(z)), min(k, len(found.terms))
+        decrease = min(max(found.objective - found.support_bound, 0.0) / found.objective, 1.0) if found.objective else 0.0
+        settled = decrease <= TOLERANCE
+        certificate = Certificate(
+            objective=found.objective,
+            n_terms=n_terms,
+            k=k,
+            stationarity=found.stationarity,
+            decrease=decrease,
+            basic_feasible=settled and n_terms == k,
+            local_minimum=settled and n_terms == k,
+            ridge=found.ridge,
+            swap_optimal=found.swap_optimal,
+        )
+        return SurfaceFit(surface, found, certificate)
 
     @property
     def status(self) -> Status:

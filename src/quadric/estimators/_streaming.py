@@ -7,6 +7,7 @@ fold where k and C are to be chosen. Surfaces are fitted to the sums of all rows
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from quadric.estimators._stream_passes import (
     SAMPLE_ROWS,
     BatchFoldMoments,
     BatchMoments,
+    BatchSpread,
     FoldMoments,
+    InUnits,
     RandomRows,
     Stream,
     folds_by_key,
@@ -84,6 +87,16 @@ class SurveyedStream:
     def fold_moments(self, n_folds: int, *, by_class: bool) -> FoldMoments:
         """Of each fold."""
         return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
+
+    def in_units(self, *, standardize: bool, class_weight: Any) -> InUnits:
+        """The rows in the units of a fit, by one more pass, with factors on the losses of the classes."""
+        spread = self.stream.source.total(BatchSpread(self.limits))
+        classes = self.stream.classes
+        absent = classes[spread.class_weights == 0.0].tolist()
+        if absent:
+            raise ValueError(f"there are no rows of class {absent[0]!r}")
+        weight = class_weights(class_weight, classes, np.arange(len(classes)), spread.class_weights)
+        return InUnits(self.stream.source, spread.units(self.limits, standardize), weight)
 
     def folds(self, n_folds: int) -> list[Fold]:
         """The rows of the sample in each fold."""

@@ -9,6 +9,7 @@ from sklearn.utils.parallel import delayed
 
 from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT
+from quadric.errors import ParameterError
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
@@ -39,6 +40,7 @@ from quadric.resources import processes_of
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions, search
 from quadric.search.rules import SupportLimits
+from quadric.search.streamed import fit_streamed
 from quadric.types import FloatArray
 from quadric.workers import workers
 
@@ -255,9 +257,28 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _fit_surveyed(self, surveyed: SurveyedStream) -> Self:
         """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
-        if loss_named(self.loss).keeps_rows:
-            raise NotImplementedError
-        return self.fit_moments(surveyed.moments(by_class=self.class_weight is not None))
+        if not loss_named(self.loss).keeps_rows:
+            return self.fit_moments(surveyed.moments(by_class=self.class_weight is not None))
+        if self.method == "exact":
+            raise ParameterError(f"the loss {self.loss} is not proved in passes over rows: take another method", method="best")
+        with self._or_forget():
+            self._fit_by_passes(surveyed)
+        return self
+
+    def _fit_by_passes(self, surveyed: SurveyedStream) -> None:
+        columns, classes = surveyed.stream.columns, surveyed.stream.classes
+        limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k))
+        rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
+        fits = []
+        for positive in [1] if len(classes) == 2 else range(len(classes)):
+            options = SearchOptions(self._schedule(), (seed_of(self.random_state), positive), writer_for(int(self.verbose)))
+            how: dict[str, Any] = {"method": self.method, "options": options}
+            found = fit_streamed(rows, self.loss, positive, float(self.C), int(self.k), limits, **how)
+            fits.append(SurfaceFit.of_passes(found, len(columns), int(self.k)))
+        for fit, label in zip(fits, self._subjects(classes), strict=True):
+            warn_unless_converged(fit, self._schedule(), label)
+        self._set_columns(columns)
+        self._set_fits(fits, classes, rows.units)
 
     def _fit_sums(self, sums: DigestedMoments, positive: int) -> SurfaceFit:
         problem = sums.data.one_against_rest(positive, float(self.C), int(self.k))

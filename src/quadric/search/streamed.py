@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,11 +30,17 @@ class StreamedResult(SearchResult):
         What no surface on the support is below: (objective - support_bound) / objective is the certified gap.
     n_passes : int
         Over all samples.
+    stationarity : float
+        Largest gradient of the Lagrangian on the support, in units of what the multipliers could pull.
+    ridge : float
+        Of the regulariser.
     """
 
-    terms: IntArray | None = None
+    terms: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     support_bound: float = -np.inf
     n_passes: int = 0
+    stationarity: float = np.inf
+    ridge: float = 0.0
 
 
 @one_blas_thread()
@@ -91,5 +97,12 @@ def fit_streamed(
 
 
 def _result(stream: StreamedProblem, explored: Explored, local: SearchResult) -> StreamedResult:
-    result = of_passes(stream, explored, local)
-    return StreamedResult(**vars(result), terms=stream.terms, support_bound=explored.fit.bound, n_passes=stream.passes.count)
+    fit = explored.fit
+    return StreamedResult(
+        **vars(of_passes(stream, explored, local)),
+        terms=stream.terms,
+        support_bound=fit.bound,
+        n_passes=stream.passes.count,
+        stationarity=stream.residual(fit),
+        ridge=stream.energy.ridge,
+    )

@@ -9,12 +9,13 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import validate_data
 
 from quadric.certificate import Judge
-from quadric.defaults import LARGEST_COUNT
+from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._validation import (
     CLIP,
+    GAP_LIMIT,
     LOSS_WEIGHT,
     N_JOBS,
     N_TERMS,
@@ -103,6 +104,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     time_limit : float or None
         Seconds per surface. "pd" and "best" stop where they are, with a ConvergenceWarning; "exact" stops proving and reports
         the gap that is left (at 0.0, that of the first bound). A fit stopped by its time limit may not be reproducible.
+    gap_limit : float
+        Relative gap at which "exact" may stop proving, once it has taken the nodes that are cheap (4,000 with the squared loss,
+        else 500): small problems are proved to the end. 0 always goes on to the end.
     n_jobs : int or None
         Surfaces fitted at the same time where there are more than two classes; the result does not depend on it.
     random_state : int, RandomState or None
@@ -161,6 +165,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         "clip": CLIP,
         **DECOMPOSITION,
         "time_limit": none_or(number_from(0.0)),
+        "gap_limit": GAP_LIMIT,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
@@ -183,6 +188,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         outer_tol: float = 1e-4,
         max_iter: int = 10_000,
         time_limit: float | None = None,
+        gap_limit: float = DEFAULT_GAP,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
         verbose: int = 0,
@@ -202,6 +208,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self.outer_tol = outer_tol
         self.max_iter = max_iter
         self.time_limit = time_limit
+        self.gap_limit = gap_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -229,7 +236,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
                 samples.signs(positive),
                 int(self.k),
                 self.method,
-                SearchOptions(self._schedule(), (seed, positive), writer_for(int(self.verbose))),
+                SearchOptions(self._schedule(), (seed, positive), writer_for(int(self.verbose)), gap_limit=self.gap_limit),
             )
             for positive in samples.positives()
         )

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from quadric._sklearn import check_sample_weight
-from quadric.defaults import DEFAULT_TOLERANCE
+from quadric.defaults import DEFAULT_GAP, DEFAULT_TOLERANCE
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._choosing import chosen_cell
 from quadric.estimators._constraints import support_limits
@@ -28,6 +28,7 @@ from quadric.estimators._scoring import Scoring
 from quadric.estimators._units import Units
 from quadric.estimators._validation import (
     CLIP,
+    GAP_LIMIT,
     N_JOBS,
     TRUE_OR_FALSE,
     VERBOSE,
@@ -102,6 +103,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Terms that must not be in any support.
     time_limit : float or None
         Seconds per surface of the final fit, as in SparseQuadraticSVC.
+    gap_limit : float
+        Relative gap at which the proof of the final fit may stop, as in SparseQuadraticSVC.
     fit_time_limit : float or None
         Seconds for the whole fit. When they are over, the best cell so far is fitted with what is known of it, and a
         ConvergenceWarning says so; such a fit may not be reproducible.
@@ -150,6 +153,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         "clip": CLIP,
         "method": one_of(*METHODS),
         "time_limit": none_or(number_from(0.0)),
+        "gap_limit": GAP_LIMIT,
         "fit_time_limit": none_or(number_from(0.0)),
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
@@ -171,6 +175,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         include: Terms = None,
         exclude: Terms = None,
         time_limit: float | None = None,
+        gap_limit: float = DEFAULT_GAP,
         fit_time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
@@ -189,6 +194,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.include = include
         self.exclude = exclude
         self.time_limit = time_limit
+        self.gap_limit = gap_limit
         self.fit_time_limit = fit_time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -297,7 +303,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             Cs, ks, scores = Cs[row], ks[column], scores[:, row][:, :, column]
         paths = [quick.path(cell.loss, positive, Cs, ks) for positive in samples.positives()]
         processes = processes_of(self.n_jobs, len(paths))
-        how = FinalSearch(self.method, self.time_limit, task.deadline, seed_of(self.random_state), task.verbose, processes)
+        how = FinalSearch(
+            self.method, self.time_limit, self.gap_limit, task.deadline, seed_of(self.random_state), task.verbose, processes
+        )
         fits = how.fits(quick, samples, cell, paths)
         self.paths_ = [replace(path, scores=scores) for path in paths]
         if task.out_of_time():

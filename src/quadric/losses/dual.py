@@ -12,12 +12,12 @@ import numpy as np
 from quadric.geometry.balance import balanced
 from quadric.geometry.energy_norm import EnergyNorm, rounding_of_sum
 from quadric.losses.base import Bounded, Bounds, NoBound, Relaxation, Step, StepSolution
-from quadric.losses.perspective import CHILD_STEPS, LEAST_SHARE, ROOT_STEPS, Linear, PerspectiveRelaxation, Split
+from quadric.losses.perspective import CHILD_STEPS, LEAST_SHARE, Linear, PerspectiveRelaxation, Split
 from quadric.losses.relaxation import DenseRelaxation, inverse_of, safe_margin
 from quadric.losses.rows import RowsProblem
 from quadric.types import BoolArray, FloatArray, IntArray
 
-ROOT_FITS = 3
+ROOT_FITS = 5
 """Fits at the root, each with the shares that the last one led to."""
 
 
@@ -146,19 +146,16 @@ class DualPerspective(PerspectiveRelaxation):
     def root(self, fixed: BoolArray, allowed: BoolArray, cutoff: float) -> Bounded:
         state = self.relaxed.start(np.ones(allowed.shape) / self.relaxed.root, fixed, allowed)
         for _ in range(ROOT_FITS):
-            found = self._fitted(fixed, allowed, state, ROOT_STEPS, cutoff)
+            found = self.children(fixed, allowed, state, cutoff)
             state = found.state
         return found
 
     def children(self, fixed: BoolArray, allowed: BoolArray, state: FloatArray, cutoff: float) -> Bounded:
-        return self._fitted(fixed, allowed, state, CHILD_STEPS, cutoff)
-
-    def _fitted(self, fixed: BoolArray, allowed: BoolArray, state: FloatArray, n_steps: int, cutoff: float) -> Bounded:
         """Rows with multipliers that suit their shares; the fits, not ADMM at given multipliers, lead to the next shares."""
         fits = [self.fit(row) for row in self.relaxed.shares(fixed, allowed, state)]
         state = self.relaxed.start(np.array([z for z, _ in fits]), fixed, allowed)
         linear = Linear.stacked([linear for _, linear in fits])
-        return replace(self.bounded(fixed, allowed, state, linear, n_steps, cutoff), state=state)
+        return replace(self.bounded(fixed, allowed, state, linear, CHILD_STEPS, cutoff), state=state)
 
     def fit(self, shares: FloatArray) -> tuple[FloatArray, Linear]:
         """z for given shares, and the linear part at its multipliers."""

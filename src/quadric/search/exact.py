@@ -13,7 +13,7 @@ from math import comb
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.losses.base import Found, NoBound, SparseProblem, Step
+from quadric.losses.base import Found, NoBound, Relaxation, SparseProblem, Step
 from quadric.progress import Report, advance, silent
 from quadric.search.tree import REPORT_EVERY, Limits, Tree
 from quadric.types import IntArray
@@ -90,8 +90,7 @@ def prove(
         return _enumerated(problem, step, start, -np.inf, limits, report)
     # the proof rests on the incumbent's value: as accurate as can be
     tree = Tree(problem, bounds, Found(start.support, bounds.examined(start.support)[0]))
-    accurate = [relaxation for relaxation in relaxations if relaxation.rounding <= COARSE * tree.best.value]
-    if accurate:
+    if accurate := _accurate(relaxations, tree.best.value):
         finished = tree.search(accurate, limits, _teller(limits, report))
         return Proof(tree.best, tree.lower_bound, tree.closed, tree.n_nodes, not finished, tuple(tree.history))
     tree.search(relaxations, replace(limits, nodes=0), _teller(limits, silent))
@@ -100,15 +99,57 @@ def prove(
     return _enumerated(problem, step, tree.best, tree.lower_bound, limits, report)
 
 
+@dataclass(frozen=True)
+class Listing:
+    """Supports below a ceiling.
+
+    Attributes
+    ----------
+    supports : tuple of Found
+        What was found.
+    complete_below : float
+        All supports with an objective below this are there.
+    """
+
+    supports: tuple[Found, ...]
+    complete_below: float
+
+
+@one_blas_thread()
+def supports_below(
+    problem: SparseProblem,
+    start: Found,
+    ceiling: float,
+    *,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    step: Step | None = None,
+) -> Listing:
+    """All supports with an objective of at most ``ceiling``, as far as the limits allow; ``start`` is one that is known."""
+    limits = Limits.now(time_limit, node_limit, 0.0)
+    bounds = problem.loss.bounds(problem, step or problem.step())
+    accurate = _accurate(bounds.relaxations(), ceiling)
+    if not accurate:
+        return Listing((), 0.0)
+    tree = Tree(problem, bounds, start, ceiling)
+    tree.search(accurate, limits, _teller(limits, silent))
+    return Listing(tuple(tree.listed), tree.lower_bound)
+
+
+def _accurate(relaxations: list[Relaxation], value: float) -> list[Relaxation]:
+    """Relaxations that have digits enough for objectives of this size."""
+    return [relaxation for relaxation in relaxations if relaxation.rounding <= COARSE * value]
+
+
 def _teller(limits: Limits, report: Report) -> Callable[[Tree], None]:
     """Tells how far a tree is."""
 
     def tell(tree: Tree) -> None:
-        advance(limits.used(tree.n_nodes), "branch and bound")
-        report(
-            f"{tree.n_nodes} nodes: best {tree.best.value:.6g}, bound {tree.lower_bound:.6g}, gap {100 * tree.gap:.2f} %, "
-            f"open {tree.n_open}"
-        )
+        line = f"{tree.n_nodes} nodes: best {tree.best.value:.6g}, bound {tree.lower_bound:.6g}, gap {100 * tree.gap:.2f} %"
+        share = limits.used(tree.n_nodes)
+        advance(share, "branch and bound")
+        advance(share, line)
+        report(f"{line}, open {tree.n_open}")
 
     return tell
 

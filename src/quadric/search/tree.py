@@ -131,10 +131,10 @@ class Tree:
         self._sorted(root)
         self.n_nodes = 1
         self._tell(report)
-        while not self.closed:
+        while self._lowest_open() < self.cutoff:
             if limits.used(self.n_nodes) >= 1.0 or len(self.listed) >= MOST_LISTED:
                 return False
-            if self.n_nodes >= self.bounds.cheap_nodes and self.gap <= limits.gap:
+            if limits.gap and self.n_nodes >= self.bounds.cheap_nodes and self.gap <= limits.gap:
                 return True
             self._branch(relaxation, self._next(relaxation.batch, limits))
             self._tell(report)

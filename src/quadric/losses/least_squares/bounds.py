@@ -13,6 +13,8 @@ from quadric.losses.relaxation import DenseRelaxation, masked, safe_margin
 from quadric.types import BoolArray, FloatArray, IntArray
 
 BATCH = 64
+MOST_ENTRIES = 2_000_000
+"""Of matrices that are inverted together."""
 
 
 class LeastSquaresBounds(Bounds):
@@ -62,6 +64,11 @@ class LeastSquaresDense(DenseRelaxation):
         self._unit, self._q = problem.M * np.outer(self._scale, self._scale), problem.q * self._scale
 
     def solved(self, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
+        parts = np.array_split(allowed, np.ceil(allowed.size * allowed.shape[1] / MOST_ENTRIES))
+        f, costs = zip(*map(self._solved, parts), strict=True)
+        return np.concatenate(f), np.concatenate(costs)
+
+    def _solved(self, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
         B = np.linalg.inv(masked(self._unit, allowed))
         q = np.where(allowed, self._q, 0.0)
         z = np.einsum("nij,nj->ni", B, q)

@@ -119,7 +119,7 @@ def test_steps_reach_the_optimum_of_the_relaxation():
     assert bounded.lower[0] <= primal * (1 + 1e-9)
     assert bounded.lower[0] == pytest.approx(primal, rel=1e-3)
     start = relaxation.relaxed.start(np.ones((1, p)), nothing, ~nothing)
-    unpolished = Relaxed(split, K).steps(nothing, ~nothing, start, problem.q[None], 1)[1]
+    unpolished = Relaxed(split, K, 1.0).steps(nothing, ~nothing, start, problem.q[None], 1)[1]
     first = relaxation.safe.lines(unpolished, relaxation.linear)
     assert first.base[0] - np.sort(first.W[0])[-K:].sum() < bounded.lower[0]
 
@@ -135,6 +135,31 @@ def test_the_rest_of_a_split_is_positive_semidefinite(seed):
     assert (split.diagonal > 0).all()
     assert_allclose(split.rest + np.diag(split.diagonal), matrix, rtol=1e-15)
     assert np.linalg.eigvalsh(split.rest * np.outer(scale, scale))[0] >= -1e-15
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_scale_of_the_objective_does_not_matter(loss):
+    """Single precision ends at 1e38, the library at C = 1e60."""
+    gaps = []
+    far = 1e56 if loss == "least_squares" else 1e15  # other solvers have tolerances of their own
+    for scale in (1.0, 1 / far, far):
+        X, y = random_samples(2, m=40, n=3)
+        weight = np.full(40, scale)  # multiplies the whole objective
+        problem = make_problem(loss, X, y, C=16.0, k=K, sample_weight=weight)
+        nothing, optimum = np.zeros((1, 9), dtype=bool), min(values_of(problem).values())
+        gaps.append(1 - perspective_of(problem).root(nothing, ~nothing, optimum).lower[0] / optimum)
+    assert gaps[1:] == pytest.approx([gaps[0]] * 2, rel=1e-2)
+    assert 0 < gaps[0] < 0.5
+
+
+def test_what_is_no_number_is_no_bound():
+    problem = problem_of("least_squares", 1)
+    relaxation, nothing = perspective_of(problem), np.zeros((1, 9), dtype=bool)
+    state = np.full((1, 10), np.nan, dtype=np.float32)
+    bounded = relaxation.children(nothing, ~nothing, state, np.inf)
+    assert np.isfinite(bounded.lower[0])
+    assert bounded.lower[0] <= min(values_of(problem).values())
+    assert not bounded.fixed.any()
 
 
 def test_shares_add_up_to_k():

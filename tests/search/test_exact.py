@@ -213,15 +213,22 @@ def test_a_gap_limit_stops_a_proof_only_after_what_is_cheap(monkeypatch):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_what_waits_for_its_turn_is_bounded(loss, monkeypatch):
     """Where too many nodes are open the tree goes into the depth, and finds the same."""
-    problem, start = wide_problem("least_squares") if loss == "least_squares" else (random_problem(loss, 5), None)
-    start = start or Found(np.arange(problem.k), problem.step().refit(np.arange(problem.k)).value)
-    wide = prove(problem, start)
+    X, y = random_samples(3, m=40, n=4)
+    problem = make_problem(loss, X, y, C=64.0, k=4)
+    poor = Found(np.arange(4), problem.step().refit(np.arange(4)).value)
+    wide = prove(problem, poor)
+    below = [supports_below(problem, wide.best, 1.2 * wide.best.value)]
     monkeypatch.setattr("quadric.search.tree.MOST_OPEN", 500)
-    deep = prove(problem, start)
+    deep = prove(problem, poor)
+    below.append(supports_below(problem, wide.best, 1.2 * wide.best.value))
+    first, second = ({tuple(found.support) for found in listing.supports} for listing in below)
+    assert len(first) > 3
+    assert first == second
     assert deep.closed
     assert deep.best.value == pytest.approx(wide.best.value, rel=1e-7)
-    for limit in (1, 5, 20):
-        assert prove(problem, start, node_limit=limit).lower_bound <= wide.best.value
+    assert wide.best.value < 0.9 * poor.value
+    for limit in (1, 2, 5, 20):
+        assert prove(problem, poor, node_limit=limit).lower_bound <= wide.best.value
 
 
 @pytest.mark.parametrize("loss", LOSSES)

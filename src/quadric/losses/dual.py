@@ -139,7 +139,7 @@ class DualPerspective(PerspectiveRelaxation):
     def __init__(self, problem: RowsProblem) -> None:
         self._tangents = _Tangents(problem)
         split = Split.of_matrix(problem.G)
-        super().__init__(split, problem.k, self._tangents.unit * np.diag(problem.G))
+        super().__init__(split, problem.k, self._tangents.unit * np.diag(problem.G), problem.at_zero())
         self.rounding = self._tangents.unit * problem.at_zero()
         self._diagonal, self._step = split.diagonal, _own_step(problem)
 

@@ -164,17 +164,20 @@ class Relaxed:
     ----------
     split : Split
     k : int
+    unit : float
+        Of u: about the square root of F, so that single precision has room enough.
     """
 
-    def __init__(self, split: Split, k: int) -> None:
-        p = len(split.diagonal)
-        self.k, self.root = k, np.sqrt(split.diagonal)
+    def __init__(self, split: Split, k: int, unit: float) -> None:
+        p, root = len(split.diagonal), np.sqrt(split.diagonal)
+        self.k, self.root = k, root / unit
         self.rho = float(np.clip(p / (2.0 * k), 1.0, 20.0))
-        scaled = split.rest / np.outer(self.root, self.root)
+        scaled = split.rest / np.outer(root, root)
         scaled.flat[:: p + 1] += self.rho
         inverse = cho_solve(cho_factor(scaled, check_finite=False), np.eye(p), check_finite=False)
-        self._inverse = 0.5 * (inverse + inverse.T) / self.root[:, None]
-        self._pull = (self.rho * self.root[:, None] * self._inverse).astype(np.float32)
+        inverse = 0.5 * (inverse + inverse.T)
+        self._inverse = inverse / (root * unit)[:, None]
+        self._pull = (self.rho * inverse).astype(np.float32)
 
     def penalised(self, q: FloatArray) -> FloatArray:
         """z before terms compete for shares: a place to start from."""
@@ -254,17 +257,19 @@ class PerspectiveRelaxation(Relaxation):
     k : int
     error : array of shape (p,)
         As in SafeSplit.
+    at_zero : float
+        F at z = 0.
     """
 
-    def __init__(self, split: Split, k: int, error: FloatArray) -> None:
-        self.k, self.safe, self.relaxed = k, SafeSplit(split, k, error), Relaxed(split, k)
+    def __init__(self, split: Split, k: int, error: FloatArray, at_zero: float) -> None:
+        self.k, self.safe, self.relaxed = k, SafeSplit(split, k, error), Relaxed(split, k, at_zero**0.5)
 
     def bounded(
         self, fixed: BoolArray, allowed: BoolArray, state: FloatArray, linear: Linear, n_steps: int, cutoff: float
     ) -> Bounded:
         """Rows after some steps of ADMM, bounded and with terms fixed by (7.10)."""
         state, v = self.relaxed.steps(fixed, allowed, state, linear.q, n_steps)
-        lines = self.safe.lines(v, linear)
+        lines = self.safe.lines(np.where(np.isfinite(v), v, 0.0), linear)  # any v will do, but none that is no number
         shares, W = self.relaxed.shares(fixed, allowed, state), lines.W
         free, n_left = allowed & ~fixed, (self.k - fixed.sum(axis=1))[:, None]
         ordered = -np.sort(np.where(free, -W, 0.0), axis=1)
@@ -279,4 +284,5 @@ class PerspectiveRelaxation(Relaxation):
         entering, leaving = free & chosen & (without >= cutoff), free & ~chosen & (including >= cutoff)
         # terms with a whole share come after the others, the most valuable first
         rank = np.where(shares < WHOLE, shares, W / (1.0 + W.max(axis=1, keepdims=True)) - 1.0)
-        return Bounded(lower, fixed | entering, allowed & ~leaving, rank, state)
+        # what is no number must not pass for a bound
+        return Bounded(np.where(np.isnan(lower), -np.inf, lower), fixed | entering, allowed & ~leaving, rank, state)

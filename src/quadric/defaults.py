@@ -8,6 +8,8 @@ DEFAULT_CS = (1.0, 8.0, 64.0, 512.0)
 """Values of C that it tries."""
 DEFAULT_TOLERANCE = 0.005
 """Mean score that fewer terms may cost."""
+DEFAULT_GAP = 0.01
+"""Relative gap at which a proof may stop."""
 LARGEST_COUNT = 1_000_000_000
 """No number of terms, rows, folds or iterations is larger."""
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-60, 1e60

@@ -11,12 +11,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
 from quadric.certificate import Certificate, Judge, Question
+from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators._base import ClassWeight
 from quadric.estimators._validation import (
+    GAP_LIMIT,
     LOSS_WEIGHT,
     N_TERMS,
+    TRUE_OR_FALSE,
     Rule,
     check_values,
+    integer_from,
+    none_or,
     number_from,
     one_of,
     validate_samples,
@@ -30,11 +35,16 @@ from quadric.losses.footprint import check_memory, fits
 from quadric.progress import parts, writer_for
 from quadric.search.exact import prove
 from quadric.search.methods import MOST_EXAMINED, is_swap_optimal, promising_support
-from quadric.search.ties import near_ties
+from quadric.search.ties import near_ties, proved_ties
 from quadric.types import IntArray
 
 MOST_SHOWN = 5
 """Exchanges that are printed."""
+LIMITS: dict[str, Rule] = {
+    "time_limit": Rule(lambda v: v is None or number_from(0.0).holds(v), f"{number_from(0.0).words}, or None"),
+    "gap_limit": GAP_LIMIT,
+    "node_limit": none_or(integer_from(0, LARGEST_COUNT)),
+}
 RULES: dict[str, Rule] = {"loss": one_of(*LOSS_NAMES), "C": LOSS_WEIGHT, "k": N_TERMS}
 
 
@@ -48,7 +58,9 @@ def certify(
     k: int | None = None,
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight = None,
-    time_limit: float = 0.0,
+    time_limit: float | None = 0.0,
+    gap_limit: float = DEFAULT_GAP,
+    node_limit: int | None = None,
     verbose: int = 0,
 ) -> list[Certificate]:
     """Judge a model as an answer to: the best surface with at most k terms.
@@ -67,9 +79,15 @@ def certify(
         Repetitions, as in ``fit``.
     class_weight : dict or "balanced", optional
         By default the estimator's.
-    time_limit : float
+    time_limit : float or None
         Seconds per surface for branch and bound; at 0.0 only its first bound is computed, and none where memory cannot hold a
-        matrix of all pairs of terms.
+        matrix of all pairs of terms. None: no limit.
+    gap_limit : float
+        Relative gap at which branch and bound may stop, once it has taken the nodes that are cheap (4,000 with the squared
+        loss, else 500): small problems are proved to the end. 0 always goes on to the end.
+    node_limit : int or None
+        Nodes of branch and bound per surface. Unlike seconds, they give the same bound each time: ``time_limit=None,
+        node_limit=10_000``.
     verbose : int
         1 or 2 writes the progress of branch and bound to standard error.
 
@@ -78,9 +96,21 @@ def certify(
     list of Certificate
         One per surface.
     """
-    check_values({"time_limit": time_limit}, {"time_limit": number_from(0.0)})
+    limits = {"time_limit": time_limit, "gap_limit": gap_limit, "node_limit": node_limit}
+    check_limits(limits)
     question = {"loss": loss, "C": C, "k": k, "class_weight": class_weight}
-    return _certificates(_cases(model, X, y, sample_weight, question), verbose, time_limit=time_limit)
+    return _certificates(_cases(model, X, y, sample_weight, question), verbose, **limits)
+
+
+def check_limits(limits: Mapping[str, Any]) -> None:
+    """Raise a ValueError that names the limit of a proof which makes no sense.
+
+    Parameters
+    ----------
+    limits : mapping
+        ``time_limit``, ``gap_limit`` and ``node_limit``, or some of them.
+    """
+    check_values(limits, {name: LIMITS[name] for name in limits})
 
 
 def certify_by_nodes(model: Model, X: ArrayLike, y: ArrayLike, *, k: int, node_limit: int) -> list[Certificate]:
@@ -205,12 +235,29 @@ class SurfaceTies:
         Single terms that can be exchanged, and for which.
     supports : list of OtherSupport
         Sets of terms found within the tolerance.
+    complete_within : float or None
+        Cost below which no other set of terms exists, at most the tolerance; negative where even better sets may exist. None:
+        nothing was proved.
     """
 
     terms: tuple[str, ...]
     objective: float
     exchanges: list[Exchange]
     supports: list[OtherSupport]
+    complete_within: float | None = None
+
+    def completeness(self) -> str:
+        """How far the list of supports is known to be complete, in words.
+
+        Returns
+        -------
+        str
+        """
+        if self.complete_within is None:
+            return "others may exist"
+        if self.complete_within < 0.0:
+            return f"better ones may exist, by at most {-100 * self.complete_within:.2f} %"
+        return f"all that cost at most {100 * self.complete_within:.2f} %"
 
 
 @dataclass(frozen=True, repr=False)
@@ -239,8 +286,8 @@ class NearTies(Sequence[SurfaceTies]):
         lines = [f"NearTies of {len(self)} surface{'s' * (len(self) > 1)}:"]
         for surface in self.surfaces:
             lines.append(
-                f"  objective {surface.objective:.6g}: {len(surface.supports)} other sets of terms, "
-                f"{len(surface.exchanges)} exchanges of one term"
+                f"  objective {surface.objective:.6g}: {len(surface.supports)} other sets of terms "
+                f"({surface.completeness()}), {len(surface.exchanges)} exchanges of one term"
             )
             lines += [f"    {_shown(e.out)} -> {_shown(e.into)}: {100 * e.cost:+.2f} %" for e in surface.exchanges[:MOST_SHOWN]]
             lines += ["    ..."] * (len(surface.exchanges) > MOST_SHOWN)
@@ -259,7 +306,15 @@ def _shown(name: str) -> str:
 
 
 def alternatives(
-    model: Model, X: ArrayLike, y: ArrayLike, *, within: float = 0.01, sample_weight: ArrayLike | None = None
+    model: Model,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    within: float = 0.01,
+    prove: bool = False,
+    time_limit: float | None = 60.0,
+    node_limit: int | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> NearTies:
     """Near ties of a fitted model: other terms that cost little.
 
@@ -273,6 +328,10 @@ def alternatives(
         Their labels.
     within : float
         Relative increase of the objective up to which a support counts.
+    prove : bool
+        List all supports that count, by branch and bound, or say how far the list is complete.
+    time_limit, node_limit : float, int or None
+        Seconds and nodes per surface for that; None: no limit.
     sample_weight : array-like of shape (m,), optional
         Repetitions, as in ``fit``.
 
@@ -282,17 +341,21 @@ def alternatives(
         One entry per surface. All single exchanges are examined where the loss has a closed form for them, otherwise the most
         promising 200 that the dual bound does not rule out.
     """
-    check_values({"within": within}, {"within": number_from(0.0)})
+    limits = {"time_limit": time_limit, "node_limit": node_limit}
+    check_values({"within": within, "prove": prove}, {"within": number_from(0.0), "prove": TRUE_OR_FALSE})
+    check_limits(limits)
     if isinstance(model, QuadraticSurface):
         raise TypeError("alternatives needs a fitted estimator or a Pipeline ending in one, not a bare surface")
-    return NearTies(tuple(_ties(case, within) for case in _cases(model, X, y, sample_weight, {})))
+    cases = _cases(model, X, y, sample_weight, {})
+    return NearTies(tuple(_ties(case, within, limits if prove else None) for case in cases))
 
 
-def _ties(case: _Case, within: float) -> SurfaceTies:
+def _ties(case: _Case, within: float, limits: Mapping[str, Any] | None) -> SurfaceTies:
     support = case.support()
     if support is None:
         raise ValueError("the model has terms that its problem does not allow on these data")
-    ties = near_ties(case.problem, support, within)
+    problem = case.problem
+    ties = near_ties(problem, support, within) if limits is None else proved_ties(problem, support, within, **limits)
     objective = ties.found.value
     names = [case.terms[t] for t in case.problem.terms]
     sets = [(tuple(names[t] for t in found.support), found.value) for found in ties.supports]
@@ -301,6 +364,7 @@ def _ties(case: _Case, within: float) -> SurfaceTies:
         objective=objective,
         exchanges=[Exchange(names[swap.out], names[swap.into], swap.change / objective) for swap in ties.swaps],
         supports=[OtherSupport(terms, value, value / objective - 1.0) for terms, value in sets],
+        complete_within=ties.complete_within,
     )
 
 

@@ -70,6 +70,20 @@ def advance(share: float, what: str) -> None:
 
 
 @contextmanager
+def overhearing(listener: Listener) -> Iterator[None]:
+    """Send what ``advance`` tells in this block to a listener, too."""
+    outer = _listener.get()
+
+    def both(share: float, what: str) -> None:
+        listener(share, what)
+        if outer is not None:
+            outer(share, what)
+
+    with listening(both):
+        yield
+
+
+@contextmanager
 def part(start: float, end: float) -> Iterator[None]:
     """A block whose own work, from 0 to 1, is the part from ``start`` to ``end`` of the work around it."""
     outer = _listener.get()

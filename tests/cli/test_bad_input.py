@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -374,6 +375,30 @@ def test_an_interrupt_leaves_nothing_half_written(made, refused, tmp_path, monke
 
     monkeypatch.setattr("quadric.cli.predict._lines", interrupted)
     assert refused("predict", made.model, made.data_csv, "--output", tmp_path / "s.csv", code=130) == "quadric: interrupted"
+
+
+def test_an_interrupted_proof_tells_its_bound(made, run, monkeypatch):
+    from quadric.search import tree
+
+    def interrupted(self, *arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tree.Tree, "_branch", interrupted)
+    result = run("certify", made.three, made.three_csv)
+    assert result.code == 130
+    assert result.out == ""
+    told, last = result.errors[-2:]
+    assert re.fullmatch(r"quadric: interrupted; known so far: \d+ nodes: best [\d.]+, bound [\d.]+, gap [\d.]+ %", told)
+    assert last == "quadric: interrupted"
+
+
+@pytest.mark.parametrize(
+    "limit", [["--gap-limit", "1"], ["--gap-limit", "-0.5"], ["--node-limit", "-1"], ["--time-limit", "-1"]]
+)
+def test_limits_of_proofs_that_make_no_sense(made, refused, limit):
+    assert limit[0].strip("-").replace("-", "_") in refused("certify", made.model, made.data_csv, *limit, code=2).replace(
+        "-", "_"
+    )
 
 
 def test_an_interrupt_of_the_imports_is_one_line_too(monkeypatch, capsys):

@@ -178,6 +178,74 @@ def test_certify_time_limit_is_checked():
         certify(model, X, y, time_limit=-1.0)
 
 
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({"gap_limit": 1.0}, "gap_limit must be a finite number of at least 0 and below 1"),
+        ({"gap_limit": -0.1}, "gap_limit must be"),
+        ({"gap_limit": float("nan")}, "gap_limit must be"),
+        ({"gap_limit": None}, "gap_limit must be"),
+        ({"node_limit": -1}, "node_limit must be None or an integer"),
+        ({"node_limit": 1.5}, "node_limit must be None or an integer"),
+    ],
+)
+def test_limits_of_proofs_are_checked(limits, says):
+    X, y = frame(5)
+    model = SparseQuadraticSVC(k=2).fit(X, y)
+    with pytest.raises(ValueError, match=says):
+        certify(model, X, y, **limits)
+    if "gap_limit" in limits:
+        with pytest.raises(ValueError, match=says):
+            SparseQuadraticSVC(k=2, method="exact", **limits).fit(X, y)
+    else:
+        with pytest.raises(ValueError, match=says):
+            alternatives(model, X, y, prove=True, **limits)
+
+
+def test_a_number_of_nodes_repeats_and_zero_is_the_first_bound():
+    X, y = frame(5)
+    model = SparseQuadraticSVC(k=4, C=256.0, loss="least_squares", method="pd", **PLAIN).fit(X, y)
+    first, nothing, few, again, end = (
+        certify(model, X, y, time_limit=seconds, node_limit=nodes, gap_limit=0.0)[0].lower_bound
+        for seconds, nodes in ((0.0, None), (None, 0), (None, 20), (None, 20), (None, None))
+    )
+    assert first == nothing
+    assert few == again
+    assert nothing <= few <= end
+
+
+def test_a_gap_that_is_small_enough_ends_a_fit_without_a_warning(monkeypatch):
+    monkeypatch.setattr("quadric.losses.least_squares.bounds.LeastSquaresBounds.cheap_nodes", 0)
+    X, y = frame(5)
+    rough, fine = (
+        SparseQuadraticSVC(k=4, C=256.0, loss="least_squares", method="exact", gap_limit=gap, **PLAIN).fit(X, y)
+        for gap in (0.9, 0.0)
+    )
+    assert fine.status_ == ["optimal"]
+    assert rough.status_ == ["converged"]
+    assert rough.certificates_[0].status == "gap"
+    assert 1e-6 < rough.certificates_[0].gap <= 0.9
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_near_ties_with_proof(loss):
+    X, y = frame(5)
+    model = SparseQuadraticSVC(k=3, C=16.0, loss=loss, method="exact", **PLAIN).fit(X, y)
+    (found,), (proved,) = (alternatives(model, X, y, within=0.4, prove=prove) for prove in (False, True))
+    assert found.complete_within is None
+    assert "others may exist" in found.completeness()
+    assert proved.complete_within == 0.4
+    assert "all that cost at most 40.00 %" in proved.completeness()
+    assert len(proved.supports) > 3
+    assert {other.terms for other in found.supports} <= {other.terms for other in proved.supports}
+    assert [other.cost for other in proved.supports] == sorted(other.cost for other in proved.supports)
+    assert all(other.cost <= 0.4 for other in proved.supports)
+    assert proved.terms not in {other.terms for other in proved.supports}
+    (stopped,) = alternatives(model, X, y, within=0.4, prove=True, node_limit=0)
+    assert stopped.complete_within < 0.4
+    assert ("better ones may exist" in stopped.completeness()) == (stopped.complete_within < 0)
+
+
 def test_alternatives(loss):
     X, y = frame(6)
     pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), SparseQuadraticSVC(k=3, C=16.0, loss=loss)).fit(

@@ -283,6 +283,12 @@ def nearly(a, b):
     return a == pytest.approx(b, rel=1e-12) if isinstance(a, float) else a == b and type(a) is type(b)
 
 
+def test_files_without_parameters_that_came_later_have_the_defaults():
+    first = stored_model.PATH.with_name("model_schema_4_first.json")
+    assert "gap_limit" not in json.loads(first.read_text(encoding="utf-8"))["params"]
+    assert read_model(first).model.estimator_[-1].gap_limit == 0.01
+
+
 def test_files_of_an_earlier_schema_are_refused_in_one_sentence(tmp_path):
     (tmp_path / "model.json").write_text('{"schema": 3}')
     with pytest.raises(ModelFileError, match=r"^made by an early version of quadric \(schema 3\): fit the model again"):

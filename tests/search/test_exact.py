@@ -9,9 +9,11 @@ import pytest
 from helpers import LOSSES, make_problem, random_samples, slow_objective, surface_of
 from helpers.listening import heard
 from quadric.losses.base import Found
+from quadric.losses.perspective import PerspectiveRelaxation
 from quadric.search.decomposition import Schedule, Status
-from quadric.search.exact import prove
+from quadric.search.exact import prove, supports_below
 from quadric.search.methods import SearchOptions, search
+from quadric.search.tree import Tree
 
 N_PROBLEMS = 200
 TOLERANCE = {"least_squares": 1e-8, "hinge": 1e-6, "logistic": 1e-6}
@@ -173,3 +175,111 @@ def test_everything_allowed_needs_no_search():
     problem = make_problem("least_squares", X, y, C=4.0, k=5)
     everything = Found(np.arange(5), problem.step().refit(np.arange(5)).value)
     assert prove(problem, everything).n_nodes == 1
+
+
+def wide_problem(loss="least_squares"):
+    """Enough candidates for some hundred nodes, and a start that local search found."""
+    X, y = random_samples(3, m=80, n=6)
+    problem = make_problem(loss, X, y, C=64.0, k=6)
+    best = search(problem, "best", SearchOptions())
+    return problem, Found(best.support, best.objective)
+
+
+def test_the_gap_falls_while_the_tree_grows():
+    problem, start = wide_problem()
+    proof = prove(problem, start)
+    nodes, bounds = zip(*proof.history, strict=True)
+    assert len(bounds) > 5
+    assert list(nodes) == sorted(set(nodes))
+    assert list(bounds) == sorted(set(bounds))
+    assert nodes[0] == 1
+    assert bounds[-1] == proof.lower_bound
+    halfway = nodes[len(nodes) // 2]
+    assert prove(problem, start, node_limit=halfway).lower_bound == dict(proof.history)[halfway]
+
+
+def test_a_gap_limit_stops_a_proof_only_after_what_is_cheap(monkeypatch):
+    problem, start = wide_problem()
+    assert prove(problem, start, gap_limit=0.5).closed
+    monkeypatch.setattr("quadric.losses.least_squares.bounds.LeastSquaresBounds.cheap_nodes", 10)
+    rough = prove(problem, start, gap_limit=0.05)
+    assert not rough.closed
+    assert not rough.stopped
+    assert rough.lower_bound >= 0.95 * start.value
+    assert rough.n_nodes < prove(problem, start, gap_limit=0.0).n_nodes
+    assert prove(problem, start, gap_limit=0.0).closed
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_waits_for_its_turn_is_bounded(loss, monkeypatch):
+    """Where too many nodes are open the tree goes into the depth, and finds the same."""
+    X, y = random_samples(3, m=40, n=4)
+    problem = make_problem(loss, X, y, C=64.0, k=4)
+    poor = Found(np.arange(4), problem.step().refit(np.arange(4)).value)
+    wide = prove(problem, poor)
+    below = [supports_below(problem, wide.best, 1.2 * wide.best.value)]
+    monkeypatch.setattr("quadric.search.tree.MOST_OPEN", 500)
+    deep = prove(problem, poor)
+    below.append(supports_below(problem, wide.best, 1.2 * wide.best.value))
+    first, second = ({tuple(found.support) for found in listing.supports} for listing in below)
+    assert len(first) > 3
+    assert first == second
+    assert deep.closed
+    assert deep.best.value == pytest.approx(wide.best.value, rel=1e-7)
+    assert wide.best.value < 0.9 * poor.value
+    for limit in (1, 2, 5, 20):
+        assert prove(problem, poor, node_limit=limit).lower_bound <= wide.best.value
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_supports_below_a_ceiling_are_all_listed(loss):
+    X, y = random_samples(4, m=60, n=3)
+    problem = make_problem(loss, X, y, C=16.0, k=3)
+    step = problem.step()
+    values = {s: step.refit(np.array(s)).value for s in combinations(range(9), 3)}
+    best = min(values, key=values.get)
+    ceiling = float(np.quantile(list(values.values()), 0.2))
+    whole = supports_below(problem, Found(np.array(best), values[best]), ceiling)
+    expected = {s for s, value in values.items() if value <= ceiling}
+    assert len(expected) > 10
+    assert {tuple(found.support.tolist()) for found in whole.supports} == expected
+    assert whole.complete_below >= ceiling
+    for limit in (0, 3, 10, 30):
+        listing = supports_below(problem, Found(np.array(best), values[best]), ceiling, node_limit=limit)
+        listed = {tuple(found.support.tolist()) for found in listing.supports}
+        assert {s for s, value in values.items() if value < listing.complete_below} <= listed <= expected
+
+
+def test_a_list_claims_nothing_where_rounding_leaves_no_bound():
+    B = np.random.default_rng(1).normal(size=(20, 1))
+    X, y = np.column_stack([B, B, B, B > 0, ~(B > 0)]), np.where(B[:, 0] > 0.5, 1.0, -1.0)
+    problem = replace(make_problem("least_squares", X, y, C=1e14, k=2), rows=None)
+    start = Found(np.array([0, 1]), problem.step().refit(np.array([0, 1])).value)
+    listing = supports_below(problem, start, 2.0 * start.value)
+    assert (listing.supports, listing.complete_below) == ((), 0.0)
+
+
+def test_a_support_whose_minimum_is_unsure_leaves_the_proof_open(monkeypatch):
+    """Evaluations that cannot tell must end the tree, and its bound must respect them."""
+    problem, start = wide_problem()
+    bounds = "quadric.losses.least_squares.bounds.LeastSquaresBounds"
+    worse = Found(np.arange(6), problem.step().refit(np.arange(6)).value)
+    monkeypatch.setattr(f"{bounds}.minimum", lambda self, support: (start.value * 1.1, start.value * 0.7))
+    monkeypatch.setattr(f"{bounds}.examined", lambda self, support: (start.value * 1.1, start.value * 0.7))
+    proof = prove(problem, worse)
+    assert not proof.closed
+    assert proof.lower_bound == prove(problem, worse, node_limit=0).lower_bound < start.value  # all that is left is the root's
+
+
+def test_the_relaxation_is_chosen_at_the_root():
+    """The perspective where it cuts the gap, today's where terms are so alike that it does not."""
+    X, y = random_samples(0, m=200, n=5)
+    plain = make_problem("least_squares", X, y, C=1.0, k=4)
+    alike = make_problem("least_squares", np.column_stack([X[:, :2], X[:, :2] + 0.02 * X[:, 2:4]]), y, C=1e4, k=4)
+    chosen = []
+    for problem in (plain, alike):
+        result = search(problem, "best", SearchOptions())
+        bounds = problem.loss.bounds(problem, problem.step())
+        tree = Tree(problem, bounds, Found(result.support, result.objective))
+        chosen.append(isinstance(tree._root(bounds.relaxations())[0], PerspectiveRelaxation))
+    assert chosen == [True, False]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import note, say, say_json, working
+from quadric.cli.console import as_usage, note, say, say_json, working
 from quadric.cli.inputs import READING, read_data, read_table_model
 from quadric.cli.layout import certificate_words, paragraph
-from quadric.defaults import LARGEST_COUNT
-from quadric.progress import part
+from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
+from quadric.progress import overhearing, part
 
 NO_BOUND = "not proved: rounding leaves no safe bound on these data"
+
+
+TIME_LIMIT = 10.0
 
 
 @shared.expanded(table_format=shared.TableFormat)
@@ -24,8 +27,23 @@ def certify(
     data: shared.DataFile,
     *,
     time_limit: Annotated[
-        float, typer.Option(min=0.0, max=LARGEST_COUNT, help="Seconds per surface for the proof; with 0, only a first bound.")
-    ] = 10.0,
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=LARGEST_COUNT,
+            help="Seconds per surface for the proof; with 0, only a first bound.  [default: 10, or none with --node-limit]",
+        ),
+    ] = None,
+    gap_limit: Annotated[
+        float,
+        typer.Option(
+            help="Relative gap, from 0 to below 1, at which the proof may stop; small problems are proved to the end."
+        ),
+    ] = DEFAULT_GAP,
+    node_limit: Annotated[
+        int | None,
+        typer.Option(min=0, max=LARGEST_COUNT, help="Nodes per surface for the proof: unlike seconds, they repeat."),
+    ] = None,
     table_format: shared.TableFormat,
     as_json: shared.AsJson = False,
 ) -> None:
@@ -38,14 +56,21 @@ def certify(
       quadric certify model.json data.csv
       quadric certify model.json data.csv --time-limit 60
       quadric certify model.json data.csv --time-limit 0 --json
+      quadric certify model.json data.csv --node-limit 10000 --gap-limit 0
     """
+    seconds = TIME_LIMIT if time_limit is None and node_limit is None else time_limit
+    limits = {"time_limit": seconds, "gap_limit": gap_limit, "node_limit": node_limit}
+    from quadric.examine import check_limits  # takes a second, which a help text does not have
+
+    with as_usage():
+        check_limits(limits)
     loaded = read_table_model(model)
     with working("certify"):
         table = read_data(data, table_format.how(loaded), loaded.text_names)
         rows, y = loaded.labelled(table)
         X = loaded.view.native(loaded.inputs(rows))
         with part(READING, 1.0):
-            certificates = quadric.certify(loaded.saved.model, X, y, time_limit=time_limit)
+            certificates = _proved(loaded.saved.model, X, y, **limits)
     subjects = loaded.class_names if len(certificates) > 1 else loaded.class_names[1:]
     same = None if loaded.saved.data is None else table.sha256 == loaded.saved.data.sha256
     if as_json:
@@ -57,3 +82,19 @@ def certify(
         say(paragraph(f"surface of {name}", f"{terms}; {certificate_words(certificate, constant, NO_BOUND)}"))
     if same is False:
         note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")
+
+
+def _proved(model: Any, X: Any, y: Any, **limits: Any) -> list[quadric.Certificate]:
+    """The certificates; where somebody interrupts the proof, what was known by then is told."""
+    lines = [""]
+
+    def hear(share: float, line: str) -> None:
+        lines[0] = line if "bound " in line else lines[0]
+
+    try:
+        with overhearing(hear):
+            return quadric.certify(model, X, y, **limits)
+    except KeyboardInterrupt:
+        if lines[0]:
+            note(f"quadric: interrupted; known so far: {lines[0]}")
+        raise

@@ -25,6 +25,7 @@ OPTIONS = shared.training(
         "cutoff",
         "frozen",
         "time_limit",
+        "gap_limit",
         *shared.LAST,
     ),
     defaults={"n_jobs": 1},

@@ -23,7 +23,19 @@ from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
     without=(
-        *("k", "method", "cross_validate", "rule", "scoring", "unseen", "calibrate", "cutoff", "frozen", "time_limit"),
+        *(
+            "k",
+            "method",
+            "cross_validate",
+            "rule",
+            "scoring",
+            "unseen",
+            "calibrate",
+            "cutoff",
+            "frozen",
+            "time_limit",
+            "gap_limit",
+        ),
         *shared.LAST,
     ),
     words={"C": "Weight of the loss. Without it, the one of --Cs with the best accuracy."},

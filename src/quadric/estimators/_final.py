@@ -31,6 +31,8 @@ class FinalSearch:
     method : str
     time_limit, deadline : float or None
         Seconds per surface, and when to stop altogether, by time.monotonic().
+    gap_limit : float
+        Relative gap at which a proof may stop.
     seed : int
     verbose : int
     processes : int
@@ -39,6 +41,7 @@ class FinalSearch:
 
     method: str
     time_limit: float | None
+    gap_limit: float
     deadline: float | None
     seed: int
     verbose: int
@@ -93,7 +96,7 @@ def _final_surface(
         found = SearchResult(z, c, start, objective, 0, Status.TIME_LIMIT, 0.0, ())
     else:
         report = writer_for(how.verbose)
-        found = search(problem, how.method, SearchOptions(schedule, (how.seed, positive), report, (start,)))
+        found = search(problem, how.method, SearchOptions(schedule, (how.seed, positive), report, (start,), how.gap_limit))
         # a time limit, or a search that takes no starts: what the path found stays
         if objective < found.objective and not np.array_equal(start, found.support):
             found = replace(found, z=z, c=c, support=start, objective=objective, swap_optimal=None)

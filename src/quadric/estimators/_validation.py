@@ -93,6 +93,8 @@ LOSS_WEIGHT = Rule(
 TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
 CLIP = none_or(number_from(0.0, below=0.5))
 """The quantile at which columns are capped."""
+GAP_LIMIT = number_from(0.0, below=1.0)
+"""Relative gap at which a proof may stop."""
 VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an integer of at least 0")
 
 

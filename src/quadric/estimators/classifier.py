@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.parallel import delayed
 
 from quadric.certificate import Judge
-from quadric.defaults import LARGEST_COUNT
+from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.errors import ParameterError
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
@@ -17,6 +17,7 @@ from quadric.estimators._from_moments import DigestedMoments, check_needs_only_s
 from quadric.estimators._streaming import SurveyedStream
 from quadric.estimators._validation import (
     CLIP,
+    GAP_LIMIT,
     LOSS_WEIGHT,
     N_JOBS,
     N_TERMS,
@@ -109,6 +110,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     time_limit : float or None
         Seconds per surface. "pd" and "best" stop where they are, with a ConvergenceWarning; "exact" stops proving and reports
         the gap that is left (at 0.0, that of the first bound). A fit stopped by its time limit may not be reproducible.
+    gap_limit : float
+        Relative gap at which "exact" may stop proving, once it has taken the nodes that are cheap (4,000 with the squared loss,
+        else 500): small problems are proved to the end. 0 always goes on to the end.
     n_jobs : int or None
         Surfaces fitted at the same time where there are more than two classes; the result does not depend on it.
     random_state : int, RandomState or None
@@ -167,6 +171,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         "clip": CLIP,
         **DECOMPOSITION,
         "time_limit": none_or(number_from(0.0)),
+        "gap_limit": GAP_LIMIT,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
@@ -189,6 +194,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         outer_tol: float = 1e-4,
         max_iter: int = 10_000,
         time_limit: float | None = None,
+        gap_limit: float = DEFAULT_GAP,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
         verbose: int = 0,
@@ -208,6 +214,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self.outer_tol = outer_tol
         self.max_iter = max_iter
         self.time_limit = time_limit
+        self.gap_limit = gap_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -248,7 +255,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         check_needs_only_sums([self.loss])
         limits = support_limits(self.include, self.exclude, moments.columns, len(moments.columns), int(self.k))
         sums = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
-        fits = [self._fit_sums(sums, positive) for positive in sums.positives()]
+        seed = seed_of(self.random_state)
+        fits = [self._fit_sums(sums, seed, positive) for positive in sums.positives()]
         for fit, label in zip(fits, self._subjects(sums.classes), strict=True):
             warn_unless_converged(fit, self._schedule(), label)
         self._set_columns(moments.columns)
@@ -269,10 +277,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
         limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k))
         rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
-        fits = []
+        fits, seed = [], seed_of(self.random_state)
         for positive in [1] if len(classes) == 2 else range(len(classes)):
-            options = SearchOptions(self._schedule(), (seed_of(self.random_state), positive), writer_for(int(self.verbose)))
-            how: dict[str, Any] = {"method": self.method, "options": options}
+            how: dict[str, Any] = {"method": self.method, "options": self._search_options(seed, positive)}
             found = fit_streamed(rows, self.loss, positive, float(self.C), int(self.k), limits, **how)
             fits.append(SurfaceFit.of_passes(found, len(columns), int(self.k)))
         for fit, label in zip(fits, self._subjects(classes), strict=True):
@@ -280,10 +287,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self._set_columns(columns)
         self._set_fits(fits, classes, rows.units)
 
-    def _fit_sums(self, sums: DigestedMoments, positive: int) -> SurfaceFit:
+    def _fit_sums(self, sums: DigestedMoments, seed: int, positive: int) -> SurfaceFit:
         problem = sums.data.one_against_rest(positive, float(self.C), int(self.k))
-        seed = (seed_of(self.random_state), positive)
-        found = search(problem, self.method, SearchOptions(self._schedule(), seed, writer_for(int(self.verbose))))
+        found = search(problem, self.method, self._search_options(seed, positive))
         return SurfaceFit.of_sums(problem, found, sums.facts)
 
     def _fit_surfaces(self, samples: Samples, limits: SupportLimits, processes: int) -> list[SurfaceFit]:
@@ -296,11 +302,14 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
                 samples.signs(positive),
                 int(self.k),
                 self.method,
-                SearchOptions(self._schedule(), (seed, positive), writer_for(int(self.verbose))),
+                self._search_options(seed, positive),
             )
             for positive in samples.positives()
         )
         return list(workers(processes)(jobs))
+
+    def _search_options(self, seed: int, positive: int) -> SearchOptions:
+        return SearchOptions(self._schedule(), (seed, positive), writer_for(int(self.verbose)), gap_limit=self.gap_limit)
 
     def _schedule(self) -> Schedule:
         return Schedule(

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from quadric._sklearn import check_sample_weight
-from quadric.defaults import DEFAULT_TOLERANCE
+from quadric.defaults import DEFAULT_GAP, DEFAULT_TOLERANCE
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._choosing import chosen_cell
 from quadric.estimators._constraints import support_limits
@@ -30,6 +30,7 @@ from quadric.estimators._streaming import SummedParts, SurveyedStream
 from quadric.estimators._units import Units
 from quadric.estimators._validation import (
     CLIP,
+    GAP_LIMIT,
     N_JOBS,
     TRUE_OR_FALSE,
     VERBOSE,
@@ -108,6 +109,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Terms that must not be in any support.
     time_limit : float or None
         Seconds per surface of the final fit, as in SparseQuadraticSVC.
+    gap_limit : float
+        Relative gap at which the proof of the final fit may stop, as in SparseQuadraticSVC.
     fit_time_limit : float or None
         Seconds for the whole fit. When they are over, the best cell so far is fitted with what is known of it, and a
         ConvergenceWarning says so; such a fit may not be reproducible.
@@ -158,6 +161,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         "clip": CLIP,
         "method": one_of(*METHODS),
         "time_limit": none_or(number_from(0.0)),
+        "gap_limit": GAP_LIMIT,
         "fit_time_limit": none_or(number_from(0.0)),
         "certify": TRUE_OR_FALSE,
         "n_jobs": N_JOBS,
@@ -180,6 +184,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         include: Terms = None,
         exclude: Terms = None,
         time_limit: float | None = None,
+        gap_limit: float = DEFAULT_GAP,
         fit_time_limit: float | None = None,
         certify: bool = False,
         n_jobs: int | None = None,
@@ -199,6 +204,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.include = include
         self.exclude = exclude
         self.time_limit = time_limit
+        self.gap_limit = gap_limit
         self.fit_time_limit = fit_time_limit
         self.certify = certify
         self.n_jobs = n_jobs
@@ -360,7 +366,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             Cs, ks, scores = Cs[row], ks[column], scores[:, row][:, :, column]
         paths = [quick.path(cell.loss, positive, Cs, ks) for positive in samples.positives()]
         processes = processes_of(self.n_jobs, len(paths))
-        how = FinalSearch(self.method, self.time_limit, task.deadline, seed_of(self.random_state), task.verbose, processes)
+        how = FinalSearch(
+            self.method, self.time_limit, self.gap_limit, task.deadline, seed_of(self.random_state), task.verbose, processes
+        )
         searching, proving = parts(1.0, float(self.certify))
         with searching:
             fits = how.fits(quick, samples, cell, paths)

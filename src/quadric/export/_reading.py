@@ -52,6 +52,8 @@ ANSWER = (*(field.name for field in fields(Sample)), "prediction")
 ROUNDING, FORMULA_ROUNDING = 1e-12, 1e-9
 """How far scores may be from those in the file, relative to the sum of the absolute terms: sums are rounded in another order on
 other processors; formulas also combine the scalers, which cancels digits."""
+ADDED_LATER = ("gap_limit",)
+"""Parameters that the first files of this schema do not have; they had what is the default now."""
 
 
 def read_document(document: Any) -> SavedModel:
@@ -160,7 +162,9 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         f"of {n_features} features are too large: at most {MAX_COEFFICIENTS} coefficients",
     )
     with top["params"].usable():
-        classifier = kind(**read_parameters(top["params"], kind().get_params(deep=False)))
+        present = top["params"].value if isinstance(top["params"].value, dict) else {}
+        known = [name for name in kind().get_params(deep=False) if name not in ADDED_LATER or name in present]
+        classifier = kind(**read_parameters(top["params"], known))
         check_parameters(classifier, kind._rules)
     classifier.classes_, classifier.n_features_in_ = labels, n_features
     names = top["features"].fields(("count", "names"))["names"]

@@ -446,38 +446,56 @@ class Explorer(ABC):
 
 
 @dataclass(frozen=True)
-class Relaxation:
-    """Minimum f of a quadratic lower bound of F on the allowed terms, with its minimiser z and the inverse B of its matrix."""
+class Bounded:
+    """Nodes of branch and bound, one per row, with what a relaxation knows about them.
 
-    terms: IntArray
-    f: float
-    z: FloatArray
-    B: FloatArray
+    Attributes
+    ----------
+    lower : array of shape (n,)
+        No support of the node has a smaller objective; rounding is taken off.
+    fixed, allowed : boolean arrays of shape (n, p)
+        Terms that every support below the cut-off must hold, and those that it may hold.
+    rank : array of shape (n, p)
+        The free term with the largest entry is the one to branch on.
+    state : array of shape (n, width)
+        What children start from; the relaxation's own affair.
+    """
 
-    def costs(self) -> FloatArray:
-        """What leaving out each term alone adds to f (docs/mathematics.md, eq. 7.2)."""
-        return 0.5 * self.z**2 / np.diag(self.B)
+    lower: FloatArray
+    fixed: BoolArray
+    allowed: BoolArray
+    rank: FloatArray
+    state: FloatArray
+
+
+class Relaxation(ABC):
+    """A way to bound nodes, many at a time."""
+
+    batch: int
+    """Nodes that are branched on together."""
+    rounding: float
+    """About how much lower bounds are for the sake of rounding."""
+
+    @abstractmethod
+    def root(self, fixed: BoolArray, allowed: BoolArray, cutoff: float) -> Bounded:
+        """The node (one row) with these fixed and allowed terms; supports from the cut-off on do not matter."""
+
+    @abstractmethod
+    def children(self, fixed: BoolArray, allowed: BoolArray, state: FloatArray, cutoff: float) -> Bounded:
+        """Nodes (rows) with the state of a parent, of which each fixes or excludes one term more."""
 
 
 class Bounds(ABC):
-    """Lower bounds for branch and bound; raises NoBound when set up where rounding would make them worthless."""
+    """What branch and bound asks of a loss."""
 
     tolerance: float
     """Relative difference of objectives that a proof may leave."""
-    rounding: float
-    """How far above the truth rounding may have put a bound: in the data, in what was computed from them, and in the tree."""
+    cheap_nodes: int
+    """Nodes that are worth a proof to the end where a small gap would do."""
 
     @abstractmethod
-    def root(self) -> Relaxation:
-        """The relaxation on all terms."""
-
-    @abstractmethod
-    def without(self, parent: Relaxation, position: int) -> Relaxation:
-        """The relaxation with one term fewer."""
-
-    @abstractmethod
-    def bound(self, node: Relaxation, free: BoolArray, n_to_drop: int) -> float:
-        """Lower bound on all supports inside the node's terms that drop ``n_to_drop`` of the ``free`` ones."""
+    def relaxations(self) -> list[Relaxation]:
+        """Those that rounding leaves; a later one is preferred where an earlier one is not clearly better."""
 
     @abstractmethod
     def minimum(self, support: IntArray) -> tuple[float, float]:

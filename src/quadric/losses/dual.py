@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import lru_cache
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
 from quadric.geometry.balance import balanced
 from quadric.geometry.energy_norm import EnergyNorm, rounding_of_sum
-from quadric.losses.base import NoBound, Relaxation, Step
-from quadric.losses.relaxation import QuadraticBounds, left_out
+from quadric.losses.base import Bounded, Bounds, NoBound, Relaxation, Step, StepSolution
+from quadric.losses.perspective import CHILD_STEPS, LEAST_SHARE, Linear, PerspectiveRelaxation, Split
+from quadric.losses.relaxation import DenseRelaxation, inverse_of, safe_margin
 from quadric.losses.rows import RowsProblem
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
+
+ROOT_FITS = 5
+"""Fits at the root, each with the shares that the last one led to."""
 
 
 class DualStep(Step):
@@ -24,6 +29,10 @@ class DualStep(Step):
     @abstractmethod
     def multipliers(self) -> FloatArray:
         """The alpha of the last solution."""
+
+    @abstractmethod
+    def weighted(self, penalty: FloatArray) -> StepSolution:
+        """argmin over (z, c) of F(z, c) + 1/2 sum of penalty_j z_j^2."""
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         value = self.refit(support).value
@@ -47,46 +56,114 @@ def safe_dual(problem: RowsProblem, alpha: FloatArray, support: IntArray) -> flo
     return problem.dual_constant(alpha) - norm.halved_square(h, doubt)
 
 
-class DualBounds(QuadraticBounds):
-    """The quadratic is the dual at the multipliers of the best fit on the allowed terms; its matrix is G.
+class DualBounds(Bounds):
+    """The quadratic is the dual at multipliers of a fit on the node's terms; its matrix is G."""
+
+    tolerance = 1e-7
+    cheap_nodes = 500
+
+    def __init__(self, problem: RowsProblem, step: DualStep) -> None:
+        self.problem = problem
+        self.step = step
+        self._last: tuple[bytes, tuple[float, float]] = b"", (0.0, 0.0)
+
+    def relaxations(self) -> list[Relaxation]:
+        if self.problem.samples is None:
+            return []
+        found: list[Relaxation] = []
+        for relaxation in (DualPerspective, DualDense):
+            with suppress(NoBound):
+                found.append(relaxation(self.problem))
+        return found
+
+    def minimum(self, support: IntArray) -> tuple[float, float]:
+        key = support.astype(np.intp).tobytes() + b"|"
+        if self._last[0] != key:
+            self._last = key, self.step.bracket(support)
+        return self._last[1]
+
+
+class _Tangents:
+    """Linear parts of lower bounds of F, from multipliers."""
+
+    def __init__(self, problem: RowsProblem) -> None:
+        assert problem.samples is not None
+        self._problem, self.unit = problem, rounding_of_sum(len(problem.y))
+        self._sizes = problem.samples.sizes(np.arange(problem.n_terms))
+
+    def of(self, multipliers: FloatArray) -> Linear:
+        """One row."""
+        problem = self._problem
+        alpha = feasible(problem, multipliers)
+        q = (problem.y * alpha) @ problem.A[:, :-1]
+        return Linear(q[None], self.unit * (alpha @ self._sizes)[None], np.array([problem.dual_constant(alpha)]))
+
+
+class DualDense(DenseRelaxation):
+    """The dual at the multipliers of the best fit on the allowed terms.
 
     ``rounding`` covers the errors of G and its inverses; those of the dual's linear part are different at each node, whose f
     is lower by them.
     """
 
-    tolerance = 1e-7
+    batch = 4
 
-    def __init__(self, problem: RowsProblem, step: DualStep) -> None:
-        if problem.samples is None:
-            raise NoBound("there are no samples to be asked")
-        self._unit = rounding_of_sum(len(problem.y))
-        super().__init__(problem, problem.G, self._unit)
-        self.problem = problem
-        self.step = step
-        self._sizes = problem.samples.sizes(np.arange(problem.n_terms))
-        self._minimum = lru_cache(1)(self._bracket)
+    def __init__(self, problem: RowsProblem) -> None:
+        self._tangents = _Tangents(problem)
+        margin = safe_margin(problem.G, np.ones(problem.n_terms), problem.k, self._tangents.unit)
+        super().__init__(problem.G, problem.k, margin * problem.at_zero())
+        self._step = _own_step(problem)
 
-    def root(self) -> Relaxation:
-        step = self.problem.step()  # an answer on few terms is no place to start from
-        assert isinstance(step, DualStep)
-        self.step = step
-        return self._solved(np.arange(self.problem.n_terms), self.inverse)
+    def solved(self, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
+        rows = [self._solved(np.flatnonzero(row)) for row in allowed]
+        return np.array([f for f, _ in rows]), np.array([costs for _, costs in rows])
 
-    def without(self, parent: Relaxation, position: int) -> Relaxation:
-        return self._solved(*left_out(parent, position))
-
-    def minimum(self, support: IntArray) -> tuple[float, float]:
-        return self._minimum(tuple(support.tolist()))
-
-    def _bracket(self, support: tuple[int, ...]) -> tuple[float, float]:
-        return self.step.bracket(np.array(support, dtype=np.intp))
-
-    def _solved(self, terms: IntArray, B: FloatArray) -> Relaxation:
-        self.step.refit(terms)
-        alpha = feasible(self.problem, self.step.multipliers)
-        q = ((self.problem.y * alpha) @ self.problem.A[:, :-1])[terms]
-        doubt = self._unit * (alpha @ self._sizes)[terms]
+    def _solved(self, terms: IntArray) -> tuple[float, FloatArray]:
+        self._step.refit(terms)
+        linear = self._tangents.of(self._step.multipliers)
+        q, doubt, B = linear.q[0, terms], linear.doubt[0, terms], inverse_of(self.matrix[terms[:, None], terms])
         z = B @ q
         value, blurred = 0.5 * float(q @ z), 0.5 * float(doubt @ np.abs(B) @ doubt)
+        costs = np.zeros((2, len(self.matrix)))
+        costs[:, terms] = 0.5 * z**2 / np.diag(B), 0.5 * self.diagonal[terms] * z**2
         # 1/2 (q + d)'B(q + d) <= (sqrt(value) + sqrt(blurred))^2 for every error d of q, and for every smaller support
-        return Relaxation(terms, self.problem.dual_constant(alpha) - (value**0.5 + blurred**0.5) ** 2, z, B)
+        return float(linear.constant[0]) - (value**0.5 + blurred**0.5) ** 2, costs.ravel()
+
+
+class DualPerspective(PerspectiveRelaxation):
+    """The dual at the multipliers of a fit in which each term is penalised by its share: G0 + D/s in place of G."""
+
+    batch = 4
+
+    def __init__(self, problem: RowsProblem) -> None:
+        self._tangents = _Tangents(problem)
+        split = Split.of_matrix(problem.G)
+        super().__init__(split, problem.k, self._tangents.unit * np.diag(problem.G), problem.at_zero())
+        self.rounding = self._tangents.unit * problem.at_zero()
+        self._diagonal, self._step = split.diagonal, _own_step(problem)
+
+    def root(self, fixed: BoolArray, allowed: BoolArray, cutoff: float) -> Bounded:
+        state = self.relaxed.start(np.ones(allowed.shape) / self.relaxed.root, fixed, allowed)
+        for _ in range(ROOT_FITS):
+            found = self.children(fixed, allowed, state, cutoff)
+            state = found.state
+        return found
+
+    def children(self, fixed: BoolArray, allowed: BoolArray, state: FloatArray, cutoff: float) -> Bounded:
+        """Rows with multipliers that suit their shares; the fits, not ADMM at given multipliers, lead to the next shares."""
+        fits = [self.fit(row) for row in self.relaxed.shares(fixed, allowed, state)]
+        state = self.relaxed.start(np.array([z for z, _ in fits]), fixed, allowed)
+        linear = Linear.stacked([linear for _, linear in fits])
+        return replace(self.bounded(fixed, allowed, state, linear, CHILD_STEPS, cutoff), state=state)
+
+    def fit(self, shares: FloatArray) -> tuple[FloatArray, Linear]:
+        """z for given shares, and the linear part at its multipliers."""
+        z = self._step.weighted(self._diagonal * (1.0 / np.maximum(shares, LEAST_SHARE) - 1.0)).z
+        return z, self._tangents.of(self._step.multipliers)
+
+
+def _own_step(problem: RowsProblem) -> DualStep:
+    """A solver of its own: an answer on few terms is no place to start from."""
+    step = problem.step()
+    assert isinstance(step, DualStep)
+    return step

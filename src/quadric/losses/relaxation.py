@@ -9,55 +9,82 @@ With f the minimum of a quadratic on the allowed terms, z its minimiser and B th
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-from quadric.losses.base import Bounds, NoBound, Relaxation, SparseProblem
-from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.losses.base import Bounded, NoBound, Relaxation
+from quadric.types import BoolArray, FloatArray
 
 
-class QuadraticBounds(Bounds):
-    """Bounds from one matrix that all nodes share.
+class DenseRelaxation(Relaxation):
+    """The minimum on all allowed terms, and what leaving terms out of it costs.
 
     Parameters
     ----------
-    problem : SparseProblem
     matrix : array of shape (p, p)
         Of the quadratic.
-    gamma : float
-        Relative rounding error of the sums that the matrix is made of.
-    swelling : array of shape (p,), optional
-        How much larger they were than what is left of them on the diagonal; by default nothing has cancelled.
+    k : int
+    rounding : float
+        How far above the truth rounding may have put a bound.
     """
 
-    def __init__(self, problem: SparseProblem, matrix: FloatArray, gamma: float, swelling: FloatArray | None = None) -> None:
-        scale = 1.0 / np.sqrt(np.diag(matrix))
-        unit = matrix * np.outer(scale, scale)
-        tau2 = np.ones(len(unit)) if swelling is None else swelling
-        self.rounding = safe_margin(unit, tau2, problem.k, gamma) * problem.at_zero()
-        inverse = cho_solve(cho_factor(unit, check_finite=False), np.eye(len(unit)), check_finite=False)
-        self.inverse = 0.5 * (inverse + inverse.T) * np.outer(scale, scale)
-        self.diagonal = diagonal_below(self.inverse)
+    def __init__(self, matrix: FloatArray, k: int, rounding: float) -> None:
+        self.matrix, self.k, self.rounding = matrix, k, rounding
+        self.diagonal = diagonal_below(inverse_of(matrix))
 
-    def bound(self, node: Relaxation, free: BoolArray, n_to_drop: int) -> float:
-        """The better of the two bounds."""
-        if n_to_drop <= 0:
-            return node.f
-        costs = np.partition(node.costs()[free], n_to_drop - 1)
-        curved = self.diagonal[node.terms[free]] * node.z[free] ** 2
-        cheapest = np.partition(curved, n_to_drop - 1)[:n_to_drop]
-        return node.f + max(float(costs[n_to_drop - 1]), 0.5 * float(cheapest.sum()))
+    @abstractmethod
+    def solved(self, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """f for each row of allowed terms, and the costs of leaving out each term and D z^2 / 2 side by side."""
+
+    def root(self, fixed: BoolArray, allowed: BoolArray, cutoff: float) -> Bounded:
+        return self.children(fixed, allowed, np.zeros((1, 2 * len(self.matrix) + 2)), cutoff)
+
+    def children(self, fixed: BoolArray, allowed: BoolArray, state: FloatArray, cutoff: float) -> Bounded:
+        """Rows that allow as many terms as their parent did have its relaxation."""
+        n_allowed = allowed.sum(axis=1)
+        stale = state[:, 0] != n_allowed
+        if stale.any():
+            state = state.copy()
+            state[stale, 0] = n_allowed[stale]
+            state[stale, 1], state[stale, 2:] = self.solved(allowed[stale])
+        f, (costs, curved) = state[:, 1], np.split(state[:, 2:], 2, axis=1)
+        n_to_drop = n_allowed - self.k
+        # (7.5)
+        fixed = fixed | (allowed & (f[:, None] + costs - self.rounding >= cutoff) & (n_to_drop > 0)[:, None])
+        free, last = allowed & ~fixed, np.maximum(n_to_drop - 1, 0)[:, None]
+        cheapest = np.take_along_axis(np.sort(np.where(free, costs, np.inf), axis=1), last, 1)[:, 0]  # (7.2)
+        summed = np.take_along_axis(np.cumsum(np.sort(np.where(free, curved, np.inf), axis=1), axis=1), last, 1)[:, 0]  # (7.3)
+        lower = f + np.where(n_to_drop > 0, np.maximum(cheapest, summed), 0.0) - self.rounding
+        return Bounded(lower, fixed, allowed, costs, state)
 
 
-def safe_margin(unit: FloatArray, swelling: FloatArray, k: int, gamma: float) -> float:
+def masked(matrix: FloatArray, allowed: BoolArray) -> FloatArray:
+    """The matrix on the allowed terms of each row, its diagonal elsewhere."""
+    masks = allowed[:, :, None] & allowed[:, None, :]
+    diagonal = np.arange(len(matrix))
+    masks[:, diagonal, diagonal] = True
+    return np.where(masks, matrix, 0.0)
+
+
+def inverse_of(matrix: FloatArray) -> FloatArray:
+    """The inverse of a positive definite matrix, factorised with a unit diagonal."""
+    scale = 1.0 / np.sqrt(np.diag(matrix))
+    unit = matrix * np.outer(scale, scale)
+    inverse = cho_solve(cho_factor(unit, check_finite=False), np.eye(len(unit)), check_finite=False)
+    return 0.5 * (inverse + inverse.T) * np.outer(scale, scale)
+
+
+def safe_margin(matrix: FloatArray, swelling: FloatArray, k: int, gamma: float) -> float:
     """How far rounding may have put a bound above the truth, as a share of F at zero (7.7).
 
     Parameters
     ----------
-    unit : array of shape (p, p)
-        The matrix of the quadratic, scaled to a unit diagonal.
+    matrix : array of shape (p, p)
+        Of the quadratic.
     swelling : array of shape (p,)
-        tau_j^2: the error of entry ij of ``unit`` is at most gamma tau_i tau_j.
+        tau_j^2: the error of entry ij of the matrix, scaled to a unit diagonal, is at most gamma tau_i tau_j.
     k : int
         Number of terms of the supports that are bounded.
     gamma : float
@@ -68,14 +95,15 @@ def safe_margin(unit: FloatArray, swelling: FloatArray, k: int, gamma: float) ->
     NoBound
         Where the smallest eigenvalue could be rounding.
     """
-    e = eigh(unit, eigvals_only=True, check_finite=False)
-    eps, p = np.finfo(float).eps, len(unit)
+    scale = 1.0 / np.sqrt(np.diag(matrix))
+    e = eigh(matrix * np.outer(scale, scale), eigvals_only=True, check_finite=False)
+    eps, p = np.finfo(float).eps, len(matrix)
     swollen = float(np.sort(swelling)[-k:].sum())
     doubt = gamma * swollen + eps * p * float(e[-1])
     if not e[0] > 2.0 * doubt:
         raise NoBound("the matrix is singular but for rounding")
     data = gamma * (1.0 + np.sqrt(swollen / (e[0] - doubt))) ** 2
-    inverse = eps * (16.0 + np.sqrt(p)) * float(e[-1] / e[0])  # of the inverse and of its downdates along the tree
+    inverse = eps * (16.0 + np.sqrt(p)) * float(e[-1] / e[0])
     return data + inverse
 
 
@@ -85,11 +113,3 @@ def diagonal_below(inverse: FloatArray) -> FloatArray:
     n = len(scale)
     largest = eigh(inverse / np.outer(scale, scale), eigvals_only=True, subset_by_index=[n - 1, n - 1])[0]
     return 1.0 / (float(largest) * (1.0 + 1e-12) * scale**2)
-
-
-def left_out(parent: Relaxation, position: int) -> tuple[IntArray, FloatArray]:
-    """Terms and inverse with one term left out: a rank-one downdate."""
-    keep = np.delete(np.arange(len(parent.terms)), position)
-    column = parent.B[position]
-    rest = column[keep]
-    return parent.terms[keep], parent.B[keep[:, None], keep] - rest[:, None] * (rest / column[position])

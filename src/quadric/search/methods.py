@@ -45,12 +45,15 @@ class SearchOptions:
         Told one line of progress now and then.
     starts : tuple of arrays
         Further supports that the local search of "best" and "exact" starts from.
+    gap_limit : float
+        Relative gap at which the proof of "exact" may stop.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
     seed: tuple[int, ...] = (0,)
     report: Report = silent
     starts: tuple[IntArray, ...] = ()
+    gap_limit: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,8 @@ def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult
     """The best support by branch and bound, from where local search ended; the bound holds also when time runs out."""
     limit = options.schedule.time_limit
     local = search_best(problem, replace(options, schedule=replace(options.schedule, time_limit=None)))
-    proof = prove(problem, Found(local.support, local.objective), time_limit=limit, report=options.report)
+    start = Found(local.support, local.objective)
+    proof = prove(problem, start, time_limit=limit, gap_limit=options.gap_limit, report=options.report)
     local = _refitted(local, problem.step(), proof.best.support)
     return replace(
         local,

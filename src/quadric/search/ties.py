@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Explorer, Found, Move, SparseProblem
+from quadric.search.exact import supports_below
 from quadric.types import IntArray
 
 MAX_SUPPORTS = 100
@@ -33,12 +34,15 @@ class TiedSupports:
     swaps : list of Swap
         Single exchanges within the tolerance.
     supports : list of Found
-        Supports within the tolerance, reached by one or more exchanges.
+        Supports within the tolerance, reached by one or more exchanges, or all of them.
+    complete_within : float or None
+        Relative increase of the objective below which no other support exists; None: nothing was proved.
     """
 
     found: Found
     swaps: list[Swap]
     supports: list[Found]
+    complete_within: float | None = None
 
 
 @one_blas_thread()
@@ -61,6 +65,20 @@ def near_ties(problem: SparseProblem, support: IntArray, within: float) -> TiedS
                     waiting.append(other)
     others = sorted((other for other in met.values() if other is not found), key=lambda other: other.value)
     return TiedSupports(found, swaps, others)
+
+
+@one_blas_thread()
+def proved_ties(
+    problem: SparseProblem, support: IntArray, within: float, *, time_limit: float | None, node_limit: int | None
+) -> TiedSupports:
+    """The same with all supports, by branch and bound with its cut-off at the ceiling, as far as its limits allow."""
+    ties = near_ties(problem, support, within)
+    ceiling = ties.found.value * (1.0 + within)
+    listing = supports_below(problem, ties.found, ceiling, time_limit=time_limit, node_limit=node_limit)
+    met = {other.support.tobytes(): other for other in (*listing.supports, *ties.supports, ties.found)}
+    others = sorted((other for other in met.values() if other is not ties.found), key=lambda other: other.value)
+    complete = within if listing.complete_below >= ceiling else listing.complete_below / ties.found.value - 1.0
+    return replace(ties, supports=others, complete_within=complete)
 
 
 def _swaps(explorer: Explorer, found: Found, ceiling: float) -> list[Swap]:

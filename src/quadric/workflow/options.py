@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
-from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
+from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
 from quadric.errors import ParameterError
 from quadric.losses import LOSS_NAMES, loss_named
 
@@ -84,6 +84,8 @@ class TrainingOptions:
         Processes for cross-validation; None: one per core where the data are large enough for that to pay.
     time_limit : float or None
         Seconds per surface of the final fit.
+    gap_limit : float
+        Relative gap at which a proof may stop.
     fit_time_limit : float or None
         Seconds for cross-validation and fit together.
     allow_degenerate : bool
@@ -121,6 +123,7 @@ class TrainingOptions:
     seed: int = 0
     n_jobs: int | None = None
     time_limit: float | None = None
+    gap_limit: float = DEFAULT_GAP
     fit_time_limit: float | None = None
     allow_degenerate: bool = False
 
@@ -145,6 +148,7 @@ class TrainingOptions:
             "seed": rule.integer_from(0, LARGEST_SEED),
             "n_jobs": rule.N_JOBS,
             "time_limit": tolerance,
+            "gap_limit": rule.GAP_LIMIT,
             "fit_time_limit": tolerance,
         }
         hints = get_type_hints(type(self))

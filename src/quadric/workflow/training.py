@@ -442,6 +442,7 @@ def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str
         "include": data.limits.include or None,
         "exclude": data.limits.exclude or None,
         "time_limit": options.time_limit,
+        "gap_limit": options.gap_limit,
         "random_state": options.seed,
     }
 

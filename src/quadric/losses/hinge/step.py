@@ -118,6 +118,9 @@ class HingeStep(DualStep):
         self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
         return self._solution(w, value, solution.violation)
 
+    def weighted(self, penalty: FloatArray) -> StepSolution:
+        return self._penalised(penalty, np.zeros(self.problem.n_terms))
+
     def _penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
         problem = self.problem
         P = problem.G.copy()

@@ -14,6 +14,7 @@ from quadric.geometry.energy_norm import rounding_of_sum
 from quadric.geometry.stacked import StackedRows
 from quadric.losses.base import LabelledSamples, SparseProblem
 from quadric.losses.least_squares.promising import promising_terms
+from quadric.losses.perspective import Split
 from quadric.types import FloatArray, IntArray
 
 
@@ -34,6 +35,11 @@ class Curvature:
         e, V = eigh(self.M, driver="evd", check_finite=False)
         # M is positive semidefinite; what rounding leaves below zero would turn a penalty into a reward
         return np.maximum(e, 0.0), np.ascontiguousarray(V)
+
+    @cached_property
+    def split(self) -> Split:
+        """M = M0 + D of the perspective bound."""
+        return Split.of_matrix(self.M)
 
 
 @dataclass(frozen=True)

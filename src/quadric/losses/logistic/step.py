@@ -45,6 +45,9 @@ class LogisticStep(DualStep):
         w[columns] = solution.w
         return self._remembered(w, solution)
 
+    def weighted(self, penalty: FloatArray) -> StepSolution:
+        return self._penalised(penalty, np.zeros(self.problem.n_terms))
+
     def _penalised(self, penalty: FloatArray, u: FloatArray) -> StepSolution:
         problem = self.problem
         P = problem.G.copy()

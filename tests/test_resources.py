@@ -49,6 +49,10 @@ WORK = {
     "best": (lambda X, y, loss: sparse(X, y, loss, "best"), {}),
     "exact": (lambda X, y, loss: sparse(X, y, loss, "exact"), {"proves": True}),
     "path": (lambda X, y, loss: sparse_quadratic_path(X, y, ks=[1, 2], Cs=[1.0, 4.0, 16.0], loss=loss), {"grid": (3, 2)}),
+    "certified path": (
+        lambda X, y, loss: sparse_quadratic_path(X, y, ks=[1, 2], Cs=[1.0, 4.0], loss=loss, certify=True),
+        {"grid": (2, 2), "proves": True},
+    ),
     "cross-validation": (
         lambda X, y, loss: SparseQuadraticSVCCV([1, 2], [1.0, 4.0], loss=loss, cv=3, time_limit=0.2).fit(X, y),
         {"grid": (2, 2), "n_scored": SMALL[0] // 3},

@@ -80,6 +80,21 @@ def test_searches_by_passes_need_no_block_of_lifted_rows(loss):
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("k", [3, 40])
+def test_no_fit_with_many_terms_takes_more_than_was_estimated(k, loss, monkeypatch):
+    monkeypatch.setattr("quadric.losses.base.KEPT_BYTES", 0)
+    monkeypatch.setattr("quadric.losses.base.WORKING_TERMS", 50)
+    for module in ("least_squares.wide", "wide_rows"):
+        monkeypatch.setattr(f"quadric.losses.{module}.WORKING_TERMS", 50)
+    monkeypatch.setattr("quadric.losses.least_squares.wide.KEPT_BYTES", 0)
+    monkeypatch.setattr("quadric.search.methods.MOST_PERTURBED", 50)
+    X, y = samples((200, 150))
+    fit = SparseQuadraticSVC(k=k, loss=loss, time_limit=0.5)
+    peak, estimate = peak_of(lambda: fit.fit(X, y)), loss_named(loss).bytes_needed(Extent(X.shape, k=k))
+    assert peak <= estimate <= 6 * peak
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_classes_and_rows_count(loss):
     X, y = samples((3_000, 12), n_classes=4)
     estimate = loss_named(loss).bytes_needed(Extent(X.shape, n_classes=4))

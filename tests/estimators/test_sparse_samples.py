@@ -61,10 +61,10 @@ def test_cross_validation_certificates_and_near_ties():
 @pytest.mark.parametrize("parameters", [{}, {"standardize": False}, {"clip": None}])
 def test_what_would_fill_it_up_is_refused_in_one_line(parameters):
     X, y, _ = samples(3)
-    with pytest.raises(ValueError, match=r"^sparse X is not centred or capped: .*standardize=False, clip=None.*$"):
+    with pytest.raises(TypeError, match=r"^sparse X is not centred or capped, .*standardize=False, clip=None.*$"):
         SparseQuadraticSVC(**parameters).fit(sparse.csr_array(X), y)
     model = SparseQuadraticSVC(k=2, loss="least_squares").fit(X, y)
-    with pytest.raises(ValueError, match=r"^sparse X is not centred or capped"):
+    with pytest.raises(TypeError, match=r"^sparse X is not centred or capped"):
         model.predict(sparse.csr_array(X))
 
 

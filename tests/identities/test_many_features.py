@@ -57,6 +57,7 @@ def test_sparse_rows_have_the_same_sums(seed):
     v, z = rng.normal(size=90) * (rng.random(90) < 0.3), rng.normal(size=35)
     sparse, dense = LiftedSums(csr_array(X), np.ones(90)), LiftedSums(X, np.ones(90))
     assert not dense.shift.any()
+    assert_allclose(sparse.sums(v), lift(X).T @ v, rtol=1e-12, atol=1e-12)
     for of in (lambda sums: sums.sums(v), lambda sums: sums.squares(v**2)[0], lambda sums: sums.absolute(v**2)):
         assert_allclose(of(sparse), of(dense), rtol=1e-12, atol=1e-12)
     assert_allclose(sparse.scores(*to_matrix(z)), dense.scores(*to_matrix(z)), rtol=1e-12, atol=1e-12)

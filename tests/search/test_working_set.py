@@ -16,10 +16,10 @@ from quadric.search.rules import NO_LIMITS, SupportLimits
 from quadric.search.ties import near_ties
 
 
-def samples_of(seed, m=150, n=8, n_classes=2):
+def samples_of(seed, m=150, n=8, n_classes=2, noise=0.7):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(m, n))
-    score = X[:, 0] * X[:, 1] + X[:, 2] - X[:, 3] ** 2 + 0.8 * X[:, 4] * X[:, 5] + 0.7 * rng.normal(size=m)
+    score = X[:, 0] * X[:, 1] + X[:, 2] - X[:, 3] ** 2 + 0.8 * X[:, 4] * X[:, 5] + noise * rng.normal(size=m)
     y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
     weight = rng.integers(1, 4, m).astype(float)
     return validate_samples(X, y, weight, "balanced" if seed % 2 else None)
@@ -39,7 +39,7 @@ def problems(monkeypatch, samples, C=2.0, k=5, limits=NO_LIMITS, working=20, los
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_end_is_swap_optimal_among_all_terms(seed, monkeypatch):
-    dense, wide = problems(monkeypatch, samples_of(seed))
+    dense, wide = problems(monkeypatch, samples_of(seed, m=60, noise=2.0), working=6)
     with_matrix, without = (search(problem, "best", SearchOptions()) for problem in (dense, wide))
     assert without.swap_optimal is True
     found = Found(without.support, without.objective)
@@ -50,11 +50,11 @@ def test_the_end_is_swap_optimal_among_all_terms(seed, monkeypatch):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_working_set_grows_until_nothing_outside_helps(seed, monkeypatch):
-    """The first one holds only what forward selection ends at; descents must find what a matrix would."""
-    dense, wide = problems(monkeypatch, samples_of(seed), working=5)
-    explorer = wide.explorer()
-    start = np.sort(np.random.default_rng(seed).choice(wide.n_terms, 5, replace=False))
-    end = explorer.descend(start)
+    """It begins with noise."""
+    dense, wide = problems(monkeypatch, samples_of(seed))
+    noise = np.flatnonzero(np.isin(wide.terms, np.arange(27, 36)))
+    wide.__dict__["nucleus"] = wide.among(noise)
+    end = wide.explorer().descend(noise[:5])
     assert is_swap_optimal(dense, Found(end.support, dense.step().refit(end.support).value)) is True
     assert end.value == pytest.approx(dense.step().refit(end.support).value, rel=1e-10)
 
@@ -103,6 +103,7 @@ def test_several_classes_and_proofs(monkeypatch):
     monkeypatch.setattr(products, "MANY_TERMS", 10**9)
     dense = loss_named("least_squares").data.from_samples(samples, NO_LIMITS)
     monkeypatch.setattr(products, "MANY_TERMS", 0)
+    monkeypatch.setattr("quadric.losses.least_squares.wide.WORKING_TERMS", 10)
     wide = loss_named("least_squares").data.from_samples(samples, NO_LIMITS)
     for positive in range(3):
         results = [search(data.one_against_rest(positive, 4.0, 3), "exact", SearchOptions()) for data in (dense, wide)]
@@ -182,7 +183,7 @@ def test_a_working_set_takes_in_what_pulls_at_a_fit(loss, monkeypatch):
 def test_decompositions_proofs_paths_and_ties(loss, monkeypatch):
     limits = SupportLimits(include=np.array([9]), exclude=np.array([1]))
     samples = samples_of(1, n=6)
-    dense, wide = problems(monkeypatch, samples, loss=loss, k=2, limits=limits, working=40)
+    dense, wide = problems(monkeypatch, samples, loss=loss, k=2, limits=limits, working=15)
     for method in ("pd", "exact"):
         results = [search(problem, method, SearchOptions()) for problem in (dense, wide)]
         assert_array_equal(results[1].support, results[0].support)

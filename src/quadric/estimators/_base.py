@@ -263,7 +263,10 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         if not issparse(X):
             return super()._validated(X, *labels, **checks)
         if (self.standardize or self.clip is not None) if labels else self._units.changes:
-            raise ValueError("sparse X is not centred or capped: fit with standardize=False, clip=None, or take X.toarray()")
+            raise TypeError(
+                "sparse X is not centred or capped, dense data is required: fit with standardize=False, clip=None, or take "
+                "X.toarray()"
+            )
         checked = validate_data(self, X, *labels, dtype=np.float64, accept_sparse="csr", **checks)
         return (csr_array(checked[0]), *checked[1:]) if labels else csr_array(checked)
 

@@ -71,12 +71,29 @@ def test_no_fit_takes_more_than_was_estimated(work, loss, monkeypatch):
     assert peak <= estimate <= 4 * peak
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_searches_by_passes_need_no_block_of_lifted_rows(loss):
-    X, y = samples((31_000, 12))
-    needed = loss_named(loss).bytes_needed
-    assert peak_of(lambda: SparseQuadraticSVC(k=3, C=0.1, loss=loss).fit(X, y)) <= needed(Extent(X.shape, by_passes=True))
+def test_searches_by_passes_need_no_block_of_lifted_rows():
+    X, y = samples((100_000, 8))
+    needed = loss_named("hinge").bytes_needed
+    assert peak_of(lambda: SparseQuadraticSVC(k=10, C=0.1, loss="hinge").fit(X, y)) <= needed(Extent(X.shape, by_passes=True))
     assert needed(Extent((1_000_000, 20), by_passes=True)) < 0.5 * needed(Extent((1_000_000, 20)))
+
+
+def test_searches_by_passes_are_allowed_where_lifted_rows_would_not_fit(monkeypatch):
+    class Allowed(Exception):  # noqa: N818 - no fault
+        pass
+
+    def stop(*_):
+        raise Allowed
+
+    machine(monkeypatch, 2 << 30)
+    monkeypatch.setattr(SparseQuadraticSVC, "_fit_surfaces", stop)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600_000, 20)), rng.random(600_000) < 0.5
+    model = SparseQuadraticSVC(k=3, loss="hinge", clip=None, standardize=False)
+    with pytest.raises(Allowed):
+        model.fit(X, y)
+    with pytest.raises(MemoryLimitError):
+        model.set_params(method="pd").fit(X, y)
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)

@@ -70,6 +70,9 @@ def test_no_fit_takes_more_than_was_estimated(work, loss, monkeypatch):
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("k", [3, 40])
 def test_no_fit_with_many_terms_takes_more_than_was_estimated(k, loss, monkeypatch):
+    """The vectors of all terms must count, not what every fit needs."""
+    monkeypatch.setattr("quadric.geometry.lifting.CHUNK_BYTES", 1 << 16)
+    monkeypatch.setattr(footprint, "CHUNK_BYTES", 1 << 16)
     monkeypatch.setattr("quadric.losses.base.KEPT_BYTES", 0)
     monkeypatch.setattr("quadric.losses.base.WORKING_TERMS", 50)
     for module in ("least_squares.wide", "wide_rows"):

@@ -74,8 +74,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     method : {"pd", "best", "exact"}
         How the terms are searched. "pd": penalty decomposition followed by an exact refit on the terms it chose. "best":
         that and forward selection, then exchanges of terms and seeded perturbations; never worse than "pd". "exact": branch
-        and bound from there, which proves the terms best or, within ``time_limit``, bounds how much better others could be. With
-        more than 1,000 terms "best" leaves out the decomposition on all of them, and "exact" needs memory for all their pairs.
+        and bound from there, which proves the terms best or, within ``time_limit``, bounds how much better others could be.
+        With more than 1,000 terms "best" leaves out the decomposition on all of them, and "exact" needs memory for all pairs.
     standardize : bool
         Subtract the (weighted) mean of each feature and divide by its standard deviation, after capping. ``surfaces_``,
         ``coef_`` and ``certificates_`` are then in standardised units, in which k is counted; ``raw_surfaces_`` take raw

@@ -106,7 +106,7 @@ def test_classes_and_rows_count(loss):
     ],
     ids=["fit", "fit with exclusions", "cross-validation", "path", "certify"],
 )
-def test_what_a_machine_cannot_hold_is_refused_before_it_is_allocated(work, loss, monkeypatch):
+def test_what_no_machine_can_hold_is_refused_before_it_is_allocated(work, loss, monkeypatch):
     machine(monkeypatch, 2**30)
     X, y = np.random.default_rng(0).normal(size=HUGE), np.array([0, 1, 0, 1])
     tracemalloc.start()

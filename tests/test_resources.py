@@ -99,6 +99,9 @@ def test_searches_by_passes_are_allowed_where_lifted_rows_would_not_fit(monkeypa
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("k", [3, 40])
 def test_no_fit_with_many_terms_takes_more_than_was_estimated(k, loss, monkeypatch):
+    """The vectors of all terms must count, not what every fit needs."""
+    monkeypatch.setattr("quadric.geometry.lifting.CHUNK_BYTES", 1 << 16)
+    monkeypatch.setattr(footprint, "CHUNK_BYTES", 1 << 16)
     monkeypatch.setattr("quadric.losses.base.KEPT_BYTES", 0)
     monkeypatch.setattr("quadric.losses.base.WORKING_TERMS", 50)
     for module in ("least_squares.wide", "wide_rows"):
@@ -132,7 +135,7 @@ def test_classes_and_rows_count(loss):
     ],
     ids=["fit", "fit with exclusions", "cross-validation", "path", "certify"],
 )
-def test_what_a_machine_cannot_hold_is_refused_before_it_is_allocated(work, loss, monkeypatch):
+def test_what_no_machine_can_hold_is_refused_before_it_is_allocated(work, loss, monkeypatch):
     machine(monkeypatch, 2**30)
     X, y = np.random.default_rng(0).normal(size=HUGE), np.array([0, 1, 0, 1])
     tracemalloc.start()

@@ -40,6 +40,8 @@ IMPROVEMENT = 1e-10
 """Relative decrease of the objective that counts as one."""
 WORKING_TERMS = 400
 """Candidates that searches begin with where there are too many for a matrix of all pairs."""
+PRICED_TERMS = 1 << 16
+"""Terms whose exchanges are then priced together."""
 KEPT_BYTES = 128 << 20
 """Vectors of all terms that are then kept, since making them is dear; more where two supports have more."""
 
@@ -576,10 +578,11 @@ class Loss:
         """Memory of a fit: what is alive at its peak, to be estimated rather too high than too low."""
         m, p, every = extent.n_rows, extent.n_candidates, extent.n_terms
         if extent.is_wide:
-            # vectors of all terms: statistics, matrices of features, rows of two supports; then the working set
+            # vectors of all terms: statistics, matrices of features, rows of supports; a block of prices; the working set
             working = 2 * WORKING_TERMS
             rows = 3.6 * m * working if self.keeps_rows else 0.0
-            matrices = 12.0 * working**2 + (60 + 3 * extent.k) * every + KEPT_BYTES // 8
+            vectors = (60 + 5 * extent.k) * every + 8 * extent.k * min(every, PRICED_TERMS)
+            matrices = 12.0 * working**2 + vectors + KEPT_BYTES // 8
         elif extent.by_passes and self.searches_by_passes(m):
             # what the certificate lifts, with working copies; the lifted sample with its matrices
             rows = (20 + min(p, MOST_LIFTED)) * m + 2.2 * SAMPLE_ROWS * (p + 1)

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from quadric.losses.base import Moves
+from quadric.losses.base import PRICED_TERMS, Moves
 from quadric.losses.tableau import SINGULAR, exchanged
 from quadric.types import FloatArray, IntArray
-
-BLOCK_TERMS = 1 << 16
-"""Entering terms that are priced together."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +48,14 @@ class Quadratic:
         z = dpotrs(factor, self.q[self.support] * scale[self.support], lower=1)[0]
         B = np.diag(dpotrs(factor, np.eye(len(inner)), lower=1)[0])
         leaving = np.searchsorted(self.support, moves.out)
-        for first in range(0, len(moves.into), BLOCK_TERMS):
-            into = moves.into[first : first + BLOCK_TERMS]
+        for first in range(0, len(moves.into), PRICED_TERMS):
+            into = moves.into[first : first + PRICED_TERMS]
             rows = np.array([row[into] for row in self.rows])
             rows *= scale[into]
             rows *= scale[self.support][:, None]
             P = dpotrs(factor, rows, lower=1)[0]
             entering = 1.0 - np.einsum("ij,ij->j", rows, P), self.q[into] * scale[into] - z @ rows
-            single = None if moves.single is None else moves.single[:, first : first + BLOCK_TERMS]
+            single = None if moves.single is None else moves.single[:, first : first + PRICED_TERMS]
             yield into, exchanged(P[leaving].T.copy(), (B[leaving], z[leaving]), entering, single)
 
 

@@ -34,7 +34,7 @@ from quadric.losses.base import Found, SparseProblem
 from quadric.losses.footprint import check_memory, fits
 from quadric.progress import parts, writer_for
 from quadric.search.exact import prove
-from quadric.search.methods import MOST_EXAMINED, is_swap_optimal, promising_support
+from quadric.search.methods import MOST_CERTIFIED, is_swap_optimal, promising_support
 from quadric.search.ties import near_ties, proved_ties
 from quadric.types import IntArray
 
@@ -177,7 +177,7 @@ def _certificate(case: _Case, verbose: int = 0, **limits: Any) -> Certificate:
         found = Found(support, step.refit(support).value)
         # of the terms, and only where the coefficients are the best for them
         best = certificate.objective <= found.value * (1.0 + 1e-9)
-        certificate = replace(certificate, swap_optimal=is_swap_optimal(problem, found, MOST_EXAMINED) if best else False)
+        certificate = replace(certificate, swap_optimal=is_swap_optimal(problem, found, MOST_CERTIFIED) if best else False)
     else:  # terms that the problem does not allow, or too many: bound it all the same, from another start
         start = promising_support(problem, problem.explorer(step), np.random.default_rng(0))
         found = Found(start, step.refit(start).value)

@@ -19,7 +19,7 @@ from quadric.types import IntArray
 
 SLACK = 1e-6
 """Share of the objective by which a support that counts as swap-optimal may be beaten."""
-FIRST, NEXT = 16, 256
+FIRST, NEXT = 16, 64
 """Exchanges that are examined together: the most promising, then the others."""
 MOST_FITTED = 20
 """Exchanges of one support that are fitted with passes of their own, where the rows of one pass do not decide."""
@@ -62,7 +62,7 @@ def exchanged(
         ceiling = fit.value * (1.0 - SLACK)
         supports = _open(stream, explorer, fit, ceiling)
         few = len(supports) <= most
-        better, decided = _better(stream, fit, supports if few else supports[:FIRST], ceiling)
+        better, decided = _better(stream, fit, supports if few else supports[:FIRST], ceiling, going)
         if better is None:
             return Explored(fit, decided if few else None)
         fit = better
@@ -76,7 +76,7 @@ def is_swap_optimal_by_passes(stream: StreamedProblem, support: IntArray, most: 
     supports = _open(stream, None, fit, ceiling)
     if len(supports) > most:
         return None
-    better, decided = _better(stream, fit, supports, ceiling)
+    better, decided = _better(stream, fit, supports, ceiling, lambda: True)
     return False if better is not None else decided
 
 
@@ -96,11 +96,13 @@ def _open(stream: StreamedProblem, explorer: Explorer | None, fit: StreamedFit, 
 
 
 def _better(
-    stream: StreamedProblem, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float
+    stream: StreamedProblem, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float, going: Callable[[], bool]
 ) -> tuple[StreamedFit | None, bool | None]:
     """A fit below the ceiling, if there is one; otherwise True if all supports are proved to be above it, or None."""
     doubtful: list[Trial] = []
     for chunk in _chunks(supports):
+        if not going():
+            return None, None
         trials = stream.examine(fit, chunk, ceiling)
         lower = sorted((trial for trial in trials if trial.value < ceiling), key=lambda trial: trial.value)
         if lower:
@@ -110,6 +112,8 @@ def _better(
     if len(doubtful) > MOST_FITTED:
         return None, None
     for trial in sorted(doubtful, key=lambda trial: trial.bound):
+        if not going():
+            return None, None
         other = stream.fit(trial.support, trial.w, ceiling)
         if other.value < ceiling:
             return other, None

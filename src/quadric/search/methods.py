@@ -9,6 +9,7 @@ from math import isclose
 from typing import TypeVar
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Explorer, Found, Move, SparseProblem, Step
@@ -25,8 +26,9 @@ MOST_PERTURBED = 400
 """Terms among which perturbations move; of more, those that forward selection finds promising."""
 SAME_VALUE = 1e-6
 """Relative difference of two ways to the same minimum up to which closed forms for exchanges are trusted."""
-MOST_EXAMINED, MOST_POLISHED = 4000, 300
-"""Exchanges of one support that are examined where no closed form tells: by passes over many rows, and on few rows."""
+MOST_EXAMINED, MOST_CERTIFIED, MOST_POLISHED = 4000, 1000, 300
+"""Exchanges of one support that are examined where no closed form tells: by passes over many rows, to certify a model, and
+at the end of a search on few rows."""
 MAX_EXCHANGES = 500
 """Exchanges of one support that are otherwise refitted one by one."""
 
@@ -98,8 +100,11 @@ def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptio
     if problem.loss.cheap_exchanges or not going() or (stream := problem.streamed(searched=False)) is None:
         return result
     support = result.support
-    fit = stream.fit(support, stream.surface(support, result.z[support], result.c))
-    explored = exchanged(stream, problem.explorer(), fit, MOST_POLISHED, going, options.report)
+    try:
+        fit = stream.fit(support, stream.surface(support, result.z[support], result.c))
+        explored = exchanged(stream, problem.explorer(), fit, MOST_POLISHED, going, options.report)
+    except LinAlgError:  # singular but for rounding: nothing can be told
+        return result
     result = _refitted(result, problem.step(), explored.fit.support)
     same = np.array_equal(result.support, explored.fit.support)
     return replace(result, swap_optimal=explored.swap_optimal if same else None)
@@ -225,7 +230,10 @@ def is_swap_optimal(problem: SparseProblem, found: Found, most: int = MOST_POLIS
     if problem.loss.cheap_exchanges:
         return _in_closed_form(problem, found)
     stream = problem.streamed(searched=False)
-    return None if stream is None else is_swap_optimal_by_passes(stream, found.support, most)
+    try:
+        return None if stream is None else is_swap_optimal_by_passes(stream, found.support, most)
+    except LinAlgError:  # singular but for rounding
+        return None
 
 
 def _in_closed_form(problem: SparseProblem, found: Found) -> bool | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import unknown_names
+from quadric.errors import ParameterError, unknown_names
 from quadric.losses.passes import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
@@ -77,6 +77,7 @@ class TableStream:
 
     def _chunks(self) -> Iterator[Table]:
         names: tuple[str, ...] | None = None
+        n_rows = 0
         for table in self._tables():
             if names is None:
                 names = table.names
@@ -84,9 +85,10 @@ class TableStream:
                 odd = min(set(table.names).symmetric_difference(names))
                 raise ValueError(f"the parts of the table have different columns: only some of them have {odd!r}")
             if table.n_rows:
+                n_rows += table.n_rows
                 yield table
-        if names is None:
-            raise ValueError("there are no record batches")
+        if n_rows == 0:
+            raise ValueError("there are no record batches" if names is None else "the table has no rows")
 
     def _tables(self) -> Iterator[Table]:
         if self._is_file:
@@ -189,7 +191,8 @@ class LabelledColumns:
             return None
         values = [None if is_missing(value) else str(value) for value in table[self.groups].tolist()]
         if None in values:
-            raise ValueError(f"the column {self.groups!r} of groups has no value in row {table.first_row + values.index(None)}")
+            row = table.first_row + values.index(None)
+            raise ParameterError(f"the column {self.groups!r} of groups has no value in row {row}", groups=None)
         number = {text: _number_of(str(text)) for text in set(values)}
         return np.array([number[text] for text in values], dtype=np.int64)
 
@@ -204,32 +207,26 @@ class LearnedTable:
 
     Attributes
     ----------
-    encoder : fitted TableEncoder
     facts : tuple of ColumnFacts
-        Of the rows that are used.
+        Of the inputs, in the rows that are used.
     class_counts : dict
-        Rows of each label, in the order in which they appear.
+        Rows of each label that are used, in the order in which labels appear; 0 where all of them are left out.
     missing : dict
         Missing values by column, where there are any, in all rows.
-    n_rows, n_dropped : int
-        Rows that are used, and rows that are left out because values are missing.
+    n_dropped : int
+        Rows that are left out because values are missing.
     """
 
-    encoder: TableEncoder
     facts: tuple[ColumnFacts, ...]
     class_counts: dict[str, int]
     missing: dict[str, int]
-    n_rows: int
     n_dropped: int
 
-    @property
-    def two_valued(self) -> list[bool]:
-        """Which features have at most two values."""
-        facts = {each.name: each for each in self.facts}
-        names = self.encoder.input_names_
+    def two_valued(self, encoder: TableEncoder) -> list[bool]:
+        """Which features of an encoder that was fitted to the facts have at most two values."""
         return [
-            feature.kind in ("level", "missing") or _has_two(facts[names[feature.input]], self.encoder.inputs_[feature.input])
-            for feature in self.encoder.features_
+            feature.kind in ("level", "missing") or _has_two(self.facts[feature.input], encoder.inputs_[feature.input])
+            for feature in encoder.features_
         ]
 
 
@@ -249,7 +246,7 @@ def learn_table(stream: TableStream, columns: LabelledColumns, encoder: TableEnc
     stream : TableStream
     columns : LabelledColumns
     encoder : TableEncoder
-        Not fitted yet.
+        Need not be fitted: it says how columns are cleaned, and which of them cannot be used.
     drops : bool
         Whether rows with missing values are left out.
 
@@ -257,27 +254,28 @@ def learn_table(stream: TableStream, columns: LabelledColumns, encoder: TableEnc
     -------
     LearnedTable
     """
-    facts: list[ColumnFacts] = []
-    missing: dict[str, int] = dict.fromkeys(columns.inputs, 0)
-    counts: dict[str, int] = {}
-    n_rows = n_dropped = 0
+    found, used = _NO_FACTS, _NO_FACTS
+    missing, counts, n_dropped = Counter[str](), Counter[str](), 0
     for table in stream:
         labels = columns.labels(table)
         cleaned = encoder.cleaned(table.drop([name for name in table.names if name not in columns.inputs]))
         kept = complete(cleaned) if drops else np.ones(table.n_rows, dtype=bool)
-        for name in cleaned:
-            missing[name] += int(missing_cells(cleaned[name]).sum())
-        for label, count in Counter(compress(labels, kept.tolist())).items():
-            counts[label] = counts.get(label, 0) + count
-        n_rows, n_dropped = n_rows + int(kept.sum()), n_dropped + int((~kept).sum())
-        own = encoder.facts(cleaned if kept.all() else cleaned[kept])
-        facts = [one + two for one, two in zip(facts, own, strict=True)] if facts else list(own)
-    if not facts:
-        raise ValueError("the table has no rows")
-    encoder.check_facts(facts)
-    return LearnedTable(
-        encoder.fit_facts(facts), tuple(facts), counts, {n: c for n, c in missing.items() if c}, n_rows, n_dropped
-    )
+        missing.update({name: int(missing_cells(cleaned[name]).sum()) for name in cleaned})
+        counts.update(dict.fromkeys(labels, 0))
+        counts.update(compress(labels, kept.tolist()))
+        n_dropped += int((~kept).sum())
+        facts = encoder.facts(cleaned)
+        found = _added(found, facts)
+        used = _added(used, facts if kept.all() else encoder.facts(cleaned[kept]))
+    encoder.check_facts(found)  # of all rows: a column without values is not the same as no row without gaps
+    return LearnedTable(used, dict(counts), {name: count for name, count in missing.items() if count}, n_dropped)
+
+
+_NO_FACTS: tuple[ColumnFacts, ...] = ()
+
+
+def _added(facts: tuple[ColumnFacts, ...], others: tuple[ColumnFacts, ...]) -> tuple[ColumnFacts, ...]:
+    return tuple(one + two for one, two in zip(facts, others, strict=True)) if facts else others
 
 
 def complete(table: Table) -> BoolArray:
@@ -308,7 +306,7 @@ class TableSource(SampleSource):
         *,
         drops: bool = False,
     ) -> None:
-        self._stream, self._columns, self._encoder, self._drops = stream, columns, encoder, drops
+        self._stream, self._roles, self._encoder, self._drops = stream, columns, encoder, drops
         self._codes = {name: code for code, name in enumerate(class_names)}
         self.n_features, self.n_classes = len(encoder.features_), len(class_names)
 
@@ -325,7 +323,7 @@ class TableSource(SampleSource):
 
     def batch(self, table: Table) -> SampleBatch:
         """A chunk of the table as coded samples; rows without weight are gone."""
-        columns = self._columns
+        columns = self._roles
         weight, ids, keys = columns.weights(table), np.arange(table.n_rows) + table.first_row, columns.keys(table)
         kept = weight > 0.0
         if self._drops:

@@ -75,7 +75,7 @@ def moments(
     total: Moments | None = None
     chosen: LabelledColumns | None = None
     known = None if classes is None else tuple(sorted({str(label) for label in classes}))
-    for table in TableStream(batches, text=(target,)):
+    for table in TableStream(batches, text=(target,), keeps=False):
         if chosen is None:
             chosen = LabelledColumns.of(table.names, target, columns, sample_weight)
             limits = _limits(clip_low, clip_high, len(chosen.inputs))

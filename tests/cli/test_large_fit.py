@@ -9,7 +9,6 @@ import pytest
 from helpers.large_tables import table_files
 from helpers.small_tables import credit_columns
 from quadric.tables.table import text_column
-from quadric.workflow import streaming
 
 GIVEN = ["--target", "risk", "--no-cv", "--k", "4", "--C", "1", "--loss", "least_squares", "--no-calibrate"]
 N_ROWS = 400
@@ -68,19 +67,6 @@ CASES = {
     ),
     "numbers for missing": (PLAIN, ["--na", "58.0", "--missing", "impute"]),
 }
-
-
-@pytest.fixture
-def streamed(monkeypatch):
-    """Have every table read in small pieces."""
-    from quadric.tables import _csv
-
-    def switch():
-        monkeypatch.setattr(streaming, "STREAMED_FROM", 0)
-        monkeypatch.setattr(_csv, "BLOCK", 2_000)
-        monkeypatch.setitem(streaming.TableStream.__init__.__kwdefaults__, "rows", 67)
-
-    return switch
 
 
 def differences(one, two, where=""):

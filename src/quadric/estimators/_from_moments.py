@@ -69,7 +69,6 @@ def digested(
         Values of C and of k, for the estimate of memory.
     """
     classes = np.array(moments.classes)
-    check_sums(moments)
     n = len(moments.columns)
     check_memory(loss, Extent((min(moments.n_rows, 1), n), len(classes), len(limits.exclude), grid))
     fitted = moments.standardized(standardize)

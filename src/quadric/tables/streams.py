@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,12 +41,16 @@ class TableStream:
         Rows per chunk of files.
     text : collection of str
         Columns to read as texts.
+    keeps : bool
+        Whether what was parsed of a CSV file is kept on disk, for further passes.
     **how : Any
         How a CSV file is written, as in ``read_table``.
     """
 
-    def __init__(self, data: Any, *, rows: int = CHUNK_ROWS, text: Collection[str] = (), **how: Any) -> None:
-        self._data, self._rows, self.text, self._how = data, rows, tuple(text), how
+    def __init__(
+        self, data: Any, *, rows: int = CHUNK_ROWS, text: Collection[str] = (), keeps: bool = True, **how: Any
+    ) -> None:
+        self._data, self._rows, self.text, self._keeps, self._how = data, rows, tuple(text), keeps, how
         self._kept: Spool | None = None
         self._is_file = isinstance(data, str | os.PathLike)
         self._is_spent = False
@@ -53,7 +58,7 @@ class TableStream:
     def __iter__(self) -> Iterator[Table]:
         if self._kept is not None:
             return iter(self._kept)
-        return self._keeping(self._chunks()) if self._is_csv else self._chunks()
+        return self._keeping(self._chunks()) if self._keeps and self._is_csv else self._chunks()
 
     @property
     def path(self) -> Path | None:
@@ -73,7 +78,7 @@ class TableStream:
 
     def with_text(self, names: Collection[str]) -> TableStream:
         """The same with more columns as texts; only the notation of CSV files can tell."""
-        return TableStream(self._data, rows=self._rows, text=(*self.text, *names), **self._how)
+        return TableStream(self._data, rows=self._rows, text=(*self.text, *names), keeps=self._keeps, **self._how)
 
     def _chunks(self) -> Iterator[Table]:
         names: tuple[str, ...] | None = None
@@ -283,7 +288,34 @@ def complete(table: Table) -> BoolArray:
     return ~np.logical_or.reduce([missing_cells(table[name]) for name in table])
 
 
-class TableSource(SampleSource):
+class ChunkedSource(SampleSource):
+    """Samples made of the chunks of a stream.
+
+    Parameters
+    ----------
+    stream : TableStream
+    """
+
+    def __init__(self, stream: TableStream) -> None:
+        self._stream = stream
+
+    @abstractmethod
+    def batch(self, table: Table) -> SampleBatch:
+        """A chunk of the table as samples; there may be none."""
+
+    def total(self, of: Callable[[SampleBatch], State]) -> State:
+        total: State | None = None
+        for table in self._stream:
+            batch = self.batch(table)
+            if len(batch.ids):
+                state = of(batch)
+                total = state if total is None else total + state
+        if total is None:
+            raise ValueError("the table has no rows that can be used")
+        return total
+
+
+class TableSource(ChunkedSource):
     """The coded rows of a stream.
 
     Parameters
@@ -306,20 +338,10 @@ class TableSource(SampleSource):
         *,
         drops: bool = False,
     ) -> None:
-        self._stream, self._roles, self._encoder, self._drops = stream, columns, encoder, drops
+        super().__init__(stream)
+        self._roles, self._encoder, self._drops = columns, encoder, drops
         self._codes = {name: code for code, name in enumerate(class_names)}
         self.n_features, self.n_classes = len(encoder.features_), len(class_names)
-
-    def total(self, of: Callable[[SampleBatch], State]) -> State:
-        total: State | None = None
-        for table in self._stream:
-            batch = self.batch(table)
-            if len(batch.ids):
-                state = of(batch)
-                total = state if total is None else total + state
-        if total is None:
-            raise ValueError("the table has no rows of positive weight")
-        return total
 
     def batch(self, table: Table) -> SampleBatch:
         """A chunk of the table as coded samples; rows without weight are gone."""

@@ -115,12 +115,11 @@ class TableStream:
 
     def _keeping(self, tables: Iterator[Table]) -> Iterator[Table]:
         """The chunks of a CSV file, which takes much longer to parse than to read what was parsed."""
-        spool: Spool | None = Spool()
+        spool = Spool()
         for table in tables:
-            if spool is not None and not spool.add(table):
-                spool = None
+            spool.add(table)
             yield table
-        self._kept = spool
+        self._kept = spool if spool.is_whole() else None
 
 
 def _is_parts(data: Any) -> bool:

@@ -124,6 +124,12 @@ def values_in(path: Path) -> int:
     return path.stat().st_size // 8
 
 
+def rows_in(path: Path) -> int | None:
+    """How many rows a file has, if it says so."""
+    with _opened(path) as file:
+        return int(file.metadata.num_rows) if isinstance(file, parquet.ParquetFile) else None
+
+
 def _batches(file: Any, n_rows: int) -> Iterator[tuple[Any, float]]:
     """Record batches, each with the share of the file that ends with it."""
     if isinstance(file, parquet.ParquetFile):

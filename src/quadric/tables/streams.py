@@ -76,6 +76,19 @@ class TableStream:
 
         return self.path is not None and not arrow_files(self.path)
 
+    def count_rows(self) -> int:
+        """The number of rows, by what the files say of themselves or else by a pass.
+
+        Returns
+        -------
+        int
+        """
+        from quadric.tables._arrow import arrow_files, rows_in
+
+        counts = [rows_in(file) for file in arrow_files(self.path)] if self.path is not None else []
+        known = [count for count in counts if count is not None]
+        return sum(known) if known and len(known) == len(counts) else sum(table.n_rows for table in self)
+
     def with_text(self, names: Collection[str]) -> TableStream:
         """The same with more columns as texts; only the notation of CSV files can tell."""
         return TableStream(self._data, rows=self._rows, text=(*self.text, *names), keeps=self._keeps, **self._how)

@@ -7,6 +7,7 @@ multipliers v; geometry/residuals.py has the scale of each equation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -154,6 +155,41 @@ class SumFacts:
     ridge: float
 
 
+@dataclass(frozen=True)
+class SumsJudge:
+    """Sums over rows of which none is at hand, in the place of a Judge.
+
+    Attributes
+    ----------
+    problem : SparseProblem
+    facts : SumFacts
+    """
+
+    problem: SparseProblem
+    facts: SumFacts
+
+    def certificate(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Certificate:
+        """Examine one surface.
+
+        Parameters
+        ----------
+        surface : QuadraticSurface
+        question : Question
+        support : array, optional
+            Terms to prefer when L is padded to k.
+        """
+        problem = self.problem.with_k(question.k)
+        live = np.flatnonzero(surface.coordinates())
+        absent = np.setdiff1d(live, problem.terms)
+        if len(absent):
+            raise ValueError(
+                f"{len(absent)} of {len(live)} terms of the model do not vary on these rows, or are excluded: "
+                "sums over the rows cannot judge it"
+            )
+        preferred = None if support is None else np.flatnonzero(np.isin(problem.terms, support))
+        return certificate_of_sums(problem, surface, preferred, self.facts)
+
+
 class Judge:
     """Samples digested once, to judge any number of surfaces, classes, C and k.
 
@@ -195,7 +231,7 @@ class Judge:
             objective=objective,
             n_terms=len(live),
             k=k,
-            stationarity=judge.residual(_padded(live, k, judge, candidates, support)),
+            stationarity=judge.residual(_padded(live, k, judge.gradient, candidates, support)),
             decrease=decrease,
             basic_feasible=bool(settled and (full or judge.residual(candidates) <= STATIONARY)),
             local_minimum=bool(settled and full),
@@ -216,36 +252,39 @@ class Judge:
         return loss_named(question.loss).judge(residuals, surface(self._X), question.y, self._loss_weight, C)
 
 
-def certificate_of_sums(problem: SparseProblem, z: FloatArray, support: IntArray, facts: SumFacts) -> Certificate:
-    """Examine a surface by the sums that it was fitted to, where there are no rows at hand.
+def certificate_of_sums(
+    problem: SparseProblem, surface: QuadraticSurface, support: IntArray | None, facts: SumFacts
+) -> Certificate:
+    """Examine a surface by sums over rows, where there are no rows at hand.
 
     Parameters
     ----------
     problem : SparseProblem
-    z : array of shape (p,)
-        Coefficients of the candidate terms, with the intercept that is best for them.
-    support : array
-        Terms that were chosen.
+    surface : QuadraticSurface
+        With candidate terms only.
+    support : array or None
+        Candidates to prefer when L is padded to k, where some of them may have come out as zero.
     facts : SumFacts
     """
-    live, objective = np.flatnonzero(z), problem.objective(z, problem.intercept(z))
+    z, c = surface.coordinates()[problem.terms], surface.c
+    live, objective = np.flatnonzero(z), problem.objective(z, c)
     try:
-        value, least = problem.step().bracket(support)
-        decrease = _share(max(objective, value) - least, objective)
+        value, least = problem.step().bracket(live)
+        decrease = _share(max(objective, value) - least, objective) if len(live) <= problem.k else 1.0
     except NoBound:
         decrease = 1.0
     deviation = np.sqrt(facts.variance[problem.terms[live]])
     farthest = min(facts.n_rows**0.5, FARTHEST) * deviation
     settled = decrease <= TOLERANCE and bool(np.all(np.abs(z[live]) * farthest > NEGLIGIBLE))
-    slopes = np.abs(problem.slopes(z))
-    full = len(live) == problem.k
+    slopes, full = np.abs(problem.slopes(z, c)), len(live) == problem.k
+    padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), support)
     return Certificate(
         objective=objective,
         n_terms=len(live),
         k=problem.k,
-        stationarity=float(np.max(slopes[support], initial=0.0)),
+        stationarity=float(max(slopes[-1], np.max(slopes[padded], initial=0.0))),
         decrease=decrease,
-        basic_feasible=settled and (full or bool(np.max(slopes, initial=0.0) <= STATIONARY)),
+        basic_feasible=settled and (full or bool(np.max(slopes) <= STATIONARY)),
         local_minimum=settled and full,
         ridge=facts.ridge,
     )
@@ -256,12 +295,18 @@ def _share(decrease: float, objective: float) -> float:
     return min(decrease / objective, 1.0) if objective > 0.0 else 0.0
 
 
-def _padded(live: IntArray, k: int, judge: LossJudge, candidates: IntArray, preferred: IntArray | None) -> IntArray:
+def _padded(
+    live: IntArray,
+    k: int,
+    gradient: Callable[[IntArray], FloatArray],
+    candidates: IntArray,
+    preferred: IntArray | None,
+) -> IntArray:
     """The support, filled up to k terms: first with the preferred ones, then with the smallest scaled gradients."""
     missing = k - len(live)
     if missing <= 0:
         return live
-    order = candidates[np.argsort(np.abs(judge.gradient(live)[candidates]), kind="stable")]
+    order = candidates[np.argsort(np.abs(gradient(live)[candidates]), kind="stable")]
     if preferred is not None:
         order = np.concatenate([preferred, order])
     order = order[~np.isin(order, live)]

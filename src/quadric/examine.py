@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
-from quadric.certificate import Certificate, Judge, Question
+from quadric.certificate import Certificate, Judge, Question, SumsJudge
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators._base import ClassWeight
+from quadric.estimators._from_moments import digested
 from quadric.estimators._validation import (
     GAP_LIMIT,
     LOSS_WEIGHT,
@@ -26,7 +27,8 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
-from quadric.fitted import Model, fitted_model
+from quadric.estimators.moments import Moments
+from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
@@ -111,6 +113,28 @@ def check_limits(limits: Mapping[str, Any]) -> None:
         ``time_limit``, ``gap_limit`` and ``node_limit``, or some of them.
     """
     check_values(limits, {name: LIMITS[name] for name in limits})
+
+
+def certify_sums(model: Model, moments: Moments, *, verbose: int = 0, **limits: Any) -> list[Certificate]:
+    """Judge a model by sums over rows in its own units, where the rows themselves are not at hand.
+
+    Parameters
+    ----------
+    model : fitted model
+        With a loss that needs no more of its samples.
+    moments : Moments
+        Of rows in fitted units; classes as the model has them.
+    verbose : int
+        As in :func:`certify`.
+    **limits : Any
+        Of branch and bound, as in :func:`certify`.
+
+    Returns
+    -------
+    list of Certificate
+        One per surface.
+    """
+    return _certificates(_cases_of_sums(fitted_model(model), moments), verbose, **limits)
 
 
 def certify_by_nodes(model: Model, X: ArrayLike, y: ArrayLike, *, k: int, node_limit: int) -> list[Certificate]:
@@ -376,11 +400,11 @@ class _Case:
     """
 
     surface: QuadraticSurface
-    judge: Judge
+    judge: Judge | SumsJudge
     question: Question
     problem: SparseProblem
     terms: list[str]
-    provable: bool
+    provable: bool = True
 
     def support(self) -> IntArray | None:
         """The support of the surface as positions among the candidates, filled up to k; None where it does not fit."""
@@ -398,8 +422,7 @@ class _Case:
 def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str, Any]) -> list[_Case]:
     """The surfaces of a model with their problems on the data; what the question leaves open is the estimator's own."""
     view = fitted_model(model)
-    own = {name: view.question(name) if question.get(name) is None else question[name] for name in ("class_weight", *RULES)}
-    check_values(own, RULES)
+    own = _question(view, question)
     refuse_masked(X=X, y=y)
     Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C", accept_sparse="csr")
     loss, C, k, classes = str(own["loss"]), float(own["C"]), int(own["k"]), None if view.is_surface else view.classes
@@ -415,4 +438,25 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
     return [
         _Case(surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names, provable)
         for surface, (positive, problem) in zip(view.surfaces, problems.items(), strict=True)
+    ]
+
+
+def _question(view: FittedModel, question: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model is an answer to."""
+    own = {name: view.question(name) if question.get(name) is None else question[name] for name in ("class_weight", *RULES)}
+    check_values(own, RULES)
+    return own
+
+
+def _cases_of_sums(view: FittedModel, moments: Moments) -> list[_Case]:
+    """The same by sums over rows in fitted units."""
+    own = _question(view, {})
+    loss, C, k = str(own["loss"]), float(own["C"]), int(own["k"])
+    sums = digested(moments, loss, view.limits(k), standardize=False, class_weight=own["class_weight"])
+    problems = [sums.data.one_against_rest(positive, C, k) for positive in sums.positives()]
+    return [
+        _Case(
+            surface, SumsJudge(problem, sums.facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names
+        )
+        for surface, problem in zip(view.surfaces, problems, strict=True)
     ]

@@ -63,6 +63,21 @@ class CsvWriter:
         for returns, alike in groupby(map(self._quoted, rows), _has_returns):
             (self._careful if returns else self._writer).writerows(alike)
 
+    def writecolumns(self, columns: Sequence[Sequence[Any]]) -> None:
+        """Write several rows, given by their columns; faster than one by one where no text needs care.
+
+        Parameters
+        ----------
+        columns : sequence of sequences
+            Of the same length.
+        """
+        texts = {cell for column in columns for cell in set(column) if type(cell) is str}
+        rows = zip(*columns, strict=True)
+        if any(text[:1] in BEGINNINGS or "\r" in text for text in texts):
+            self.writerows(rows)
+        else:
+            self._writer.writerows(rows)
+
     def _quoted(self, row: Sequence[Any]) -> Sequence[Any]:
         if not any(type(cell) is str and cell[:1] in BEGINNINGS for cell in row):
             return row

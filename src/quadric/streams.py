@@ -75,7 +75,7 @@ def moments(
     total: Moments | None = None
     chosen: LabelledColumns | None = None
     known = None if classes is None else tuple(sorted({str(label) for label in classes}))
-    for table in TableStream(batches, text=(target,)):
+    for table in TableStream(batches, text=(target,), keeps=False):
         if chosen is None:
             chosen = LabelledColumns.of(table.names, target, columns, sample_weight)
             limits = _limits(clip_low, clip_high, len(chosen.inputs))
@@ -186,7 +186,7 @@ def fit_batches(
     if texts:
         raise ValueError(f"column {texts[0]!r} holds texts: encode it first (TableEncoder), or leave it out of columns")
     names = target_labels(np.array(list(learned.class_counts), dtype=object))[1]
-    source = TableSource(stream, chosen, encoder, names)
+    source = TableSource(stream, chosen, encoder.fit_facts(learned.facts), names)
     check_parameters(model, model._rules)  # before any pass
     surveyed = SurveyedStream.of(Stream(source, chosen.inputs, target, np.array(names)), model.clip)
     return model._fit_surveyed(surveyed)

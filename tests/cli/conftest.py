@@ -69,3 +69,17 @@ def csv_file(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def streamed(monkeypatch):
+    """From the call on, have every table read in small pieces."""
+    from quadric.tables import TableStream, _csv
+    from quadric.workflow import streaming
+
+    def switch():
+        monkeypatch.setattr(streaming, "STREAMED_FROM", 0)
+        monkeypatch.setattr(_csv, "BLOCK", 2_000)
+        monkeypatch.setitem(TableStream.__init__.__kwdefaults__, "rows", 67)
+
+    return switch

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import LOSSES, make_problem, numerical_gradient, random_samples, slow_objective, surface_of
+from quadric.geometry.lifting import lift
 from quadric.geometry.moments import LabelledMoments, Moments
 from quadric.losses import loss_named
 from quadric.losses.base import LabelledSamples
@@ -48,6 +49,18 @@ def test_least_squares_gradient_by_finite_differences(weighted):
 
     assert_allclose(problem.M @ z - problem.q, numerical_gradient(by_definition, z), rtol=1e-5, atol=1e-5)
     assert_array_equal(problem.M, problem.M.T)
+
+
+def test_slopes_are_the_gradient_by_terms_and_intercept(weighted):
+    X, y, w, class_weight = weighted
+    problem = make_problem("least_squares", X, y, C=3.0, sample_weight=w, class_weight=class_weight)
+    at = np.random.default_rng(5).normal(size=problem.n_terms + 1)
+    slopes = problem.slopes(at[:-1], at[-1])
+    gradient = numerical_gradient(lambda v: problem.objective(v[:-1], v[-1]), at)
+    loss_weight = w * np.where(y > 0, class_weight[1], class_weight[0])
+    lifted = np.column_stack([lift(X)[:, problem.terms], np.ones(len(y))])
+    scale = 3.0 * np.sqrt(loss_weight.sum() * (loss_weight @ lifted**2))
+    assert_allclose(slopes, gradient / scale, rtol=1e-6)
 
 
 def test_hinge_gradient_by_finite_differences(weighted):

@@ -302,6 +302,17 @@ def test_line_ends_inside_a_cell_are_no_rows(cell):
     assert exact == [["name", as_text(cell)], ["x", "1.5"], [as_text(cell), "2.5"]]
 
 
+@pytest.mark.parametrize("cell", ["plain", "a,b", 'a"b', "a\nb", "a\rb", "=1+1", "'=1", "-1", "", None])
+def test_columns_are_written_as_their_rows_are(cell):
+    texts, columns = [], [["name", "x", cell, "y"], [0.1, cell, -1e-9, None]]
+    for write in (lambda out: out.writerows(zip(*columns, strict=True)), lambda out: out.writecolumns(columns)):
+        text = io.StringIO(newline="")
+        writer = CsvWriter(text)
+        write(writer)
+        texts.append((text.getvalue(), writer.n_quoted))
+    assert texts[0] == texts[1]
+
+
 def hostile_csv(seed):
     """A table whose names, levels and classes are attacks, as far as texts in a CSV file can be; and the name of its target."""
     taken = ("\x00", "NaN", "None", "null", "\\N")

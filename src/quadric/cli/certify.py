@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +12,7 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import as_usage, note, say, say_json, working
-from quadric.cli.inputs import READING, read_data, read_table_model
+from quadric.cli.inputs import READING, check_there, read_data, read_table_model
 from quadric.cli.layout import certificate_words, paragraph
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.progress import overhearing, part
@@ -66,25 +68,22 @@ def certify(
         check_limits(limits)
     loaded = read_table_model(model)
     with working("certify"):
-        table = read_data(data, table_format.how(loaded), loaded.text_names)
-        rows, y = loaded.labelled(table)
-        X = loaded.view.native(loaded.inputs(rows))
-        with part(READING, 1.0):
-            certificates = _proved(loaded.saved.model, X, y, **limits)
+        judged = _judged(loaded, data, table_format.how(loaded), **limits)
+    same = None if loaded.saved.data is None else judged.sha256 == loaded.saved.data.sha256
+    certificates = judged.certificates
     subjects = loaded.class_names if len(certificates) > 1 else loaded.class_names[1:]
-    same = None if loaded.saved.data is None else table.sha256 == loaded.saved.data.sha256
     if as_json:
         facts = [{"class": name, **asdict(c)} for name, c in zip(subjects, certificates, strict=True)]
-        say_json({"rows": len(rows), "same_file": same, "certificates": facts})
+        say_json({"rows": judged.n_rows, "same_file": same, "certificates": facts})
         return
-    for name, certificate, constant in zip(subjects, certificates, loaded.view.is_constant(X), strict=True):
+    for name, certificate, constant in zip(subjects, certificates, judged.is_constant, strict=True):
         terms = f"{certificate.n_terms} terms of {certificate.k} allowed"
         say(paragraph(f"surface of {name}", f"{terms}; {certificate_words(certificate, constant, NO_BOUND)}"))
     if same is False:
         note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")
 
 
-def _proved(model: Any, X: Any, y: Any, **limits: Any) -> list[quadric.Certificate]:
+def _proved(judge: Callable[..., quadric.workflow.Judged], *arguments: Any, **limits: Any) -> quadric.workflow.Judged:
     """The certificates; where somebody interrupts the proof, what was known by then is told."""
     lines = [""]
 
@@ -93,8 +92,23 @@ def _proved(model: Any, X: Any, y: Any, **limits: Any) -> list[quadric.Certifica
 
     try:
         with overhearing(hear):
-            return quadric.certify(model, X, y, **limits)
+            return judge(*arguments, **limits)
     except KeyboardInterrupt:
         if lines[0]:
             note(f"quadric: interrupted; known so far: {lines[0]}")
         raise
+
+
+def _judged(model: quadric.workflow.TableModel, data: Path, how: Mapping[str, Any], **limits: Any) -> quadric.workflow.Judged:
+    """Judge in memory, or by a pass where the table is large and the loss allows that."""
+    from quadric.workflow.judging import check_rows_fit, needs_rows
+
+    check_there(data, or_folder=True)
+    if quadric.workflow.is_streamed(data):
+        if not needs_rows(model):
+            stream = quadric.tables.TableStream(data, text=model.text_names, keeps=False, **how)
+            return _proved(quadric.workflow.certify_stream, model, stream, **limits)
+        check_rows_fit(model, data)
+    table = read_data(data, how, model.text_names)
+    with part(READING, 1.0):
+        return _proved(quadric.workflow.certify_table, model, table, **limits)

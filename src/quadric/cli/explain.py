@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+import quadric
 from quadric.cli import inputs
 from quadric.cli import options as shared
 from quadric.cli.console import as_usage, remark, say, say_json, working
@@ -16,8 +18,10 @@ from quadric.defaults import LARGEST_COUNT
 from quadric.progress import part
 
 if TYPE_CHECKING:
+    from quadric.tables import Table, TableStream
     from quadric.workflow import TableModel
     from quadric.workflow.explaining import ExplainingOptions, Explanation
+    from quadric.workflow.picking import Picked
 
 
 @shared.expanded(table_format=shared.TableFormat)
@@ -62,7 +66,7 @@ def explain(
         --frozen age --increase-only savings
       quadric explain model.json data.csv --rows 0:100 --json
     """
-    from quadric.workflow.explaining import REFERENCES, ExplainingOptions, check_names, explain_rows
+    from quadric.workflow.explaining import REFERENCES, ExplainingOptions, check_names, explain_picked
 
     loaded = inputs.read_table_model(model)
     how = table_format.how(loaded)
@@ -70,17 +74,47 @@ def explain(
     with as_usage():
         check_names(loaded, wanted)
     with working("explain"):
-        table = inputs.read_data(data, how, loaded.text_names)
-        picked = inputs.rows(rows, len(table))
-        population = table if background is None else inputs.read_data(background, how, loaded.text_names)
+        stream = _stream(loaded, data, how)
+        population = _population(loaded, stream if background is None else _stream(loaded, background, how))
+        numbers, picked = _picked(loaded, stream, rows, population.n_read if background is None else None)
         with part(inputs.READING, 1.0):
-            answers = explain_rows(loaded, table, picked, population, wanted)
+            answers = explain_picked(loaded, picked, numbers, population.rows, wanted)
+    if len(population.rows) < population.n_read:
+        remark(f"rows are compared with a random sample: {len(population.rows):,} of {population.n_read:,} rows")
     if any(answer.label != answer.target for answer in answers):
         _remark_on_changes(loaded, wanted)
     if as_json:
         say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})
         return
     say("\n\n".join(_words(answer, f"the {REFERENCES[reference]}") for answer in answers))
+
+
+def _stream(model: TableModel, path: Path, how: Mapping[str, Any]) -> TableStream:
+    """A table, in memory or, where it is large, read in chunks."""
+    inputs.check_there(path, or_folder=True)
+    if quadric.workflow.is_streamed(path):
+        return quadric.tables.TableStream(path, text=model.text_names, **how)
+    return quadric.tables.TableStream(inputs.read_data(path, how, model.text_names))
+
+
+def _population(model: TableModel, stream: TableStream) -> Picked:
+    """All rows of a table in memory, or a random sample of a large one."""
+    from quadric.workflow.picking import random_rows
+
+    with part(0.0, inputs.READING):
+        return random_rows(model, stream, LARGEST_COUNT if stream.path is None else None)
+
+
+def _picked(model: TableModel, stream: TableStream, text: str, n_rows: int | None) -> tuple[list[int], Table]:
+    """Positions that a text names, and the rows there; rows that are not counted yet are counted only if they have to be."""
+    from quadric.workflow.picking import rows_at
+
+    if n_rows is None:
+        last = inputs.last_row(text)
+        n_rows = stream.count_rows() if last is None else last + 1
+    numbers = inputs.rows(text, n_rows)
+    found = rows_at(model, stream, numbers)
+    return (numbers if len(found.rows) == len(numbers) else inputs.rows(text, found.n_read)), found.rows
 
 
 def _remark_on_changes(model: TableModel, wanted: ExplainingOptions) -> None:

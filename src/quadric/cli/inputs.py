@@ -122,6 +122,19 @@ def rows(text: str, n_rows: int) -> list[int]:
     return picked
 
 
+def last_row(text: str) -> int | None:
+    """The last row that a text names, if that does not depend on the number of rows."""
+    lasts = []
+    for piece in text.split(","):
+        start, colon, rest = piece.partition(":")
+        stop, _, step = rest.partition(":")
+        ends = [start.strip(), stop.strip(), step.strip()] if colon else [start.strip()]
+        if (colon and not ends[1]) or not all(end.isdecimal() or not end for end in ends):
+            return None
+        lasts.append(int(ends[1]) - 1 if colon else int(ends[0] or 0))
+    return max(lasts)
+
+
 def start_of(text: str) -> str:
     """What the user typed, cut short."""
     return text if len(text) <= 40 else f"{text[:40]}..."

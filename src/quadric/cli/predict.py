@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -59,7 +59,7 @@ def predict(
     destination = nullcontext(data_output()) if output is None else replacing(output)
     with working("predict", shown=output is not None or not sys.stdout.isatty()), destination as file:
         writer = CsvWriter(file)
-        write = rows.extend if as_json and output is None else writer.writerows
+        write = (lambda columns: rows.extend(zip(*columns, strict=True))) if as_json and not output else writer.writecolumns
         counts, extra = _score(loaded, data, how, kept, write)
     if writer.n_quoted:
         note(f"{writer.n_quoted} texts look like formulas: written with a ' before them, so that spreadsheets do not run them")
@@ -90,7 +90,7 @@ def _score(
     data: Path,
     how: Mapping[str, Any],
     kept: tuple[str, ...],
-    write: Callable[[Iterable[Sequence[Any]]], object],
+    write: Callable[[Sequence[Sequence[Any]]], object],
 ) -> tuple[Counter[str], list[str]]:
     """Score all pieces; returns the counts of labels and the columns that were ignored."""
     text = (*model.text_names, *(name for name in kept if name not in model.input_names))
@@ -102,9 +102,9 @@ def _score(
             if absent:
                 raise UsageError(f"--keep: {unknown_names(absent, table.names, 'the table')}")
             extra = [name for name in table if name not in (*model.view.needed, model.saved.target, *kept)]
-        lines = list(_lines(model, table, kept))
-        write(lines if counts else [_head(model, kept), *lines])
-        counts.update(line[len(kept) + 1] for line in lines)
+        columns = _columns(model, table, kept)
+        write(columns if counts else [[name, *column] for name, column in zip(_head(model, kept), columns, strict=True)])
+        counts.update(columns[len(kept) + 1])
     return counts, extra
 
 
@@ -114,15 +114,16 @@ def _head(model: quadric.workflow.TableModel, kept: tuple[str, ...]) -> list[str
     return names if len(model.class_names) == 2 else [*names, *(f"score_{name}" for name in model.class_names)]
 
 
-def _lines(model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
-    """What is written of each row."""
+def _columns(model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: tuple[str, ...]) -> list[list[Any]]:
+    """What is written of each row, by columns."""
     from quadric.tables.inputs import cells_like
 
     scores = model.scores(table)
     of_label, is_binary = (range(len(table)), scores.codes), scores.decision.ndim == 1
     columns = [cells_like(table[name], [""]) for name in kept]
     columns.append((scores.decision if is_binary else scores.decision[of_label]).tolist())
-    columns.append([model.class_names[code] for code in scores.codes.tolist()])
+    names = model.class_names
+    columns.append([names[code] for code in scores.codes.tolist()])
     if scores.probabilities is not None:
         columns.append(scores.probabilities[:, 1].tolist() if is_binary else scores.probabilities[of_label].tolist())
-    return zip(*columns, *([] if is_binary else scores.decision.T.tolist()), strict=True)
+    return [*columns, *([] if is_binary else scores.decision.T.tolist())]

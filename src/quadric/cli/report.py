@@ -72,7 +72,7 @@ def report(
     with working("report"):
         table = inputs.read_data(data, table_format.how(loaded), loaded.text_names)
         used, y = loaded.labelled(table)
-        check_folds(y, loaded.view.classes, loaded.class_names, folds)
+        check_folds([int((y == label).sum()) for label in loaded.view.classes], loaded.class_names, folds)
         explained = () if rows is None else inputs.rows(rows, len(used))
         with part(inputs.READING, 1.0):
             summary = summarise(

@@ -207,7 +207,7 @@ class SurfaceFit:
     def of_sums(problem: SparseProblem, search: SearchResult, facts: SumFacts) -> SurfaceFit:
         """Judge what a search found by the sums that it was fitted to."""
         surface = QuadraticSurface.from_coordinates(problem.embed(search.z), search.c)
-        certificate = certificate_of_sums(problem, search.z, search.support, facts)
+        certificate = certificate_of_sums(problem, surface, search.support, facts)
         certificate = replace(certificate, swap_optimal=search.swap_optimal)
         return SurfaceFit(surface, search, certificate.bounded(search.lower_bound))
 

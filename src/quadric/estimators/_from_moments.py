@@ -69,9 +69,9 @@ def digested(
         Values of C and of k, for the estimate of memory.
     """
     classes = np.array(moments.classes)
-    check_sums(moments)
     n = len(moments.columns)
-    check_memory(loss, Extent((min(moments.n_rows, 1), n), len(classes), len(limits.exclude), grid))
+    size = Extent((min(moments.n_rows, 1), n), len(classes), len(limits.exclude), grid, proves=True)
+    check_memory(loss, size)  # all pairs of terms are there, however many these are
     fitted = moments.standardized(standardize)
     weight = class_weights(class_weight, classes, np.arange(len(classes)), moments.class_weights)
     labelled = fitted.labelled(weight)

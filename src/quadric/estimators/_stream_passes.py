@@ -18,6 +18,13 @@ from quadric.types import FloatArray, IntArray
 
 SAMPLE_ROWS, SAMPLE_BYTES = 50_000, 32 << 20
 """Size of the random sample that scores are taken of: at most so many rows, and so much memory."""
+
+
+def sample_size(n_columns: int) -> int:
+    """How many rows of so many columns a random sample has."""
+    return max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * n_columns)))
+
+
 FOLD_SEED = 1 << 32
 """Folds are drawn apart from samples."""
 

@@ -17,8 +17,6 @@ from quadric.estimators._foldwork import FoldTask, TrainingPart
 from quadric.estimators._from_moments import check_sums
 from quadric.estimators._quantiles import CountedKeys, exact_caps
 from quadric.estimators._stream_passes import (
-    SAMPLE_BYTES,
-    SAMPLE_ROWS,
     BatchFoldMoments,
     BatchMoments,
     BatchSpread,
@@ -27,6 +25,7 @@ from quadric.estimators._stream_passes import (
     RandomRows,
     Stream,
     folds_by_key,
+    sample_size,
 )
 from quadric.estimators._units import Units
 from quadric.estimators._validation import Samples, check_magnitude, validate_samples
@@ -61,7 +60,7 @@ class SurveyedStream:
     @staticmethod
     def of(stream: Stream, clip: float | None) -> SurveyedStream:
         """By one pass, or two where columns are capped."""
-        draw = RandomRows(max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * len(stream.columns)))), stream.seed)
+        draw = RandomRows(sample_size(len(stream.columns)), stream.seed)
         if clip is None:
             return SurveyedStream(stream, _checked(stream.source.total(draw).batch), stream.no_limits())
         with part(0.0, 0.7):

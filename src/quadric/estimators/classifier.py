@@ -13,7 +13,7 @@ from quadric.errors import ParameterError
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
-from quadric.estimators._from_moments import DigestedMoments, check_needs_only_sums, digested
+from quadric.estimators._from_moments import DigestedMoments, check_needs_only_sums, check_sums, digested
 from quadric.estimators._streaming import SurveyedStream
 from quadric.estimators._validation import (
     CLIP,
@@ -253,6 +253,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _fit_moments(self, moments: Moments) -> None:
         check_parameters(self, self._rules)
         check_needs_only_sums([self.loss])
+        check_sums(moments)
         limits = support_limits(self.include, self.exclude, moments.columns, len(moments.columns), int(self.k))
         sums = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
         seed = seed_of(self.random_state)

@@ -35,6 +35,11 @@ ROUNDING = 1e-9
 """Scores that differ by less, where margins are 1, do not differ."""
 
 
+def is_level(scores: FloatArray) -> bool:
+    """Whether scores are all the same, but for rounding."""
+    return bool(np.ptp(scores) <= ROUNDING * max(1.0, np.abs(scores).max()))
+
+
 @dataclass(frozen=True, eq=False)
 class FittedModel(Columns, Decisions):
     """What is known of a fitted model.
@@ -216,8 +221,7 @@ class FittedModel(Columns, Decisions):
         list of bool
         """
         U = self.fitted(X)
-        values = [surface(U) for surface in self.surfaces]
-        return [bool(np.ptp(f) <= ROUNDING * max(1.0, np.abs(f).max())) for f in values]
+        return [is_level(surface(U)) for surface in self.surfaces]
 
     def predicted(self, X: Any) -> IntArray:
         """Positions of the classes that the model's own ``predict`` gives.

@@ -259,8 +259,8 @@ class SparseProblem(ABC):
     def intercept(self, z: FloatArray) -> float:
         """The c that minimises F(z, .)."""
 
-    def slopes(self, z: FloatArray) -> FloatArray:
-        """Scaled gradient of F at z with its best intercept, where sums over the samples tell it; upper estimates."""
+    def slopes(self, z: FloatArray, c: float) -> FloatArray:
+        """Scaled gradient of F in (z, c), where sums over the samples tell it; upper estimates."""
         raise NotImplementedError
 
     def screen(self) -> SparseProblem | None:

@@ -111,6 +111,8 @@ def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] |
                 advance((n_before + share) / len(paths), f"{path.name}: {n_found} rows")
                 yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
     if n_found == 0:
+        if len(paths) > 1:
+            raise ValueError(f"{paths[0].parent.name}: the files have columns but no rows")
         raise ValueError(f"{paths[0].name}: the file has columns but no rows")
 
 
@@ -122,16 +124,42 @@ def values_in(path: Path) -> int:
     return path.stat().st_size // 8
 
 
+def rows_in(path: Path) -> int | None:
+    """How many rows a file has, if it says so."""
+    with _opened(path) as file:
+        return int(file.metadata.num_rows) if isinstance(file, parquet.ParquetFile) else None
+
+
 def _batches(file: Any, n_rows: int) -> Iterator[tuple[Any, float]]:
     """Record batches, each with the share of the file that ends with it."""
     if isinstance(file, parquet.ParquetFile):
-        n_read = 0
-        for batch in file.iter_batches(n_rows):
+        n_read, batches = 0, file.iter_batches(n_rows)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (pa.ArrowException, OSError) as error:
+                raise ValueError(f"{_damaged_group(file)} cannot be read ({_reason(error)})") from None
+            if batch is None:
+                return
             n_read += batch.num_rows
             yield batch, n_read / max(file.metadata.num_rows, 1)
-        return
     for i in range(file.num_record_batches):
         yield file.get_batch(i), (i + 1) / file.num_record_batches
+
+
+def _damaged_group(file: Any) -> str:
+    """The first part of a Parquet file that cannot be read: batches may end in others than they begin in."""
+    for group in range(file.num_row_groups):
+        try:
+            for _ in file.iter_batches(row_groups=[group]):
+                pass
+        except (pa.ArrowException, OSError):
+            return f"row group {group + 1} of {file.num_row_groups}"
+    return "the file"
+
+
+def _reason(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _common_schema(paths: Sequence[Path]) -> Any:
@@ -165,6 +193,8 @@ def _promoted(common: Any, own: Any, first: str) -> Any:
 def _opened(path: Path) -> Iterator[Any]:
     """A Parquet or Feather file, which is named in every error, also of a damaged file."""
     is_parquet = _starts_with(path, PARQUET)
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path.name}: the file is empty")
     try:
         # in one piece, or read ahead, memory would grow with the row groups or with the file
         with parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) if is_parquet else pa.ipc.open_file(path) as file:
@@ -172,6 +202,6 @@ def _opened(path: Path) -> Iterator[Any]:
     except (pa.ArrowException, OSError, ValueError) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        kind, reason = "Parquet" if is_parquet else "Feather", str(error) or type(error).__name__
-        words = reason if type(error) is ValueError else f"not a readable {kind} file ({reason.splitlines()[0]})"
+        kind = "Parquet" if is_parquet else "Feather"
+        words = str(error) if type(error) is ValueError else f"not a readable {kind} file ({_reason(error)})"
         raise ValueError(f"{path.name}: {words}") from None

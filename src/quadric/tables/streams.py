@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import unknown_names
+from quadric.errors import ParameterError, unknown_names
 from quadric.losses.passes import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
@@ -40,12 +41,16 @@ class TableStream:
         Rows per chunk of files.
     text : collection of str
         Columns to read as texts.
+    keeps : bool
+        Whether what was parsed of a CSV file is kept on disk, for further passes.
     **how : Any
         How a CSV file is written, as in ``read_table``.
     """
 
-    def __init__(self, data: Any, *, rows: int = CHUNK_ROWS, text: Collection[str] = (), **how: Any) -> None:
-        self._data, self._rows, self.text, self._how = data, rows, tuple(text), how
+    def __init__(
+        self, data: Any, *, rows: int = CHUNK_ROWS, text: Collection[str] = (), keeps: bool = True, **how: Any
+    ) -> None:
+        self._data, self._rows, self.text, self._keeps, self._how = data, rows, tuple(text), keeps, how
         self._kept: Spool | None = None
         self._is_file = isinstance(data, str | os.PathLike)
         self._is_spent = False
@@ -53,7 +58,7 @@ class TableStream:
     def __iter__(self) -> Iterator[Table]:
         if self._kept is not None:
             return iter(self._kept)
-        return self._keeping(self._chunks()) if self._is_csv else self._chunks()
+        return self._keeping(self._chunks()) if self._keeps and self._is_csv else self._chunks()
 
     @property
     def path(self) -> Path | None:
@@ -71,6 +76,19 @@ class TableStream:
 
         return self.path is not None and not arrow_files(self.path)
 
+    def count_rows(self) -> int:
+        """The number of rows, by what the files say of themselves or else by a pass.
+
+        Returns
+        -------
+        int
+        """
+        from quadric.tables._arrow import arrow_files, rows_in
+
+        counts = [rows_in(file) for file in arrow_files(self.path)] if self.path is not None else []
+        known = [count for count in counts if count is not None]
+        return sum(known) if known and len(known) == len(counts) else sum(table.n_rows for table in self)
+
     def with_text(self, names: Collection[str]) -> TableStream:
         """The same with more columns as texts.
 
@@ -82,10 +100,11 @@ class TableStream:
         -------
         TableStream
         """
-        return TableStream(self._data, rows=self._rows, text=(*self.text, *names), **self._how)
+        return TableStream(self._data, rows=self._rows, text=(*self.text, *names), keeps=self._keeps, **self._how)
 
     def _chunks(self) -> Iterator[Table]:
         names: tuple[str, ...] | None = None
+        n_rows = 0
         for table in self._tables():
             if names is None:
                 names = table.names
@@ -93,9 +112,10 @@ class TableStream:
                 odd = min(set(table.names).symmetric_difference(names))
                 raise ValueError(f"the parts of the table have different columns: only some of them have {odd!r}")
             if table.n_rows:
+                n_rows += table.n_rows
                 yield table
-        if names is None:
-            raise ValueError("there are no record batches")
+        if n_rows == 0:
+            raise ValueError("there are no record batches" if names is None else "the table has no rows")
 
     def _tables(self) -> Iterator[Table]:
         if self._is_file:
@@ -117,12 +137,11 @@ class TableStream:
 
     def _keeping(self, tables: Iterator[Table]) -> Iterator[Table]:
         """The chunks of a CSV file, which takes much longer to parse than to read what was parsed."""
-        spool: Spool | None = Spool()
+        spool = Spool()
         for table in tables:
-            if spool is not None and not spool.add(table):
-                spool = None
+            spool.add(table)
             yield table
-        self._kept = spool
+        self._kept = spool if spool.is_whole() else None
 
 
 def _is_parts(data: Any) -> bool:
@@ -198,7 +217,8 @@ class LabelledColumns:
             return None
         values = [None if is_missing(value) else str(value) for value in table[self.groups].tolist()]
         if None in values:
-            raise ValueError(f"the column {self.groups!r} of groups has no value in row {table.first_row + values.index(None)}")
+            row = table.first_row + values.index(None)
+            raise ParameterError(f"the column {self.groups!r} of groups has no value in row {row}", groups=None)
         number = {text: _number_of(str(text)) for text in set(values)}
         return np.array([number[text] for text in values], dtype=np.int64)
 
@@ -213,32 +233,26 @@ class LearnedTable:
 
     Attributes
     ----------
-    encoder : fitted TableEncoder
     facts : tuple of ColumnFacts
-        Of the rows that are used.
+        Of the inputs, in the rows that are used.
     class_counts : dict
-        Rows of each label, in the order in which they appear.
+        Rows of each label that are used, in the order in which labels appear; 0 where all of them are left out.
     missing : dict
         Missing values by column, where there are any, in all rows.
-    n_rows, n_dropped : int
-        Rows that are used, and rows that are left out because values are missing.
+    n_dropped : int
+        Rows that are left out because values are missing.
     """
 
-    encoder: TableEncoder
     facts: tuple[ColumnFacts, ...]
     class_counts: dict[str, int]
     missing: dict[str, int]
-    n_rows: int
     n_dropped: int
 
-    @property
-    def two_valued(self) -> list[bool]:
-        """Which features have at most two values."""
-        facts = {each.name: each for each in self.facts}
-        names = self.encoder.input_names_
+    def two_valued(self, encoder: TableEncoder) -> list[bool]:
+        """Which features of an encoder that was fitted to the facts have at most two values."""
         return [
-            feature.kind in ("level", "missing") or _has_two(facts[names[feature.input]], self.encoder.inputs_[feature.input])
-            for feature in self.encoder.features_
+            feature.kind in ("level", "missing") or _has_two(self.facts[feature.input], encoder.inputs_[feature.input])
+            for feature in encoder.features_
         ]
 
 
@@ -258,7 +272,7 @@ def learn_table(stream: TableStream, columns: LabelledColumns, encoder: TableEnc
     stream : TableStream
     columns : LabelledColumns
     encoder : TableEncoder
-        Not fitted yet.
+        Need not be fitted: it says how columns are cleaned, and which of them cannot be used.
     drops : bool
         Whether rows with missing values are left out.
 
@@ -266,27 +280,28 @@ def learn_table(stream: TableStream, columns: LabelledColumns, encoder: TableEnc
     -------
     LearnedTable
     """
-    facts: list[ColumnFacts] = []
-    missing: dict[str, int] = dict.fromkeys(columns.inputs, 0)
-    counts: dict[str, int] = {}
-    n_rows = n_dropped = 0
+    found, used = _NO_FACTS, _NO_FACTS
+    missing, counts, n_dropped = Counter[str](), Counter[str](), 0
     for table in stream:
         labels = columns.labels(table)
         cleaned = encoder.cleaned(table.drop([name for name in table.names if name not in columns.inputs]))
         kept = complete(cleaned) if drops else np.ones(table.n_rows, dtype=bool)
-        for name in cleaned:
-            missing[name] += int(missing_cells(cleaned[name]).sum())
-        for label, count in Counter(compress(labels, kept.tolist())).items():
-            counts[label] = counts.get(label, 0) + count
-        n_rows, n_dropped = n_rows + int(kept.sum()), n_dropped + int((~kept).sum())
-        own = encoder.facts(cleaned if kept.all() else cleaned[kept])
-        facts = [one + two for one, two in zip(facts, own, strict=True)] if facts else list(own)
-    if not facts:
-        raise ValueError("the table has no rows")
-    encoder.check_facts(facts)
-    return LearnedTable(
-        encoder.fit_facts(facts), tuple(facts), counts, {n: c for n, c in missing.items() if c}, n_rows, n_dropped
-    )
+        missing.update({name: int(missing_cells(cleaned[name]).sum()) for name in cleaned})
+        counts.update(dict.fromkeys(labels, 0))
+        counts.update(compress(labels, kept.tolist()))
+        n_dropped += int((~kept).sum())
+        facts = encoder.facts(cleaned)
+        found = _added(found, facts)
+        used = _added(used, facts if kept.all() else encoder.facts(cleaned[kept]))
+    encoder.check_facts(found)  # of all rows: a column without values is not the same as no row without gaps
+    return LearnedTable(used, dict(counts), {name: count for name, count in missing.items() if count}, n_dropped)
+
+
+_NO_FACTS: tuple[ColumnFacts, ...] = ()
+
+
+def _added(facts: tuple[ColumnFacts, ...], others: tuple[ColumnFacts, ...]) -> tuple[ColumnFacts, ...]:
+    return tuple(one + two for one, two in zip(facts, others, strict=True)) if facts else others
 
 
 def complete(table: Table) -> BoolArray:
@@ -294,7 +309,34 @@ def complete(table: Table) -> BoolArray:
     return ~np.logical_or.reduce([missing_cells(table[name]) for name in table])
 
 
-class TableSource(SampleSource):
+class ChunkedSource(SampleSource):
+    """Samples made of the chunks of a stream.
+
+    Parameters
+    ----------
+    stream : TableStream
+    """
+
+    def __init__(self, stream: TableStream) -> None:
+        self._stream = stream
+
+    @abstractmethod
+    def batch(self, table: Table) -> SampleBatch:
+        """A chunk of the table as samples; there may be none."""
+
+    def total(self, of: Callable[[SampleBatch], State]) -> State:
+        total: State | None = None
+        for table in self._stream:
+            batch = self.batch(table)
+            if len(batch.ids):
+                state = of(batch)
+                total = state if total is None else total + state
+        if total is None:
+            raise ValueError("the table has no rows that can be used")
+        return total
+
+
+class TableSource(ChunkedSource):
     """The coded rows of a stream.
 
     Parameters
@@ -317,20 +359,10 @@ class TableSource(SampleSource):
         *,
         drops: bool = False,
     ) -> None:
-        self._stream, self._roles, self._encoder, self._drops = stream, columns, encoder, drops
+        super().__init__(stream)
+        self._roles, self._encoder, self._drops = columns, encoder, drops
         self._codes = {name: code for code, name in enumerate(class_names)}
         self.n_features, self.n_classes = len(encoder.features_), len(class_names)
-
-    def total(self, of: Callable[[SampleBatch], State]) -> State:
-        total: State | None = None
-        for table in self._stream:
-            batch = self.batch(table)
-            if len(batch.ids):
-                state = of(batch)
-                total = state if total is None else total + state
-        if total is None:
-            raise ValueError("the table has no rows of positive weight")
-        return total
 
     def batch(self, table: Table) -> SampleBatch:
         """A chunk of the table as coded samples; rows without weight are gone."""

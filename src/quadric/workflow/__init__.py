@@ -5,6 +5,7 @@ from quadric._lazy import lazy_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from quadric.workflow.comparison import Comparison, Result, compare
+    from quadric.workflow.judging import Judged, certify_stream, certify_table
     from quadric.workflow.options import OptionError, TrainingOptions
     from quadric.workflow.preparation import PreparedData, prepare
     from quadric.workflow.scoring import Scores, TableModel
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "Judged",
     "OptionError",
     "PreparedData",
     "Result",
@@ -20,6 +22,8 @@ __all__ = [
     "TableModel",
     "Trained",
     "TrainingOptions",
+    "certify_stream",
+    "certify_table",
     "choose",
     "compare",
     "is_streamed",
@@ -30,6 +34,7 @@ __all__ = [
 
 _HOMES = {
     "comparison": "Comparison Result compare",
+    "judging": "Judged certify_stream certify_table",
     "options": "OptionError TrainingOptions",
     "preparation": "PreparedData prepare",
     "scoring": "Scores TableModel",

@@ -162,8 +162,29 @@ def explain_rows(
     list of Explanation
         One per row, in the order of ``rows``.
     """
+    return explain_picked(model, table[list(rows)], rows, background, options)
+
+
+def explain_picked(
+    model: TableModel, picked: Table, rows: Sequence[int], background: Table, options: ExplainingOptions
+) -> list[Explanation]:
+    """Explain rows that were taken out of a table.
+
+    Parameters
+    ----------
+    model : TableModel
+    picked : Table
+    rows : sequence of int
+        Their positions in the table that they come from, from 0.
+    background, options :
+        As in :func:`explain_rows`.
+
+    Returns
+    -------
+    list of Explanation
+    """
     check_names(model, options)
-    picked, population = (model.inputs(data, only_needed=True) for data in (table[list(rows)], background))
+    picked, population = (model.inputs(data, only_needed=True) for data in (picked, background))
     options = replace(options, frozen=(*options.frozen, *model.frozen, *ages(model, options)))
     if not model.view.accepts_missing:
         gaps = np.flatnonzero(~complete_rows(picked))

@@ -162,7 +162,7 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     if not options.standardize:
-        _warn_of_scales(data)
+        warn_of_scales(data)
     return data
 
 
@@ -200,8 +200,13 @@ def labels_of(names: Sequence[str]) -> np.ndarray:
     return np.array(names) if are_labels else np.arange(len(names))
 
 
-def _warn_of_scales(data: PreparedData) -> None:
-    """What the classifier would say, with the names of the table and without advice on pipelines."""
+def warn_of_scales(data: PreparedData) -> None:
+    """Say what the classifier would say, with the names of the table and without advice on pipelines.
+
+    Parameters
+    ----------
+    data : PreparedData
+    """
     trouble = spread_trouble(data.X, data.feature_names)
     if trouble is not None:
         warning = ScaleWarning(f"{trouble}; standardise them")

@@ -167,7 +167,7 @@ class TableModel:
             raise ValueError(unknown_names([target], table.names, "the table", note=", which is the target of the model"))
         labels = table.labels(target).tolist()
         if None in labels:
-            raise ValueError(f"the target is missing in row {labels.index(None) + 1}")
+            raise ValueError(f"the target is missing in row {table.first_row + labels.index(None)}")
         codes = {label: self.code_of(label) for label in dict.fromkeys(labels)}
         y = self.view.classes[[codes[label] for label in labels]]
         if not self._drops_incomplete_rows():

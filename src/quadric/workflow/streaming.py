@@ -30,11 +30,14 @@ from quadric.workflow.preparation import (
     labels_of,
     new_encoder,
     term_limits,
+    warn_of_scales,
 )
 from quadric.workflow.training import (
     Labelled,
     Trained,
     check_cutoff,
+    check_folds,
+    check_groups,
     finished_model,
     new_classifier,
     new_search,
@@ -88,6 +91,10 @@ def train_stream(stream: TableStream, target: str, options: TrainingOptions | No
         surveyed = SurveyedStream.of(stream_of_rows, options.clip)
     sample, classes = surveyed.sample, stream_of_rows.classes
     data = replace(data, X=sample.X, y=classes[sample.codes], groups=None if options.groups is None else sample.keys)
+    if not options.standardize:
+        warn_of_scales(data)
+    if data.groups is not None:
+        check_groups(data.groups, options)
     with part(0.4, 0.9):
         classifier, search = _fitted(surveyed, data, options)
     model = finished_model(classifier, search, data, options)
@@ -110,7 +117,7 @@ def _prepared(stream: TableStream, target: str, options: TrainingOptions) -> tup
     counts = [learned.class_counts[name] for name in names]
     check_missing(learned.missing, options)
     check_classes_left(counts, names)
-    encoder = learned.encoder
+    encoder = new_encoder(options).fit_facts(learned.facts)
     check_features(encoder, names, 1)
     data = PreparedData(
         table=Table((), ()),
@@ -118,7 +125,7 @@ def _prepared(stream: TableStream, target: str, options: TrainingOptions) -> tup
         X=np.empty((0, len(encoder.features_))),
         y=labels_of(names),
         class_names=names,
-        limits=term_limits(encoder, redundant_pairs(encoder, learned.two_valued), options),
+        limits=term_limits(encoder, redundant_pairs(encoder, learned.two_valued(encoder)), options),
         missing=learned.missing,
         n_dropped=learned.n_dropped,
         sha256=None if stream.path is None else digest_of(stream.path),
@@ -126,6 +133,8 @@ def _prepared(stream: TableStream, target: str, options: TrainingOptions) -> tup
     )
     data.class_weight(options.class_weight)
     check_cutoff(data, options)
+    if options.crosses or options.calibrate is not None:
+        check_folds(counts, names, options.folds)
     source = TableSource(stream, columns, encoder, names, drops=options.missing == "drop")
     return Stream(source, tuple(data.feature_names), target, labels_of(names), options.seed), data
 

@@ -387,17 +387,11 @@ def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | 
     -------
     StratifiedKFold or StratifiedGroupKFold
     """
-    classes = np.unique(data.y)
-    check_folds(data.y, classes, data.class_names, options.folds)
+    classes, counts = np.unique(data.y, return_counts=True)
+    check_folds(counts.tolist(), data.class_names, options.folds)
     if data.groups is None:
         return StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
-    n_groups = len(np.unique(data.groups))
-    if n_groups < options.folds:
-        raise OptionError(
-            f"the column {options.groups!r} has {n_groups} group{'s' * (n_groups != 1)}, fewer than the {options.folds} folds",
-            groups=None,
-            folds=None,
-        )
+    check_groups(data.groups, options)
     folds = StratifiedGroupKFold(options.folds, shuffle=True, random_state=options.seed)
     for number, (train, _) in enumerate(folds.split(data.X, data.y, data.groups), start=1):
         lost = [name for name, label in zip(data.class_names, classes, strict=True) if not (data.y[train] == label).any()]
@@ -411,17 +405,34 @@ def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | 
     return folds
 
 
-def check_folds(y: np.ndarray, labels: np.ndarray, names: Sequence[str], folds: int) -> None:
+def check_groups(groups: IntArray, options: TrainingOptions) -> None:
+    """Refuse more folds than there are groups.
+
+    Parameters
+    ----------
+    groups : array of shape (m,)
+    options : TrainingOptions
+    """
+    n_groups = len(np.unique(groups))
+    if n_groups < options.folds:
+        raise OptionError(
+            f"the column {options.groups!r} has {n_groups} group{'s' * (n_groups != 1)}, fewer than the {options.folds} folds",
+            groups=None,
+            folds=None,
+        )
+
+
+def check_folds(counts: Sequence[int], names: Sequence[str], folds: int) -> None:
     """Refuse more folds than a class has rows: some would have none of it to judge, or none to learn from.
 
     Parameters
     ----------
-    y : array of shape (m,)
-    labels, names : sequences of length n_classes
-        What ``y`` and people call the classes.
+    counts : sequence of int
+        Rows of each class.
+    names : sequence of str
+        Of the classes.
     folds : int
     """
-    counts = [int(np.sum(y == label)) for label in labels]
     fewest = min(counts)
     if fewest >= folds:
         return

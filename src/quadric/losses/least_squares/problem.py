@@ -175,10 +175,12 @@ class LeastSquaresProblem(QuadraticProblem):
     def diagonal(self) -> FloatArray:
         return np.diag(self.M)
 
-    def slopes(self, z: FloatArray) -> FloatArray:
+    def slopes(self, z: FloatArray, c: float) -> FloatArray:
         # C sum_i o_i |r_ij| of (5.4) is at most C sqrt(sum_i o_i sum_i o_i r_ij^2), which the sums know
         squares = (np.diag(self.M) - np.diag(self.G)) / (2.0 * self.C) + self.total_weight * self.mean**2
-        return (self.M @ z - self.q) / (self.C * np.sqrt(self.total_weight * squares))
+        weight, off_optimum = self.C * self.total_weight, c - self.intercept(z)
+        gradient = self.M @ z - self.q + (2.0 * weight * off_optimum) * self.mean
+        return np.append(gradient / (self.C * np.sqrt(self.total_weight * squares)), 2.0 * off_optimum)
 
     def row(self, term: int) -> FloatArray:
         return self.M[term]

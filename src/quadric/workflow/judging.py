@@ -1,0 +1,172 @@
+"""Models that were saved, judged on the rows of a table: in memory, or in a pass where the table is large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quadric.certificate import Certificate
+from quadric.errors import MemoryLimitError
+from quadric.estimators._stream_passes import BatchMoments
+from quadric.estimators._units import Units
+from quadric.examine import certify, certify_sums
+from quadric.fitted.model import is_level
+from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.passes import SampleBatch, Together
+from quadric.progress import part
+from quadric.resources import gigabytes, memory
+from quadric.tables import Table
+from quadric.tables.reading import digest_of, estimated_values
+from quadric.tables.streams import ChunkedSource, TableStream
+from quadric.types import FloatArray
+from quadric.workflow.limits import COPIES
+from quadric.workflow.scoring import TableModel
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What is known of a model as an answer to its own question.
+
+    Attributes
+    ----------
+    certificates : list of Certificate
+        One per surface.
+    is_constant : list of bool
+        Whether each surface has the same value for all rows.
+    n_rows : int
+        Rows that it was judged on.
+    sha256 : str or None
+        Checksum of their file.
+    """
+
+    certificates: list[Certificate]
+    is_constant: list[bool]
+    n_rows: int
+    sha256: str | None
+
+
+def certify_table(model: TableModel, table: Table, **limits: Any) -> Judged:
+    """Judge a model on a table.
+
+    Parameters
+    ----------
+    model : TableModel
+    table : Table
+        With the target column.
+    **limits : Any
+        Of the proof, as in ``quadric.certify``.
+
+    Returns
+    -------
+    Judged
+    """
+    rows, y = model.labelled(table)
+    X = model.view.native(model.inputs(rows))
+    return Judged(certify(model.saved.model, X, y, **limits), model.view.is_constant(X), len(rows), table.sha256)
+
+
+def certify_stream(model: TableModel, stream: TableStream, **limits: Any) -> Judged:
+    """Judge a model on a table of any number of rows, by one pass over it; for losses that need sums only.
+
+    Parameters
+    ----------
+    model : TableModel
+    stream : TableStream
+        With the target column.
+    **limits : Any
+        Of the proof, as in ``quadric.certify``.
+
+    Returns
+    -------
+    Judged
+        Whose certificates are those of ``certify_table``, but for rounding.
+    """
+    view, loss = model.view, model.view.question("loss")
+    if needs_rows(model):
+        raise ValueError(f"the certificate of a model with the loss {loss} needs all rows in memory")
+    n, by_class = view.n_features, view.question("class_weight") is not None
+    plain = Units(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), np.ones(n))  # rows come in fitted units
+    about = tuple(map(str, view.names)), str(model.saved.target), tuple(view.classes.tolist())
+    moments = BatchMoments(*about, (plain.low, plain.high), by_class, plain)
+    with part(0.0, 0.8):
+        found = _FittedRows(model, stream).total(Together(moments, _Scores(model)))
+    with part(0.8, 1.0):
+        certificates = certify_sums(model.saved.model, found.first, **limits)
+    digest = None if stream.path is None else digest_of(stream.path)
+    return Judged(certificates, found.second.is_constant(), found.first.n_rows, digest)
+
+
+def needs_rows(model: TableModel) -> bool:
+    """Whether a model can be judged only with all rows at hand.
+
+    Parameters
+    ----------
+    model : TableModel
+
+    Returns
+    -------
+    bool
+    """
+    loss = model.view.question("loss")
+    return loss not in LOSS_NAMES or loss_named(loss).keeps_rows
+
+
+def check_rows_fit(model: TableModel, path: Path) -> None:
+    """Refuse a table that memory cannot hold, for a model that needs all rows at hand.
+
+    Parameters
+    ----------
+    model : TableModel
+    path : Path
+        A file or a folder.
+    """
+    needed, room = 8 * COPIES * estimated_values(path), memory()
+    if room is not None and needed > room.size:
+        raise MemoryLimitError(
+            f"{path.name}: the certificate of a model with the loss {model.view.question('loss')} needs all rows in memory, "
+            f"about {gigabytes(needed)}, and {room.words} {gigabytes(room.size)}: certify it on a part of the rows"
+        )
+
+
+class _FittedRows(ChunkedSource):
+    """The rows of a stream in the units of a model."""
+
+    def __init__(self, model: TableModel, stream: TableStream) -> None:
+        super().__init__(stream)
+        self._model = model
+        self.n_features, self.n_classes = model.view.n_features, len(model.view.classes)
+
+    def batch(self, table: Table) -> SampleBatch:
+        view = self._model.view
+        rows, y = self._model.labelled(table)
+        X = view.fitted(self._model.inputs(rows)) if len(rows) else np.empty((0, self.n_features))
+        ids = np.arange(len(rows)) + table.first_row
+        return SampleBatch(X, np.searchsorted(view.classes, y), np.ones(len(rows)), np.ones(self.n_classes), ids)
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoreRange:
+    """The lowest and the highest value of each surface."""
+
+    low: FloatArray
+    high: FloatArray
+
+    def __add__(self, other: _ScoreRange) -> _ScoreRange:
+        return _ScoreRange(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+    def is_constant(self) -> list[bool]:
+        return [is_level(np.array(ends)) for ends in zip(self.low, self.high, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """The pass that finds how far the values of surfaces range."""
+
+    model: TableModel
+
+    def __call__(self, batch: SampleBatch) -> _ScoreRange:
+        values = np.array([surface(batch.X) for surface in self.model.view.surfaces])
+        return _ScoreRange(values.min(axis=1), values.max(axis=1))

@@ -112,13 +112,8 @@ def _moments_of(
     if not (weight > 0.0).any():
         return None
     X = np.column_stack([_numbers(table, name) for name in columns.inputs])
-    classes = tuple(sorted(set(labels))) if classes is None else classes
-    unknown = set(labels).difference(classes)
-    if unknown:
-        raise ValueError(f"the target has the class {min(unknown)!r}, which is not one of {', '.join(classes)}")
-    position = {label: code for code, label in enumerate(classes)}
-    codes = np.array([position[label] for label in labels])
-    rows = LabelledRows(X, codes, weight, columns.inputs, columns.target, classes)
+    classes = tuple(sorted(labels.names)) if classes is None else classes
+    rows = LabelledRows(X, labels.codes(classes), weight, columns.inputs, columns.target, classes)
     return Moments.of_rows(rows, limits, by_class=by_class)
 
 

@@ -73,6 +73,21 @@ def _texts(column: Any) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0, dtype=object)
 
 
+def distinct_texts(column: Any) -> tuple[list[str | None], np.ndarray] | None:
+    """Different texts of a column, None for blank and missing ones, and the position of each row's; None for other columns."""
+    if not _is_text(getattr(column.type, "value_type", column.type)):
+        return None
+    column = _chunked(column)
+    if not types.is_dictionary(column.type):
+        column = column.cast(pa.large_string()).dictionary_encode()
+    chunks = column.unify_dictionaries().chunks
+    if not chunks:
+        return [], np.empty(0, dtype=np.intp)
+    levels = [text if text and text.strip(BLANKS) else None for text in chunks[0].dictionary.to_pylist()]
+    places = [chunk.indices.fill_null(len(levels)).to_numpy() for chunk in chunks]
+    return [*levels, None], np.concatenate(places).astype(np.intp)
+
+
 def stream_of(data: Any) -> Any:
     """A reader of the record batches of an object that holds them, see :func:`holds_arrow`."""
     data = data.collect() if type(data).__name__ == "LazyFrame" else data

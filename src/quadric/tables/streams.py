@@ -8,7 +8,6 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +160,33 @@ def _numbered(tables: Iterator[Table]) -> Iterator[Table]:
 
 
 @dataclass(frozen=True, eq=False)
+class Labels:
+    """Class labels of rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Those that appear.
+    places : array of shape (m,)
+        The position of each row's.
+    """
+
+    names: tuple[str, ...]
+    places: IntArray
+
+    def counts(self, rows: BoolArray) -> dict[str, int]:
+        """How many of some rows have each label."""
+        return dict(zip(self.names, np.bincount(self.places[rows], minlength=len(self.names)).tolist(), strict=True))
+
+    def codes(self, classes: Sequence[str]) -> IntArray:
+        """Positions among known classes; an error for a label that is none of them."""
+        unknown = set(self.names).difference(classes)
+        if unknown:
+            raise ValueError(f"the target has the class {min(unknown)!r}, which is not one of {', '.join(classes)}")
+        return np.array([list(classes).index(name) for name in self.names], dtype=np.intp)[self.places]
+
+
+@dataclass(frozen=True, eq=False)
 class LabelledColumns:
     """Which columns of a stream are the labels, the weights, the groups and the inputs.
 
@@ -204,12 +230,14 @@ class LabelledColumns:
             raise ValueError(f"the weights {self.sample_weight!r} must be finite numbers of at least 0, in every row")
         return weight
 
-    def labels(self, table: Table) -> list[str]:
+    def labels(self, table: Table) -> Labels:
         """Of the rows of a table; none is missing."""
-        labels = table.labels(self.target).tolist()
-        if None in labels:
-            raise ValueError(f"the target is missing in row {table.first_row + labels.index(None)}")
-        return labels
+        names, places = table.distinct_labels(self.target)
+        missing = np.flatnonzero(np.array([name is None for name in names], dtype=bool)[places])
+        if len(missing):
+            raise ValueError(f"the target is missing in row {table.first_row + int(missing[0])}")
+        used = np.flatnonzero(np.bincount(places, minlength=len(names)))
+        return Labels(tuple(str(names[place]) for place in used), np.searchsorted(used, places))
 
     def keys(self, table: Table) -> IntArray | None:
         """Numbers for the groups of the rows, the same for the same text everywhere."""
@@ -287,8 +315,7 @@ def learn_table(stream: TableStream, columns: LabelledColumns, encoder: TableEnc
         cleaned = encoder.cleaned(table.drop([name for name in table.names if name not in columns.inputs]))
         kept = complete(cleaned) if drops else np.ones(table.n_rows, dtype=bool)
         missing.update({name: int(missing_cells(cleaned[name]).sum()) for name in cleaned})
-        counts.update(dict.fromkeys(labels, 0))
-        counts.update(compress(labels, kept.tolist()))
+        counts.update(labels.counts(kept))
         n_dropped += int((~kept).sum())
         facts = encoder.facts(cleaned)
         found = _added(found, facts)
@@ -361,7 +388,7 @@ class TableSource(ChunkedSource):
     ) -> None:
         super().__init__(stream)
         self._roles, self._encoder, self._drops = columns, encoder, drops
-        self._codes = {name: code for code, name in enumerate(class_names)}
+        self._class_names = tuple(class_names)
         self.n_features, self.n_classes = len(encoder.features_), len(class_names)
 
     def batch(self, table: Table) -> SampleBatch:
@@ -372,11 +399,7 @@ class TableSource(ChunkedSource):
         if self._drops:
             inputs = self._encoder.cleaned(table.drop([name for name in table.names if name not in columns.inputs]))
             kept &= complete(inputs)
-        labels = columns.labels(table)
-        unknown = set(labels).difference(self._codes)
-        if unknown:
-            raise ValueError(f"the target has the class {min(unknown)!r}, which is not one of {', '.join(self._codes)}")
-        codes = np.array([self._codes[label] for label in labels], dtype=np.intp)
+        codes = columns.labels(table).codes(self._class_names)
         if not kept.all():
             table, codes, weight, ids = _rows(table, kept), codes[kept], weight[kept], ids[kept]
             keys = None if keys is None else keys[kept]

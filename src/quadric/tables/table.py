@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.geometry.terms import default_names
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 
 EXACT_INTEGERS = 2.0**53
 """Floats below this limit represent integers exactly."""
@@ -99,6 +99,28 @@ class Table:
         array of str, None if missing
         """
         return label_texts(name, self._column(name))
+
+    def distinct_labels(self, name: str) -> tuple[list[str | None], IntArray]:
+        """The different class labels of a column, None if missing, and the position of each row's.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        list of str or None, and array of shape (n_rows,)
+        """
+        column = self._column(name)
+        if _is_arrow_column(column):
+            from quadric.tables._arrow import distinct_texts
+
+            found = distinct_texts(column)
+            if found is not None:
+                return found
+        labels = self.labels(name).tolist()
+        position = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+        return list(position), np.array([position[label] for label in labels], dtype=np.intp)
 
     def drop(self, names: Collection[str]) -> Table:
         """The table without some columns.

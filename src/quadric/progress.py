@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from itertools import accumulate, pairwise
-from typing import TextIO, TypeAlias, TypeVar
+from typing import Self, TextIO, TypeAlias, TypeVar
 
 Item = TypeVar("Item")
 
@@ -60,6 +60,23 @@ def listening(listener: Listener | None) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+class RowsRead(str):
+    """What is being done by a pass over a table: words, and how many rows it has read so far.
+
+    Parameters
+    ----------
+    words : str
+    n_rows : int
+    """
+
+    n_rows: int
+
+    def __new__(cls, words: str, n_rows: int) -> Self:
+        text = super().__new__(cls, words)
+        text.n_rows = n_rows
+        return text
 
 
 def advance(share: float, what: str) -> None:

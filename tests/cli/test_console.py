@@ -13,7 +13,7 @@ from quadric.cli import console
 from quadric.cli.inputs import integers, numbers, rows
 from quadric.cli.layout import text_table, wrapped_equation
 from quadric.files import replacing
-from quadric.progress import advance, counted
+from quadric.progress import RowsRead, advance, counted
 
 
 @pytest.fixture
@@ -125,6 +125,38 @@ def test_terminals_get_one_bar_that_leaves_nothing(monkeypatch):
     assert max(map(len, lines)) <= 80
     until(lambda: terminal.sent.decode(), "\x1b[?25h")  # the cursor is back
     assert terminal.sent.endswith(b"\x1b[2K") or b"\x1b[2K" in terminal.sent.rpartition(b"50 %")[2]
+
+
+@pytest.mark.parametrize(
+    ("reports", "words"),
+    [
+        ([(10.0, 5_000)], "5000 rows, 500 rows/s"),
+        ([(10.0, 5_000), (20.0, 3_000_000)], "3.0M rows, 150k rows/s"),
+        ([(10.0, 5_000), (20.0, 30_000), (21.0, 10_000)], "10k rows"),  # another pass, whose speed is not known yet
+        ([(10.0, 5_000), (20.0, 30_000), (21.0, 10_000), (23.0, 34_700)], "34k rows, 12k rows/s"),
+    ],
+)
+def test_passes_tell_their_rows_and_how_fast_they_read_them(reports, words, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
+    meter = console._Meter("fit")
+    for now, n_rows in reports:
+        clock[0] = now
+        meter.advance(0.1, RowsRead("data.csv: many rows", n_rows))
+    assert meter.text == words
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_bar_has_room_for_time_and_speed(monkeypatch):
+    terminal = Terminal(monkeypatch)
+    monkeypatch.setattr(console._Meter, "time", "about 47 min left")
+    monkeypatch.setattr(console._Meter, "_speed", lambda meter, n_rows: f"{console.short(n_rows)} rows, 123.4M rows/s")
+    with console.working("certify"):
+        advance(0.5, RowsRead("words", 123_456_789))
+        until(terminal.text, "about 47 min left 123.5M rows, 123")
+    terminal.stream.close()
+    lines = [line for line in re.split(r"[\r\n]+", terminal.text()) if line.strip()]
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.usefixtures("at_once")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from quadric.files import replaceable, write_atomically
-from quadric.progress import Report, listening
+from quadric.progress import Report, RowsRead, listening
 
 FIRST_AFTER = 2.0
 """Seconds of work before progress is shown."""
@@ -141,9 +141,19 @@ class _Meter:
         self.began = time.monotonic()
         self.ends: float | None = None
         self._moves = [(0.0, self.began)]
+        self._n_rows, self._pass = 0, (0, self.began)
 
     def describe(self, text: str) -> None:
-        self.text = printable(text)
+        self.text = self._speed(text.n_rows) if isinstance(text, RowsRead) else printable(text)
+
+    def _speed(self, n_rows: int) -> str:
+        """Rows of a pass, and how many of them a second takes; short, as a bar leaves little room."""
+        now = time.monotonic()
+        if n_rows < self._n_rows:  # another pass has begun
+            self._pass = n_rows, now
+        self._n_rows, (first, began) = n_rows, self._pass
+        rate = f", {short(round((n_rows - first) / (now - began)))} rows/s" if now > began else ""
+        return f"{short(n_rows)} rows{rate}"
 
     def advance(self, share: float, text: str) -> None:
         self.describe(text)
@@ -225,6 +235,13 @@ def _show_bar(meter: _Meter, done: threading.Event, stream: TextIO) -> None:
         while not done.wait(SECONDS_BETWEEN_FRAMES):
             total = 1.0 if meter.share else None  # None: a bar that only moves
             bars.update(task, total=total, completed=meter.share, refresh=True)
+
+
+def short(number: int) -> str:
+    """A large number in few characters: 950, 12k, 1.2M."""
+    if number < 10_000:
+        return f"{number}"
+    return f"{number // 1000}k" if number < 1_000_000 else f"{number / 1e6:.1f}M"
 
 
 def duration(seconds: float) -> str:

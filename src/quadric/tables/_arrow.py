@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from quadric.extras import require
-from quadric.progress import advance
+from quadric.progress import RowsRead, advance
 from quadric.tables.table import BLANKS, CONVERT_OR_IGNORE, check_names, label_texts
 
 pa: Any = require("pyarrow", "cli")
@@ -123,7 +123,7 @@ def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] |
         with _opened(path) as file:
             for batch, share in _batches(file, n_rows):
                 n_found += batch.num_rows
-                advance((n_before + share) / len(paths), f"{path.name}: {n_found} rows")
+                advance((n_before + share) / len(paths), RowsRead(f"{path.name}: {n_found} rows", n_found))
                 yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
     if n_found == 0:
         if len(paths) > 1:

@@ -18,7 +18,7 @@ import numpy as np
 
 from quadric.errors import ParameterError
 from quadric.extras import require
-from quadric.progress import advance
+from quadric.progress import RowsRead, advance
 from quadric.tables.suspects import number_pattern
 from quadric.tables.table import BLANKS, check_names, is_number_text
 
@@ -203,7 +203,8 @@ class CsvFile:
 
     def _tell(self, text: Any, n_rows: int) -> None:
         """How much of the file has been read."""
-        advance(text.buffer.tell() / max(self.path.stat().st_size, 1), f"{self.path.name}: {n_rows} rows")
+        share = text.buffer.tell() / max(self.path.stat().st_size, 1)
+        advance(share, RowsRead(f"{self.path.name}: {n_rows} rows", n_rows))
 
     def _numeric(self, block: bytes, columns: Sequence[str]) -> frozenset[str]:
         """Columns that pyarrow can be told to read as numbers, which is faster: those that are numbers in the first block."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from quadric.extras import require
-from quadric.progress import advance
+from quadric.progress import RowsRead, advance
 from quadric.tables.table import Table
 
 
@@ -59,6 +59,7 @@ class Spool:
         n_chunks = len(self._first_rows)
         with pa.ipc.open_stream(self._file) as reader:
             for done, (first_row, batch) in enumerate(zip(self._first_rows, reader, strict=False), start=1):
-                advance(done / n_chunks, f"{first_row - 1 + batch.num_rows:,} rows")
+                n_rows = first_row - 1 + batch.num_rows
+                advance(done / n_chunks, RowsRead(f"{n_rows} rows", n_rows))
                 columns = tuple(pa.chunked_array([column]) for column in batch.columns)
                 yield Table(tuple(batch.schema.names), columns, first_row=first_row)

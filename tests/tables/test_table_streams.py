@@ -1,0 +1,80 @@
+"""Tables that are read in chunks, as often as it takes."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pytest
+
+from helpers.large_tables import arrow_table, table_files
+from helpers.listening import heard
+from helpers.small_tables import credit_columns, csv_text
+from quadric.progress import RowsRead
+from quadric.tables import TableStream, _csv
+
+N_ROWS = 400
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(_csv, "BLOCK", 2_000)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("form", ["csv", "parquet", "folder", "feather"])
+def test_every_pass_gives_the_same_rows_and_tells_how_many(form, tmp_path):
+    columns = credit_columns(N_ROWS, gaps=20)
+    files = table_files(tmp_path, columns)
+    pa.feather.write_feather(arrow_table(columns), tmp_path / "data.feather", chunksize=90)
+    stream = TableStream(files.get(form, tmp_path / "data.feather"), rows=67)
+    for _ in range(3):
+        with heard() as told:
+            tables = list(stream)
+        assert [table.first_row for table in tables] == [1 + 67 * i for i in range(len(tables))]
+        np.testing.assert_array_equal(np.concatenate([table["income"] for table in tables]), columns["income"])
+        assert np.concatenate([table["home"] for table in tables]).tolist() == columns["home"].tolist()
+        assert all(isinstance(what, RowsRead) for _, what in told)
+        assert (told[-1][0], told[-1][1].n_rows) == (1.0, N_ROWS)
+        assert [share for share, _ in told] == sorted(share for share, _ in told)
+    assert stream.count_rows() == N_ROWS
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_csv_file_is_parsed_once_unless_that_is_not_wanted(tmp_path, monkeypatch):
+    path, parsed = tmp_path / "data.csv", []
+    path.write_text(csv_text(credit_columns(N_ROWS)))
+    read = _csv.CsvFile.tables
+    monkeypatch.setattr(_csv.CsvFile, "tables", lambda file, *how: parsed.append(file) or read(file, *how))
+    for keeps, expected in ((True, 1), (False, 2)):
+        parsed.clear()
+        stream = TableStream(path, keeps=keeps)
+        assert sum(map(len, stream)) == sum(map(len, stream)) == N_ROWS
+        assert len(parsed) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ([], "there are no record batches"),
+        ([arrow_table(credit_columns(5)).slice(0, 0)], "the table has no rows"),
+        (
+            [arrow_table(credit_columns(5)), arrow_table(credit_columns(5)).drop_columns(["age"])],
+            "the parts of the table have different columns: only some of them have 'age'",
+        ),
+    ],
+)
+def test_parts_that_make_no_table(data, words):
+    with pytest.raises(ValueError, match=words):
+        list(TableStream(iter(data)))
+
+
+def test_empty_parts_are_passed_over():
+    table = arrow_table(credit_columns(5))
+    parts = list(TableStream([table.slice(0, 0), table, table.slice(0, 0), table]))
+    assert [(part.first_row, part.n_rows) for part in parts] == [(1, 5), (6, 5)]
+
+
+def test_an_iterator_is_read_once():
+    stream = TableStream(iter([arrow_table(credit_columns(5))]))
+    assert sum(map(len, stream)) == 5
+    with pytest.raises(ValueError, match="can be read only once"):
+        list(stream)

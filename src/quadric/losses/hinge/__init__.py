@@ -24,5 +24,5 @@ LOSS = Loss(
     bounds=DualBounds,
     judge=HingeJudge,
     streamed=HingeStream,
-    passes_from=30_000,
+    passes_from=50_000,
 )

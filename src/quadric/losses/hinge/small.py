@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadric.geometry.lifting import adjoint_about, lift_about, lift_adjoint
+from quadric.geometry.lifting import adjoint_about, lift_about, lift_adjoint, row_chunks
 from quadric.losses.hinge.qp import HingeQP
 from quadric.losses.hinge.split import GROUPS, Split
 from quadric.types import FloatArray, IntArray
@@ -35,7 +35,8 @@ class SmallProblem:
         """[r(x) - r(middle), 1] on some terms."""
         n_near = len(self._X)
         A = np.empty((len(self.y), len(terms) + 1))
-        A[:n_near, :-1] = lift_about(self._X, self._middle, terms)
+        for rows in row_chunks(n_near, len(terms) + 1):
+            A[rows, :-1] = lift_about(self._X[rows], self._middle, terms)
         A[n_near:, :-1] = self._far[:, terms]
         A[:, -1] = 1.0
         return A

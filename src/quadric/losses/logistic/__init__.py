@@ -24,5 +24,5 @@ LOSS = Loss(
     bounds=DualBounds,
     judge=LogisticJudge,
     streamed=LogisticStream,
-    passes_from=30_000,
+    passes_from=100_000,
 )

@@ -90,7 +90,16 @@ class TableStream:
         return sum(known) if known and len(known) == len(counts) else sum(table.n_rows for table in self)
 
     def with_text(self, names: Collection[str]) -> TableStream:
-        """The same with more columns as texts; only the notation of CSV files can tell."""
+        """The same with more columns as texts; only the notation of CSV files can tell.
+
+        Parameters
+        ----------
+        names : collection of str
+
+        Returns
+        -------
+        TableStream
+        """
         return TableStream(self._data, rows=self._rows, text=(*self.text, *names), keeps=self._keeps, **self._how)
 
     def _chunks(self) -> Iterator[Table]:

@@ -102,7 +102,7 @@ def _score(
             if absent:
                 raise UsageError(f"--keep: {unknown_names(absent, table.names, 'the table')}")
             extra = [name for name in table if name not in (*model.view.needed, model.saved.target, *kept)]
-        columns = _columns(model, table, kept)
+        columns = _lines(model, table, kept)
         write(columns if counts else [[name, *column] for name, column in zip(_head(model, kept), columns, strict=True)])
         counts.update(columns[len(kept) + 1])
     return counts, extra
@@ -114,7 +114,7 @@ def _head(model: quadric.workflow.TableModel, kept: tuple[str, ...]) -> list[str
     return names if len(model.class_names) == 2 else [*names, *(f"score_{name}" for name in model.class_names)]
 
 
-def _columns(model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: tuple[str, ...]) -> list[list[Any]]:
+def _lines(model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: tuple[str, ...]) -> list[list[Any]]:
     """What is written of each row, by columns."""
     from quadric.tables.inputs import cells_like
 

@@ -17,7 +17,7 @@ from quadric.types import FloatArray, IntArray
 
 LEADING = 16
 """Bits that one pass looks at: sign, exponent and four more, at first."""
-MOST_KEPT = 2_000_000
+MOST_KEPT = 250_000
 """Numbers of all columns together that the last pass may keep."""
 
 

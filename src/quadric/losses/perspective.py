@@ -262,7 +262,7 @@ class PerspectiveRelaxation(Relaxation):
     """
 
     def __init__(self, split: Split, k: int, error: FloatArray, at_zero: float) -> None:
-        self.k, self.safe, self.relaxed = k, SafeSplit(split, k, error), Relaxed(split, k, at_zero**0.5)
+        self.k, self.safe, self.relaxed = k, SafeSplit(split, k, error), Relaxed(split, k, at_zero**0.5 or 1.0)
 
     def bounded(
         self, fixed: BoolArray, allowed: BoolArray, state: FloatArray, linear: Linear, n_steps: int, cutoff: float

@@ -29,6 +29,7 @@ OTHERS = {
     "outer_tol": 1e-3,
     "max_iter": 17,
     "time_limit": 1000.0,
+    "gap_limit": 0.2,
     "n_jobs": 1,
     "random_state": 5,
     "verbose": 0,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -27,6 +28,8 @@ REFUSED_WITHIN = 400 << 20
 """Bytes that reading a table and refusing it may take."""
 ROWS = {500: 300, 2_100: 60, 10_000: 20}
 """Rows of the tables, by their number of columns."""
+MOST_FEATURES = 2_000
+"""Tables with more columns are refused; of others, what does not fit into memory."""
 SECONDS = 120
 """After so long a child is stopped: a refusal comes before work."""
 
@@ -50,7 +53,8 @@ def quadric(folder: Path, *words: object) -> Outcome:
     """Run a command in a child with the limit."""
     from quadric.cli import main
 
-    files = [folder / name for name in ("stdout", "stderr")]
+    # files of its own: what cleans up after worker processes may still write to those of the command before
+    files = [Path(tempfile.mkstemp(dir=folder)[1]) for _ in range(2)]
     child = os.fork()
     if child == 0:
         code = 99
@@ -149,7 +153,7 @@ def test_wide_tables_end_in_a_result_or_in_one_line(folder, size, tally):
     for name, n_columns in (SHORT, list(product(COMMANDS, ROWS)))[size(0, 1)]:
         outcome = quadric(folder, *(str(word).format(data=f"{n_columns}.csv") for word in COMMANDS[name]))
         check(outcome, tally)
-        if name.startswith(LEARNING):
+        if name.startswith(LEARNING) and (n_columns > MOST_FEATURES or outcome.code):
             assert outcome.code == 1, name
             wanted = "GB of memory" if n_columns == 500 else "columns to learn from, and a model has at most 2,000 features"
             assert wanted in outcome.line

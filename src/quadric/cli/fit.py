@@ -122,6 +122,7 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
         **dict(zip(subjects, words, strict=True)),
         "left out": _excluded(trained),
         "missing values": _missing(trained),
+        "read in passes": _passes(trained),
         "probabilities": trained.options.calibrate and f"{trained.model.method_}, fitted on out-of-fold scores",
         "written to": str(output),
     }
@@ -223,6 +224,14 @@ def _excluded(trained: quadric.workflow.Trained) -> str:
     return f"{text}; {requested} more as requested" if requested > 0 else text
 
 
+def _passes(trained: quadric.workflow.Trained) -> str | None:
+    """What is different where a table is too large to be read as a whole."""
+    if not trained.data.is_sampled or not trained.options.crosses:
+        return None
+    caps = "" if trained.options.clip is None else "columns are capped at quantiles of all rows, the same in all folds; "
+    return f"{caps}the figures out of fold are of {len(trained.data.y)} rows, drawn at random"
+
+
 def _missing(trained: quadric.workflow.Trained) -> str:
     missing = trained.data.missing
     if not missing:
@@ -246,6 +255,7 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
         "positive": names[1] if len(names) == 2 else None,
         "rows": data.n_rows,
         "rows_dropped": data.n_dropped,
+        "read_in_passes": data.is_sampled,
         "features": data.feature_names,
         "base_rates": dict(zip(names, trained.base_rates, strict=True)),
         "loss": model.loss,

@@ -127,7 +127,7 @@ class SamplesInMemory(SampleSource):
         return total
 
     def _batches(self) -> list[SampleBatch]:
-        samples, ids = self._samples, np.arange(len(self._samples.X))
+        samples, ids = self._samples, np.arange(len(self._samples.codes))
         parts = [slice(first, first + self._batch_rows) for first in range(0, len(ids), self._batch_rows)]
         return [
             SampleBatch(samples.X[part], samples.codes[part], samples.sample_weight[part], samples.class_weight, ids[part])

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 
 from quadric.blas import one_blas_thread
 from quadric.geometry import products
@@ -210,11 +211,11 @@ class RowsProblem(SparseProblem):
 
     @property
     def by_passes(self) -> bool:
-        return self.labelled is not None and self.loss.searches_by_passes(len(self.y))
+        return self.labelled is not None and not issparse(self.labelled.X) and self.loss.searches_by_passes(len(self.y))
 
     def streamed(self, *, searched: bool) -> StreamedProblem | None:
         make = self.loss.streamed
-        if make is None or self.labelled is None:
+        if make is None or self.labelled is None or issparse(self.labelled.X):
             return None
         passes = Passes(SamplesInMemory(self.labelled))
         survey = passes.total(SurveyPass(self.positive, searched))

@@ -18,7 +18,7 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.surface import FLAT, QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.losses import loss_named
-from quadric.progress import counted
+from quadric.progress import advance, parts
 from quadric.report.subject import Subject
 from quadric.report.values import Coefficient, Direction, Geometry, SurfaceSummary, TermRow, View
 from quadric.search.path import for_fewer_terms
@@ -107,7 +107,11 @@ def views_along(subject: Subject, ks: Sequence[int], own: Certificate) -> tuple[
     others, other_ks = surfaces[:at] + surfaces[at + 1 :], [k for k in ks if k != subject.k]
     limit = NODES_ALONG[_has_cheap_nodes(subject)]
     certificates = certified_surfaces(subject.fitted.model, subject.X, subject.labels, others, other_ks, limit)
-    proofs = [own if k == subject.k else next(certificates) for k in counted(ks, len(ks), "bounds along the path")]
+    proofs = []
+    for k, own_part in zip(ks, parts(*[1.0] * len(ks)), strict=True):
+        with own_part:  # a proof tells its own progress
+            advance(0.0, "bounds along the path")
+            proofs.append(own if k == subject.k else next(certificates))
     bounds = for_fewer_terms(np.array([np.nan if proof.lower_bound is None else proof.lower_bound for proof in proofs]))
     views = (
         view_of(subject, surface, k, proof.bounded(None if np.isnan(bound) else bound))

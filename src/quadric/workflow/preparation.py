@@ -67,7 +67,9 @@ class PreparedData:
     sha256 : str or None
         Checksum of the file.
     class_counts : tuple of int
-        Rows of each class; where the table is read in batches, X and y are a random part of them.
+        Rows of each class.
+    is_sampled : bool
+        Whether the table was read in passes, and X and y are a random sample of its rows.
     """
 
     table: Table
@@ -81,6 +83,7 @@ class PreparedData:
     groups: IntArray | None = None
     sha256: str | None = None
     class_counts: tuple[int, ...] = ()
+    is_sampled: bool = False
 
     @property
     def n_rows(self) -> int:

@@ -130,6 +130,7 @@ def _prepared(stream: TableStream, target: str, options: TrainingOptions) -> tup
         n_dropped=learned.n_dropped,
         sha256=None if stream.path is None else digest_of(stream.path),
         class_counts=tuple(counts),
+        is_sampled=True,
     )
     data.class_weight(options.class_weight)
     check_cutoff(data, options)

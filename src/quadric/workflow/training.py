@@ -110,6 +110,7 @@ class Trained:
             "rows_dropped": self.data.n_dropped,
             "accuracy": self.accuracy,
             "labelled": list(self.labelled),
+            "read_in_passes": self.data.is_sampled,
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
         }
         origin = DataOrigin(self.data.n_rows, self.data.sha256)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quadric.losses.passes import scattered
 from quadric.types import BoolArray, FloatArray, IntArray
 
 SPARE = 0.75
@@ -106,10 +107,5 @@ class KeptRows:
 
 
 def random_keys(ids: IntArray) -> FloatArray:
-    """Numbers between 0 and 1 that go by ids alone and look random: SplitMix64 (Steele, Lea and Flood 2014)."""
-    with np.errstate(over="ignore"):
-        mixed = ids.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed ^= mixed >> np.uint64(31)
-    return (mixed >> np.uint64(11)).astype(float) * 2.0**-53
+    """Numbers between 0 and 1 that go by ids alone and look random."""
+    return (scattered(ids) >> np.uint64(11)).astype(float) * 2.0**-53

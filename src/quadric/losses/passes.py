@@ -52,7 +52,7 @@ class SampleBatch(LabelledSamples):
 
 
 def scattered(numbers: IntArray, seed: int = 0) -> IntArray:
-    """Numbers from 0 to 2^64 - 1 that look random, one for each number (the finalizer of splitmix64)."""
+    """Numbers from 0 to 2^64 - 1 that look random, one for each number: SplitMix64 (Steele, Lea and Flood 2014)."""
     with np.errstate(over="ignore"):
         x = numbers.astype(np.uint64) + np.uint64((0x9E3779B97F4A7C15 * (seed + 1)) % 2**64)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from quadric.estimators._validation import check_parameters
 from quadric.estimators.moments import LabelledRows, Moments
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import MixedColumnError
-from quadric.tables.streams import LabelledColumns, TableSource, TableStream, learn_table, retyped
+from quadric.tables.streams import CodedRows, LabelledColumns, as_parts, learn_table, retyped
 from quadric.tables.table import Table
 from quadric.tables.targets import target_labels
 from quadric.types import FloatArray
@@ -72,16 +73,10 @@ def moments(
     Moments(5 rows of 2 features; target 'risk': 'high', 'low')
     >>> model = quadric.SparseQuadraticSVC(k=2, loss="least_squares").fit_moments(both)
     """
-    total: Moments | None = None
-    chosen: LabelledColumns | None = None
+    parts = as_parts(batches, text=(target,), keeps=False)
+    chosen = LabelledColumns.of(parts.head().names, target, columns, sample_weight)
     known = None if classes is None else tuple(sorted({str(label) for label in classes}))
-    for table in TableStream(batches, text=(target,), keeps=False):
-        if chosen is None:
-            chosen = LabelledColumns.of(table.names, target, columns, sample_weight)
-            limits = _limits(clip_low, clip_high, len(chosen.inputs))
-        part = _moments_of(table, chosen, known, limits, by_class)
-        if part is not None:
-            total = part if total is None else total + part
+    total = parts.total(_MomentsOfRows(chosen, known, _limits(clip_low, clip_high, len(chosen.inputs)), by_class))
     if total is None:
         raise ValueError("the batches have no rows of positive weight")
     return total
@@ -99,22 +94,25 @@ def _limits(low: ArrayLike | None, high: ArrayLike | None, n: int) -> tuple[Floa
     return limits[0], limits[1]
 
 
-@one_blas_thread()
-def _moments_of(
-    table: Table,
-    columns: LabelledColumns,
-    classes: tuple[str, ...] | None,
-    limits: tuple[FloatArray, FloatArray],
-    by_class: bool,
-) -> Moments | None:
-    """Of one part; None if no row has weight."""
-    weight, labels = columns.weights(table), columns.labels(table)
-    if not (weight > 0.0).any():
-        return None
-    X = np.column_stack([_numbers(table, name) for name in columns.inputs])
-    classes = tuple(sorted(labels.names)) if classes is None else classes
-    rows = LabelledRows(X, labels.codes(classes), weight, columns.inputs, columns.target, classes)
-    return Moments.of_rows(rows, limits, by_class=by_class)
+@dataclass(frozen=True, eq=False)
+class _MomentsOfRows:
+    """The pass that sums moments of columns of numbers; None if no row has weight."""
+
+    columns: LabelledColumns
+    classes: tuple[str, ...] | None
+    limits: tuple[FloatArray, FloatArray]
+    by_class: bool
+
+    @one_blas_thread()
+    def __call__(self, table: Table) -> Moments | None:
+        columns = self.columns
+        weight, labels = columns.weights(table), columns.labels(table)
+        if not (weight > 0.0).any():
+            return None
+        X = np.column_stack([_numbers(table, name) for name in columns.inputs])
+        classes = tuple(sorted(labels.names)) if self.classes is None else self.classes
+        rows = LabelledRows(X, labels.codes(classes), weight, columns.inputs, columns.target, classes)
+        return Moments.of_rows(rows, self.limits, by_class=self.by_class)
 
 
 def _numbers(table: Table, name: str) -> FloatArray:
@@ -169,19 +167,19 @@ def fit_batches(
     model
         Fitted. ``oof_rows_`` of a cross-validation tells which rows, counted from 1, ``oof_decision_`` is of.
     """
-    stream = TableStream(batches, text=(target, *([groups] if groups is not None else [])), **how)
-    chosen = LabelledColumns.of(next(iter(stream)).names, target, columns, sample_weight, groups)
-    encoder = TableEncoder(missing_texts=tuple(stream.missing))
+    parts = as_parts(batches, text=(target, *([] if groups is None else [groups])), **how)
+    check_parameters(model, model._rules)  # before any pass
+    chosen = LabelledColumns.of(parts.head().names, target, columns, sample_weight, groups)
+    encoder = TableEncoder(missing_texts=tuple(parts.missing))
     try:
-        learned = learn_table(stream, chosen, encoder)
+        learned = learn_table(parts, chosen, encoder)
     except MixedColumnError as error:
-        stream = retyped(stream, error)
-        learned = learn_table(stream, chosen, encoder)
+        parts = retyped(parts, error)
+        learned = learn_table(parts, chosen, encoder)
     texts = [facts.name for facts in learned.facts if facts.kind == "O"]
     if texts:
         raise ValueError(f"column {texts[0]!r} holds texts: encode it first (TableEncoder), or leave it out of columns")
     names = target_labels(np.array(list(learned.class_counts), dtype=object))[1]
-    source = TableSource(stream, chosen, encoder.fit_facts(learned.facts), names)
-    check_parameters(model, model._rules)  # before any pass
-    surveyed = SurveyedStream.of(Stream(source, chosen.inputs, target, np.array(names)), model.clip)
+    rows = CodedRows(chosen, encoder.fit_facts(learned.facts), tuple(names))
+    surveyed = SurveyedStream.of(Stream(rows.of(parts), chosen.inputs, target, np.array(names)), model.clip)
     return model._fit_surveyed(surveyed)

@@ -143,7 +143,7 @@ def days_between(first: str, second: str | None) -> float:
 
 
 def _first(one: int | None, two: int | None) -> int | None:
-    return one if one is not None else two
+    return min((row for row in (one, two) if row is not None), default=None)
 
 
 def _first_different(numbers: np.ndarray) -> tuple[float, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from abc import abstractmethod
-from collections import Counter
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,65 @@ CHUNK_ROWS = 32_768
 """Rows that are read together."""
 
 
-class TableStream:
+class TableParts(ABC):
+    """A table in parts, wherever they are, over all of which a function can be summed again and again."""
+
+    text: tuple[str, ...]
+    """Columns that are texts whatever they look like."""
+
+    @property
+    def path(self) -> Path | None:
+        """Where it is, if it is a file or a folder."""
+        return None
+
+    @property
+    def missing(self) -> Collection[str]:
+        """Texts that mean a missing value."""
+        return ()
+
+    @property
+    def guesses_types(self) -> bool:
+        """Whether the types of columns follow from their values, as in a CSV file."""
+        return False
+
+    @abstractmethod
+    def head(self) -> Table:
+        """A table with the names of all columns, and rows or not."""
+
+    @abstractmethod
+    def total(self, of: Callable[[Table], State | None]) -> State | None:
+        """The sum of a function over all parts, in their order; None if it is None for all of them.
+
+        Parameters
+        ----------
+        of : function of a Table
+            A frozen dataclass rather than a closure, so that it can travel. Tables have rows, and know the number of the first.
+        """
+
+    @abstractmethod
+    def with_text(self, names: Collection[str]) -> TableParts:
+        """The same with more columns as texts.
+
+        Parameters
+        ----------
+        names : collection of str
+
+        Returns
+        -------
+        TableParts
+        """
+
+
+def summed(states: Iterable[State | None]) -> State | None:
+    """The sum of those that are not None."""
+    total: State | None = None
+    for state in states:
+        if state is not None:
+            total = state if total is None else total + state
+    return total
+
+
+class TableStream(TableParts):
     """A table in chunks, as often as it is asked for them.
 
     Parameters
@@ -53,11 +111,40 @@ class TableStream:
         self._kept: Spool | None = None
         self._is_file = isinstance(data, str | os.PathLike)
         self._is_spent = False
+        self._begun: tuple[Table, Iterator[Table]] | None = None
 
     def __iter__(self) -> Iterator[Table]:
+        if self._begun is not None:
+            (first, rest), self._begun = self._begun, None
+            return chain([first], rest)
         if self._kept is not None:
             return iter(self._kept)
-        return self._keeping(self._chunks()) if self._keeps and self._is_csv else self._chunks()
+        return self._keeping(self._chunks()) if self._keeps and self.guesses_types else self._chunks()
+
+    def head(self) -> Table:
+        """The first chunk; the next pass begins with it.
+
+        Returns
+        -------
+        Table
+        """
+        if self._begun is None:
+            chunks = iter(self)
+            self._begun = next(chunks), chunks
+        return self._begun[0]
+
+    def total(self, of: Callable[[Table], State | None]) -> State | None:
+        """The sum of a function over all chunks.
+
+        Parameters
+        ----------
+        of : function of a Table
+
+        Returns
+        -------
+        what the function returns, or None
+        """
+        return summed(map(of, self))
 
     @property
     def path(self) -> Path | None:
@@ -70,7 +157,8 @@ class TableStream:
         return self._how.get("missing", MISSING) if self._is_file else ()
 
     @property
-    def _is_csv(self) -> bool:
+    def guesses_types(self) -> bool:
+        """Whether it is a CSV file."""
         from quadric.tables._arrow import arrow_files
 
         return self.path is not None and not arrow_files(self.path)
@@ -141,6 +229,11 @@ class TableStream:
             spool.add(table)
             yield table
         self._kept = spool if spool.is_whole() else None
+
+
+def as_parts(data: Any, **how: Any) -> TableParts:
+    """Data as a table in parts; what is one already stays as it is."""
+    return data if isinstance(data, TableParts) else TableStream(data, **how)
 
 
 def _is_parts(data: Any) -> bool:
@@ -239,6 +332,10 @@ class LabelledColumns:
         used = np.flatnonzero(np.bincount(places, minlength=len(names)))
         return Labels(tuple(str(names[place]) for place in used), np.searchsorted(used, places))
 
+    def cleaned(self, table: Table, encoder: TableEncoder) -> Table:
+        """The inputs of a table, without what stands for missing values."""
+        return encoder.cleaned(table.drop([name for name in table.names if name not in self.inputs]))
+
     def keys(self, table: Table) -> IntArray | None:
         """Numbers for the groups of the rows, the same for the same text everywhere."""
         if self.groups is None:
@@ -292,12 +389,12 @@ def _has_two(facts: ColumnFacts, column: Any) -> bool:
     return len({*facts.values, *filled}) <= 2
 
 
-def learn_table(stream: TableStream, columns: LabelledColumns, encoder: TableEncoder, *, drops: bool = False) -> LearnedTable:
+def learn_table(parts: TableParts, columns: LabelledColumns, encoder: TableEncoder, *, drops: bool = False) -> LearnedTable:
     """Look once at all rows.
 
     Parameters
     ----------
-    stream : TableStream
+    parts : TableParts
     columns : LabelledColumns
     encoder : TableEncoder
         Need not be fitted: it says how columns are cleaned, and which of them cannot be used.
@@ -308,27 +405,58 @@ def learn_table(stream: TableStream, columns: LabelledColumns, encoder: TableEnc
     -------
     LearnedTable
     """
-    found, used = _NO_FACTS, _NO_FACTS
-    missing, counts, n_dropped = Counter[str](), Counter[str](), 0
-    for table in stream:
-        labels = columns.labels(table)
-        cleaned = encoder.cleaned(table.drop([name for name in table.names if name not in columns.inputs]))
-        kept = complete(cleaned) if drops else np.ones(table.n_rows, dtype=bool)
-        missing.update({name: int(missing_cells(cleaned[name]).sum()) for name in cleaned})
-        counts.update(labels.counts(kept))
-        n_dropped += int((~kept).sum())
-        facts = encoder.facts(cleaned)
-        found = _added(found, facts)
-        used = _added(used, facts if kept.all() else encoder.facts(cleaned[kept]))
-    encoder.check_facts(found)  # of all rows: a column without values is not the same as no row without gaps
-    return LearnedTable(used, dict(counts), {name: count for name, count in missing.items() if count}, n_dropped)
+    found = parts.total(_Learning(columns, encoder, drops))
+    assert found is not None
+    encoder.check_facts(found.facts)  # of all rows: a column without values is not the same as no row without gaps
+    missing = {name: count for name, count in found.missing.items() if count}
+    return LearnedTable(found.used, dict(found.class_counts), missing, found.n_dropped)
 
 
-_NO_FACTS: tuple[ColumnFacts, ...] = ()
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What some rows tell: facts of all of them and of those that are used, and what LearnedTable has."""
+
+    facts: tuple[ColumnFacts, ...]
+    used: tuple[ColumnFacts, ...]
+    class_counts: dict[str, int]
+    missing: dict[str, int]
+    n_dropped: int
+
+    def __add__(self, other: _Seen) -> _Seen:
+        return _Seen(
+            tuple(one + two for one, two in zip(self.facts, other.facts, strict=True)),
+            tuple(one + two for one, two in zip(self.used, other.used, strict=True)),
+            _counts_of_both(self.class_counts, other.class_counts),
+            _counts_of_both(self.missing, other.missing),
+            self.n_dropped + other.n_dropped,
+        )
 
 
-def _added(facts: tuple[ColumnFacts, ...], others: tuple[ColumnFacts, ...]) -> tuple[ColumnFacts, ...]:
-    return tuple(one + two for one, two in zip(facts, others, strict=True)) if facts else others
+def _counts_of_both(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
+    """In the order in which names appear; counts of zero stay, unlike those of a Counter."""
+    return {name: one.get(name, 0) + two.get(name, 0) for name in {**one, **two}}
+
+
+@dataclass(frozen=True, eq=False)
+class _Learning:
+    """The pass that looks at raw rows."""
+
+    columns: LabelledColumns
+    encoder: TableEncoder
+    drops: bool
+
+    def __call__(self, table: Table) -> _Seen:
+        labels = self.columns.labels(table)
+        cleaned = self.columns.cleaned(table, self.encoder)
+        kept = complete(cleaned) if self.drops else np.ones(table.n_rows, dtype=bool)
+        facts = self.encoder.facts(cleaned)
+        return _Seen(
+            facts,
+            facts if kept.all() else self.encoder.facts(cleaned[kept]),
+            labels.counts(kept),
+            {name: int(missing_cells(cleaned[name]).sum()) for name in cleaned},
+            int((~kept).sum()),
+        )
 
 
 def complete(table: Table) -> BoolArray:
@@ -336,83 +464,83 @@ def complete(table: Table) -> BoolArray:
     return ~np.logical_or.reduce([missing_cells(table[name]) for name in table])
 
 
-class ChunkedSource(SampleSource):
-    """Samples made of the chunks of a stream.
+class TableSource(SampleSource):
+    """Samples made of the parts of a table.
 
     Parameters
     ----------
-    stream : TableStream
+    parts : TableParts
+    rows : function of a Table
+        Makes samples of its rows, of which there may be none; a frozen dataclass, like passes.
+    n_features, n_classes : int
     """
 
-    def __init__(self, stream: TableStream) -> None:
-        self._stream = stream
-
-    @abstractmethod
-    def batch(self, table: Table) -> SampleBatch:
-        """A chunk of the table as samples; there may be none."""
+    def __init__(self, parts: TableParts, rows: Callable[[Table], SampleBatch], n_features: int, n_classes: int) -> None:
+        self._parts, self._samples_of = parts, rows
+        self.n_features, self.n_classes = n_features, n_classes
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
-        total: State | None = None
-        for table in self._stream:
-            batch = self.batch(table)
-            if len(batch.ids):
-                state = of(batch)
-                total = state if total is None else total + state
+        total = self._parts.total(_OfSamples(of, self._samples_of))
         if total is None:
             raise ValueError("the table has no rows that can be used")
         return total
 
 
-class TableSource(ChunkedSource):
-    """The coded rows of a stream.
+@dataclass(frozen=True, eq=False)
+class _OfSamples:
+    """A pass over samples as one over tables."""
 
-    Parameters
+    of: Callable[[SampleBatch], Any]
+    rows: Callable[[Table], SampleBatch]
+
+    def __call__(self, table: Table) -> Any:
+        batch = self.rows(table)
+        return self.of(batch) if len(batch.ids) else None
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """What makes coded samples of the rows of a table; rows without weight are gone.
+
+    Attributes
     ----------
-    stream : TableStream
     columns : LabelledColumns
     encoder : fitted TableEncoder
-    class_names : sequence of str
+    class_names : tuple of str
         Labels in the order of their codes.
     drops : bool
         Whether rows with missing values are left out.
     """
 
-    def __init__(
-        self,
-        stream: TableStream,
-        columns: LabelledColumns,
-        encoder: TableEncoder,
-        class_names: Sequence[str],
-        *,
-        drops: bool = False,
-    ) -> None:
-        super().__init__(stream)
-        self._roles, self._encoder, self._drops = columns, encoder, drops
-        self._class_names = tuple(class_names)
-        self.n_features, self.n_classes = len(encoder.features_), len(class_names)
+    columns: LabelledColumns
+    encoder: TableEncoder
+    class_names: tuple[str, ...]
+    drops: bool = False
 
-    def batch(self, table: Table) -> SampleBatch:
-        """A chunk of the table as coded samples; rows without weight are gone."""
-        columns = self._roles
+    def __call__(self, table: Table) -> SampleBatch:
+        columns, n_features = self.columns, len(self.encoder.features_)
         weight, ids, keys = columns.weights(table), np.arange(table.n_rows) + table.first_row, columns.keys(table)
         kept = weight > 0.0
-        if self._drops:
-            inputs = self._encoder.cleaned(table.drop([name for name in table.names if name not in columns.inputs]))
-            kept &= complete(inputs)
-        codes = columns.labels(table).codes(self._class_names)
+        if self.drops:
+            kept &= complete(columns.cleaned(table, self.encoder))
+        codes = columns.labels(table).codes(self.class_names)
         if not kept.all():
             table, codes, weight, ids = _rows(table, kept), codes[kept], weight[kept], ids[kept]
             keys = None if keys is None else keys[kept]
-        X = self._encoder.transform(table) if table.n_rows else np.empty((0, self.n_features))
-        return SampleBatch(X, codes, weight, np.ones(self.n_classes), ids, keys)
+        X = self.encoder.transform(table) if table.n_rows else np.empty((0, n_features))
+        return SampleBatch(X, codes, weight, np.ones(len(self.class_names)), ids, keys)
+
+    def of(self, parts: TableParts) -> TableSource:
+        """All samples of a table."""
+        return TableSource(parts, self, len(self.encoder.features_), len(self.class_names))
 
 
 def _rows(table: Table, kept: BoolArray) -> Table:
     return Table(table.names, table[kept].columns, first_row=table.first_row)
 
 
-def retyped(stream: TableStream, error: MixedColumnError) -> TableStream:
-    """The stream with a column as texts that are numbers in some chunks of a CSV file only; else the error itself."""
-    if stream._is_csv and error.name not in stream.text:
-        return stream.with_text([error.name])
+def retyped(parts: TableParts, error: MixedColumnError) -> TableParts:
+    """The table with a column as texts that are numbers in some parts of a CSV file only; else the error itself."""
+    if parts.guesses_types and error.name not in parts.text:
+        return parts.with_text([error.name])
     raise error

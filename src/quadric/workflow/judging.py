@@ -20,7 +20,7 @@ from quadric.progress import part
 from quadric.resources import gigabytes, memory
 from quadric.tables import Table
 from quadric.tables.reading import digest_of, estimated_values
-from quadric.tables.streams import ChunkedSource, TableStream
+from quadric.tables.streams import TableParts, TableSource
 from quadric.types import FloatArray
 from quadric.workflow.limits import COPIES
 from quadric.workflow.scoring import TableModel
@@ -68,13 +68,13 @@ def certify_table(model: TableModel, table: Table, **limits: Any) -> Judged:
     return Judged(certify(model.saved.model, X, y, **limits), model.view.is_constant(X), len(rows), table.sha256)
 
 
-def certify_stream(model: TableModel, stream: TableStream, **limits: Any) -> Judged:
+def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judged:
     """Judge a model on a table of any number of rows, by one pass over it; for losses that need sums only.
 
     Parameters
     ----------
     model : TableModel
-    stream : TableStream
+    stream : TableParts
         With the target column.
     **limits : Any
         Of the proof, as in ``quadric.certify``.
@@ -92,7 +92,8 @@ def certify_stream(model: TableModel, stream: TableStream, **limits: Any) -> Jud
     about = tuple(map(str, view.names)), str(model.saved.target), tuple(view.classes.tolist())
     moments = BatchMoments(*about, (plain.low, plain.high), by_class, plain)
     with part(0.0, 0.8):
-        found = _FittedRows(model, stream).total(Together(moments, _Scores(model)))
+        source = TableSource(stream, _FittedRows(model), n, len(view.classes))
+        found = source.total(Together(moments, _Scores(model)))
     with part(0.8, 1.0):
         certificates = certify_sums(model.saved.model, found.first, **limits)
     digest = None if stream.path is None else digest_of(stream.path)
@@ -131,20 +132,18 @@ def check_rows_fit(model: TableModel, path: Path) -> None:
         )
 
 
-class _FittedRows(ChunkedSource):
-    """The rows of a stream in the units of a model."""
+@dataclass(frozen=True, eq=False)
+class _FittedRows:
+    """What makes samples of the rows of a table, in the units of a model."""
 
-    def __init__(self, model: TableModel, stream: TableStream) -> None:
-        super().__init__(stream)
-        self._model = model
-        self.n_features, self.n_classes = model.view.n_features, len(model.view.classes)
+    model: TableModel
 
-    def batch(self, table: Table) -> SampleBatch:
-        view = self._model.view
-        rows, y = self._model.labelled(table)
-        X = view.fitted(self._model.inputs(rows)) if len(rows) else np.empty((0, self.n_features))
+    def __call__(self, table: Table) -> SampleBatch:
+        view = self.model.view
+        rows, y = self.model.labelled(table)
+        X = view.fitted(self.model.inputs(rows)) if len(rows) else np.empty((0, view.n_features))
         ids = np.arange(len(rows)) + table.first_row
-        return SampleBatch(X, np.searchsorted(view.classes, y), np.ones(len(rows)), np.ones(self.n_classes), ids)
+        return SampleBatch(X, np.searchsorted(view.classes, y), np.ones(len(rows)), np.ones(len(view.classes)), ids)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from quadric.tables import Table
 from quadric.tables.encoder import redundant_pairs
 from quadric.tables.facts import MixedColumnError
 from quadric.tables.reading import digest_of, estimated_values
-from quadric.tables.streams import LabelledColumns, LearnedTable, TableSource, TableStream, learn_table, retyped
+from quadric.tables.streams import CodedRows, LabelledColumns, LearnedTable, TableParts, learn_table, retyped
 from quadric.workflow.limits import check_columns, check_features
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.preparation import (
@@ -65,7 +65,7 @@ def is_streamed(path: Path) -> bool:
     return values >= STREAMED_FROM or (room is not None and 8 * 4 * values > room.size)
 
 
-def train_stream(stream: TableStream, target: str, options: TrainingOptions | None = None) -> Trained:
+def train_stream(stream: TableParts, target: str, options: TrainingOptions | None = None) -> Trained:
     """Code the columns, choose loss, k and C, fit, and calibrate, in passes over a table.
 
     Caps are quantiles of all rows. With the squared loss k and C are chosen on all rows; otherwise on a random sample, which
@@ -73,7 +73,7 @@ def train_stream(stream: TableStream, target: str, options: TrainingOptions | No
 
     Parameters
     ----------
-    stream : TableStream
+    stream : TableParts
         With the target, the groups and what else is to be texts read as such.
     target : str
         Name of the column with the classes.
@@ -104,9 +104,9 @@ def train_stream(stream: TableStream, target: str, options: TrainingOptions | No
     return trained_model(model, data, target, options, search, labels, tests)
 
 
-def _prepared(stream: TableStream, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
+def _prepared(stream: TableParts, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
     """What a first pass over the table tells: coded rows in batches, and data that have no rows yet."""
-    head = next(iter(stream))
+    head = stream.head()
     check_roles(head, target, options)
     unused = {target, options.groups, *options.ignore}
     inputs = tuple(name for name in head.names if name not in unused)
@@ -136,11 +136,11 @@ def _prepared(stream: TableStream, target: str, options: TrainingOptions) -> tup
     check_cutoff(data, options)
     if options.crosses or options.calibrate is not None:
         check_folds(counts, names, options.folds)
-    source = TableSource(stream, columns, encoder, names, drops=options.missing == "drop")
+    source = CodedRows(columns, encoder, tuple(names), options.missing == "drop").of(stream)
     return Stream(source, tuple(data.feature_names), target, labels_of(names), options.seed), data
 
 
-def _learned(stream: TableStream, columns: LabelledColumns, options: TrainingOptions) -> tuple[TableStream, LearnedTable]:
+def _learned(stream: TableParts, columns: LabelledColumns, options: TrainingOptions) -> tuple[TableParts, LearnedTable]:
     """The first pass; again with columns as texts that are numbers in some parts of a CSV file only."""
     while True:
         try:

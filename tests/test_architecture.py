@@ -38,6 +38,7 @@ ROOMS = [
     "datasets",
     "__init__",
     "workflow",
+    "distributed",
     "report",
     "paper",
     "cli",

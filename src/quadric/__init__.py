@@ -7,6 +7,7 @@ if TYPE_CHECKING:  # for type checkers and editors; _HOMES and _ROOMS say the sa
     from quadric import baselines as baselines
     from quadric import credit as credit
     from quadric import datasets as datasets
+    from quadric import distributed as distributed
     from quadric import explain as explain
     from quadric import export as export
     from quadric import report as report
@@ -48,5 +49,5 @@ _HOMES = {
     "search.path": "QuadraticPath",
     "streams": "Moments fit_batches moments",
 }
-_ROOMS = "baselines credit datasets explain export report tables workflow"
+_ROOMS = "baselines credit datasets distributed explain export report tables workflow"
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ROOMS)

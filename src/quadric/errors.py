@@ -27,6 +27,10 @@ class ParameterError(ValueError):
         self.remedies = remedies
 
 
+class EngineError(RuntimeError):
+    """An engine that computes elsewhere is not there, or gave up."""
+
+
 class BoundWarning(UserWarning):
     """A lower bound came out above an objective that was reached: one of the two is wrong, and the bound was dropped."""
 

@@ -17,6 +17,8 @@ SHORTER = np.array([0.5, 0.25, 0.0625])
 MOST_PASSES = 30
 ROUNDING = 1e-13
 """Share of F that is not worth another pass, where rounding keeps the bound from it."""
+STILL = 1e-9
+"""Change of the values of a surface on the random rows after which the next step, which is much shorter, is the last."""
 CHUNK_ROWS = 4096
 """Rows that are lifted together."""
 
@@ -58,10 +60,13 @@ class Descent(Generic[Stream, View]):
     support : array
     ceiling : float
         A bound above it is enough.
+    exact : bool
+        Whether to go on, once F is known to GAP, until the surface is known as well as F.
     """
 
-    def __init__(self, stream: Stream, support: IntArray, ceiling: float) -> None:
-        self.stream, self.support, self.ceiling = stream, support, ceiling
+    def __init__(self, stream: Stream, support: IntArray, ceiling: float, exact: bool) -> None:
+        self.stream, self.support, self.ceiling, self.exact = stream, support, ceiling, exact
+        self.sample_rows = stream.sample_rows(support)
         self.terms, self.G = stream.terms[support], stream.G_on(support)
         self.best: tuple[float, FloatArray] | None = None
         self.bound, self.dual = -np.inf, DualPoint(0.0, np.zeros(len(stream.terms)))
@@ -79,23 +84,32 @@ class Descent(Generic[Stream, View]):
 
     def run(self, w: FloatArray) -> StreamedFit:
         """From a surface to the best one."""
+        is_still = False
         for _ in range(MOST_PASSES):
             trials = self._trials(w)
             losses, view = self.look(trials)
             values = energies(self.G, trials) + losses
-            if self.best is not None and values[0] > self.best[0]:
+            if self.best is not None and values[0] > self.best[0] * (1.0 + ROUNDING * self._settled()):
+                if self._settled():
+                    break
                 self.shorten()
                 w = trials[1 + int(np.argmin(values[1:]))]
                 continue
             self.best = float(values[0]), w
-            if self._settled():
+            if is_still or (self._settled() and not self.exact):
                 break
-            w, least = self.step(view, w)
-            if self._settled() or self.best[0] - least <= ROUNDING * abs(least):
+            new, least = self.step(view, w)
+            if not self.exact and (self._settled() or self.best[0] - least <= ROUNDING * abs(least)):
                 break
+            is_still = self._settled() and self._is_still(w, new)
+            w = new
         assert self.best is not None
         value, w = self.best
-        return StreamedFit(self.support, w, value, self.bound, self.dual)
+        return StreamedFit(self.support, w, value, self.bound, self.dual, self.exact)
+
+    def _is_still(self, w: FloatArray, new: FloatArray) -> bool:
+        """Whether a step is so short that the one after it would be rounding."""
+        return bool(np.max(np.abs(self.sample_rows @ (new - w))) <= STILL)
 
     def offer(self, dual: DualPoint) -> None:
         """Multipliers that may prove more than those before."""

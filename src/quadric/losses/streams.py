@@ -59,6 +59,8 @@ class StreamedFit:
         F at the surface, and what no surface on these terms is below.
     dual : DualPoint
         The proof of the bound.
+    is_exact : bool
+        Whether the surface is known as well as F.
     """
 
     support: IntArray
@@ -66,6 +68,7 @@ class StreamedFit:
     value: float
     bound: float
     dual: DualPoint
+    is_exact: bool = False
 
     @property
     def gap(self) -> float:
@@ -164,8 +167,16 @@ class StreamedProblem(ABC):
         return loss_named(self.loss_name)
 
     @abstractmethod
-    def fit(self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf) -> StreamedFit:
-        """The minimum of F on a support to a relative gap of GAP, from a surface on it; it ends early above a ceiling."""
+    def fit(
+        self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf, *, exact: bool = False
+    ) -> StreamedFit:
+        """The minimum of F on a support to a relative gap of GAP, or as well as it goes, from a surface on it; it ends early
+        above a ceiling.
+        """
+
+    def exact(self, fit: StreamedFit) -> StreamedFit:
+        """A fit whose coefficients do not depend on where it came from, but for rounding."""
+        return fit if fit.is_exact else self.fit(fit.support, fit.w, exact=True)
 
     @abstractmethod
     def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def fit_streamed(
     survey = passes.total(SurveyPass(positive, terms is None, sample_rows))
     stream: StreamedProblem = make(passes, survey, positive, Candidates.of(survey, limits), C, k)
     if terms is not None:
-        fit = stream.fit(np.searchsorted(stream.terms, np.sort(terms)))
+        fit = stream.fit(np.searchsorted(stream.terms, np.sort(terms)), exact=True)
         nothing = SearchResult(np.zeros(0), 0.0, fit.support, fit.value, 0, Status.CONVERGED, 0.0, ())
         return _result(stream, Explored(fit, None), nothing)
     if method == "pd":
@@ -97,7 +97,8 @@ def fit_streamed(
 
 
 def _result(stream: StreamedProblem, explored: Explored, local: SearchResult) -> StreamedResult:
-    fit = explored.fit
+    fit = stream.exact(explored.fit)
+    explored = replace(explored, fit=fit)
     return StreamedResult(
         **vars(of_passes(stream, explored, local)),
         terms=stream.terms,

@@ -101,7 +101,7 @@ def read_chunks(
         raise ValueError(f"rows must be at least 1, got {rows}")
     source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, decimal=decimal, thousands=thousands)
     first_row = 1
-    for chunk in _regrouped(source.tables(rows, None, text), rows):
+    for chunk in regrouped(source.tables(rows, None, text), rows):
         columns = (source.typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
         yield Table(tuple(chunk.column_names), tuple(columns), first_row=first_row)
         first_row += chunk.num_rows
@@ -154,7 +154,7 @@ def _joined(pieces: list[Any]) -> Any:
     return pa.chunked_array(chunks, pieces[0].type).unify_dictionaries().combine_chunks()
 
 
-def _regrouped(tables: Iterable[Any], n_rows: int) -> Iterator[Any]:
+def regrouped(tables: Iterable[Any], n_rows: int) -> Iterator[Any]:
     """Tables of exactly ``n_rows`` rows, but for the last, and those before columns of other types."""
     pa = require("pyarrow", "cli")
     waiting: list[Any] = []

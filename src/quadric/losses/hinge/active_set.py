@@ -68,6 +68,22 @@ def solve_active_set(qp: HingeQP, alpha: FloatArray, *, dependent_rows: bool = F
     return None
 
 
+def with_exact_margins(qp: HingeQP, solution: HingeSolution) -> HingeSolution:
+    """The solution with the surface that puts its free rows on their margins, if that is nearer to the minimum.
+
+    Where many dependent rows share the margin, an active set seldom finds multipliers that all stay in their boxes. The surface
+    does not depend on which of them are taken.
+    """
+    place = _places(qp, solution.alpha)
+    free = np.flatnonzero(place == FREE)
+    candidate = _FreeRows(qp).solve(place, free, solution.alpha) if 0 < len(free) <= MAX_DEPENDENT else None
+    if candidate is None:
+        return solution
+    alpha = np.where(place == FREE, solution.alpha, np.where(place == AT_UPPER, qp.upper, 0.0))
+    exact = _checked(qp, free, candidate._replace(alpha=alpha), solution.n_iter)
+    return exact if exact is not None and exact.violation < solution.violation else solution
+
+
 def _places(qp: HingeQP, alpha: FloatArray) -> Places:
     """Where multipliers are, those that are at a bound but for rounding on it."""
     place = np.where(alpha > 0.0, FREE, AT_ZERO).astype(np.int8)

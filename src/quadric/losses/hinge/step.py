@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dtrtrs
 
 from quadric.losses.base import StepSolution
 from quadric.losses.dual import DualStep
-from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set
+from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set, with_exact_margins
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.problem import HingeProblem
@@ -217,7 +217,7 @@ def _from_scratch(qp: HingeQP, w: FloatArray) -> HingeSolution:
         solution = solve_active_set(qp, partition, dependent_rows=interior.relative_gap() <= DEPENDENT_GAP)
         if solution is not None:
             return solution
-    return interior.solution()
+    return with_exact_margins(qp, interior.solution())
 
 
 def _with_equal_rows_merged(qp: HingeQP, w: FloatArray) -> HingeSolution | None:

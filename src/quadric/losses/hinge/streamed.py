@@ -47,8 +47,10 @@ class HingeStream(RowStream):
     steepest = 1.0
     _neighbourhood: _Neighbourhood | None = None
 
-    def fit(self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf) -> StreamedFit:
-        descent = _HingeDescent(self, support, start, ceiling)
+    def fit(
+        self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf, *, exact: bool = False
+    ) -> StreamedFit:
+        descent = _HingeDescent(self, support, start, ceiling, exact)
         return descent.run(descent.start)
 
     def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
@@ -145,9 +147,8 @@ class _Level:
 class _HingeDescent(Descent["HingeStream", Split]):
     """The minimum of the small problem of each pass is the next surface."""
 
-    def __init__(self, stream: HingeStream, support: IntArray, start: FloatArray | None, ceiling: float) -> None:
-        super().__init__(stream, support, ceiling)
-        self._sample_rows = stream.sample_rows(support)
+    def __init__(self, stream: HingeStream, support: IntArray, start: FloatArray | None, ceiling: float, exact: bool) -> None:
+        super().__init__(stream, support, ceiling, exact)
         self.start = self._sampled() if start is None else start
         self._reach = self._widest = stream.reach(support, self.start)
 
@@ -161,8 +162,9 @@ class _HingeDescent(Descent["HingeStream", Split]):
         solution = solve_hinge(qp, w, small.guess(qp.margins(w)))
         self.offer(self.stream.dual_of(small, solution.alpha))
         # rows that the next step does not move beyond their margin need not be kept
-        movement = 2.0 * float(np.quantile(np.abs(self._sample_rows @ (solution.w - w)), 0.99))
-        self._reach = min(self._widest, movement)
+        movements = np.abs(self.sample_rows @ (solution.w - w))
+        movement = 4.0 * movements.max() if self.exact else 2.0 * np.quantile(movements, 0.99)
+        self._reach = min(self._widest, float(movement))
         return solution.w, qp.value(solution.w, qp.margins(solution.w))
 
     def shorten(self) -> None:
@@ -172,4 +174,4 @@ class _HingeDescent(Descent["HingeStream", Split]):
     def _sampled(self) -> FloatArray:
         """The best surface for the random rows."""
         rows, zero = self.stream.survey.sample, np.zeros(len(self.terms) + 1)
-        return solve_hinge(HingeQP(self._sample_rows, rows.y, self.stream.C * rows.weight, self.G, zero), zero, None).w
+        return solve_hinge(HingeQP(self.sample_rows, rows.y, self.stream.C * rows.weight, self.G, zero), zero, None).w

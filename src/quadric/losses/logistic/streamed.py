@@ -39,9 +39,11 @@ class LogisticStream(RowStream):
         """K = 8C."""
         return STEEPNESS * self.C
 
-    def fit(self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf) -> StreamedFit:
+    def fit(
+        self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf, *, exact: bool = False
+    ) -> StreamedFit:
         w = self._sampled(support) if start is None else start
-        return _NewtonDescent(self, support, ceiling).run(w)
+        return _NewtonDescent(self, support, ceiling, exact).run(w)
 
     def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
         trials = [Trial(support, self._predicted(fit, support), -np.inf, np.inf) for support in supports]

@@ -1,0 +1,167 @@
+"""Tables of Dask: passes as tasks and a tree of merges, scores as one more step of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from quadric.distributed.scores import ScoredFrame
+from quadric.distributed.tasks import PartTask, first_rows, groups_of, merged, opened, pieces_of
+from quadric.errors import EngineError
+from quadric.extras import require
+from quadric.geometry.terms import default_names
+from quadric.losses.passes import State
+from quadric.progress import RowsRead, advance
+from quadric.tables.streams import TableParts
+from quadric.tables.table import Table, as_table
+
+
+class DaskTable(TableParts):
+    """A DataFrame of Dask; its partitions are read again on each pass, unless it is persisted.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    text : collection of str
+        Columns that are texts, whatever they hold.
+    """
+
+    def __init__(self, frame: Any, text: Collection[str] = ()) -> None:
+        self._frame, self.text = frame, tuple(text)
+
+    def head(self) -> Table:
+        """The columns, without rows.
+
+        Returns
+        -------
+        Table
+        """
+        return as_table(self._frame._meta)
+
+    def with_text(self, names: Collection[str]) -> DaskTable:
+        """The same with more columns as texts.
+
+        Parameters
+        ----------
+        names : collection of str
+
+        Returns
+        -------
+        DaskTable
+        """
+        return DaskTable(self._frame, (*self.text, *names))
+
+    def total(self, of: Callable[[Table], State | None]) -> State | None:
+        """The sum of a function over all partitions.
+
+        Parameters
+        ----------
+        of : function of a Table
+
+        Returns
+        -------
+        what the function returns, or None
+        """
+        delayed = require("dask", "dask").delayed
+        task = delayed(PartTask(of, self.head().names, self.text), pure=False, traverse=False)  # sent once, not with each part
+        run = delayed(_state_of_part, pure=False)
+        parts = zip(self._frame.to_delayed(), first_rows(self._counts), self._counts, strict=True)
+        return opened(_sum_of([run(task, *part) for part in parts], sum(self._counts)))
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        """Rows of each partition; of a file, one column tells."""
+        dask = require("dask", "dask")
+        column = self._frame[[self._frame.columns[0]]]
+        with _telling():
+            return list(dask.compute(*[dask.delayed(len)(part) for part in column.to_delayed()]))
+
+
+def _state_of_part(task: PartTask, frame: Any, first_row: int, n_rows: int) -> bytes:
+    return task(pieces_of(frame), first_row, n_rows)
+
+
+def _sum_of(parts: list[Any], n_rows: int) -> bytes:
+    """The sum of delayed states, with progress where there is a cluster."""
+    dask, client = require("dask", "dask"), _client()
+    with _telling():
+        if client is None:
+            while len(parts) > 1:
+                parts = [dask.delayed(merged, pure=False)(list(group)) for group in groups_of(parts)]
+            return parts[0].compute()
+        states = client.compute(parts)
+        done = require("distributed", "dask").as_completed(states)
+        while len(states) > 1:
+            states = [client.submit(merged, list(group), pure=False) for group in groups_of(states)]
+        for number, _ in enumerate(done, start=1):  # lets go of states that are merged
+            n_read = n_rows * number // len(parts)
+            advance(number / len(parts), RowsRead(f"{n_read} rows", n_read))
+        return states[0].result()
+
+
+def _client() -> Any:
+    """The cluster of this process, if it has one."""
+    try:
+        return require("distributed", "dask").default_client()
+    except ValueError:
+        return None
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """What goes wrong with a cluster, in a sentence."""
+    distributed = require("distributed", "dask")
+    lost = (distributed.CancelledError, distributed.TimeoutError, OSError)
+    try:
+        yield
+    except distributed.scheduler.KilledWorker as error:
+        raise EngineError(f"Dask gave up: workers died again and again over the same part ({_first_line(error)})") from error
+    except lost as error:
+        raise EngineError(f"the cluster of Dask went away: {_first_line(error) or type(error).__name__}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), "")
+
+
+def frame_of_array(array: Any, **columns: Any) -> Any:
+    """A Dask Array of two dimensions as a frame with the columns x0, x1, ... and others.
+
+    Parameters
+    ----------
+    array : dask.array.Array of shape (m, n)
+    **columns : dask.array.Array of shape (m,)
+        Of numbers.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+    """
+    da, dd = require("dask.array", "dask"), require("dask.dataframe", "dask")
+    n = array.shape[1] if array.ndim == 2 else None
+    if n is None or n != n:
+        raise ValueError(f"a Dask Array must have two dimensions and a known number of columns, got shape {array.shape}")
+    for name, column in columns.items():
+        if column.ndim != 1 or column.numblocks[0] != array.numblocks[0]:
+            raise ValueError(f"{name} must be a Dask Array of one dimension in the same chunks of rows as the table")
+    allowed = any(size != size for size in array.chunks[0])  # sizes that nobody knows are taken to agree
+    parts = [array.rechunk({1: n}), *(column[:, None] for column in columns.values())]
+    whole = da.concatenate(parts, axis=1, allow_unknown_chunksizes=allowed)
+    return dd.from_dask_array(whole.rechunk({1: whole.shape[1]}), columns=[*default_names(n), *columns])
+
+
+def scored(frame: Any, scores: ScoredFrame) -> Any:
+    """A frame with the columns of a model, lazily.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    scores : ScoredFrame
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+    """
+    return frame.map_partitions(scores, meta=scores.added(frame._meta))

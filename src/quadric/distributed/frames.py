@@ -1,0 +1,178 @@
+"""What users do with frames of Dask and Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, TypeVar
+
+from numpy.typing import ArrayLike
+
+import quadric.streams
+from quadric.distributed.scores import ScoredFrame
+from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.estimators.moments import Moments
+from quadric.fitted import Model
+from quadric.tables.streams import LabelledColumns, TableParts
+from quadric.workflow.options import TrainingOptions
+from quadric.workflow.streaming import train_stream
+from quadric.workflow.training import Trained
+
+Estimator = TypeVar("Estimator", SparseQuadraticSVC, SparseQuadraticSVCCV)
+
+
+def moments(
+    frame: Any,
+    *,
+    target: Any,
+    columns: Sequence[str] | None = None,
+    sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    clip_low: ArrayLike | None = None,
+    clip_high: ArrayLike | None = None,
+    by_class: bool = False,
+) -> Moments:
+    """Sums over the rows of a frame: all that a fit with the squared loss needs.
+
+    Parameters
+    ----------
+    frame : DataFrame of Dask or Spark, or Dask Array of shape (m, n)
+        The columns of an array are called x0, x1, ...
+    target : str, or Dask Array of shape (m,)
+        The column with the classes; beside an array, an array of numbers in the same chunks.
+    columns : sequence of str, optional
+        Features, columns of numbers; by default all that are neither target nor weights.
+    sample_weight : str, or Dask Array of shape (m,), optional
+        The weights of the rows, like ``target``.
+    classes, clip_low, clip_high, by_class :
+        As in :func:`quadric.moments`.
+
+    Returns
+    -------
+    Moments
+        As :func:`quadric.moments` makes them of a table.
+    """
+    parts, roles = _chosen(frame, target, columns, sample_weight)
+    limits: dict[str, Any] = {"clip_low": clip_low, "clip_high": clip_high}
+    return quadric.streams.moments(parts, classes=classes, by_class=by_class, **limits, **roles)
+
+
+def fit(
+    model: Estimator,
+    frame: Any,
+    *,
+    target: Any,
+    columns: Sequence[str] | None = None,
+    sample_weight: Any = None,
+    groups: str | None = None,
+) -> Estimator:
+    """Fit a classifier to all rows of a frame, by passes that run where the rows are.
+
+    It is the fit of :func:`quadric.fit_batches` to the same rows in the same order. Rows must come in the same order on each
+    pass: write a frame to files, or keep it in memory, where it comes out of a shuffle or of random numbers.
+
+    Parameters
+    ----------
+    model : SparseQuadraticSVC or SparseQuadraticSVCCV
+        Is fitted.
+    frame, target, columns, sample_weight :
+        As in :func:`moments`.
+    groups : str, optional
+        Column whose equal values stay in the same fold.
+
+    Returns
+    -------
+    model
+        Fitted.
+    """
+    parts, roles = _chosen(frame, target, columns, sample_weight, groups)
+    return quadric.streams.fit_batches(model, parts, groups=groups, **roles)
+
+
+def train(frame: Any, target: str, options: TrainingOptions | None = None) -> Trained:
+    """Do what ``quadric fit`` does: code the columns, choose loss, k and C, fit, and calibrate.
+
+    Parameters
+    ----------
+    frame : DataFrame of Dask or Spark
+        With columns of numbers, texts and dates, and missing values.
+    target : str
+        Name of the column with the classes.
+    options : TrainingOptions, optional
+
+    Returns
+    -------
+    Trained
+        As :func:`quadric.workflow.train` has it; its ``data`` hold a random sample of the rows.
+    """
+    options = TrainingOptions() if options is None else options
+    return train_stream(table_of(frame, text=options.texts), target, options)
+
+
+def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:
+    """Add scores, probabilities (where the model is calibrated) and labels to a frame, lazily.
+
+    Spark computes them as column expressions, without Python on the executors, and gives NULL where a row cannot be scored, as
+    ``quadric.export.to_sql`` does. Dask runs the model on each partition, and refuses such rows.
+
+    Parameters
+    ----------
+    model : fitted model, or what ``load_model`` returns
+    frame : DataFrame of Dask or Spark
+    prefix : str
+        Put before the names of the new columns: score, probability and label; with more than two classes score_1,
+        score_2, ... in the order of the classes.
+
+    Returns
+    -------
+    DataFrame of Dask or Spark
+    """
+    scores = ScoredFrame.of(model, list(frame.columns), prefix)
+    if engine_of(frame) == "spark":
+        from quadric.distributed import spark
+        from quadric.export.spark import spark_columns
+
+        return spark.scored(frame, spark_columns(model, prefix=prefix))
+    from quadric.distributed import dask
+
+    return dask.scored(frame, scores)
+
+
+def _chosen(
+    frame: Any, target: Any, columns: Sequence[str] | None, sample_weight: Any, groups: str | None = None
+) -> tuple[TableParts, dict[str, Any]]:
+    """The columns of a frame that are needed, and what they are."""
+    if type(frame).__module__.startswith("dask.array"):
+        from quadric.distributed.dask import frame_of_array
+
+        arrays = {"target": target, "sample_weight": sample_weight}
+        given = {name: array for name, array in arrays.items() if hasattr(array, "ndim")}
+        frame = frame_of_array(frame, **given)
+        target, sample_weight = (name if name in given else array for name, array in arrays.items())
+    engine_of(frame)
+    names = LabelledColumns.of(list(frame.columns), target, columns, sample_weight, groups)
+    special = [name for name in (target, sample_weight, groups) if name is not None]
+    roles = {"target": target, "columns": names.inputs, "sample_weight": sample_weight}
+    return table_of(frame, columns=[*names.inputs, *dict.fromkeys(special)]), roles
+
+
+def engine_of(frame: Any) -> str:
+    """The engine that a frame is of: "dask" or "spark"; an error for other objects."""
+    engine = type(frame).__module__.partition(".")[0]
+    if engine == "pyspark" and hasattr(frame, "mapInArrow"):
+        return "spark"
+    if engine == "dask" and hasattr(frame, "map_partitions") and hasattr(frame, "columns"):
+        return "dask"
+    raise TypeError(
+        f"a DataFrame of Dask or Spark is needed, got {type(frame).__name__}: quadric.fit_batches takes other tables"
+    )
+
+
+def table_of(frame: Any, *, columns: Sequence[str] | None = None, text: Collection[str] = ()) -> TableParts:
+    """A frame, or some columns of it, as a table over which functions can be summed."""
+    if engine_of(frame) == "spark":
+        from quadric.distributed.spark import SparkTable, quoted
+
+        return SparkTable(frame if columns is None else frame.select([quoted(name) for name in columns]), text)
+    from quadric.distributed.dask import DaskTable
+
+    return DaskTable(frame if columns is None else frame[list(columns)], text)

@@ -1,0 +1,159 @@
+"""Tables of Spark: passes as ``mapInArrow`` and two steps of merges, scores as column expressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+from quadric.distributed.tasks import PartTask, first_rows, merged, opened
+from quadric.errors import EngineError
+from quadric.extras import require
+from quadric.losses.passes import State
+from quadric.tables.reading import regrouped
+from quadric.tables.streams import CHUNK_ROWS, TableParts
+from quadric.tables.table import Table, text_column
+
+COUNTS, STATES = "part int, rows long", "part int, state binary"
+NAMES = {COUNTS: ["part", "rows"], STATES: ["part", "state"]}
+
+
+class SparkTable(TableParts):
+    """A DataFrame of Spark; its rows are computed again on each pass, in the same order, unless it is cached.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    text : collection of str
+        Columns that are texts, whatever they hold.
+    """
+
+    def __init__(self, frame: Any, text: Collection[str] = ()) -> None:
+        self._frame, self.text = frame, tuple(text)
+
+    def head(self) -> Table:
+        """The columns, without rows.
+
+        Returns
+        -------
+        Table
+        """
+        names = tuple(self._frame.columns)
+        return Table(names, tuple(text_column([]) for _ in names))
+
+    def with_text(self, names: Collection[str]) -> SparkTable:
+        """The same with more columns as texts.
+
+        Parameters
+        ----------
+        names : collection of str
+
+        Returns
+        -------
+        SparkTable
+        """
+        return SparkTable(self._frame, (*self.text, *names))
+
+    def total(self, of: Callable[[Table], State | None]) -> State | None:
+        """The sum of a function over all partitions.
+
+        Parameters
+        ----------
+        of : function of a Table
+
+        Returns
+        -------
+        what the function returns, or None
+        """
+        counts = self._counts
+        task = _StateOfPart(PartTask(of, tuple(self._frame.columns), self.text), first_rows(counts), counts)
+        states = self._frame.mapInArrow(task, STATES)
+        n_groups = math.isqrt(len(counts))
+        if n_groups > 1:  # few states reach the driver
+            states = states.repartition(n_groups, states.part).mapInArrow(_merged_states, STATES)
+        return opened(merged(_collected(states, "state")))
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        """Rows of each partition; of a file, one column tells."""
+        return _collected(self._frame.select(quoted(self._frame.columns[0])).mapInArrow(_rows_of_part, COUNTS), "rows")
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark takes it, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _collected(frame: Any, name: str) -> list[Any]:
+    """A column of a frame in the order of the partitions."""
+    with _telling():
+        return frame.toArrow().sort_by("part")[name].to_pylist()
+
+
+@dataclass(frozen=True, eq=False)
+class _StateOfPart:
+    """What a task of a pass does."""
+
+    task: PartTask
+    first_rows: Sequence[int]
+    counts: Sequence[int]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        pa, part = require("pyarrow", "spark"), _part()
+        pieces = regrouped((pa.Table.from_batches([batch]) for batch in batches), CHUNK_ROWS)
+        yield _row(STATES, part, self.task(pieces, self.first_rows[part], self.counts[part]))
+
+
+def _rows_of_part(batches: Iterable[Any]) -> Iterator[Any]:
+    yield _row(COUNTS, _part(), sum(batch.num_rows for batch in batches))
+
+
+def _merged_states(batches: Iterable[Any]) -> Iterator[Any]:
+    """States that came together, in the order of their partitions."""
+    found = sorted(((row["part"], row["state"]) for batch in batches for row in batch.to_pylist()), key=itemgetter(0))
+    if found:
+        yield _row(STATES, found[0][0], merged([state for _, state in found]))
+
+
+def _part() -> int:
+    return int(require("pyspark", "spark").TaskContext.get().partitionId())
+
+
+def _row(schema: str, part: int, value: Any) -> Any:
+    """A record batch of one row."""
+    pa = require("pyarrow", "spark")
+    kinds = (pa.int32(), pa.int64() if schema == COUNTS else pa.large_binary())
+    return pa.record_batch([pa.array([each], kind) for each, kind in zip((part, value), kinds, strict=True)], NAMES[schema])
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """What goes wrong with a cluster, in a sentence."""
+    errors, py4j = require("pyspark.errors", "spark"), require("py4j.protocol", "spark")
+    try:
+        yield
+    except (errors.PySparkException, py4j.Py4JError, OSError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise EngineError(f"Spark failed: {lines[0] if lines else type(error).__name__}") from error
+
+
+def scored(frame: Any, steps: Sequence[Sequence[str]]) -> Any:
+    """A frame with the columns of a model, lazily, without Python on the executors.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    steps : sequence of sequences of str
+        Expressions with names, each of which may refer to those of the steps before.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+    """
+    for step in steps:
+        frame = frame.selectExpr("*", *step)
+    return frame

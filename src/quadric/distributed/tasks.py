@@ -1,0 +1,178 @@
+"""What a task of any engine does with a part of a table: the sum of a function over its rows, as bytes.
+
+An engine brings the rows of a part and moves bytes; it knows nothing of what is summed. Errors that are the data's fault travel
+as bytes too, so that every engine tells them in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+from quadric.distributed import wire
+from quadric.errors import ParameterError
+from quadric.tables.facts import MixedColumnError
+from quadric.tables.streams import CHUNK_ROWS, summed
+from quadric.tables.table import Table, as_column, as_table, label_texts
+
+GROUP = 8
+"""States that one task merges."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is wrong with the data, as a state.
+
+    Attributes
+    ----------
+    kind : str
+        The name of the exception.
+    message : str
+    remedies : dict
+        Of a ParameterError, the parameters to change; of a MixedColumnError, the column.
+    """
+
+    kind: str
+    message: str
+    remedies: dict[str, Any]
+
+    @staticmethod
+    def of(error: ValueError) -> Failure:
+        """As it travels."""
+        remedies = {"name": error.name} if isinstance(error, MixedColumnError) else getattr(error, "remedies", {})
+        return Failure(type(error).__name__, str(error), remedies)
+
+    def error(self) -> ValueError:
+        """As it is raised."""
+        if self.kind == MixedColumnError.__name__:
+            return MixedColumnError(self.remedies["name"])
+        return ParameterError(self.message, **self.remedies) if self.remedies else ValueError(self.message)
+
+
+@dataclass(frozen=True, eq=False)
+class PartTask:
+    """The sum of a function over the rows of one part.
+
+    Attributes
+    ----------
+    of : function of a Table
+    names : tuple of str
+        The columns that every part has.
+    text : tuple of str
+        Columns that are texts, whatever they hold.
+    """
+
+    of: Callable[[Table], Any]
+    names: tuple[str, ...]
+    text: tuple[str, ...] = ()
+
+    def __call__(self, pieces: Iterable[Any], first_row: int, n_rows: int) -> bytes:
+        """Of pieces of a frame, one after the other, with so many rows, the first of which has this number."""
+        try:
+            return wire.to_bytes(summed(map(self.of, self._tables(pieces, first_row, n_rows))))
+        except ValueError as error:
+            return wire.to_bytes(Failure.of(error))
+
+    def _tables(self, pieces: Iterable[Any], first_row: int, n_rows: int) -> Iterator[Table]:
+        end = first_row + n_rows
+        for piece in pieces:
+            table = as_table(piece)
+            if set(table.names) != set(self.names):
+                odd = min(set(table.names).symmetric_difference(self.names))
+                raise ValueError(f"the parts of the table have different columns: only some of them have {odd!r}")
+            if table.n_rows:
+                yield replace(table, columns=tuple(map(self._typed, table.names, table.columns)), first_row=first_row)
+                first_row += table.n_rows
+        if first_row != end:
+            raise ValueError("a part of the table has other rows than before: write the table to files, or keep it in memory")
+
+    def _typed(self, name: str, column: Any) -> Any:
+        is_number = name in self.text and as_column(name, column).dtype.kind == "f"
+        return label_texts(name, column) if is_number else column
+
+
+def merged(states: Sequence[bytes]) -> bytes:
+    """The sum of states, in their order; the first failure, if there is one.
+
+    Parameters
+    ----------
+    states : sequence of bytes
+
+    Returns
+    -------
+    bytes
+    """
+    if len(states) == 1:
+        return states[0]
+    values = list(map(wire.from_bytes, states))
+    failed = next((value for value in values if isinstance(value, Failure)), None)
+    try:
+        return wire.to_bytes(summed(values) if failed is None else failed)
+    except ValueError as error:  # such as a column of numbers in one part and of texts in another
+        return wire.to_bytes(Failure.of(error))
+
+
+def opened(state: bytes) -> Any:
+    """What a state holds; what is wrong with the data is raised.
+
+    Parameters
+    ----------
+    state : bytes
+
+    Returns
+    -------
+    the sum, or None where there is nothing to sum
+    """
+    value = wire.from_bytes(state)
+    if isinstance(value, Failure):
+        raise value.error()
+    return value
+
+
+def groups_of(items: Sequence[Any], size: int = GROUP) -> list[Sequence[Any]]:
+    """Neighbours in groups.
+
+    Parameters
+    ----------
+    items : sequence
+    size : int
+
+    Returns
+    -------
+    list of sequences
+    """
+    return [items[first : first + size] for first in range(0, len(items), size)]
+
+
+def first_rows(counts: Sequence[int]) -> tuple[int, ...]:
+    """The number of the first row of each part, by the numbers of their rows; an error if there are none.
+
+    Parameters
+    ----------
+    counts : sequence of int
+
+    Returns
+    -------
+    tuple of int
+    """
+    first = list(accumulate(counts, initial=1))
+    if first[-1] == 1:
+        raise ValueError("the table has no rows")
+    return tuple(first[:-1])
+
+
+def pieces_of(frame: Any) -> Iterator[Any]:
+    """A frame of pandas in pieces of a size that suits passes.
+
+    Parameters
+    ----------
+    frame : DataFrame
+
+    Yields
+    ------
+    DataFrame
+    """
+    for first in range(0, len(frame), CHUNK_ROWS):
+        yield frame.iloc[first : first + CHUNK_ROWS]

@@ -1,0 +1,129 @@
+"""What passes make of batches as bytes: dataclasses of numbers, texts and arrays. No pickle is written or read.
+
+A header of JSON says what the values are, the numbers of all arrays follow. Symmetric matrices travel as triangles.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import Counter
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+KINDS = "biuf"
+"""Types of arrays that travel as they are: truth values and numbers."""
+PACKAGE = __name__.partition(".")[0]
+
+
+def to_bytes(value: Any) -> bytes:
+    """A value as bytes.
+
+    Parameters
+    ----------
+    value : dataclass of this package, tuple, list, dict, array, number, text or None
+        Dataclasses are made of the same.
+
+    Returns
+    -------
+    bytes
+    """
+    arrays: list[bytes] = []
+    header = json.dumps(_described(value, arrays)).encode()
+    return b"".join([struct.pack("<Q", len(header)), header, *arrays])
+
+
+def from_bytes(data: bytes) -> Any:
+    """The value that :func:`to_bytes` was given.
+
+    Parameters
+    ----------
+    data : bytes
+
+    Returns
+    -------
+    the value
+    """
+    start = 8 + struct.unpack_from("<Q", data)[0]
+    return _Reader(data, start).value(json.loads(data[8:start]))
+
+
+def _described(value: Any, arrays: list[bytes]) -> Any:
+    """A value as JSON has it; the numbers of arrays go into a list."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return _described(value.item(), arrays)
+    if isinstance(value, np.ndarray):
+        return _described_array(value, arrays)
+    if isinstance(value, dict):
+        kind = "counter" if isinstance(value, Counter) else "dict"
+        return {kind: [[_described(each, arrays) for each in pair] for pair in value.items()]}
+    if isinstance(value, tuple | list):
+        return {type(value).__name__: [_described(each, arrays) for each in value]}
+    if not is_dataclass(value) or not _is_ours(type(value).__module__):
+        raise TypeError(f"a {type(value).__name__} cannot be sent")
+    members = {each.name: _described(getattr(value, each.name), arrays) for each in fields(value) if each.init}
+    return {"object": [type(value).__module__, type(value).__qualname__, members]}
+
+
+def _described_array(array: np.ndarray, arrays: list[bytes]) -> Any:
+    if array.dtype == object:
+        return {"texts": [_described(each, arrays) for each in array.tolist()]}
+    if array.dtype.kind not in KINDS:
+        raise TypeError(f"an array of {array.dtype} cannot be sent")
+    is_triangle = array.ndim == 2 and array.shape[0] == array.shape[1] > 1 and np.array_equal(array, array.T)
+    sent = array[np.triu_indices(len(array))] if is_triangle else array
+    arrays.append(sent.tobytes())
+    return {"triangle" if is_triangle else "array": [array.dtype.str, array.shape]}
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == PACKAGE
+
+
+class _Reader:
+    """Takes the numbers of arrays one after the other."""
+
+    def __init__(self, data: bytes, start: int) -> None:
+        self._data, self._place = data, start
+
+    def value(self, described: Any) -> Any:
+        if not isinstance(described, dict):
+            return described
+        ((kind, content),) = described.items()
+        if kind in ("array", "triangle"):
+            return self._array(kind, *content)
+        if kind == "object":
+            module, name, members = content
+            found = getattr(import_module(module), name) if _is_ours(module) else None
+            if not isinstance(found, type) or not is_dataclass(found):
+                raise ValueError(f"{module}.{name} is nothing that can be received")
+            make: Any = found
+            return make(**{key: self.value(each) for key, each in members.items()})
+        if kind in ("dict", "counter"):
+            pairs = {self.value(key): self.value(each) for key, each in content}
+            return Counter(pairs) if kind == "counter" else pairs
+        values = [self.value(each) for each in content]
+        return tuple(values) if kind == "tuple" else _texts(values) if kind == "texts" else values
+
+    def _array(self, kind: str, dtype: str, shape: list[int]) -> np.ndarray:
+        count = shape[0] * (shape[0] + 1) // 2 if kind == "triangle" else int(np.prod(shape))
+        numbers = np.frombuffer(self._data, dtype, count, self._place)
+        self._place += numbers.nbytes
+        if kind == "array":
+            return numbers.reshape(shape).copy()
+        matrix = np.empty(shape, dtype)
+        upper = np.triu_indices(shape[0])
+        matrix[upper] = numbers
+        matrix.T[upper] = numbers
+        return matrix
+
+
+def _texts(values: list[Any]) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

@@ -168,9 +168,9 @@ def test_columns_of_dates_in_all_time_zones(spark, kind, zone):
 
 def test_only_dates_are_dates(spark):
     model = test_cells.model_of("refuse", "onehot", "refuse", (), 2)
-    days = ["2019-03-01", "0000-01-01", "2019-03-01\u2028", "2019-03-01 23:59:60", "2019-03-01 12:30Z", "2019-03-01 UTC", "2019", "now", "٢٠١٩-03-01"]  # fmt: skip
+    days = ["2019-03-01", "0000-01-01", "2019-03-01\u2028", "2019-03-01 23:59:60", "2019-03-01 23:59:59.1234567", "2019-03-01 12:30Z", "2019-03-01 UTC", "2019", "now", "٢٠١٩-03-01"]  # fmt: skip
     found = scored(frame_of(spark, texts(*test_cells.NAMES), [("30", "rent", day) for day in days]), model)
-    assert [scores is None for scores in test_cells.database_scores(found)] == [False] + [True] * 8
+    assert [scores is None for scores in test_cells.database_scores(found)] == [False] + [True] * 9
 
 
 @pytest.mark.parametrize("kind", ["IntegerType", "LongType", "FloatType", "DoubleType", "BooleanType", "StringType"])
@@ -182,12 +182,23 @@ def test_columns_of_numbers(spark, kind):
     assert column(found, "quadric_score") == [number * (1.0 / 3.0)]
 
 
+def model_of_age(b):
+    """A model of a number and of the feature that says where it is missing."""
+    encoder = TableEncoder(missing="indicator").fit({"age": [20.0, 30.0, np.nan]})
+    surface = QuadraticSurface(np.zeros((2, 2)), b, 1.0)
+    return Pipeline([("coding", encoder), ("classifier", fitted_classifier([surface], ["no", "yes"]))])
+
+
+@pytest.mark.parametrize("b", [[1.0, 0.0], [0.0, 1.0]], ids=["number", "indicator"])
+def test_nan_is_a_missing_value(spark, b):
+    found = scored(frame_of(spark, {"age": types.DoubleType()}, [(20.0,), (float("nan"),), (None,)]), model_of_age(b))
+    assert column(found, "quadric_score") == scores_of(model_of_age(b), {"age": [20.0, np.nan, np.nan]})[:, 0].tolist()
+
+
 @pytest.mark.parametrize("b", [[1.0, 0.0], [0.0, 1.0]], ids=["number", "indicator"])
 def test_texts_that_are_no_numbers_are_no_missing_values(spark, b):
     """Java would read some of them."""
-    encoder = TableEncoder(missing="indicator").fit({"age": [20.0, 30.0, np.nan]})
-    surface = QuadraticSurface(np.zeros((2, 2)), b, 1.0)
-    model = Pipeline([("coding", encoder), ("classifier", fitted_classifier([surface], ["no", "yes"]))])
+    model = model_of_age(b)
     ages = ["20", " ", None, "NaN", "abc", "1d", "1.5f", "0x1p3", "1_0", "inf", "1e", "٣", "20\u00a0", "1 2"]
     found = scored(frame_of(spark, texts("age"), [(age,) for age in ages]), model)
     expected = [*scores_of(model, {"age": [20.0, np.nan]})[[0, 1, 1, 1], 0].tolist(), *[None] * 10]

@@ -14,8 +14,8 @@ from quadric.tables.dates import DAY, ISO_DATE
 from quadric.tables.table import BLANKS
 
 NUMBER_TYPES = "^(boolean|tinyint|smallint|int|bigint|float|double|decimal.*)$"
-DATE_TEXT = "(?s)^(?!0000)" + ISO_DATE.replace(r"\d", "[0-9]").replace(r"\.", "[.]") + "(?!.)"
-"""Without backslashes, see ``literal``. The end is where no character follows: $ also matches before the end of a line."""
+DATE_TEXT = "^(?!0000)" + ISO_DATE.replace(r"\d", "[0-9]").replace(r"\.", "[.]") + "$"
+"""Without backslashes, see ``literal``. A line that ends after the date is no date either, because Spark reads none in it."""
 NO_NUMBER = "CAST('NaN' AS DOUBLE)"
 NULL = "CAST(NULL AS DOUBLE)"
 

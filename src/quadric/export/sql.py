@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,8 @@ def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "
     str
     """
     scoring = scoring_model(model)
-    _check_names([column.name for column in scoring.inputs])
-    writer = _Writer(scoring, prefix)
+    check_names([column.name for column in scoring.inputs])
+    writer = Writer(scoring, prefix)
     notes = [
         *heading(scoring),
         *equation(scoring).splitlines(),
@@ -81,12 +82,12 @@ def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "
 
 def identifier(name: str) -> str:
     """A name in double quotes."""
-    return '"' + _without_nul(name).replace('"', '""') + '"'
+    return '"' + without_nul(name).replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
     """A text in single quotes."""
-    return "'" + _without_nul(text).replace("'", "''") + "'"
+    return "'" + without_nul(text).replace("'", "''") + "'"
 
 
 def number(value: float) -> str:
@@ -95,8 +96,8 @@ def number(value: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def _check_names(names: Sequence[str]) -> None:
-    """SQLite and DuckDB do not tell names apart that differ in case only, whether they are in quotes or not."""
+def check_names(names: Sequence[str]) -> None:
+    """SQLite, DuckDB and Spark do not tell names apart that differ in case only, whether they are in quotes or not."""
     known: dict[str, str] = {}
     for name in names:
         other = known.setdefault(name.lower(), name)
@@ -104,113 +105,150 @@ def _check_names(names: Sequence[str]) -> None:
             raise ValueError(f"the columns {other!r} and {name!r} are one and the same to most databases: rename one of them")
 
 
-def _without_nul(text: str) -> str:
+def without_nul(text: str) -> str:
+    """The text; an error where it has the null character."""
     if "\0" in text:
         raise ValueError(f"SQL has no way to write the null character in {text!r}")
     return text
 
 
 @dataclass(frozen=True)
-class _Writer:
+class Writer:
+    """Writes the expressions of a model; another dialect is a subclass."""
+
     model: ScoringModel
     prefix: str
 
-    def names(self, name: str) -> list[str]:
-        return [identifier(self.prefix + output) for output in self.model.outputs(name)]
+    identifier = staticmethod(identifier)
+    literal = staticmethod(literal)
+    number = staticmethod(number)
+    # With the table's name in front of names: SQLite takes an unknown name in quotes for a text otherwise
+    table, step = "d.", "s."
+    text_type, double_type = "VARCHAR", "DOUBLE PRECISION"
+
+    def steps(self) -> list[list[str]]:
+        """Columns of scores, probabilities (none without a calibration) and the label, each from those before."""
+        names = self._new_names()
+        scores, chances = ([self.step + name for name in new] for new in names[:2])
+        expressions = [
+            [self._score(surface) for surface in self.model.surfaces],
+            self._chances(scores) if chances else [],
+            [self._label(chances or scores)],
+        ]
+        return [
+            [f"{expression} AS {name}" for expression, name in zip(*step, strict=True)]
+            for step in zip(expressions, names, strict=True)
+        ]
 
     def statement(self, table: str) -> str:
-        scored, calibrated = identifier(self.prefix + "scored"), identifier(self.prefix + "calibrated")
-        scores = self._named("score", [_sum_of(self._summands(surface)) for surface in self.model.surfaces])
-        steps = [f"{scored} AS (\n{_select('d', scores, table)}\n{self._guard()}\n)"]
-        judged, source = [f"s.{name}" for name in self.names("score")], scored
-        if self.model.calibrators:
-            chances = self._named("probability", self._chances(judged))
-            steps.append(f"{calibrated} AS (\n{_select('s', chances, scored)}\n)")
-            judged, source = [f"s.{name}" for name in self.names("probability")], calibrated
-        label = f"{self._label(judged)} AS {identifier(self.prefix + 'label')}"
-        return "WITH " + ",\n".join(steps) + "\n" + _select("s", [label], source) + ";"
+        scored, calibrated = self.identifier(self.prefix + "scored"), self.identifier(self.prefix + "calibrated")
+        scores, chances, label = self.steps()
+        parts, source = [f"{scored} AS (\n{_select('d', scores, table)}\n{self._guard()}\n)"], scored
+        if chances:
+            parts.append(f"{calibrated} AS (\n{_select('s', chances, scored)}\n)")
+            source = calibrated
+        return "WITH " + ",\n".join(parts) + "\n" + _select("s", label, source) + ";"
+
+    def _new_names(self) -> list[list[str]]:
+        outputs = [self.model.outputs("score"), self.model.outputs("probability") if self.model.calibrators else [], ["label"]]
+        return [[self.identifier(self.prefix + output) for output in step] for step in outputs]
 
     def _guard(self) -> str:
         """Refuses tables that have one of the new columns already: SQLite and DuckDB would silently judge by the old values.
 
         A name that two joined tables share is an error in every dialect; otherwise it is this table's, and NULL.
         """
-        chances = self.names("probability") if self.model.calibrators else []
-        new = [*self.names("score"), *chances, identifier(self.prefix + "label")]
+        new = list(chain.from_iterable(self._new_names()))
         taken = ", ".join(
-            [f"{literal(BLANKS)} AS {identifier(self.prefix + 'blanks')}", *(f"NULL AS {column}" for column in new)]
+            [f"{self.literal(BLANKS)} AS {self.identifier(self.prefix + 'blanks')}", *(f"NULL AS {column}" for column in new)]
         )
         return f"CROSS JOIN (SELECT {taken}) AS t\nWHERE " + " AND ".join(f"{column} IS NULL" for column in new)
 
-    def _named(self, name: str, expressions: Sequence[str]) -> list[str]:
-        return [f"{expression} AS {column}" for expression, column in zip(expressions, self.names(name), strict=True)]
+    def _score(self, surface: QuadraticSurface) -> str:
+        return _sum_of(self._summands(surface))
 
     def _summands(self, surface: QuadraticSurface) -> list[str]:
-        terms = [" * ".join([number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in surface.products]
+        terms = [" * ".join([self.number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in surface.products]
         # a row that is refused has no score at all, not only none of the classes that use the column
         foreign = set(range(len(self.model.variables))).difference(*(t.factors for t in surface.products))
         checks = [f"0e0 * {self._variable(v)}" for v in sorted(foreign)]
-        return [f"CAST({number(surface.c)} AS DOUBLE PRECISION)", *terms, *checks]
+        return [f"CAST({self.number(surface.c)} AS {self.double_type})", *terms, *checks]
 
     def _variable(self, position: int) -> str:
         variable = self.model.variables[position]
         text = self._feature(variable)
         if variable.limits:  # the databases share no function for this, and infinity is no value
             ranges = {"<": (-sys.float_info.max, variable.low), ">": (variable.high, sys.float_info.max)}
-            beyond = {sign: "{} BETWEEN {} AND {}".format(text, *map(number, ranges[sign])) for sign in variable.limits}
-            text = _cases([(beyond[sign], number(end)) for sign, end in variable.limits.items()], text)
+            beyond = {sign: "{} BETWEEN {} AND {}".format(text, *map(self.number, ranges[sign])) for sign in variable.limits}
+            text = _cases([(beyond[sign], self.number(end)) for sign, end in variable.limits.items()], text)
         if variable.center != 0.0:
-            text = f"({text} - {number(variable.center)})"
-        return text if variable.scale == 1.0 else f"({text} / {number(variable.scale)})"
+            text = f"({text} - {self.number(variable.center)})"
+        return text if variable.scale == 1.0 else f"({text} / {self.number(variable.scale)})"
 
     def _feature(self, variable: Variable) -> str:
         feature, column = variable.feature, self.model.inputs[variable.feature.input]
         value, absent = self._cell(column)
-        missing = _number_or_null(feature.missing)
+        missing = self._number_or_null(feature.missing)
         if feature.kind != "number":
             by_value: dict[float, list[str]] = {}
             for level, code in feature.codes:
-                by_value.setdefault(code, []).append(literal(level) if isinstance(level, str) else number(level))
-            cases = [(f"{value} IN ({', '.join(levels)})", _number_or_null(code)) for code, levels in by_value.items()]
-            return _cases([(absent, missing), *cases, (f"{value} IS NOT NULL", _number_or_null(feature.unseen))], "NULL")
+                by_value.setdefault(code, []).append(self.literal(level) if isinstance(level, str) else self.number(level))
+            cases = [(f"{value} IN ({', '.join(levels)})", self._number_or_null(code)) for code, levels in by_value.items()]
+            return _cases(
+                [(absent, missing), *cases, (self._present(column, value), self._number_or_null(feature.unseen))], "NULL"
+            )
         if column.type != "number":
             return _cases([(absent, missing)], value)
         return f"({value})" if feature.missing is None else f"COALESCE({value}, {missing})"
 
     def _cell(self, column: InputColumn) -> tuple[str, str]:
         """The value of a column as a number or a text, and the condition that it is missing."""
-        # With the table's name in front: SQLite takes an unknown name in quotes for a text otherwise
-        name = f"d.{identifier(column.name)}"
-        text = f"CAST({name} AS VARCHAR)"
-        text = f"TRIM({text}, t.{identifier(self.prefix + 'blanks')})" if column.blanks else text
+        name = self.table + self.identifier(column.name)
+        text = f"CAST({name} AS {self.text_type})"
+        text = self._trimmed(text) if column.blanks else text
         texts, numbers = missing_values(column)
-        listed = ", ".join(["''", *["'nan'"] * (column.type == "number"), *map(_lowered, texts)])
+        listed = ", ".join(["''", *["'nan'"] * (column.type == "number"), *map(self._lowered, texts)])
         means_missing = f"LOWER({text}) IN ({listed})"
         if column.type == "number":
-            value = f"CASE WHEN {means_missing} THEN NULL ELSE CAST({name} AS DOUBLE PRECISION) END"
+            value = self._number_cell(name, text, means_missing)
             for code in numbers:
-                value = f"NULLIF({value}, {number(code)})"
+                value = f"NULLIF({value}, {self.number(code)})"
             return value, f"{value} IS NULL"
         if column.origin is not None:
-            text = DAYS.format(origin=date.fromisoformat(column.origin).toordinal(), text=text)
+            text = self._days(name, text, column.origin)
         return text, f"{name} IS NULL OR {means_missing}"
 
+    def _trimmed(self, text: str) -> str:
+        return f"TRIM({text}, t.{self.identifier(self.prefix + 'blanks')})"
+
+    def _number_cell(self, name: str, text: str, means_missing: str) -> str:
+        """The number in a column of numbers or texts, NULL where it is missing."""
+        return f"CASE WHEN {means_missing} THEN NULL ELSE CAST({name} AS {self.double_type}) END"
+
+    def _present(self, column: InputColumn, value: str) -> str:
+        """The condition that a value can be judged, where it is not missing."""
+        return f"{value} IS NOT NULL"
+
+    def _days(self, name: str, text: str, origin: str) -> str:
+        """Days from a day to the date in a column; NULL where it is none."""
+        return DAYS.format(origin=date.fromisoformat(origin).toordinal(), text=text)
+
     def _chances(self, scores: Sequence[str]) -> list[str]:
-        curves = [_curve(calibrator, score) for calibrator, score in zip(self.model.calibrators, scores, strict=True)]
+        curves = [self._curve(calibrator, score) for calibrator, score in zip(self.model.calibrators, scores, strict=True)]
         are_numbers = _finite(scores)
         if len(curves) == 1:
             return [f"CASE WHEN {are_numbers} THEN {curves[0]} END"]
         total = "(" + " + ".join(curves) + ")"
-        even = number(1.0 / len(curves))
+        even = self.number(1.0 / len(curves))
         return [
             f"CASE WHEN {are_numbers} THEN CASE WHEN {total} = 0e0 THEN {even} ELSE {curve} / {total} END END"
             for curve in curves
         ]
 
     def _label(self, judged: Sequence[str]) -> str:
-        names = [literal(name) for name in self.model.classes]
+        names = [self.literal(name) for name in self.model.classes]
         if self.model.is_binary:
-            threshold = number(self.model.threshold)
+            threshold = self.number(self.model.threshold)
             choice = f"CASE WHEN {judged[0]} > {threshold} THEN {names[1]} ELSE {names[0]} END"
         else:
             best = [" AND ".join(f"{own} >= {other}" for other in judged[i:]) for i, own in enumerate(judged[:-1], start=1)]
@@ -218,14 +256,30 @@ class _Writer:
             choice = f"CASE {' '.join(cases)} ELSE {names[-1]} END"
         return f"CASE WHEN {_finite(judged)} THEN {choice} END"
 
+    def _curve(self, calibrator: Calibration, score: str) -> str:
+        number = self.number
+        if isinstance(calibrator, SigmoidCalibration):
+            z, low, high = (
+                f"({number(calibrator.a)} * {score} + {number(calibrator.b)})",
+                number(-STEEPEST),
+                number(STEEPEST),
+            )
+            return f"(1e0 / (1e0 + exp(CASE WHEN {z} > {high} THEN {high} WHEN {z} < {low} THEN {low} ELSE {z} END)))"
+        x, y = calibrator.x.tolist(), calibrator.y.tolist()
+        slopes = (np.diff(calibrator.y) / np.diff(calibrator.x)).tolist()
+        whens = [
+            f"WHEN {score} <= {number(end)} THEN {number(value)} + ({score} - {number(start)}) * {number(slope)}"
+            for start, end, value, slope in zip(x, x[1:], y, slopes, strict=False)
+        ]
+        first = f"WHEN {score} <= {number(x[0])} THEN {number(y[0])}"
+        return f"(CASE {' '.join([first, *whens])} ELSE {number(y[-1])} END)"
 
-def _lowered(text: str) -> str:
-    """A text in lower case, by the database where letters other than A to Z depend on it."""
-    return literal(text.lower()) if text.isascii() else f"LOWER({literal(text)})"
+    def _lowered(self, text: str) -> str:
+        """A text in lower case, by the database where letters other than A to Z depend on it."""
+        return self.literal(text.lower()) if text.isascii() else f"LOWER({self.literal(text)})"
 
-
-def _number_or_null(value: Any) -> str:
-    return "NULL" if value is None else number(float(value))
+    def _number_or_null(self, value: Any) -> str:
+        return "NULL" if value is None else self.number(float(value))
 
 
 def _cases(cases: Sequence[tuple[str, str]], otherwise: str) -> str:
@@ -247,17 +301,3 @@ def _sum_of(summands: Sequence[str]) -> str:
 def _finite(values: Sequence[str]) -> str:
     """True where all values are numbers; NULL or false for NULL and NaN, which PostgreSQL takes for the largest number."""
     return " + ".join(f"({value} - {value})" for value in values) + " = 0e0"
-
-
-def _curve(calibrator: Calibration, score: str) -> str:
-    if isinstance(calibrator, SigmoidCalibration):
-        z, low, high = f"({number(calibrator.a)} * {score} + {number(calibrator.b)})", number(-STEEPEST), number(STEEPEST)
-        return f"(1e0 / (1e0 + exp(CASE WHEN {z} > {high} THEN {high} WHEN {z} < {low} THEN {low} ELSE {z} END)))"
-    x, y = calibrator.x.tolist(), calibrator.y.tolist()
-    slopes = (np.diff(calibrator.y) / np.diff(calibrator.x)).tolist()
-    whens = [
-        f"WHEN {score} <= {number(end)} THEN {number(value)} + ({score} - {number(start)}) * {number(slope)}"
-        for start, end, value, slope in zip(x, x[1:], y, slopes, strict=False)
-    ]
-    first = f"WHEN {score} <= {number(x[0])} THEN {number(y[0])}"
-    return f"(CASE {' '.join([first, *whens])} ELSE {number(y[-1])} END)"

@@ -1,0 +1,101 @@
+"""Scores as expressions of Spark SQL, for the columns of a DataFrame."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from quadric.export import sql
+from quadric.export.scoring import scoring_model
+from quadric.fitted import Model
+from quadric.geometry.surface import QuadraticSurface
+from quadric.tables import InputColumn
+from quadric.tables.dates import DAY, ISO_DATE
+from quadric.tables.table import BLANKS
+
+NUMBER_TYPES = "^(boolean|tinyint|smallint|int|bigint|float|double|decimal.*)$"
+DATE_TEXT = "^(?!0000)" + ISO_DATE.replace(r"\d", "[0-9]").replace(r"\.", "[.]") + "$"
+"""Without backslashes, see ``literal``. A line that ends after the date is no date either, because Spark reads none in it."""
+NO_NUMBER = "CAST('NaN' AS DOUBLE)"
+NULL = "CAST(NULL AS DOUBLE)"
+
+
+def spark_columns(model: Model, *, prefix: str = "quadric_") -> tuple[tuple[str, ...], ...]:
+    """Scores, probabilities and the label as texts for ``selectExpr`` of a Spark DataFrame, in three steps.
+
+    A step refers to the new columns of the steps before: apply ``frame.selectExpr("*", *step)`` for each of them in turn.
+    Names and values are those of ``to_sql``. Where a column of numbers has a text that is none, all new columns are NULL.
+    Columns of type TIMESTAMP, which are moments, count in UTC; DATE, TIMESTAMP_NTZ and texts count as they are written. The
+    time zone of the session has no effect.
+
+    Parameters
+    ----------
+    model : fitted model, or ScoringModel
+    prefix : str
+        Put before the names of the new columns.
+
+    Returns
+    -------
+    tuple of tuple of str
+        Scores; probabilities, none where the model is not calibrated; and the label.
+    """
+    scoring = scoring_model(model)
+    sql.check_names([column.name for column in scoring.inputs])
+    return tuple(tuple(step) for step in _SparkWriter(scoring, prefix).steps())
+
+
+def identifier(name: str) -> str:
+    """A name in backticks."""
+    if "${" in name:
+        raise ValueError(f"Spark would put the value of a variable in place of ${{...}} in {name!r}: rename the column")
+    return "`" + sql.without_nul(name).replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    r"""A text, with codes for the characters whose meaning depends on settings of Spark: \ and ', and the $ of a variable."""
+    parts = [part for part in re.split(r"([\\'$])", sql.without_nul(text)) if part]
+    written = [f"chr({ord(part)})" if part in "\\'$" else f"'{part}'" for part in parts]
+    return f"concat({', '.join(written)})" if len(written) > 1 else "".join(written) or "''"
+
+
+def number(value: float) -> str:
+    """A number as a double, also where a setting makes decimals of numbers with an exponent."""
+    return f"{float(value)!r}D"
+
+
+class _SparkWriter(sql.Writer):
+    identifier = staticmethod(identifier)
+    literal = staticmethod(literal)
+    number = staticmethod(number)
+    table, step = "", ""
+    text_type, double_type = "STRING", "DOUBLE"
+
+    def _score(self, surface: QuadraticSurface) -> str:
+        return f"nanvl({super()._score(surface)}, {NULL})"
+
+    def _trimmed(self, text: str) -> str:
+        return f"btrim({text}, {literal(BLANKS)})"
+
+    def _number_cell(self, name: str, text: str, means_missing: str) -> str:
+        """NaN for texts that are no numbers: NULL would be a missing value.
+
+        Spark knows types when it plans, and keeps one case only: numbers are not written as texts. Java reads 1d and 0x1p3.
+        """
+        plain = f"CASE WHEN NOT {text} RLIKE {literal(f'[^-+.0-9eE{BLANKS}]')} THEN {text} END"
+        return (
+            f"CASE WHEN typeof({name}) RLIKE {literal(NUMBER_TYPES)} THEN nanvl(CAST({name} AS DOUBLE), {NULL})"
+            f" WHEN {name} IS NULL OR {means_missing} THEN NULL ELSE COALESCE(TRY_CAST({plain} AS DOUBLE), {NO_NUMBER}) END"
+        )
+
+    def _present(self, column: InputColumn, value: str) -> str:
+        return f"NOT isnan({value})" if column.type == "number" else super()._present(column, value)
+
+    def _days(self, name: str, text: str, origin: str) -> str:
+        """TIMESTAMP_LTZ is TIMESTAMP under all settings; a text gets the zone that makes a moment of it."""
+        ending = f"CASE length({text}) WHEN 10 THEN ' 00:00:00Z' WHEN 16 THEN ':00Z' ELSE 'Z' END"
+        moment = (
+            f"CASE WHEN typeof({name}) = 'timestamp' THEN CAST({name} AS TIMESTAMP_LTZ)"
+            f" WHEN {text} RLIKE {literal(DATE_TEXT)} THEN TRY_CAST(concat({text}, {ending}) AS TIMESTAMP_LTZ) END"
+        )
+        start, day = datetime.fromisoformat(origin).replace(tzinfo=UTC).timestamp() * 1e6, DAY.astype(float)
+        return f"((CAST(unix_micros({moment}) AS DOUBLE) - {number(start)}) / {number(day)})"

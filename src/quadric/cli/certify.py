@@ -12,6 +12,7 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import as_usage, note, say, say_json, working
+from quadric.cli.engines import Engine
 from quadric.cli.inputs import READING, check_there, read_data, read_table_model
 from quadric.cli.layout import certificate_words, paragraph
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
@@ -23,7 +24,7 @@ NO_BOUND = "not proved: rounding leaves no safe bound on these data"
 TIME_LIMIT = 10.0
 
 
-@shared.expanded(table_format=shared.TableFormat)
+@shared.expanded(table_format=shared.TableFormat, engine=Engine)
 def certify(
     model: shared.ModelFile,
     data: shared.DataFile,
@@ -47,6 +48,7 @@ def certify(
         typer.Option(min=0, max=LARGEST_COUNT, help="Nodes per surface for the proof: unlike seconds, they repeat."),
     ] = None,
     table_format: shared.TableFormat,
+    engine: Engine,
     as_json: shared.AsJson = False,
 ) -> None:
     r"""Bound how far a model is from the best one of its size.
@@ -68,7 +70,7 @@ def certify(
         check_limits(limits)
     loaded = read_table_model(model)
     with working("certify"):
-        judged = _judged(loaded, data, table_format.how(loaded), **limits)
+        judged = _judged(loaded, data, table_format.how(loaded), engine, **limits)
     same = None if loaded.saved.data is None else judged.sha256 == loaded.saved.data.sha256
     certificates = judged.certificates
     subjects = loaded.class_names if len(certificates) > 1 else loaded.class_names[1:]
@@ -99,11 +101,16 @@ def _proved(judge: Callable[..., quadric.workflow.Judged], *arguments: Any, **li
         raise
 
 
-def _judged(model: quadric.workflow.TableModel, data: Path, how: Mapping[str, Any], **limits: Any) -> quadric.workflow.Judged:
-    """Judge in memory, or by a pass where the table is large and the loss allows that."""
+def _judged(
+    model: quadric.workflow.TableModel, data: Path, how: Mapping[str, Any], engine: Engine, **limits: Any
+) -> quadric.workflow.Judged:
+    """Judge in memory, or by a pass where the table is large and the loss allows that, or on a cluster."""
     from quadric.workflow.judging import check_rows_fit, needs_rows
 
     check_there(data, or_folder=True)
+    if engine.engine is not None:
+        with engine.table(data, model.text_names) as parts:
+            return _proved(quadric.workflow.certify_stream, model, parts, **limits)
     if quadric.workflow.is_streamed(data):
         if not needs_rows(model):
             stream = quadric.tables.TableStream(data, text=model.text_names, keeps=False, **how)

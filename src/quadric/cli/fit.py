@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,8 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import remark, say, say_json, working
-from quadric.cli.inputs import READING, check_output, check_there, read_training, training_stream
+from quadric.cli.engines import Engine
+from quadric.cli.inputs import READING, check_output, check_there, read_training, texts_of, training_stream
 from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
 MANY_ROWS = 100_000
 
 
-@shared.expanded(options=shared.training(), table_format=shared.TableFormat)
+@shared.expanded(options=shared.training(), table_format=shared.TableFormat, engine=Engine)
 def fit(
     data: shared.DataFile,
     target: shared.Target,
     output: Annotated[Path, typer.Option(help="Model file to write.")],
     options: TrainingOptions,
     table_format: shared.TableFormat,
+    engine: Engine,
     force: shared.Force = False,
     as_json: shared.AsJson = False,
 ) -> None:
@@ -52,6 +54,8 @@ def fit(
         --output model.json
       quadric fit data.csv --target risk --no-cv --k 4 --C 1 --no-calibrate \
         --output model.json
+      quadric fit folder --target risk --engine dask --scheduler HOST:8786 \
+        --output model.json
     """
     from quadric.workflow.preparation import lighter_loss
     from quadric.workflow.scoring import NOTATION
@@ -60,7 +64,7 @@ def fit(
     how = table_format.how()
     began = time.monotonic()
     with working("fit") as describe:
-        trained = _trained(data, target, options, how, describe)
+        trained = _trained(data, target, options, how, describe, engine)
     saved = trained.saved(file=data.name, **{key: how[name] for name, key in NOTATION.items()})
     quadric.save_model(saved, output, force=force)
     for each in _remarks(trained):
@@ -74,9 +78,15 @@ def fit(
         _tell(trained, output)
 
 
-def _trained(data: Path, target: str, options: TrainingOptions, how: Any, describe: Any) -> quadric.workflow.Trained:
-    """Fit in memory, or in passes where the table is large."""
+def _trained(
+    data: Path, target: str, options: TrainingOptions, how: Any, describe: Any, engine: Engine
+) -> quadric.workflow.Trained:
+    """Fit in memory, in passes where the table is large, or on a cluster."""
     check_there(data, or_folder=True)
+    if engine.engine is not None:
+        text, options = texts_of(target, options), replace(options, missing_texts=tuple(how["missing"]))
+        with engine.table(data, text) as parts:
+            return quadric.workflow.train_stream(parts, target, options)
     if quadric.workflow.is_streamed(data):
         stream, options = training_stream(data, target, options, how)
         return quadric.workflow.train_stream(stream, target, options)

@@ -24,12 +24,16 @@ def read_data(path: Path, how: Mapping[str, Any], text: Sequence[str]) -> quadri
         return quadric.tables.read_table(path, text=text, **how)
 
 
+def texts_of(target: str, options: TrainingOptions) -> list[str]:
+    """Columns that are texts, whatever they look like."""
+    return [target, *([] if options.groups is None else [options.groups]), *options.texts]
+
+
 def read_training(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.Table, TrainingOptions]:
     """The table to train on, and the options with the missing values that it was read with."""
-    groups = [] if options.groups is None else [options.groups]
-    table = read_data(path, how, [target, *groups, *options.texts])
+    table = read_data(path, how, texts_of(target, options))
     return table, replace(options, missing_texts=tuple(how["missing"]))
 
 
@@ -37,8 +41,7 @@ def training_stream(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.TableStream, TrainingOptions]:
     """The same, to be read in batches."""
-    groups = [] if options.groups is None else [options.groups]
-    stream = quadric.tables.TableStream(path, text=[target, *groups, *options.texts], **how)
+    stream = quadric.tables.TableStream(path, text=texts_of(target, options), **how)
     return stream, replace(options, missing_texts=tuple(how["missing"]))
 
 

@@ -14,6 +14,7 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, note, say, say_json, working
+from quadric.cli.engines import Engine, write_scores
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
 from quadric.cli.streams import data_output
@@ -24,14 +25,17 @@ from quadric.spreadsheets import CsvWriter
 CHUNK_ROWS = 50_000
 
 
-@shared.expanded(table_format=shared.TableFormat)
+@shared.expanded(table_format=shared.TableFormat, engine=Engine)
 def predict(
     model: shared.ModelFile,
     data: shared.DataFile,
     *,
-    output: Annotated[Path | None, typer.Option(help="CSV file to write.  [default: standard output]")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="CSV file to write; with --engine, folder of Parquet files.  [default: standard output]")
+    ] = None,
     keep: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to copy to the output. Repeatable.")] = None,
     table_format: shared.TableFormat,
+    engine: Engine,
     force: shared.Force = False,
     as_json: shared.AsJson = False,
 ) -> None:
@@ -54,6 +58,9 @@ def predict(
     check_there(data, or_folder=True)
     kept = tuple(keep or ())
     _check_kept(kept, _head(loaded, ()))
+    if engine.engine is not None:
+        _score_on_cluster(engine, loaded, data, kept, output, as_json)
+        return
     how = table_format.how(loaded)
     rows: list[Sequence[Any]] = []
     destination = nullcontext(data_output()) if output is None else replacing(output)
@@ -71,9 +78,26 @@ def predict(
     if extra:
         note(paragraph("columns not used by the model", ", ".join(extra)))
     if output is not None:
-        labels = ", ".join(f"{count} labelled {label}" for label, count in sorted(counts.items()))
-        say(f"{counts.total()} rows: {labels}".replace("\n", "\\n"))
-        say(f"written to: {output}")
+        _tell(counts, output)
+
+
+def _tell(counts: Counter[str], output: Path) -> None:
+    labels = ", ".join(f"{count} labelled {label}" for label, count in sorted(counts.items()))
+    say(f"{counts.total()} rows: {labels}".replace("\n", "\\n"))
+    say(f"written to: {output}")
+
+
+def _score_on_cluster(
+    engine: Engine, model: quadric.workflow.TableModel, data: Path, kept: Sequence[str], output: Path | None, as_json: bool
+) -> None:
+    if output is None:
+        raise UsageError("--engine writes a folder of Parquet files: give its name as --output")
+    with working("predict"):
+        counts = write_scores(engine, model, data, kept, output)
+    if as_json:
+        say_json({"rows": counts.total(), "labels": dict(sorted(counts.items())), "output": str(output)})
+    else:
+        _tell(counts, output)
 
 
 def _check_kept(kept: Sequence[str], written: Sequence[str]) -> None:

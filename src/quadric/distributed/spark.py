@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -14,11 +15,14 @@ from quadric.distributed.tasks import PartTask, first_rows, merged, opened
 from quadric.errors import EngineError
 from quadric.extras import require
 from quadric.losses.passes import State
+from quadric.progress import advance
 from quadric.tables.reading import regrouped
 from quadric.tables.streams import CHUNK_ROWS, TableParts
 from quadric.tables.table import Table, text_column
 
 COUNTS, STATES = "part int, rows long", "part int, state binary"
+LOOK_EVERY = 0.2
+"""Seconds between two looks at how far Spark is."""
 NAMES = {COUNTS: ["part", "rows"], STATES: ["part", "state"]}
 
 
@@ -89,9 +93,26 @@ def quoted(name: str) -> str:
 
 
 def _collected(frame: Any, name: str) -> list[Any]:
-    """A column of a frame in the order of the partitions."""
-    with _telling():
-        return frame.toArrow().sort_by("part")[name].to_pylist()
+    """A column of a frame in the order of the partitions, with progress."""
+    with telling(), ThreadPoolExecutor(1) as pool:
+        found = pool.submit(frame.toArrow)
+        try:
+            while not wait([found], LOOK_EVERY).done:
+                _advance(frame)
+        except KeyboardInterrupt:
+            frame.sparkSession.interruptAll()
+            raise
+        return found.result().sort_by("part")[name].to_pylist()
+
+
+def _advance(frame: Any) -> None:
+    """Tell how many tasks of the jobs that run are done, where Spark tells it."""
+    with suppress(Exception):  # a remote session does not
+        tracker = frame.sparkSession.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        done, tasks = (sum(getattr(stage, name) for stage in stages) for name in ("numCompletedTasks", "numTasks"))
+        if tasks:
+            advance(done / tasks, f"Spark: {done} of {tasks} tasks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +152,13 @@ def _row(schema: str, part: int, value: Any) -> Any:
 
 
 @contextmanager
-def _telling() -> Iterator[None]:
-    """What goes wrong with a cluster, in a sentence."""
+def telling() -> Iterator[None]:
+    """What goes wrong with a cluster, in a sentence.
+
+    Yields
+    ------
+    None
+    """
     errors, py4j = require("pyspark.errors", "spark"), require("py4j.protocol", "spark")
     try:
         yield

@@ -1,0 +1,97 @@
+"""Engines that the command line starts or connects to, and the Parquet files that they read and write."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import cpu_count
+
+from quadric.errors import EngineError
+from quadric.extras import require
+
+CONNECTING = 10
+"""Seconds in which a scheduler must answer."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """A running engine.
+
+    Attributes
+    ----------
+    read : function of a path
+        The Parquet files at a path, as a frame.
+    write : function of a frame and a path
+        The frame as a folder of Parquet files.
+    """
+
+    read: Callable[[str], Any]
+    write: Callable[[Any, str], None]
+
+
+@contextmanager
+def dask_session(address: str | None = None) -> Iterator[Session]:
+    """A cluster of Dask.
+
+    Parameters
+    ----------
+    address : str, optional
+        Of its scheduler; by default processes of this machine, one per core, which end with the block.
+
+    Yields
+    ------
+    Session
+    """
+    distributed, dd = require("distributed", "dask"), require("dask.dataframe", "dask")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in a sentence
+    with ExitStack() as stack:
+        where: Any = address
+        if address is None:
+            local = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
+            where = stack.enter_context(distributed.LocalCluster(n_workers=cpu_count(), threads_per_worker=1, **local))
+        try:
+            stack.enter_context(distributed.Client(where, timeout=CONNECTING))
+        except (OSError, ValueError) as error:
+            raise EngineError(f"there is no scheduler of Dask at {address}") from error
+        yield Session(dd.read_parquet, lambda frame, path: frame.to_parquet(path, write_index=False))
+
+
+@contextmanager
+def spark_session(master: str | None = None) -> Iterator[Session]:
+    """A session of Spark.
+
+    Parameters
+    ----------
+    master : str, optional
+        URL of its master; by default the one of Spark's own settings, or else this machine.
+
+    Yields
+    ------
+    Session
+    """
+    sql = require("pyspark.sql", "spark")
+    if not _has_java():
+        raise EngineError("Spark needs Java, which is not installed (Debian: apt-get install default-jre-headless)")
+    from quadric.distributed.spark import telling
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    options = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    builder = sql.SparkSession.builder.appName("quadric").config(map=options)
+    with telling():
+        session = (builder if master is None else builder.master(master)).getOrCreate()
+    try:
+        with telling():
+            yield Session(session.read.parquet, lambda frame, path: frame.write.parquet(path))
+    finally:
+        session.stop()
+
+
+def _has_java() -> bool:
+    return shutil.which("java") is not None or shutil.which("java", path=f"{os.environ.get('JAVA_HOME', '')}/bin") is not None

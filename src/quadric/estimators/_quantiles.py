@@ -141,8 +141,9 @@ class CountedKeys:
             return present.astype(np.uint64), rows[present], weights[present], distinct
         of_column = self.inside[j]
         wanted = np.empty(0, dtype=np.uint64) if of_column is None else of_column.astype(np.uint64)
-        lowest = wanted << np.uint64(self.outer)
-        ends = zip(_numbers(lowest), _numbers(lowest | np.uint64((1 << self.outer) - 1)), strict=True)
+        lowest: IntArray = wanted << np.uint64(self.outer)
+        highest: IntArray = lowest | np.uint64((1 << self.outer) - 1)
+        ends = zip(_numbers(lowest), _numbers(highest), strict=True)
         chosen = np.flatnonzero(np.logical_or.reduce([(low <= column) & (column <= high) for low, high in ends]))
         keys = _sortable(column[chosen])
         same = np.isin(keys >> np.uint64(self.outer), wanted)

@@ -62,7 +62,7 @@ def _leading(numbers: FloatArray) -> IntArray:
     return np.where(bits & sign, ~bits, bits | sign)
 
 
-def _numbers(keys: IntArray) -> FloatArray:
+def _numbers(keys: np.ndarray) -> FloatArray:
     """The numbers that have these integers."""
     sign = np.uint64(1 << 63)
     return np.where(keys & sign, keys ^ sign, ~keys).view(np.float64)
@@ -141,9 +141,8 @@ class CountedKeys:
             return present.astype(np.uint64), rows[present], weights[present], distinct
         of_column = self.inside[j]
         wanted = np.empty(0, dtype=np.uint64) if of_column is None else of_column.astype(np.uint64)
-        lowest: IntArray = wanted << np.uint64(self.outer)
-        highest: IntArray = lowest | np.uint64((1 << self.outer) - 1)
-        ends = zip(_numbers(lowest), _numbers(highest), strict=True)
+        lowest = wanted << np.uint64(self.outer)
+        ends = zip(_numbers(lowest), _numbers(lowest | np.uint64((1 << self.outer) - 1)), strict=True)
         chosen = np.flatnonzero(np.logical_or.reduce([(low <= column) & (column <= high) for low, high in ends]))
         keys = _sortable(column[chosen])
         same = np.isin(keys >> np.uint64(self.outer), wanted)

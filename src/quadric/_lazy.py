@@ -1,24 +1,11 @@
 """Packages whose names are imported when they are first used, so that ``import quadric`` and ``--help`` cost nothing."""
 
-import gc
 import sys
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all of this
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
-
-
-class QuickImports:
-    """A context without search for garbage: imports make many objects, and looking at these takes a fifth of the time."""
-
-    def __enter__(self) -> None:
-        self._was_enabled = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *error: object) -> None:
-        if self._was_enabled:
-            gc.enable()
 
 
 def lazy_names(
@@ -42,8 +29,7 @@ def lazy_names(
 
         if name not in modules and name not in rooms.split():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        with QuickImports():
-            module = import_module(f"{package}.{modules.get(name, name)}")
+        module = import_module(f"{package}.{modules.get(name, name)}")
         found = getattr(module, name) if name in modules else module
         setattr(sys.modules[package], name, found)  # from now on found without this function
         return found

@@ -44,16 +44,6 @@ def test_lazy_names_are_there(package):
         package.shoe  # noqa: B018
 
 
-@pytest.mark.parametrize("collects", [True, False])
-def test_garbage_is_looked_for_after_imports_as_before(collects):
-    code = f"import gc, quadric; {collects} or gc.disable(); quadric.QuadraticSurface; print(gc.isenabled())"
-    assert python(code).stdout == f"{collects}\n"
-    failing = (
-        "import gc, quadric._lazy as lazy\ntry:\n    with lazy.QuickImports():\n        print(gc.isenabled()); import shoe"
-    )
-    assert python(f"{failing}\nexcept ImportError:\n    print(gc.isenabled())").stdout == "False\nTrue\n"
-
-
 def test_rooms_need_no_import_of_their_own():
     done = python("import quadric; print(quadric.export.to_sql.__name__, quadric.baselines.QuadraticSVC.__name__)")
     assert done.stdout == "to_sql QuadraticSVC\n"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
-from quadric._lazy import QuickImports
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
 from quadric.errors import ParameterError
 from quadric.losses import LOSS_NAMES, loss_named
@@ -129,10 +128,9 @@ class TrainingOptions:
     allow_degenerate: bool = False
 
     def __post_init__(self) -> None:
-        with QuickImports():
-            from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
-            from quadric.estimators.cutoffs import EVEN, read_cutoff
-            from quadric.workflow.scorers import check_scoring, needs_probabilities
+        from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
+        from quadric.estimators.cutoffs import EVEN, read_cutoff
+        from quadric.workflow.scorers import check_scoring, needs_probabilities
 
         tolerance = rule.number_from(0.0)
         rules = {

@@ -1,5 +1,6 @@
 """Files as tables, and what is said of files that are not."""
 
+import codecs
 import hashlib
 import io
 
@@ -167,6 +168,20 @@ def test_rows_are_counted_the_same_wherever_blocks_end(written, monkeypatch):
             monkeypatch.setattr(csv_module, "BLOCK", size)
             assert len(read_table(one)) == 79
             assert read_table(two)["b"].tolist() == ["x"] * 40
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_rows_begin_after_the_header_wherever_characters_end(written, monkeypatch, ending, mark):
+    lines = ['"Größe', 'in €",näme', *["1,ä"] * 20, '2,"Œ', '\ufeffß"']  # names and values of several bytes and lines
+    path = written(mark + ending.join(lines).encode())
+    monkeypatch.setattr(csv_module.CsvFile, "_slow_tables", None)  # it knows better where rows begin
+    for size in (*range(1, 12), 1000):
+        monkeypatch.setattr(csv_module, "BLOCK", size)
+        table = read_table(path)
+        assert table.names == (f"Größe{ending}in €", "näme")
+        assert table.columns[0].to_pylist() == [1.0] * 20 + [2.0]
+        assert table["näme"].tolist() == ["ä"] * 20 + [f"Œ{ending}\ufeffß"]
 
 
 def test_equal_texts_are_stored_once(written):

@@ -62,7 +62,7 @@ def _leading(numbers: FloatArray) -> IntArray:
     return np.where(bits & sign, ~bits, bits | sign)
 
 
-def _numbers(keys: IntArray) -> FloatArray:
+def _numbers(keys: np.ndarray) -> FloatArray:
     """The numbers that have these integers."""
     sign = np.uint64(1 << 63)
     return np.where(keys & sign, keys ^ sign, ~keys).view(np.float64)
@@ -132,8 +132,8 @@ class CountedKeys:
         return KeyCounts(columns, keys, rows, weights, distinct.reshape(len(found), -1))
 
     def _counted(self, column: FloatArray, weight: FloatArray, j: int) -> tuple[Any, ...]:
-        leading = _leading(column)
         if self.inside is None:  # few enough to be counted without sorting
+            leading = _leading(column)
             rows = np.bincount(leading)
             weights = rows.astype(float) if (weight == 1.0).all() else np.bincount(leading, weights=weight)
             present = np.flatnonzero(rows)
@@ -141,9 +141,9 @@ class CountedKeys:
             return present.astype(np.uint64), rows[present], weights[present], distinct
         of_column = self.inside[j]
         wanted = np.empty(0, dtype=np.uint64) if of_column is None else of_column.astype(np.uint64)
-        near = np.zeros(1 << LEADING, dtype=bool)
-        near[wanted >> np.uint64(64 - LEADING - self.outer)] = True
-        chosen = np.flatnonzero(near[leading])
+        lowest = wanted << np.uint64(self.outer)
+        ends = zip(_numbers(lowest), _numbers(lowest | np.uint64((1 << self.outer) - 1)), strict=True)
+        chosen = np.flatnonzero(np.logical_or.reduce([(low <= column) & (column <= high) for low, high in ends]))
         keys = _sortable(column[chosen])
         same = np.isin(keys >> np.uint64(self.outer), wanted)
         found, place = np.unique(keys[same] >> np.uint64(self.shift), return_inverse=True)

@@ -124,9 +124,10 @@ class Moments:
         """
         present = rows.weight > 0.0
         X, codes, weight, n_classes = rows.X[present], rows.codes[present], rows.weight[present], len(rows.classes)
-        X = np.clip(X, *limits) if np.isfinite(limits).any() else X
+        np.clip(X, *limits, out=X)  # a copy, as all that follows
         units = pilot or Units.of(X, weight, standardize=True, clip=None)
-        X = (X - units.center) / units.scale
+        X -= units.center
+        X /= units.scale
         if by_class:
             parts = tuple(moments_by_class(X, codes, weight, n_classes))
             found = LabelledMoments(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.tables.suspects import number_pattern
 from quadric.tables.table import BLANKS, check_names, is_number_text
+from quadric.types import IntArray
 
 pa: Any = require("pyarrow", "cli")
 arrow_csv: Any = require("pyarrow.csv", "cli")
@@ -30,7 +31,7 @@ DELIMITERS = (",", ";", "\t", "|")
 SNIFFED = 1 << 16
 """Characters that are read to find the delimiter."""
 BLOCK, LONGEST = 1 << 20, 1 << 27
-"""Characters that are parsed at a time, and of the longest row."""
+"""Characters that are parsed at a time, and of the longest row; bytes of a file in UTF-8."""
 SLOW_ROWS = 10_000
 NOT_CSV = {
     b"PK\x03\x04": "a zip or Excel file: save it as CSV",
@@ -38,6 +39,11 @@ NOT_CSV = {
     b"\x1f\x8b": "compressed: unpack it first",
     b"FEA1": "a Feather file of version 1: write it again, in version 2",
 }
+POOL = pa.system_memory_pool()
+"""With Arrow's own one, a large file causes twice as many page faults."""
+QUOTE = ord('"')
+UTF_8 = "utf-8-sig"
+"""With or without a byte order mark, which is not part of the first column name."""
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -86,7 +92,7 @@ class Notation:
     def codec(self) -> str:
         """The name of the encoding for opening files."""
         name = codecs.lookup(self.encoding).name
-        return "utf-8-sig" if name == "utf-8" else name  # so that a byte order mark is not part of the first column name
+        return UTF_8 if name == "utf-8" else name
 
     @property
     def is_plain(self) -> bool:
@@ -185,10 +191,9 @@ class CsvFile:
     def _tables(self, columns: Sequence[str], text: Collection[str]) -> Iterator[Any]:
         n_read, ends = 0, b"\r\n" if len(self.names) > 1 else b""  # blank lines in one column are missing values
         numeric: frozenset[str] = frozenset()
-        with _opened(self.path, self.notation) as (file, rows):
-            next(rows)
-            for block in _blocks(file):
-                if not _quotes_are_usual(block, str(self.notation.delimiter)):  # pyarrow could take several rows for one
+        with self._after_header() as file:
+            for block, quotes in _blocks(file):
+                if not _are_usual(quotes, block, str(self.notation.delimiter)):  # pyarrow could take several rows for one
                     yield from self._slow_tables(n_read, columns)
                     return
                 if block.strip(ends):
@@ -201,9 +206,25 @@ class CsvFile:
         if n_read == 0:
             raise ValueError("the file has column names but no rows")
 
-    def _tell(self, text: Any, n_rows: int) -> None:
+    @contextmanager
+    def _after_header(self) -> Iterator[IO[Any]]:
+        """The rest of the file as text; in UTF-8 as bytes, which spares decoding and encoding."""
+        with _opened(self.path, self.notation) as (text, rows):
+            next(rows)
+            if self.notation.codec != UTF_8:
+                yield text
+                return
+            text.seek(0)
+            n_bytes = len("".join(islice(text, rows.line_num)).encode())
+            file = text.buffer
+            file.seek(0)
+            n_bytes += len(codecs.BOM_UTF8) * (file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8)
+            file.seek(n_bytes)
+            yield file
+
+    def _tell(self, file: Any, n_rows: int) -> None:
         """How much of the file has been read."""
-        share = text.buffer.tell() / max(self.path.stat().st_size, 1)
+        share = getattr(file, "buffer", file).tell() / max(self.path.stat().st_size, 1)
         advance(share, RowsRead(f"{self.path.name}: {n_rows} rows", n_rows))
 
     def _numeric(self, block: bytes, columns: Sequence[str]) -> frozenset[str]:
@@ -237,7 +258,7 @@ class CsvFile:
         )
         read = arrow_csv.ReadOptions(column_names=self.names, block_size=len(block) + 8, use_threads=False)
         # pyarrow leaves out a byte order mark at the beginning; another one is part of a value
-        return arrow_csv.read_csv(pa.BufferReader(codecs.BOM_UTF8 + block), read, parse, convert)
+        return arrow_csv.read_csv(pa.BufferReader(codecs.BOM_UTF8 + block), read, parse, convert, memory_pool=POOL)
 
     def _slow_tables(self, start: int, columns: Sequence[str]) -> Iterator[Any]:
         """What the csv module makes of the rows from ``start`` on: it knows quotes that are part of a value."""
@@ -276,39 +297,46 @@ def _opened(path: Path, notation: Notation) -> Iterator[tuple[TextIO, Any]]:
         csv.field_size_limit(limit)
 
 
-def _blocks(text: TextIO) -> Iterator[bytes]:
-    """The rest of a text in UTF-8, in pieces of whole rows, some of them empty."""
+def _blocks(file: IO[Any]) -> Iterator[tuple[bytes, IntArray]]:
+    """The rest of a file in UTF-8, in pieces of whole rows, some of them empty, and where their quotes are."""
     pending = b""
-    while data := text.read(BLOCK):
-        pending += data.encode()
-        cut = _end_of_rows(pending)
-        yield pending[:cut]
+    while data := file.read(BLOCK):
+        pending += data if isinstance(data, bytes) else data.encode()
+        quotes = np.flatnonzero(np.frombuffer(pending, np.uint8) == QUOTE)
+        cut = _end_of_rows(pending, quotes)
+        yield _readable(pending[:cut]), quotes[: np.searchsorted(quotes, cut)]
         pending = pending[cut:]
         if len(pending) > LONGEST:
             raise pa.ArrowInvalid(f"a row is longer than {LONGEST >> 20} MB")
-    yield pending
+    yield _readable(pending), np.flatnonzero(np.frombuffer(pending, np.uint8) == QUOTE)
 
 
-def _end_of_rows(data: bytes) -> int:
+def _readable(block: bytes) -> bytes:
+    """Whole rows, or an error where they are not UTF-8."""
+    if not block.isascii():  # much faster than decoding
+        block.decode()
+    return block
+
+
+def _end_of_rows(data: bytes, quotes: IntArray) -> int:
     """Position after the last line end outside quotes, where the data begin with a row; 0 if there is none."""
     data = data.removesuffix(b"\r")  # a line feed may follow
     last = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-    if data.count(b'"', 0, last) % 2 == 0:
+    if np.searchsorted(quotes, last) % 2 == 0:
         return last
     codes = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero((codes == ord("\n")) | (codes == ord("\r")))
-    outside = np.searchsorted(np.flatnonzero(codes == ord('"')), ends) % 2 == 0
+    outside = np.searchsorted(quotes, ends) % 2 == 0
     return int(ends[outside][-1]) + 1 if outside.any() else 0
 
 
-def _quotes_are_usual(block: bytes, delimiter: str) -> bool:
+def _are_usual(quotes: IntArray, block: bytes, delimiter: str) -> bool:
     """Whether all quotes are doubled, or between a value and a delimiter or line end."""
-    if b'"' not in block:
-        return True
-    codes = np.frombuffer(b"\n" + block + b"\n", np.uint8)
-    places = np.flatnonzero(codes == ord('"'))
-    neighbours = np.concatenate([codes[places[::2] - 1], codes[places[1::2] + 1]])  # before opening, after closing ones
-    return len(places) % 2 == 0 and bool(np.isin(neighbours, np.frombuffer(f'{delimiter}\r\n"'.encode(), np.uint8)).all())
+    codes, opening, closing = np.frombuffer(block, np.uint8), quotes[::2], quotes[1::2]
+    neighbours = np.append(codes[opening[opening > 0] - 1], codes[closing[closing < len(block) - 1] + 1])
+    is_usual = np.zeros(256, dtype=bool)
+    is_usual[list(f'{delimiter}\r\n"'.encode())] = True
+    return len(quotes) % 2 == 0 and bool(is_usual[neighbours].all())
 
 
 def _refuse_other_formats(path: Path, encoding: str) -> None:

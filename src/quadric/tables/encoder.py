@@ -295,18 +295,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(unknown_names(absent, table.names, "the table"))
         out = np.empty((table.n_rows, len(self.features_)))
         troubles = Troubles("{} columns do not suit the model")
-        for i, column in enumerate(self.inputs_):
-            own = np.flatnonzero(self.blocks_ == i)
+        ends = np.searchsorted(self.blocks_, np.arange(len(self.inputs_) + 1))
+        for column, first, stop in zip(self.inputs_, ends[:-1], ends[1:], strict=True):
             with troubles.noted():
-                out[:, own] = coded_values(self._checked(column, table), [self.features_[j] for j in own])
+                out[:, first:stop] = coded_values(self._checked(column, table), self.features_[first:stop])
         troubles.tell()
         return out
 
     def _checked(self, column: InputColumn, table: Table) -> np.ndarray:
         """The values of a column, none of which is refused."""
         values: np.ndarray = column.cleaned(table[column.name], table.first_row)
-        absent = missing_cells(values)
-        if column.fill is None and absent.any():
+        if column.fill is None and missing_cells(values).any():
             ColumnFacts.of(column.name, values, table.first_row).refuse_missing()
         if column.type != "category":
             numbers = column.numbers(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from quadric.errors import ParameterError
 from quadric.tables.dates import LIKE_THIS, date_text, days_since, parsed_date
 from quadric.tables.suspects import marks_of
 from quadric.tables.table import BLANKS, is_number_text, number_text, text_column
-from quadric.types import BoolArray, FloatArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 Level: TypeAlias = str | float
 
@@ -312,11 +312,9 @@ def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatA
     position: dict[Level | None, int] = {
         level: i for i, level in enumerate(dict.fromkeys(level for f in features for level, _ in f.codes))
     }
-    absent, n_levels = missing_cells(column), len(position)
-    codes = np.full(len(column), n_levels + 1)
-    if position:  # looked up once, however many features the column has
-        codes[:] = [position.get(value, n_levels + 1) for value in cells_like(column, position)]
-    codes[absent] = n_levels
+    absent = missing_cells(column)
+    is_number = all(feature.kind == "number" for feature in features)  # which needs no look at each cell
+    codes = np.empty(0, dtype=np.intp) if is_number else _level_codes(column, absent, position)
     out = np.empty((len(column), len(features)))
     for j, feature in enumerate(features):
         if feature.kind == "number":
@@ -327,6 +325,16 @@ def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatA
             values = [*(by_level.get(level, feature.unseen) for level in position), feature.missing, feature.unseen]
             out[:, j] = np.array(values, dtype=float)[codes]  # None becomes NaN
     return out
+
+
+def _level_codes(column: np.ndarray, absent: BoolArray, position: Mapping[Level | None, int]) -> IntArray:
+    """The position of each value, the next number where it is missing, and the one after that for all others."""
+    n_levels = len(position)
+    codes = np.full(len(column), n_levels + 1)
+    if position:  # looked up once, however many features the column has
+        codes[:] = [position.get(value, n_levels + 1) for value in cells_like(column, position)]
+    codes[absent] = n_levels
+    return codes
 
 
 def cells_like(column: np.ndarray, levels: Iterable[Level | None]) -> list[Level | None]:

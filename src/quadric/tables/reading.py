@@ -160,14 +160,14 @@ def regrouped(tables: Iterable[Any], n_rows: int) -> Iterator[Any]:
     waiting: list[Any] = []
     for rest in tables:
         if waiting and waiting[0].schema != rest.schema:
-            yield pa.concat_tables(waiting)
+            yield pa.concat_tables(waiting).combine_chunks()
             waiting = []
         while (n_missing := n_rows - sum(map(len, waiting))) <= len(rest):
-            yield pa.concat_tables([*waiting, rest.slice(0, n_missing)])
+            yield pa.concat_tables([*waiting, rest.slice(0, n_missing)]).combine_chunks()
             waiting, rest = [], rest.slice(n_missing)
         waiting += [rest] if len(rest) else []
     if waiting:
-        yield pa.concat_tables(waiting)
+        yield pa.concat_tables(waiting).combine_chunks()
 
 
 def digest_of(path: Path) -> str | None:

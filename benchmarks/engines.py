@@ -3,9 +3,9 @@
     python benchmarks/engines.py [--parts equal work killed large rates] [--engines dask spark]
                                  [--output benchmarks/results/engines.json] [--page]
 
-Clusters are two workers of this machine. Figures of work are processor time inside tasks, which notes of the tasks themselves
-tell, beside that of the passes of ``quadric.fit_batches``, in turns. ``--page`` writes what the stored rates mean for ten machines
-into docs/many-machines.md; ``--parts`` without names measures nothing.
+Clusters are two workers of this machine. Tasks note their processor time, which stands beside that of the passes of
+``quadric.fit_batches``, measured in turns. ``--page`` writes what the stored rates mean for ten machines into
+docs/many-machines.md; ``--parts`` without names measures nothing.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def moments_traffic(engine: str, cluster: Any, found: Findings) -> None:
 @contextmanager
 def bytes_read() -> Iterator[list[int]]:
     """What this process, with the client and the scheduler of Dask, reads from sockets."""
-    tcp = require("distributed.comm.tcp", "dask")
+    tcp: Any = require("distributed.comm.tcp", "dask")
     read, count = tcp.read_bytes_rw, [0]
 
     async def counting(stream: Any, n: int) -> Any:
@@ -272,12 +272,12 @@ def rates(engines: Sequence[str], found: Findings) -> None:
 def page(facts: dict[str, Any]) -> str:
     """Time, memory and bytes moved on many machines, by the rates of one process."""
     lines = [
-        f"By rates that `benchmarks/engines.py` measured in one process, for {MACHINES} machines of {CORES} cores each,",
-        f"{PARTITIONS} partitions, caps, and given k and C. This is arithmetic, not a measurement: it counts the passes and the merges, and",
-        "leaves out reading the data and waiting for the network.",
+        f"Estimates for {MACHINES} machines of {CORES} cores each and {PARTITIONS} partitions, with caps, k and C given. They",
+        "follow from rates that `benchmarks/engines.py` measured in one process, and count passes and merges. Reading the data,",
+        "the network and the work of the driver between passes come on top.",
         "",
-        "| fit | passes | processor time | on all cores | memory per core | states moved | to the driver |",
-        "|---|---|---|---|---|---|---|",
+        "| fit | passes | processor time | on all cores | GB per core | GB of the driver | GB between machines | MB to the driver |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for loss, m, n in SIZES:
         use = facts[f"{loss}, n = {n}"]
@@ -291,9 +291,10 @@ def page(facts: dict[str, Any]) -> str:
             str(len(passes)),
             f"{seconds / 3600:.1f} h",
             f"{seconds / MACHINES / CORES / 60:.0f} min",
-            f"{use['megabytes'] / 1e3:.1f} GB",
-            f"{PARTITIONS * state / 1e9:.1f} GB",
-            f"{state / 1e6:.0f} MB",
+            f"{use['megabytes in passes'] / 1e3:.1f}",
+            f"{use['megabytes'] / 1e3:.1f}",
+            f"{PARTITIONS * state / 1e9:.1f}",
+            f"{state / 1e6:.0f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -202,6 +202,8 @@ class Passes:
     """Size of the sum over all parts."""
     merges: list[float] | None = None
     """Processor time of merging a group of such states, where it is measured."""
+    megabytes: float = 0.0
+    """Peak memory up to the last pass and merge, where merges are measured."""
 
     def watched(self, total: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def watching(table: Any, of: Any) -> Any:
@@ -215,6 +217,7 @@ class Passes:
             self.state_bytes.append(len(sent))
             if self.merges is not None:
                 self.merges.append(merge_seconds(sent))
+                self.megabytes = peak_megabytes()
             return state
 
         return watching
@@ -307,6 +310,7 @@ def rates(loss: str, m: int, n: int) -> dict[str, Any]:
         "rows": m,
         "features": n,
         "passes": [dict(zip(("name", "seconds", "bytes", "merge"), each, strict=True)) for each in found],
+        "megabytes in passes": passes.megabytes,
         "megabytes": peak_megabytes(),
     }
 

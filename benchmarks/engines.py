@@ -273,10 +273,10 @@ def page(facts: dict[str, Any]) -> str:
     """Time, memory and bytes moved on many machines, by the rates of one process."""
     lines = [
         f"Estimates for {MACHINES} machines of {CORES} cores each and {PARTITIONS} partitions, with caps, k and C given. They",
-        "follow from rates that `benchmarks/engines.py` measured in one process, and count passes and merges. Reading the data,",
-        "the network and the work of the driver between passes come on top.",
+        "follow from rates that `benchmarks/engines.py` measured in one process, and count passes and merges. Reading",
+        "the data, the network and the work of the driver between passes come on top.",
         "",
-        "| fit | passes | processor time | on all cores | GB per core | GB of the driver | GB between machines | MB to the driver |",
+        "| fit | passes | processor time | on all cores | GB per core | GB of driver | GB among machines | MB to driver |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for loss, m, n in SIZES:

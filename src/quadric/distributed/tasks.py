@@ -106,11 +106,9 @@ def merged(states: Sequence[bytes]) -> bytes:
     """
     if len(states) == 1:
         return states[0]
-    values = list(map(wire.from_bytes, states))
-    failed = next((value for value in values if isinstance(value, Failure)), None)
     try:
-        return wire.to_bytes(summed(values) if failed is None else failed)
-    except ValueError as error:  # such as a column of numbers in one part and of texts in another
+        return wire.to_bytes(summed(map(opened, states)))  # opened one by one: those of many features are large
+    except ValueError as error:  # a failure, or such as a column of numbers in one part and of texts in another
         return wire.to_bytes(Failure.of(error))
 
 

@@ -76,9 +76,14 @@ def _described_array(array: np.ndarray, arrays: list[bytes]) -> Any:
     if array.dtype.kind not in KINDS:
         raise TypeError(f"an array of {array.dtype} cannot be sent")
     is_triangle = array.ndim == 2 and array.shape[0] == array.shape[1] > 1 and np.array_equal(array, array.T)
-    sent = array[np.triu_indices(len(array))] if is_triangle else array
+    sent = array[_upper(len(array))] if is_triangle else array
     arrays.append(sent.tobytes())
     return {"triangle" if is_triangle else "array": [array.dtype.str, array.shape]}
+
+
+def _upper(n: int) -> np.ndarray:
+    """Where the upper triangle is; truth values take a sixteenth of the memory of two indices, and less time."""
+    return ~np.tri(n, k=-1, dtype=bool)
 
 
 def _is_ours(module: str) -> bool:
@@ -117,7 +122,7 @@ class _Reader:
         if kind == "array":
             return numbers.reshape(shape).copy()
         matrix = np.empty(shape, dtype)
-        upper = np.triu_indices(shape[0])
+        upper = _upper(shape[0])
         matrix[upper] = numbers
         matrix.T[upper] = numbers
         return matrix

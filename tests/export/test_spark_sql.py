@@ -1,7 +1,5 @@
 """The expressions in Spark: scores, probabilities and labels of the model itself."""
 
-import os
-import shutil
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 
@@ -15,6 +13,7 @@ from export.test_cutoffs import made
 from export.test_exported_caps import model as capped_model  # noqa: F401
 from export.test_exported_caps import rows as rows_around_caps
 from export.test_sql import column, matrix, two_columns  # noqa: F401
+from helpers.engines import spark_session
 from helpers.random_models import allowed_error, fitted_classifier, random_model, rows_of, scores_of
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export.spark import identifier, literal, spark_columns
@@ -24,7 +23,6 @@ from quadric.tables import TableEncoder
 from quadric.workflow import TrainingOptions, train
 from robustness import test_injection
 
-pyspark_sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
 types = pytest.importorskip("pyspark.sql.types", reason="pyspark is not installed")
 
 SETTINGS = {
@@ -39,24 +37,9 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
-    java = shutil.which("java") or shutil.which("java", path=os.path.join(os.environ.get("JAVA_HOME", ""), "bin"))
-    if java is None:
-        pytest.skip("Java is not installed (Debian: apt-get install openjdk-17-jre-headless)")
-    folder = str(tmp_path_factory.mktemp("spark"))
-    options = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "2g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "America/New_York",
-        "spark.sql.warehouse.dir": folder,
-        "spark.local.dir": folder,
-    }
-    session = pyspark_sql.SparkSession.builder.master("local[1]").config(map=options).getOrCreate()
-    yield session
-    session.stop()
+    folder, zone = tmp_path_factory.mktemp("spark"), {"spark.sql.session.timeZone": "America/New_York"}
+    with spark_session(folder, threads=1, **zone) as session:
+        yield session
 
 
 @contextmanager

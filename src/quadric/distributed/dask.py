@@ -118,6 +118,8 @@ def _telling() -> Iterator[None]:
         yield
     except distributed.scheduler.KilledWorker as error:
         raise EngineError(f"Dask gave up: workers died again and again over the same part ({_first_line(error)})") from error
+    except KeyError as error:  # Dask chooses columns before our tasks see a part
+        raise ValueError(f"a part of the table lacks columns that others have: {_first_line(error)}") from error
     except lost as error:
         raise EngineError(f"the cluster of Dask went away: {_first_line(error) or type(error).__name__}") from error
 

@@ -86,7 +86,9 @@ def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judg
     """
     view, loss = model.view, model.view.question("loss")
     if needs_rows(model):
-        raise ValueError(f"the certificate of a model with the loss {loss} needs all rows in memory")
+        raise ValueError(
+            f"the certificate of a model with the loss {loss} needs all rows in memory: certify it on a part of them"
+        )
     n, by_class = view.n_features, view.question("class_weight") is not None
     plain = Units(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), np.ones(n))  # rows come in fitted units
     about = tuple(map(str, view.names)), str(model.saved.target), tuple(view.classes.tolist())

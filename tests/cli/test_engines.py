@@ -1,0 +1,97 @@
+"""``--engine``: the same models and scores, from a cluster; what goes wrong in one line, with nothing half-written."""
+
+import json
+
+import numpy as np
+import pytest
+
+from helpers.engines import dask_cluster
+from helpers.small_tables import credit_columns
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("distributed", reason="Dask is not installed")
+
+GIVEN = ["--target", "risk", "--no-cv", "--k", "4", "--C", "1", "--loss", "least_squares", "--no-calibrate"]
+
+
+@pytest.fixture(scope="module")
+def address():
+    with dask_cluster() as client:
+        yield client.scheduler.address
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A table in one file, and in a folder of three."""
+    whole = pa.table(credit_columns(300))
+    parquet.write_table(whole, tmp_path / "whole.parquet")
+    (tmp_path / "parts").mkdir()
+    for number in range(3):
+        parquet.write_table(whole.slice(100 * number, 100), tmp_path / "parts" / f"{number}.parquet")
+    return tmp_path
+
+
+def test_fit_certify_and_predict_on_dask(run, folder, address):
+    dask = ["--engine", "dask", "--scheduler", address]
+    one, two = folder / "one.json", folder / "two.json"
+    assert run("fit", folder / "parts", *GIVEN, *dask, "--output", one).code == 0
+    assert run("fit", folder / "whole.parquet", *GIVEN, "--output", two).code == 0
+    found, expected = (_surface(each) for each in (one, two))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    mine = json.loads(run("certify", one, folder / "parts", *dask, "--json").out)
+    theirs = json.loads(run("certify", two, folder / "whole.parquet", "--json").out)
+    assert mine["rows"] == 300
+    for key in ("objective", "lower_bound"):
+        assert mine["certificates"][0][key] == pytest.approx(theirs["certificates"][0][key], rel=1e-9)
+    scored = run("predict", one, folder / "parts", *dask, "--keep", "age", "--output", folder / "scores")
+    assert scored.code == 0
+    assert scored.out.startswith("300 rows: ")
+    run("predict", two, folder / "whole.parquet", "--keep", "age", "--output", folder / "scores.csv")
+    lines = [line.split(",") for line in (folder / "scores.csv").read_text().splitlines()]
+    written = parquet.read_table(folder / "scores")
+    assert written.column_names == lines[0] == ["age", "score", "label"]
+    np.testing.assert_allclose(written["score"].to_numpy(), [float(line[1]) for line in lines[1:]], rtol=1e-9, atol=1e-12)
+    assert written["label"].to_pylist() == [line[2] for line in lines[1:]]
+
+
+def _surface(path):
+    steps = json.loads(path.read_text())
+    return _numbers(steps["model"])
+
+
+def _numbers(value):
+    if isinstance(value, dict):
+        return [number for key in sorted(value) if key != "certificates" for number in _numbers(value[key])]
+    if isinstance(value, list):
+        return [number for each in value for number in _numbers(each)]
+    return [float(value)] if isinstance(value, float) else []
+
+
+def test_what_goes_wrong_is_one_line(refused, folder, made):
+    output = ["--output", folder / "m.json"]
+    nobody = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]
+    assert "there is no scheduler of Dask at tcp://127.0.0.1:9" in refused(
+        "fit", folder / "parts", *GIVEN, *nobody, *output, code=1
+    )
+    assert "--scheduler needs --engine dask" in refused("fit", folder / "parts", *GIVEN, *nobody[2:], *output, code=2)
+    assert "--master needs --engine spark" in refused("fit", folder / "parts", *GIVEN, "--master", "local", *output, code=2)
+    assert "is none: convert it first" in refused("fit", made.data_csv, *GIVEN, *nobody, *output, code=2)
+    assert "give its name as --output" in refused("predict", made.model, folder / "parts", *nobody, code=2)
+
+
+def test_scores_are_not_half_written(refused, folder, made, address):
+    dask = ["--engine", "dask", "--scheduler", address]
+    bad = credit_columns(100) | {"home": np.array(["castle"] * 100, object)}
+    parquet.write_table(pa.table(bad), folder / "parts" / "3.parquet")
+    line = refused("predict", made.model, folder / "parts", *dask, "--output", folder / "scores", code=1)
+    assert "castle" in line
+    assert not [path for path in folder.iterdir() if "scores" in path.name]
+
+
+def test_java_is_asked_for(refused, folder, monkeypatch):
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    line = refused("fit", folder / "parts", *GIVEN, "--engine", "spark", "--output", folder / "m.json", code=1)
+    assert "Spark needs Java, which is not installed" in line

@@ -1,0 +1,11 @@
+"""One cluster of Dask for all tests of a process, with whole tables to compare with."""
+
+import pytest
+
+from helpers.engines import dask_cluster
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    with dask_cluster() as client:
+        yield client

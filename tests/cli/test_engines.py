@@ -41,7 +41,7 @@ def test_fit_certify_and_predict_on_dask(run, folder, address):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
     mine = json.loads(run("certify", one, folder / "parts", *dask, "--json").out)
     theirs = json.loads(run("certify", two, folder / "whole.parquet", "--json").out)
-    assert mine["rows"] == 300
+    assert (mine["rows"], mine["same_file"]) == (300, None)
     for key in ("objective", "lower_bound"):
         assert mine["certificates"][0][key] == pytest.approx(theirs["certificates"][0][key], rel=1e-9)
     scored = run("predict", one, folder / "parts", *dask, "--keep", "age", "--output", folder / "scores")
@@ -56,24 +56,16 @@ def test_fit_certify_and_predict_on_dask(run, folder, address):
 
 
 def _surface(path):
-    steps = json.loads(path.read_text())
-    return _numbers(steps["model"])
+    (surface,) = json.loads(path.read_text())["surfaces"]
+    return [surface["c"], *(coefficient for *_, coefficient in surface["terms"])]
 
 
-def _numbers(value):
-    if isinstance(value, dict):
-        return [number for key in sorted(value) if key != "certificates" for number in _numbers(value[key])]
-    if isinstance(value, list):
-        return [number for each in value for number in _numbers(each)]
-    return [float(value)] if isinstance(value, float) else []
-
-
-def test_what_goes_wrong_is_one_line(refused, folder, made):
+def test_what_goes_wrong_is_one_line(run, refused, folder, made):
     output = ["--output", folder / "m.json"]
     nobody = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]
-    assert "there is no scheduler of Dask at tcp://127.0.0.1:9" in refused(
-        "fit", folder / "parts", *GIVEN, *nobody, *output, code=1
-    )
+    result = run("fit", folder / "parts", *GIVEN, *nobody, *output)  # waits, and says so
+    assert (result.code, result.errors[-1]) == (1, "quadric: there is no scheduler of Dask at tcp://127.0.0.1:9")
+    assert not (folder / "m.json").exists()
     assert "--scheduler needs --engine dask" in refused("fit", folder / "parts", *GIVEN, *nobody[2:], *output, code=2)
     assert "--master needs --engine spark" in refused("fit", folder / "parts", *GIVEN, "--master", "local", *output, code=2)
     assert "is none: convert it first" in refused("fit", made.data_csv, *GIVEN, *nobody, *output, code=2)

@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import sys
 import time
 from contextlib import contextmanager
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -31,7 +33,7 @@ def features(columns):
 def cut(columns, *ends):
     """Neighbouring parts of a table."""
     bounds = [0, *ends, len(columns["y"])]
-    return [{name: values[a:b] for name, values in columns.items()} for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [{name: values[a:b] for name, values in columns.items()} for a, b in pairwise(bounds)]
 
 
 def part(values):
@@ -65,6 +67,7 @@ def spark_session(folder, threads=2, **options):
     java = shutil.which("java") or shutil.which("java", path=os.path.join(os.environ.get("JAVA_HOME", ""), "bin"))
     if java is None:
         pytest.skip("Java is not installed (Debian: apt-get install default-jre-headless)")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     options = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -71,7 +71,8 @@ def certify(
     loaded = read_table_model(model)
     with working("certify"):
         judged = _judged(loaded, data, table_format.how(loaded), engine, **limits)
-    same = None if loaded.saved.data is None else judged.sha256 == loaded.saved.data.sha256
+    fitted = None if loaded.saved.data is None else loaded.saved.data.sha256
+    same = None if None in (fitted, judged.sha256) else judged.sha256 == fitted
     certificates = judged.certificates
     subjects = loaded.class_names if len(certificates) > 1 else loaded.class_names[1:]
     if as_json:

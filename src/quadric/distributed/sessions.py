@@ -94,4 +94,5 @@ def spark_session(master: str | None = None) -> Iterator[Session]:
 
 
 def _has_java() -> bool:
-    return shutil.which("java") is not None or shutil.which("java", path=f"{os.environ.get('JAVA_HOME', '')}/bin") is not None
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=f"{home}/bin" if home else None) is not None

@@ -75,7 +75,8 @@ class SparkTable(TableParts):
         """
         counts = self._counts
         task = _StateOfPart(PartTask(of, tuple(self._frame.columns), self.text), first_rows(counts), counts)
-        states = self._frame.mapInArrow(task, STATES)
+        # under plain names: mapInArrow takes a dot in a name for something else
+        states = self._frame.toDF(*(f"c{i}" for i in range(len(self._frame.columns)))).mapInArrow(task, STATES)
         n_groups = math.isqrt(len(counts))
         if n_groups > 1:  # few states reach the driver
             states = states.repartition(n_groups, states.part).mapInArrow(_merged_states, STATES)
@@ -84,7 +85,8 @@ class SparkTable(TableParts):
     @cached_property
     def _counts(self) -> list[int]:
         """Rows of each partition; of a file, one column tells."""
-        return _collected(self._frame.select(quoted(self._frame.columns[0])).mapInArrow(_rows_of_part, COUNTS), "rows")
+        column = self._frame.select(quoted(self._frame.columns[0])).toDF("c0")
+        return _collected(column.mapInArrow(_rows_of_part, COUNTS), "rows")
 
 
 def quoted(name: str) -> str:
@@ -125,7 +127,8 @@ class _StateOfPart:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         pa, part = require("pyarrow", "spark"), _part()
-        pieces = regrouped((pa.Table.from_batches([batch]) for batch in batches), CHUNK_ROWS)
+        tables = (pa.Table.from_batches([batch]).rename_columns(self.task.names) for batch in batches)
+        pieces = regrouped(tables, CHUNK_ROWS)
         yield _row(STATES, part, self.task(pieces, self.first_rows[part], self.counts[part]))
 
 

@@ -4,7 +4,7 @@
 
 The ``python`` blocks of a page share one namespace. They run with its ``bash`` blocks in a new folder that contains ``data/``.
 A ``text`` block right after a block is its output ("..." stands for anything); ``--write`` updates it. Blocks that need an
-extra that is not installed are skipped. Blocks of any other kind, such as ``shell``, are not run.
+extra or Java that is not installed are skipped. Blocks of any other kind, such as ``shell``, are not run.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ BLOCK = re.compile(
 )
 FREEDOM = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 DECIMAL = re.compile(r"-?\d+\.(\d+)")
+MISSING = ("pip install 'quadric[", "No module named 'pyspark", "No module named 'distributed", "JAVA_GATEWAY_EXITED")
+"""What errors say where something optional is not installed."""
 FEWEST_DIGITS = 9
 """Decimals from which on processors differ in what they compute."""
 
@@ -56,7 +58,7 @@ def run_page(page: Path, *, write: bool = False) -> list[str]:
             try:
                 printed = _run_python(block["code"], names) if block["kind"] == "python" else _run_bash(block["code"])
             except Exception as error:
-                if "pip install 'quadric[" in str(error):
+                if any(words in f"{type(error).__name__}: {error}" for words in MISSING):
                     continue
                 return [*problems, f"{page.name}:{line}: {type(error).__name__}: {error}"]
             expected = block["output"]
@@ -106,6 +108,7 @@ def _run_python(code: str, names: dict[str, object]) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
         exec(compile(code, "<page>", "exec"), names)
     return printed.getvalue()
 

@@ -225,7 +225,7 @@ def test_a_worker_that_dies_changes_nothing(loss):
 def test_a_cluster_that_goes_away_is_told_in_a_sentence():
     import distributed as engine
 
-    local = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    local = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with _no_client(), engine.LocalCluster(**local) as cluster, engine.Client(cluster) as client:
         frame = dd.from_map(slow_part, cut(table(), *range(30, 600, 30)), meta=pd.DataFrame(table())[:0])
         threading.Timer(1.0, client.close, (0,)).start()

@@ -56,7 +56,7 @@ def work_done(dask_scheduler):
 @contextmanager
 def dask_cluster():
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as client:
         yield client
 

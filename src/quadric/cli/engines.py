@@ -15,10 +15,13 @@ import typer
 
 import quadric
 from quadric.cli.console import UsageError
+from quadric.errors import unknown_names
 
 if TYPE_CHECKING:
     from quadric.distributed.sessions import Session
     from quadric.tables.streams import TableParts
+
+PREFIX = "quadric_scored_"
 
 
 @dataclass(frozen=True)
@@ -71,16 +74,18 @@ def write_scores(
     engine: Engine, model: quadric.workflow.TableModel, data: Path, kept: Sequence[str], output: Path
 ) -> Counter[str]:
     """Score Parquet files into a folder of Parquet files, which appears when all is written; returns the counts of labels."""
-    from quadric.distributed.scores import ScoredFrame
-
     check_parquet(data)
     unfinished = output.with_name(f".{output.name}.{os.getpid()}.unfinished")
     try:
         with engine.session() as session:
             frame = session.read(str(data))
-            names = ScoredFrame.of(model.saved, list(frame.columns), "").names
-            scored = quadric.distributed.predict(model.saved, frame, prefix="")
-            session.write(_chosen(scored, [*kept, *names]), str(unfinished))
+            absent = [name for name in kept if name not in frame.columns]
+            if absent:
+                raise UsageError(f"--keep: {unknown_names(absent, list(frame.columns), 'the table')}")
+            scored = quadric.distributed.predict(model.saved, frame, prefix=PREFIX)
+            session.write(
+                _renamed(scored[[*kept, *(name for name in scored.columns if name not in frame.columns)]]), str(unfinished)
+            )
         counts = _labels(unfinished)
         if output.exists():
             (shutil.rmtree if output.is_dir() else Path.unlink)(output)
@@ -90,13 +95,10 @@ def write_scores(
     return counts
 
 
-def _chosen(frame: Any, names: Sequence[str]) -> Any:
-    absent = [name for name in names if name not in frame.columns]
-    if absent:
-        from quadric.errors import unknown_names
-
-        raise UsageError(f"--keep: {unknown_names(absent, list(frame.columns), 'the table')}")
-    return frame[list(names)]
+def _renamed(frame: Any) -> Any:
+    """Without the prefix, which keeps new columns apart from those of the data."""
+    names = {name: name.removeprefix(PREFIX) for name in frame.columns}
+    return frame.toDF(*names.values()) if hasattr(frame, "toDF") else frame.rename(columns=names)
 
 
 def _labels(folder: Path) -> Counter[str]:

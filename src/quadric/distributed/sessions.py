@@ -54,7 +54,7 @@ def dask_session(address: str | None = None) -> Iterator[Session]:
     with ExitStack() as stack:
         where: Any = address
         if address is None:
-            local = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
+            local = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
             where = stack.enter_context(distributed.LocalCluster(n_workers=cpu_count(), threads_per_worker=1, **local))
         try:
             stack.enter_context(distributed.Client(where, timeout=CONNECTING))

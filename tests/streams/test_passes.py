@@ -47,6 +47,15 @@ def test_caps_are_exact_quantiles(monkeypatch, most_kept):
         assert [limit.tolist() for limit in found] == [limit.tolist() for limit in expected]
 
 
+@pytest.mark.parametrize("most_kept", [0, 250_000])
+def test_caps_where_most_batches_have_no_number_near_them(monkeypatch, most_kept):
+    monkeypatch.setattr(_quantiles, "MOST_KEPT", most_kept)
+    X = np.random.default_rng(0).normal(size=(4000, 1))
+    rows = source(X, batch_rows=20)
+    found, expected = exact_caps(rows, 0.01, rows.total(CountedKeys())), caps(X, np.ones(len(X)), 0.01)
+    assert [limit.tolist() for limit in found] == [limit.tolist() for limit in expected]
+
+
 def test_the_random_sample_does_not_depend_on_the_batches():
     X = np.random.default_rng(0).normal(size=(5000, 2))
     samples = [source(X, batch_rows=size).total(RandomRows(300)).batch for size in (1, 7, 1000, 5000)]

@@ -90,7 +90,8 @@ class KeyCounts:
         columns, keys = np.append(self.columns, other.columns), np.append(self.keys, other.keys)
         order = np.lexsort((keys, columns))
         columns, keys = columns[order], keys[order]
-        first = np.flatnonzero(np.append(True, (columns[1:] != columns[:-1]) | (keys[1:] != keys[:-1])))
+        differs = np.append(True, (columns[1:] != columns[:-1]) | (keys[1:] != keys[:-1]))
+        first = np.flatnonzero(differs[: len(keys)])  # none where no number is near a quantile
         rows, weights = np.append(self.rows, other.rows)[order], np.append(self.weights, other.weights)[order]
         distinct = np.array([_few(np.append(mine, yours)) for mine, yours in zip(self.distinct, other.distinct, strict=True)])
         return KeyCounts(columns[first], keys[first], np.add.reduceat(rows, first), np.add.reduceat(weights, first), distinct)

@@ -43,7 +43,7 @@ def test_losses_that_need_rows_pass_over_the_batches(loss, classes):
         assert one.decrease < 1e-8
         assert one.stationarity < 1e-6
     if (streamed.coef_ != 0.0).tolist() == (rows.coef_ != 0.0).tolist():
-        assert relative(streamed.coef_, rows.coef_) < 1e-5
+        assert relative(streamed.coef_, rows.coef_) < 1e-9
 
 
 def test_without_a_loss_of_sums_the_choice_is_made_on_a_random_sample():

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, resources, sparse_quadratic_path
+from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, alternatives, certify, resources, sparse_quadratic_path
 from quadric.baselines import QuadraticSVC
 from quadric.errors import MemoryLimitError
 from quadric.losses import LOSS_NAMES, footprint, loss_named
@@ -145,6 +145,16 @@ def test_what_no_machine_can_hold_is_refused_before_it_is_allocated(work, loss, 
         assert tracemalloc.get_traced_memory()[1] < 200 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_proofs_that_do_not_fit_are_refused_where_there_is_no_point_without_them(monkeypatch):
+    X, y = samples((40, 60))
+    model = SparseQuadraticSVC(k=2, loss="least_squares").fit(X, y)
+    machine(monkeypatch, 250 << 20)
+    assert certify(model, X, y, time_limit=0)[0].lower_bound is None
+    assert alternatives(model, X, y).surfaces[0].objective > 0.0
+    with pytest.raises(MemoryLimitError, match="40 rows of 60 features"):
+        alternatives(model, X, y, prove=True, time_limit=0)
 
 
 def surface_of(n_features):

@@ -370,7 +370,7 @@ def alternatives(
     check_limits(limits)
     if isinstance(model, QuadraticSurface):
         raise TypeError("alternatives needs a fitted estimator or a Pipeline ending in one, not a bare surface")
-    cases = _cases(model, X, y, sample_weight, {})
+    cases = _cases(model, X, y, sample_weight, {}, proves=prove)
     return NearTies(tuple(_ties(case, within, limits if prove else None) for case in cases))
 
 
@@ -419,8 +419,11 @@ class _Case:
         return np.sort(np.concatenate([inside, spare]))
 
 
-def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str, Any]) -> list[_Case]:
-    """The surfaces of a model with their problems on the data; what the question leaves open is the estimator's own."""
+def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str, Any], *, proves: bool = False) -> list[_Case]:
+    """The surfaces of a model with their problems on the data; what the question leaves open is the estimator's own.
+
+    Where there is no memory for proofs they are left out, or refused if there is no point without them.
+    """
     view = fitted_model(model)
     own = _question(view, question)
     refuse_masked(X=X, y=y)
@@ -431,7 +434,7 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
     limits = view.limits(k)
     extent = samples.extent(limits, k=k)
-    provable = not extent.is_wide or fits(loss, replace(extent, proves=True))
+    provable = proves or not extent.is_wide or fits(loss, replace(extent, proves=True))
     check_memory(loss, replace(extent, proves=provable))
     data, judge = loss_named(loss).data.from_samples(samples, limits), samples.judge()
     problems = {positive: data.one_against_rest(positive, C, k) for positive in samples.positives()}

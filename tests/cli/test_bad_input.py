@@ -396,9 +396,7 @@ def test_an_interrupted_proof_tells_its_bound(made, run, monkeypatch):
     "limit", [["--gap-limit", "1"], ["--gap-limit", "-0.5"], ["--node-limit", "-1"], ["--time-limit", "-1"]]
 )
 def test_limits_of_proofs_that_make_no_sense(made, refused, limit):
-    assert limit[0].strip("-").replace("-", "_") in refused("certify", made.model, made.data_csv, *limit, code=2).replace(
-        "-", "_"
-    )
+    assert limit[0] in refused("certify", made.model, made.data_csv, *limit, code=2)
 
 
 def test_an_interrupt_of_the_imports_is_one_line_too(monkeypatch, capsys):

@@ -60,6 +60,11 @@ def test_fit_certify_and_predict_on_dask(run, folder, address):
     scored = run("predict", one, folder / "parts", *dask, "--keep", "age", "--output", folder / "scores")
     assert scored.code == 0
     assert scored.out.startswith("300 rows: ")
+    again = ["predict", one, folder / "parts", *dask, "--output", folder / "scores"]
+    assert run(*again).errors[-1].endswith("scores exists; give --force to overwrite it, or another --output")
+    assert run(*again, "--keep", "age", "--force").code == 0
+    (folder / "scores" / "notes.txt").write_text("mine")
+    assert "has other files than Parquet files" in run(*again, "--force").errors[-1]
     run("predict", two, folder / "whole.parquet", "--keep", "age", "--output", folder / "scores.csv")
     lines = [line.split(",") for line in (folder / "scores.csv").read_text().splitlines()]
     written = parquet.read_table(folder / "scores")

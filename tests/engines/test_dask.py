@@ -103,8 +103,9 @@ def test_moments_of_frames_and_arrays(cluster):
     of_table = quadric.moments(named, target="target", sample_weight="sample_weight")
     assert (of_array.columns, of_array.classes, of_array.n_rows) == (of_table.columns, ("0", "1"), 600)
     assert_same_sums(of_array, of_table)
-    with pytest.raises(ValueError, match="same chunks"):
-        distributed.moments(X, target=y.rechunk(100))
+    for other in (y.rechunk(100), y.rechunk((200, 300, 100)), y.astype(str), codes):
+        with pytest.raises(ValueError, match="a Dask Array of numbers, of one dimension, in the same chunks"):
+            distributed.moments(X, target=other)
     with pytest.raises(ValueError, match="two dimensions"):
         distributed.moments(y, target=y)
 
@@ -181,6 +182,19 @@ def test_a_class_may_be_missing_from_a_part(cluster):
     order = np.argsort(columns["y"] == "yes", kind="stable")
     sorted_columns = {name: values[order] for name, values in columns.items()}
     assert_equal(fitted("least_squares", frame_of(sorted_columns, 100, 200)), in_memory("least_squares", columns))
+
+
+def test_errors_that_are_not_ours_stay_what_they_are():
+    def failing(frame, error):
+        raise error
+
+    frame = frame_of(table(), 100)
+    for error in (FileNotFoundError("gone.parquet"), KeyError("mine")):
+        bad = frame.map_partitions(failing, error, meta=frame._meta)
+        with _no_client(), pytest.raises(type(error), match=str(error)):
+            fitted("least_squares", bad)
+    with pytest.raises(TypeError, match="column names must be texts"):
+        fitted("least_squares", frame.rename(columns={"age": 7}))
 
 
 @pytest.mark.parametrize("thing", [pd.DataFrame(PARTS[0]), PARTS[0], "file.csv", None])

@@ -183,6 +183,7 @@ def test_certify_time_limit_is_checked():
     [
         ({"gap_limit": 1.0}, "gap_limit must be a finite number of at least 0 and below 1"),
         ({"gap_limit": -0.1}, "gap_limit must be"),
+        ({"gap_limit": 10**400}, "gap_limit must be"),
         ({"gap_limit": float("nan")}, "gap_limit must be"),
         ({"gap_limit": None}, "gap_limit must be"),
         ({"node_limit": -1}, "node_limit must be None or an integer"),

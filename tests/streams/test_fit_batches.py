@@ -57,6 +57,18 @@ def test_without_a_loss_of_sums_the_choice_is_made_on_a_random_sample():
     assert sorted(set(search.oof_folds_)) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("loss", ["least_squares", "logistic"])
+def test_columns_in_another_order_than_in_the_table(loss):
+    whole, chosen = table(m=300), ["x2", "x0", "x3"]
+    X = np.column_stack([whole[name] for name in chosen])
+    streamed = quadric.fit_batches(SparseQuadraticSVC(3, loss=loss), whole, target="y", columns=chosen)
+    rows = SparseQuadraticSVC(3, loss=loss).fit(X, whole["y"])
+    assert relative(streamed.coef_, rows.coef_) < 1e-9
+    np.testing.assert_array_equal(streamed.predict(X), rows.predict(X))
+    with pytest.raises(ValueError, match="'x2' appears 2 times"):
+        quadric.fit_batches(SparseQuadraticSVC(3, loss=loss), whole, target="y", columns=["x2", "x2"])
+
+
 def as_batch(columns):
     pa = pytest.importorskip("pyarrow")
     return pa.record_batch({name: pa.array(values.tolist()) for name, values in columns.items()})

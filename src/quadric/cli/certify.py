@@ -11,7 +11,7 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import as_usage, note, say, say_json, working
+from quadric.cli.console import UsageError, flag, note, say, say_json, working
 from quadric.cli.engines import Engine
 from quadric.cli.inputs import READING, check_there, read_data, read_table_model
 from quadric.cli.layout import certificate_words, paragraph
@@ -66,8 +66,10 @@ def certify(
     limits = {"time_limit": seconds, "gap_limit": gap_limit, "node_limit": node_limit}
     from quadric.examine import check_limits  # takes a second, which a help text does not have
 
-    with as_usage():
+    try:
         check_limits(limits)
+    except ValueError as error:
+        raise UsageError(" ".join(flag(word) if word in limits else word for word in str(error).split(" "))) from None
     loaded = read_table_model(model)
     with working("certify"):
         judged = _judged(loaded, data, table_format.how(loaded), engine, **limits)

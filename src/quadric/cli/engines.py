@@ -70,6 +70,27 @@ def check_parquet(path: Path) -> None:
                 raise UsageError(f"--engine reads Parquet files, and {file.name} is none: convert it first")
 
 
+def check_folder(path: Path, force: bool, *sources: Path) -> None:
+    """Refuse to overwrite a folder without --force, and one that the command reads even with it."""
+    if path.exists() and any(path.samefile(each) or path in each.resolve().parents for each in sources if each.exists()):
+        raise UsageError(f"{path} is read by this command: give another --output")
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists; give --force to overwrite it, or another --output")
+    if path.exists() and not _is_ours(path):
+        raise UsageError(f"{path} has other files than Parquet files, and is not overwritten: give another --output")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {path.absolute().parent}; make it first")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether there is nothing to lose but Parquet files and what Spark puts beside them."""
+    return (
+        path.is_dir()
+        and all(each.suffix in (".parquet", ".crc") or each.name.startswith("_") for each in path.iterdir() if each.is_file())
+        and not any(each.is_dir() for each in path.iterdir())
+    )
+
+
 def write_scores(
     engine: Engine, model: quadric.workflow.TableModel, data: Path, kept: Sequence[str], output: Path
 ) -> Counter[str]:
@@ -88,7 +109,7 @@ def write_scores(
             )
         counts = _labels(unfinished)
         if output.exists():
-            (shutil.rmtree if output.is_dir() else Path.unlink)(output)
+            shutil.rmtree(output)
         unfinished.rename(output)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -14,7 +14,7 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, note, say, say_json, working
-from quadric.cli.engines import Engine, write_scores
+from quadric.cli.engines import Engine, check_folder, write_scores
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
 from quadric.cli.streams import data_output
@@ -52,8 +52,10 @@ def predict(
       quadric predict model.json new.csv | head
       quadric predict model.json new.csv --output scores.csv --json
     """
-    if output is not None:
+    if output is not None and engine.engine is None:
         check_output(output, force, model, data)
+    if output is not None and engine.engine is not None:
+        check_folder(output, force, model, data)
     loaded = read_table_model(model)
     check_there(data, or_folder=True)
     kept = tuple(keep or ())

@@ -113,12 +113,14 @@ def _client() -> Any:
 def _telling() -> Iterator[None]:
     """What goes wrong with a cluster, in a sentence."""
     distributed = require("distributed", "dask")
-    lost = (distributed.CancelledError, distributed.TimeoutError, OSError)
+    lost = (distributed.CancelledError, distributed.TimeoutError, distributed.comm.CommClosedError, ConnectionError)
     try:
         yield
     except distributed.scheduler.KilledWorker as error:
         raise EngineError(f"Dask gave up: workers died again and again over the same part ({_first_line(error)})") from error
     except KeyError as error:  # Dask chooses columns before our tasks see a part
+        if "not in index" not in str(error):
+            raise
         raise ValueError(f"a part of the table lacks columns that others have: {_first_line(error)}") from error
     except lost as error:
         raise EngineError(f"the cluster of Dask went away: {_first_line(error) or type(error).__name__}") from error
@@ -145,10 +147,12 @@ def frame_of_array(array: Any, **columns: Any) -> Any:
     n = array.shape[1] if array.ndim == 2 else None
     if n is None or n != n:
         raise ValueError(f"a Dask Array must have two dimensions and a known number of columns, got shape {array.shape}")
-    for name, column in columns.items():
-        if column.ndim != 1 or column.numblocks[0] != array.numblocks[0]:
-            raise ValueError(f"{name} must be a Dask Array of one dimension in the same chunks of rows as the table")
     allowed = any(size != size for size in array.chunks[0])  # sizes that nobody knows are taken to agree
+    for name, column in columns.items():
+        chunks = getattr(column, "chunks", ((),))
+        same = len(chunks[0]) == len(array.chunks[0]) if allowed else chunks[0] == array.chunks[0]
+        if column.ndim != 1 or not same or column.dtype.kind not in "biuf":
+            raise ValueError(f"{name} must be a Dask Array of numbers, of one dimension, in the same chunks as the rows")
     parts = [array.rechunk({1: n}), *(column[:, None] for column in columns.values())]
     whole = da.concatenate(parts, axis=1, allow_unknown_chunksizes=allowed)
     return dd.from_dask_array(whole.rechunk({1: whole.shape[1]}), columns=[*default_names(n), *columns])

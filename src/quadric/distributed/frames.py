@@ -13,6 +13,7 @@ from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.moments import Moments
 from quadric.fitted import Model
 from quadric.tables.streams import LabelledColumns, TableParts
+from quadric.tables.table import check_names
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.streaming import train_stream
 from quadric.workflow.training import Trained
@@ -126,8 +127,9 @@ def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:
     -------
     DataFrame of Dask or Spark
     """
+    engine = engine_of(frame)
     scores = ScoredFrame.of(model, list(frame.columns), prefix)
-    if engine_of(frame) == "spark":
+    if engine == "spark":
         from quadric.distributed import spark
         from quadric.export.spark import spark_columns
 
@@ -149,6 +151,7 @@ def _chosen(
         frame = frame_of_array(frame, **given)
         target, sample_weight = (name if name in given else array for name, array in arrays.items())
     engine_of(frame)
+    check_names(list(frame.columns))
     names = LabelledColumns.of(list(frame.columns), target, columns, sample_weight, groups)
     special = [name for name in (target, sample_weight, groups) if name is not None]
     roles = {"target": target, "columns": names.inputs, "sample_weight": sample_weight}
@@ -169,10 +172,13 @@ def engine_of(frame: Any) -> str:
 
 def table_of(frame: Any, *, columns: Sequence[str] | None = None, text: Collection[str] = ()) -> TableParts:
     """A frame, or some columns of it, as a table over which functions can be summed."""
-    if engine_of(frame) == "spark":
-        from quadric.distributed.spark import SparkTable, quoted
+    engine = engine_of(frame)
+    check_names(list(frame.columns))
+    if engine == "spark":
+        from quadric.distributed.spark import SparkTable, quoted, telling
 
-        return SparkTable(frame if columns is None else frame.select([quoted(name) for name in columns]), text)
+        with telling():
+            return SparkTable(frame if columns is None else frame.select([quoted(name) for name in columns]), text)
     from quadric.distributed.dask import DaskTable
 
     return DaskTable(frame if columns is None else frame[list(columns)], text)

@@ -45,7 +45,10 @@ class ScoredFrame:
     def __call__(self, frame: Any) -> Any:
         if not len(frame):
             return self.added(frame)
-        found, binary = self.model.scores(as_table(frame)), len(self.model.view.surfaces) == 1
+        try:
+            found, binary = self.model.scores(as_table(frame)), len(self.model.view.surfaces) == 1
+        except ValueError as error:
+            raise ValueError(f"{str(error).splitlines()[0]} (rows are counted within a partition)") from None
         columns = list(np.atleast_2d(found.decision.T))
         if found.probabilities is not None:
             columns += [found.probabilities[:, 1]] if binary else list(found.probabilities.T)

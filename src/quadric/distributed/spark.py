@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -73,14 +74,16 @@ class SparkTable(TableParts):
         -------
         what the function returns, or None
         """
-        counts = self._counts
-        task = _StateOfPart(PartTask(of, tuple(self._frame.columns), self.text), first_rows(counts), counts)
-        # under plain names: mapInArrow takes a dot in a name for something else
-        states = self._frame.toDF(*(f"c{i}" for i in range(len(self._frame.columns)))).mapInArrow(task, STATES)
-        n_groups = math.isqrt(len(counts))
-        if n_groups > 1:  # few states reach the driver
-            states = states.repartition(n_groups, states.part).mapInArrow(_merged_states, STATES)
-        return opened(merged(_collected(states, "state")))
+        with telling():
+            counts = self._counts
+            task = _StateOfPart(PartTask(of, tuple(self._frame.columns), self.text), first_rows(counts), counts)
+            # under plain names: mapInArrow takes a dot in a name for something else
+            states = self._frame.toDF(*(f"c{i}" for i in range(len(self._frame.columns)))).mapInArrow(task, STATES)
+            n_groups = math.isqrt(len(counts))
+            if n_groups > 1:  # few states reach the driver
+                states = states.repartition(n_groups, states.part).mapInArrow(_merged_states, STATES)
+            found = _collected(states, "state")
+        return opened(merged(found))
 
     @cached_property
     def _counts(self) -> list[int]:
@@ -96,7 +99,7 @@ def quoted(name: str) -> str:
 
 def _collected(frame: Any, name: str) -> list[Any]:
     """A column of a frame in the order of the partitions, with progress."""
-    with telling(), ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool:
         found = pool.submit(frame.toArrow)
         try:
             while not wait([found], LOOK_EVERY).done:
@@ -166,8 +169,9 @@ def telling() -> Iterator[None]:
     try:
         yield
     except (errors.PySparkException, py4j.Py4JError, OSError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise EngineError(f"Spark failed: {lines[0] if lines else type(error).__name__}") from error
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        causes = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]  # of Python, behind a long trace
+        raise EngineError(f"Spark failed: {causes[-1] if causes else lines[0]}") from error
 
 
 def scored(frame: Any, steps: Sequence[Sequence[str]]) -> Any:

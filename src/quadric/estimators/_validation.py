@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +53,9 @@ def _is_integer(value: Any) -> bool:
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    return bool(abs(value) <= sys.float_info.max)  # type: ignore[operator]  # also of integers that are no float; nan is not
 
 
 def integer_from(low: int, high: int | None = None) -> Rule:

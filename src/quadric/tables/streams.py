@@ -21,7 +21,7 @@ from quadric.tables.inputs import missing_cells
 from quadric.tables.reading import read_chunks
 from quadric.tables.spool import Spool
 from quadric.tables.suspects import MISSING
-from quadric.tables.table import Table, as_table, holds_arrow, is_missing
+from quadric.tables.table import Table, as_table, check_names, holds_arrow, is_missing
 from quadric.types import BoolArray, FloatArray, IntArray
 
 CHUNK_ROWS = 32_768
@@ -309,6 +309,7 @@ class LabelledColumns:
         if absent:
             raise ValueError(unknown_names(absent, names, "the table"))
         inputs = tuple(name for name in names if name not in special) if columns is None else tuple(columns)
+        check_names(inputs)
         twice = [name for name in inputs if name in special]
         if twice or not inputs:
             raise ValueError(f"{twice[0]!r} cannot be a feature as well" if twice else "the table has no columns to learn from")
@@ -333,8 +334,9 @@ class LabelledColumns:
         return Labels(tuple(str(names[place]) for place in used), np.searchsorted(used, places))
 
     def cleaned(self, table: Table, encoder: TableEncoder) -> Table:
-        """The inputs of a table, without what stands for missing values."""
-        return encoder.cleaned(table.drop([name for name in table.names if name not in self.inputs]))
+        """The inputs of a table, in their own order, without what stands for missing values."""
+        columns = dict(zip(table.names, table.columns, strict=True))
+        return encoder.cleaned(Table(self.inputs, tuple(columns[name] for name in self.inputs), first_row=table.first_row))
 
     def keys(self, table: Table) -> IntArray | None:
         """Numbers for the groups of the rows, the same for the same text everywhere."""

@@ -119,7 +119,7 @@ def work(engines: Sequence[str], found: Findings) -> None:
 def compare_work(engine: str, cluster: Any, loss: str, m: int, found: Findings) -> None:
     """Tasks of a fit beside the passes of a fit in one process."""
     make, what = PlantedPart(m // 16, 20), f"{engine}, {loss}, {m:.0e} x 20"
-    frame, frames = engine_frame(engine, cluster, make, range(16), keeps=True), local_frames(make, 16)
+    frame, frames = engine_frame(engine, cluster, make, range(16), keeps=True), local_frames(make, 16, engine)
     in_tasks, in_parts, in_passes = [], [], []
     with watching() as passes:
         for _ in range(TURNS):
@@ -210,7 +210,6 @@ def killed(engines: Sequence[str], found: Findings) -> None:
             killer.start()
             again = quadric.distributed.fit(classifier(loss, 6), frame, target="y")
             killer.join()
-            cluster.wait_for_workers(2)
             lost = len(workers - set(cluster.run(os.getpid).values()))
             found.fact(
                 f"dask, {loss}: tasks of the unbroken fit, of that with a killed worker",
@@ -318,6 +317,13 @@ PARTS: dict[str, Callable[[Sequence[str], Findings], None]] = {
 }
 
 
+def with_others(found: dict[str, Any], before: dict[str, Any], engines: tuple[str, ...]) -> dict[str, Any]:
+    """What was found, with what was stored of engines that were not measured now."""
+    rows = [row for row in before.get("rows", []) if row["what"].startswith(engines)] if engines else []
+    facts = {what: fact for what, fact in before.get("facts", {}).items() if engines and what.startswith(engines)}
+    return {"rows": rows + found["rows"], "facts": {**facts, **found["facts"]}}
+
+
 def stored_in(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text()) if path.exists() else {}
 
@@ -338,7 +344,10 @@ def main() -> int:
             found = Findings()
             PARTS[part](arguments.engines, found)
             rows += found.rows
-            write_json({**stored_in(arguments.output), part: found.stored(), **environment()}, arguments.output)
+            stored = stored_in(arguments.output)
+            others = tuple(set(CLUSTERS) - set(arguments.engines))
+            stored[part] = with_others(found.stored(), stored.get(part, {}), others)
+            write_json({**stored, **environment()}, arguments.output)
     if arguments.page:
         write_page(stored_in(arguments.output)["rates"]["facts"])
     if rows:

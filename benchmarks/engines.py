@@ -44,6 +44,7 @@ from engines_work import (
 )
 from quadric.distributed import tasks
 from quadric.distributed.frames import Estimator
+from quadric.estimators._quantiles import LEADING
 from quadric.extras import require
 from table import Row, environment, show, write_json
 
@@ -53,9 +54,11 @@ BEGIN, END = "<!-- engines: written by benchmarks/engines.py -->", "<!-- end of 
 LOSSES = ("least_squares", "hinge", "logistic")
 CLOSE = 1e-10
 TURNS = 2
-RATES = (("least_squares", 262_144, 20), ("hinge", 262_144, 20), ("least_squares", 16_384, 100))
+RATES = (("least_squares", 2_000_000, 20), ("hinge", 2_000_000, 20), ("least_squares", 16_384, 100))
 """Loss, rows and features."""
-MACHINES, CORES, PARTITIONS = 10, 8, 800
+MACHINES, CORES, PARTITIONS = 10, 8, 500
+COUNT_BYTES = 32
+"""Of one count of the passes that find the caps."""
 SIZES = (("least_squares", 1e9, 20), ("hinge", 1e9, 20), ("least_squares", 1e8, 100))
 HINGE_WALL, HINGE_PASSES = 15 * 60.0, 10
 """The hinge fit of part "large" is left out where it would take longer than so many seconds."""
@@ -119,7 +122,7 @@ def work(engines: Sequence[str], found: Findings) -> None:
 def compare_work(engine: str, cluster: Any, loss: str, m: int, found: Findings) -> None:
     """Tasks of a fit beside the passes of a fit in one process."""
     make, what = PlantedPart(m // 16, 20), f"{engine}, {loss}, {m:.0e} x 20"
-    frame, frames = engine_frame(engine, cluster, make, range(16), keeps=True), local_frames(make, 16)
+    frame, frames = engine_frame(engine, cluster, make, range(16), keeps=True), local_frames(make, 16, engine)
     in_tasks, in_parts, in_passes = [], [], []
     with watching() as passes:
         for _ in range(TURNS):
@@ -210,7 +213,6 @@ def killed(engines: Sequence[str], found: Findings) -> None:
             killer.start()
             again = quadric.distributed.fit(classifier(loss, 6), frame, target="y")
             killer.join()
-            cluster.wait_for_workers(2)
             lost = len(workers - set(cluster.run(os.getpid).values()))
             found.fact(
                 f"dask, {loss}: tasks of the unbroken fit, of that with a killed worker",
@@ -265,7 +267,8 @@ def rates(engines: Sequence[str], found: Findings) -> None:
         moments = [each["seconds"] / m * 1e6 for each in use["passes"] if each["name"] == "BatchMoments"]
         if moments:
             found.fact(f"n = {n}: processor seconds of a moments pass per million rows", moments[0])
-    splits = [each["seconds"] / 0.262144 for each in found.facts["hinge, n = 20"]["passes"] if each["name"] == "SplitAt"]
+    hinge = found.facts["hinge, n = 20"]
+    splits = [each["seconds"] / hinge["rows"] * 1e6 for each in hinge["passes"] if each["name"] == "SplitAt"]
     found.fact("n = 20: processor seconds of a hinge pass per million rows", float(np.mean(splits)))
 
 
@@ -274,30 +277,36 @@ def page(facts: dict[str, Any]) -> str:
     lines = [
         f"Estimates for {MACHINES} machines of {CORES} cores each and {PARTITIONS} partitions, with caps, k and C given. They",
         "follow from rates that `benchmarks/engines.py` measured in one process, and count passes and merges. Reading",
-        "the data, the network and the work of the driver between passes come on top.",
+        "the data, the network and the work of the driver between passes come on top. The last column is of Dask; with",
+        "Spark the driver receives several states per pass.",
         "",
-        "| fit | passes | processor time | on all cores | GB per core | GB of driver | GB among machines | MB to driver |",
-        "|---|---|---|---|---|---|---|---|",
+        "| fit | passes | processor time | on all cores | GB per process | GB between processes | MB to the driver |",
+        "|---|---|---|---|---|---|---|",
     ]
     for loss, m, n in SIZES:
         use = facts[f"{loss}, n = {n}"]
-        passes = use["passes"]
-        n_merges = PARTITIONS / tasks.GROUP
-        in_merges = n_merges * sum(each["merge"] for each in passes)
+        passes = with_all_counts(use["passes"])
+        in_merges = PARTITIONS / tasks.GROUP * sum(each["merge"] for each in passes)
         seconds = m / use["rows"] * sum(each["seconds"] for each in passes) + in_merges
         state = sum(each["bytes"] for each in passes)
+        counts = COUNT_BYTES * 2 * n * 2**LEADING
         cells = [
             f"`{loss}`, {m:.0e} x {n}".replace("e+0", "e"),
             str(len(passes)),
             f"{seconds / 3600:.1f} h",
             f"{seconds / MACHINES / CORES / 60:.0f} min",
-            f"{use['megabytes in passes'] / 1e3:.1f}",
             f"{use['megabytes'] / 1e3:.1f}",
             f"{PARTITIONS * state / 1e9:.1f}",
-            f"{state / 1e6:.0f}",
+            f"{(state + counts) / 1e6:.0f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def with_all_counts(passes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Passes of a fit to so many rows that the caps take two passes after the first; few rows take one."""
+    counting = [each for each in passes if each["name"] == "CountedKeys"]
+    return passes + counting if len(counting) == 1 else passes
 
 
 def write_page(facts: dict[str, Any]) -> None:
@@ -316,6 +325,13 @@ PARTS: dict[str, Callable[[Sequence[str], Findings], None]] = {
     "large": large,
     "rates": rates,
 }
+
+
+def with_others(found: dict[str, Any], before: dict[str, Any], engines: tuple[str, ...]) -> dict[str, Any]:
+    """What was found, with what was stored of engines that were not measured now."""
+    rows = [row for row in before.get("rows", []) if row["what"].startswith(engines)] if engines else []
+    facts = {what: fact for what, fact in before.get("facts", {}).items() if engines and what.startswith(engines)}
+    return {"rows": rows + found["rows"], "facts": {**facts, **found["facts"]}}
 
 
 def stored_in(path: Path) -> dict[str, Any]:
@@ -338,7 +354,10 @@ def main() -> int:
             found = Findings()
             PARTS[part](arguments.engines, found)
             rows += found.rows
-            write_json({**stored_in(arguments.output), part: found.stored(), **environment()}, arguments.output)
+            stored = stored_in(arguments.output)
+            others = tuple(set(CLUSTERS) - set(arguments.engines))
+            stored[part] = with_others(found.stored(), stored.get(part, {}), others)
+            write_json({**stored, **environment()}, arguments.output)
     if arguments.page:
         write_page(stored_in(arguments.output)["rates"]["facts"])
     if rows:

@@ -65,6 +65,7 @@ def test_fit_certify_and_predict_on_dask(run, folder, address):
     assert run(*again, "--keep", "age", "--force").code == 0
     (folder / "scores" / "notes.txt").write_text("mine")
     assert "has other files than Parquet files" in run(*again, "--force").errors[-1]
+    (folder / "scores" / "notes.txt").unlink()
     run("predict", two, folder / "whole.parquet", "--keep", "age", "--output", folder / "scores.csv")
     lines = [line.split(",") for line in (folder / "scores.csv").read_text().splitlines()]
     written = parquet.read_table(folder / "scores")

@@ -39,8 +39,6 @@ NOT_CSV = {
     b"\x1f\x8b": "compressed: unpack it first",
     b"FEA1": "a Feather file of version 1: write it again, in version 2",
 }
-POOL = pa.system_memory_pool()
-"""With Arrow's own one, a large file causes twice as many page faults."""
 QUOTE = ord('"')
 UTF_8 = "utf-8-sig"
 """With or without a byte order mark, which is not part of the first column name."""
@@ -258,7 +256,7 @@ class CsvFile:
         )
         read = arrow_csv.ReadOptions(column_names=self.names, block_size=len(block) + 8, use_threads=False)
         # pyarrow leaves out a byte order mark at the beginning; another one is part of a value
-        return arrow_csv.read_csv(pa.BufferReader(codecs.BOM_UTF8 + block), read, parse, convert, memory_pool=POOL)
+        return arrow_csv.read_csv(pa.BufferReader(codecs.BOM_UTF8 + block), read, parse, convert)
 
     def _slow_tables(self, start: int, columns: Sequence[str]) -> Iterator[Any]:
         """What the csv module makes of the rows from ``start`` on: it knows quotes that are part of a value."""

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from helpers.engines import dask_cluster
+from helpers.clusters import dask_cluster
 from helpers.small_tables import credit_columns
 
 pa = pytest.importorskip("pyarrow")

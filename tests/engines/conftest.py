@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.engines import dask_cluster
+from helpers.clusters import dask_cluster
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import quadric
-from helpers.engines import FEATURES, cut, dask_cluster, features, part, slow_part, table, work_done
+from helpers.clusters import FEATURES, cut, dask_cluster, features, part, slow_part, table, work_done
 from helpers.small_tables import credit_columns
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, distributed
 from quadric.errors import EngineError

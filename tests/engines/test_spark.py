@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import quadric
-from helpers.engines import FEATURES, cut, features, spark_session, table
+from helpers.clusters import FEATURES, cut, features, spark_session, table
 from helpers.small_tables import credit_columns
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, distributed
 from quadric.workflow import TrainingOptions, train_stream

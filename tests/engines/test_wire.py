@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import quadric
-from helpers.engines import FEATURES, features, table
+from helpers.clusters import FEATURES, features, table
 from quadric.distributed import wire
 from quadric.distributed.tasks import Failure, PartTask, first_rows, merged, opened
 from quadric.errors import ParameterError

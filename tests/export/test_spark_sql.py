@@ -13,7 +13,7 @@ from export.test_cutoffs import made
 from export.test_exported_caps import model as capped_model  # noqa: F401
 from export.test_exported_caps import rows as rows_around_caps
 from export.test_sql import column, matrix, two_columns  # noqa: F401
-from helpers.engines import spark_session
+from helpers.clusters import spark_session
 from helpers.random_models import allowed_error, fitted_classifier, random_model, rows_of, scores_of
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export.spark import identifier, literal, spark_columns

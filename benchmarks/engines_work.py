@@ -251,10 +251,10 @@ def watching() -> Iterator[Passes]:
         passes.received[-1] += len(state)
         return tasks.opened(state)
 
-    def received_of_spark(frame: Any, name: str) -> list[Any]:
+    def received_of_spark(frame: Any, name: str) -> dict[int, Any]:
         found = collected(frame, name)
         if name == "state":
-            passes.received[-1] += sum(map(len, found))
+            passes.received[-1] += sum(map(len, found.values()))
         return found
 
     collected = spark_engine._collected

@@ -63,6 +63,15 @@ def test_many_partitions_are_merged_before_they_reach_the_driver(spark):
     np.testing.assert_allclose(how.fit_moments(found).coef_, how.fit_moments(whole).coef_, atol=1e-12)
 
 
+def test_partitions_without_rows(spark):
+    columns = table(200)
+    frame = spark.createDataFrame(pa.table(columns | {"row": np.arange(200)})).repartitionByRange(8, "row")
+    frame = frame.filter("row < 60 or row >= 150").drop("row")
+    kept = {name: np.concatenate([values[:60], values[150:]]) for name, values in columns.items()}
+    fit = distributed.fit(SparseQuadraticSVC(2, loss="least_squares"), frame, target="y", sample_weight="weight")
+    assert_equal(fit, SparseQuadraticSVC(2, loss="least_squares").fit(features(kept), kept["y"], kept["weight"]))
+
+
 def test_cross_validation_and_groups(spark):
     columns = table(400) | {"who": np.array([f"p{i // 3}" for i in range(400)], object)}
     frame = spark.createDataFrame(pa.table(columns)).coalesce(1)

@@ -52,10 +52,8 @@ def predict(
       quadric predict model.json new.csv | head
       quadric predict model.json new.csv --output scores.csv --json
     """
-    if output is not None and engine.engine is None:
-        check_output(output, force, model, data)
-    if output is not None and engine.engine is not None:
-        check_folder(output, force, model, data)
+    if output is not None:
+        (check_output if engine.engine is None else check_folder)(output, force, model, data)
     loaded = read_table_model(model)
     check_there(data, or_folder=True)
     kept = tuple(keep or ())

@@ -76,18 +76,19 @@ class SparkTable(TableParts):
         """
         with telling():
             counts = self._counts
-            task = _StateOfPart(PartTask(of, tuple(self._frame.columns), self.text), first_rows(counts), counts)
+            firsts = dict(zip(counts, first_rows(list(counts.values())), strict=True))
+            task = _StateOfPart(PartTask(of, tuple(self._frame.columns), self.text), firsts, counts)
             # under plain names: mapInArrow takes a dot in a name for something else
             states = self._frame.toDF(*(f"c{i}" for i in range(len(self._frame.columns)))).mapInArrow(task, STATES)
             n_groups = math.isqrt(len(counts))
             if n_groups > 1:  # few states reach the driver
                 states = states.repartition(n_groups, states.part).mapInArrow(_merged_states, STATES)
-            found = _collected(states, "state")
+            found = list(_collected(states, "state").values())
         return opened(merged(found))
 
     @cached_property
-    def _counts(self) -> list[int]:
-        """Rows of each partition; of a file, one column tells."""
+    def _counts(self) -> dict[int, int]:
+        """Rows by the number of the partition, where Spark looked at it at all; of a file, one column tells."""
         column = self._frame.select(quoted(self._frame.columns[0])).toDF("c0")
         return _collected(column.mapInArrow(_rows_of_part, COUNTS), "rows")
 
@@ -97,8 +98,8 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _collected(frame: Any, name: str) -> list[Any]:
-    """A column of a frame in the order of the partitions, with progress."""
+def _collected(frame: Any, name: str) -> dict[int, Any]:
+    """A column of a frame by the number of the partition, in their order, with progress."""
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(frame.toArrow)
         try:
@@ -107,7 +108,8 @@ def _collected(frame: Any, name: str) -> list[Any]:
         except KeyboardInterrupt:
             frame.sparkSession.interruptAll()
             raise
-        return found.result().sort_by("part")[name].to_pylist()
+        rows = found.result().sort_by("part")
+        return dict(zip(rows["part"].to_pylist(), rows[name].to_pylist(), strict=True))
 
 
 def _advance(frame: Any) -> None:
@@ -125,14 +127,14 @@ class _StateOfPart:
     """What a task of a pass does."""
 
     task: PartTask
-    first_rows: Sequence[int]
-    counts: Sequence[int]
+    first_rows: dict[int, int]
+    counts: dict[int, int]
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         pa, part = require("pyarrow", "spark"), _part()
         tables = (pa.Table.from_batches([batch]).rename_columns(self.task.names) for batch in batches)
         pieces = regrouped(tables, CHUNK_ROWS)
-        yield _row(STATES, part, self.task(pieces, self.first_rows[part], self.counts[part]))
+        yield _row(STATES, part, self.task(pieces, self.first_rows.get(part, 1), self.counts.get(part, 0)))
 
 
 def _rows_of_part(batches: Iterable[Any]) -> Iterator[Any]:

@@ -105,7 +105,7 @@ class Descent(Generic[Stream, View]):
             w = new
         assert self.best is not None
         value, w = self.best
-        return StreamedFit(self.support, w, value, self.bound, self.dual, self.exact)
+        return StreamedFit(self.support, w, value, self.bound, self.dual)
 
     def _is_still(self, w: FloatArray, new: FloatArray) -> bool:
         """Whether a step is so short that the one after it would be rounding."""

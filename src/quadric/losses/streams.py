@@ -59,8 +59,6 @@ class StreamedFit:
         F at the surface, and what no surface on these terms is below.
     dual : DualPoint
         The proof of the bound.
-    is_exact : bool
-        Whether the surface is known as well as F.
     """
 
     support: IntArray
@@ -68,7 +66,6 @@ class StreamedFit:
     value: float
     bound: float
     dual: DualPoint
-    is_exact: bool = False
 
     @property
     def gap(self) -> float:
@@ -176,7 +173,7 @@ class StreamedProblem(ABC):
 
     def exact(self, fit: StreamedFit) -> StreamedFit:
         """A fit whose coefficients do not depend on where it came from, but for rounding."""
-        return fit if fit.is_exact else self.fit(fit.support, fit.w, exact=True)
+        return self.fit(fit.support, fit.w, exact=True)
 
     @abstractmethod
     def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:

@@ -119,6 +119,7 @@ def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[E
     starts = {support.tobytes(): support for support in (local.support, screened, *options.starts)}
     fit = min((stream.fit(support) for support in starts.values()), key=lambda fit: fit.value)
     explored = exchanged(stream, sample.explorer(), fit, MOST_EXAMINED, going, options.report)
+    explored = replace(explored, fit=stream.exact(explored.fit))
     return explored, local if going() else replace(local, status=Status.TIME_LIMIT)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -92,13 +92,12 @@ def fit_streamed(
         return _result(stream, Explored(fit, None), nothing)
     if method == "pd":
         local = search_pd(stream.sample_problem(), options)
-        return _result(stream, Explored(stream.fit(local.support), None), local)
+        return _result(stream, Explored(stream.fit(local.support, exact=True), None), local)
     return _result(stream, *search_by_passes(stream, options))
 
 
 def _result(stream: StreamedProblem, explored: Explored, local: SearchResult) -> StreamedResult:
-    fit = stream.exact(explored.fit)
-    explored = replace(explored, fit=fit)
+    fit = explored.fit
     return StreamedResult(
         **vars(of_passes(stream, explored, local)),
         terms=stream.terms,

@@ -40,19 +40,6 @@ class DaskTable(TableParts):
         """
         return as_table(self._frame._meta)
 
-    def with_text(self, names: Collection[str]) -> DaskTable:
-        """The same with more columns as texts.
-
-        Parameters
-        ----------
-        names : collection of str
-
-        Returns
-        -------
-        DaskTable
-        """
-        return DaskTable(self._frame, (*self.text, *names))
-
     def total(self, of: Callable[[Table], State | None]) -> State | None:
         """The sum of a function over all partitions.
 

@@ -50,19 +50,6 @@ class SparkTable(TableParts):
         names = tuple(self._frame.columns)
         return Table(names, tuple(text_column([]) for _ in names))
 
-    def with_text(self, names: Collection[str]) -> SparkTable:
-        """The same with more columns as texts.
-
-        Parameters
-        ----------
-        names : collection of str
-
-        Returns
-        -------
-        SparkTable
-        """
-        return SparkTable(self._frame, (*self.text, *names))
-
     def total(self, of: Callable[[Table], State | None]) -> State | None:
         """The sum of a function over all partitions.
 

@@ -44,10 +44,9 @@ class TableParts(ABC):
         """Texts that mean a missing value."""
         return ()
 
-    @property
-    def guesses_types(self) -> bool:
-        """Whether the types of columns follow from their values, as in a CSV file."""
-        return False
+    def with_text(self, name: str) -> TableParts | None:
+        """The same with one more column as texts; None where the types of columns do not follow from their values."""
+        return None
 
     @abstractmethod
     def head(self) -> Table:
@@ -61,19 +60,6 @@ class TableParts(ABC):
         ----------
         of : function of a Table
             A frozen dataclass rather than a closure, so that it can travel. Tables have rows, and know the number of the first.
-        """
-
-    @abstractmethod
-    def with_text(self, names: Collection[str]) -> TableParts:
-        """The same with more columns as texts.
-
-        Parameters
-        ----------
-        names : collection of str
-
-        Returns
-        -------
-        TableParts
         """
 
 
@@ -119,7 +105,7 @@ class TableStream(TableParts):
             return chain([first], rest)
         if self._kept is not None:
             return iter(self._kept)
-        return self._keeping(self._chunks()) if self._keeps and self.guesses_types else self._chunks()
+        return self._keeping(self._chunks()) if self._keeps and self._is_csv else self._chunks()
 
     def head(self) -> Table:
         """The first chunk; the next pass begins with it.
@@ -157,8 +143,7 @@ class TableStream(TableParts):
         return self._how.get("missing", MISSING) if self._is_file else ()
 
     @property
-    def guesses_types(self) -> bool:
-        """Whether it is a CSV file."""
+    def _is_csv(self) -> bool:
         from quadric.tables._arrow import arrow_files
 
         return self.path is not None and not arrow_files(self.path)
@@ -176,18 +161,21 @@ class TableStream(TableParts):
         known = [count for count in counts if count is not None]
         return sum(known) if known and len(known) == len(counts) else sum(table.n_rows for table in self)
 
-    def with_text(self, names: Collection[str]) -> TableStream:
-        """The same with more columns as texts.
+    def with_text(self, name: str) -> TableStream | None:
+        """The same with one more column as texts.
 
         Parameters
         ----------
-        names : collection of str
+        name : str
 
         Returns
         -------
-        TableStream
+        TableStream or None
+            None unless it is a CSV file that has the column as something else.
         """
-        return TableStream(self._data, rows=self._rows, text=(*self.text, *names), keeps=self._keeps, **self._how)
+        if not self._is_csv or name in self.text:
+            return None
+        return TableStream(self._data, rows=self._rows, text=(*self.text, name), keeps=self._keeps, **self._how)
 
     def _chunks(self) -> Iterator[Table]:
         names: tuple[str, ...] | None = None
@@ -543,6 +531,7 @@ def _rows(table: Table, kept: BoolArray) -> Table:
 
 def retyped(parts: TableParts, error: MixedColumnError) -> TableParts:
     """The table with a column as texts that are numbers in some parts of a CSV file only; else the error itself."""
-    if parts.guesses_types and error.name not in parts.text:
-        return parts.with_text([error.name])
-    raise error
+    again = parts.with_text(error.name)
+    if again is None:
+        raise error
+    return again

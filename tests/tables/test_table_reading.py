@@ -127,6 +127,15 @@ def test_a_column_that_turns_to_text_late_keeps_its_first_texts(written):
     assert table["c"].tolist() == ["x"] * 500 + ["y"]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_line_end_in_one_of_many_quoted_values_is_part_of_it(written, end):
+    rows = [f'{row}.00000000,"own"' for row in range(3000)]
+    rows[2500] = f'2500.00000000,"a{end}b"'
+    table = read_table(written(end.join(["number,home", *rows, ""])))
+    assert table["number"].tolist() == list(range(3000))
+    assert table["home"][2500] == f"a{end}b"
+
+
 @pytest.mark.usefixtures("small_blocks")
 def test_rows_longer_than_a_block_are_read(written):
     path = written("a,b\n" + "1,x\n" * 200 + f'2,"{"y" * 3000}\n"\n' + "3,z\n" * 200 + f"4,{'w' * 30_000}\n")
@@ -609,3 +618,39 @@ def test_scikit_learn_splits_a_table():
 
 def test_blank_labels_are_missing_ones():
     assert as_table({"y": np.array(["a", " \t", "", "b"], dtype=object)}).labels("y").tolist() == ["a", None, None, "b"]
+
+
+NAN = float("nan")
+LABELS = [
+    (np.array(["b", "a", "b", " "], dtype=object), ["b", "a", "b", None]),
+    (np.array([1, True, 1.0, "1", None, NAN, float("nan")], dtype=object), ["1", "1", "1", "1", None, None, None]),
+    (np.array([2.5, NAN, 2.5, 3.0]), ["2.5", None, "2.5", "3"]),
+    (np.array([2**53 + 1, 2**53, -1]), ["9007199254740993", "9007199254740992", "-1"]),
+    (np.ma.array([1.0, 2.0, 1.0], mask=[False, True, False]), ["1", None, "1"]),
+    (np.array(["b", "a", ""]), ["b", "a", None]),
+    (np.array([], dtype=object), []),
+    (pa.chunked_array([["a", None], ["b", "a"]]), ["a", None, "b", "a"]),
+    (pa.chunked_array([["a"], ["b"]]).dictionary_encode(), ["a", "b"]),
+    (pa.chunked_array([[1.5, None], [NAN, 2.0]]), ["1.5", None, None, "2"]),
+    (pa.chunked_array([[True, None, False]]), ["1", None, "0"]),
+    (pa.chunked_array([], pa.string()), []),
+    (pa.chunked_array([[None, None]]), [None, None]),
+]
+
+
+@pytest.mark.parametrize("where", range(len(LABELS)))
+def test_different_labels_and_their_places_are_the_labels(where):
+    column, expected = LABELS[where]
+    table = Table(("y",), (column,))
+    names, places = table.distinct_labels("y")
+    assert [names[place] for place in places] == expected == table.labels("y").tolist()
+    assert len(set(names)) == len(names)
+
+
+def test_texts_of_pandas_are_the_same_whoever_holds_them():
+    texts = ["own", None, "rent ", "", "own"]
+    for kind in (None, "string[python]", "string[pyarrow]", "object", "category"):
+        table = as_table(pd.DataFrame({"home": pd.Series(texts, dtype=kind)}))
+        assert table["home"].tolist() == ["own", None, "rent ", None, "own"]
+        assert table.labels("home").tolist() == table["home"].tolist()
+        assert table[[2, 0]]["home"].tolist() == ["rent ", "own"]

@@ -46,6 +46,8 @@ def _run(arguments: list[str], final: bool) -> tuple[int, str]:
         return 1, f"quadric: the command line needs {error.name}; install it with: pip install 'quadric[cli]'"
     # Our kernels use one thread of OpenBLAS; each further one would reserve 80 MB of addresses, which may be limited
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Arrow's own pool gives memory back and asks for it anew, block by block, which takes the system longer than to keep it
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from quadric.cli.app import run
     from quadric.cli.streams import safe_streams
 

@@ -64,28 +64,20 @@ def _is_text(kind: Any) -> bool:
 
 def _texts(column: Any) -> np.ndarray:
     """Equal texts share one object."""
-    if not types.is_dictionary(column.type):
-        column = column.cast(pa.large_string()).dictionary_encode()
-    parts = []
-    for chunk in column.unify_dictionaries().chunks:
-        levels = [text if text and text.strip(BLANKS) else None for text in chunk.dictionary.to_pylist()]
-        parts.append(np.array([*levels, None], dtype=object)[chunk.indices.fill_null(len(levels)).to_numpy()])
-    return np.concatenate(parts) if parts else np.empty(0, dtype=object)
+    values, places = distinct_values(column)
+    return np.array([text if text and text.strip(BLANKS) else None for text in values.to_pylist()], dtype=object)[places]
 
 
-def distinct_texts(column: Any) -> tuple[list[str | None], np.ndarray] | None:
-    """Different texts of a column, None for blank and missing ones, and the position of each row's; None for other columns."""
-    if not _is_text(getattr(column.type, "value_type", column.type)):
-        return None
+def distinct_values(column: Any) -> tuple[Any, np.ndarray]:
+    """Different values of a column, with a missing one at the end, and the position of each row's."""
     column = _chunked(column)
-    if not types.is_dictionary(column.type):
-        column = column.cast(pa.large_string()).dictionary_encode()
-    chunks = column.unify_dictionaries().chunks
-    if not chunks:
-        return [], np.empty(0, dtype=np.intp)
-    levels = [text if text and text.strip(BLANKS) else None for text in chunks[0].dictionary.to_pylist()]
-    places = [chunk.indices.fill_null(len(levels)).to_numpy() for chunk in chunks]
-    return [*levels, None], np.concatenate(places).astype(np.intp)
+    if types.is_nested(column.type):
+        return column, np.arange(len(column))
+    chunks = (column if types.is_dictionary(column.type) else column.dictionary_encode()).unify_dictionaries().chunks
+    values = chunks[0].dictionary if chunks else column.slice(0, 0).combine_chunks()
+    places = [chunk.indices.fill_null(len(values)).to_numpy() for chunk in chunks]
+    with_missing = pa.concat_arrays([values, pa.nulls(1, values.type)])
+    return with_missing, np.concatenate([np.empty(0, dtype=np.intp), *places]).astype(np.intp)
 
 
 def stream_of(data: Any) -> Any:

@@ -194,7 +194,7 @@ class CsvFile:
                 if not _are_usual(quotes, block, str(self.notation.delimiter)):  # pyarrow could take several rows for one
                     yield from self._slow_tables(n_read, columns)
                     return
-                if block.strip(ends):
+                if block[:1].strip(ends) or block.strip(ends):  # the first byte mostly tells, without a copy of the block
                     if n_read == 0:
                         numeric = self._numeric(block, [name for name in columns if name not in text])
                     table = self._parsed(block, columns, numeric)
@@ -243,7 +243,7 @@ class CsvFile:
     def _read(self, block: bytes, columns: Sequence[str], numeric: frozenset[str]) -> Any:
         parse = arrow_csv.ParseOptions(
             delimiter=self.notation.delimiter,
-            newlines_in_values=b'"' in block,
+            newlines_in_values=False,  # matters only where pyarrow looks for the ends of blocks
             ignore_empty_lines=len(self.names) > 1,
         )
         # texts where types that suit one block need not suit the others

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -290,10 +290,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = as_table(_checked_rows(X, self.n_features_in_), self.input_names_)
+        return self._coded(table, "C")
+
+    def transform_by_column(self, table: Table) -> FloatArray:
+        """The same, with the values of a feature next to each other in memory: as a table has them, hence in less time.
+
+        Parameters
+        ----------
+        table : Table
+
+        Returns
+        -------
+        array of shape (m, n_features_out)
+        """
+        return self._coded(table, "F")
+
+    def _coded(self, table: Table, order: Literal["C", "F"]) -> FloatArray:
         absent = [name for name in self.input_names_ if name not in table.names]
         if absent:
             raise ValueError(unknown_names(absent, table.names, "the table"))
-        out = np.empty((table.n_rows, len(self.features_)))
+        out = np.empty((table.n_rows, len(self.features_)), order=order)
         troubles = Troubles("{} columns do not suit the model")
         ends = np.searchsorted(self.blocks_, np.arange(len(self.inputs_) + 1))
         for column, first, stop in zip(self.inputs_, ends[:-1], ends[1:], strict=True):

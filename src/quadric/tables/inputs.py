@@ -314,6 +314,8 @@ def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatA
     }
     absent = missing_cells(column)
     is_number = all(feature.kind == "number" for feature in features)  # which needs no look at each cell
+    if is_number and len(features) == 1 and not absent.any():
+        return column[:, None]
     codes = np.empty(0, dtype=np.intp) if is_number else _level_codes(column, absent, position)
     out = np.empty((len(column), len(features)))
     for j, feature in enumerate(features):

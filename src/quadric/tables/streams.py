@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -463,11 +463,19 @@ class TableSource(SampleSource):
     rows : function of a Table
         Makes samples of its rows, of which there may be none; a frozen dataclass, like passes.
     n_features, n_classes : int
+    class_rows : array of shape (n_classes,), optional
     """
 
-    def __init__(self, parts: TableParts, rows: Callable[[Table], SampleBatch], n_features: int, n_classes: int) -> None:
+    def __init__(
+        self,
+        parts: TableParts,
+        rows: Callable[[Table], SampleBatch],
+        n_features: int,
+        n_classes: int,
+        class_rows: IntArray | None = None,
+    ) -> None:
         self._parts, self._samples_of = parts, rows
-        self.n_features, self.n_classes = n_features, n_classes
+        self.n_features, self.n_classes, self.class_rows = n_features, n_classes, class_rows
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
         total = self._parts.total(_OfSamples(of, self._samples_of))
@@ -517,12 +525,13 @@ class CodedRows:
         if not kept.all():
             table, codes, weight, ids = _rows(table, kept), codes[kept], weight[kept], ids[kept]
             keys = None if keys is None else keys[kept]
-        X = self.encoder.transform(table) if table.n_rows else np.empty((0, n_features))
+        X = self.encoder.transform_by_column(table) if table.n_rows else np.empty((0, n_features))
         return SampleBatch(X, codes, weight, np.ones(len(self.class_names)), ids, keys)
 
-    def of(self, parts: TableParts) -> TableSource:
-        """All samples of a table."""
-        return TableSource(parts, self, len(self.encoder.features_), len(self.class_names))
+    def of(self, parts: TableParts, class_counts: Mapping[str, int]) -> TableSource:
+        """All samples of a table with so many rows of each class."""
+        class_rows = np.array([class_counts[name] for name in self.class_names])
+        return TableSource(parts, self, len(self.encoder.features_), len(class_rows), class_rows)
 
 
 def _rows(table: Table, kept: BoolArray) -> Table:

@@ -111,16 +111,7 @@ class Table:
         -------
         list of str or None, and array of shape (n_rows,)
         """
-        column = self._column(name)
-        if _is_arrow_column(column):
-            from quadric.tables._arrow import distinct_texts
-
-            found = distinct_texts(column)
-            if found is not None:
-                return found
-        labels = self.labels(name).tolist()
-        position = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-        return list(position), np.array([position[label] for label in labels], dtype=np.intp)
+        return distinct_labels(name, self._column(name))
 
     def drop(self, names: Collection[str]) -> Table:
         """The table without some columns.
@@ -174,7 +165,7 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
         return Table(tuple(data), tuple(_one_dimension(name, values) for name, values in data.items()))
     if hasattr(data, "iloc"):  # pandas' own conversion to Arrow refuses mixed columns and adds the index
         frame: Any = data
-        columns = tuple(_one_dimension(str(name), column) for name, column in frame.items())
+        columns = tuple(_column_of_pandas(str(name), column) for name, column in frame.items())
         return Table(tuple(map(str, frame.columns)), columns)
     if holds_arrow(data):
         from quadric.tables._arrow import stream_of
@@ -188,6 +179,12 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
     if len(names) != array.shape[1]:
         raise ValueError(f"the table has {array.shape[1]} columns instead of {len(names)}")
     return Table(tuple(names), tuple(array.T))
+
+
+def _column_of_pandas(name: str, column: Any) -> Any:
+    """Texts that Arrow holds stay with it: it tells the different ones much faster."""
+    is_arrow_text = getattr(column.dtype, "storage", None) == "pyarrow"
+    return column.array.__arrow_array__() if is_arrow_text else _one_dimension(name, column)
 
 
 def holds_arrow(data: Any) -> bool:
@@ -208,9 +205,15 @@ def as_column(name: str, values: Any) -> np.ndarray:
         return np.ma.filled(array.astype("datetime64[us]", copy=False), np.datetime64("NaT"))
     if array.dtype.kind not in "OUT":
         raise ValueError(f"column {name!r} is of type {array.dtype}: {CONVERT_OR_IGNORE}")
-    items = [None if is_missing(value) or _is_blank(value) else value for value in array.tolist()]
+    values, places = _distinct_objects(array)
+    return _typed_column(name, values, array.dtype)[places]
+
+
+def _typed_column(name: str, values: list[Any], dtype: np.dtype) -> np.ndarray:
+    """Values of an array of objects or of texts."""
+    items = [None if is_missing(value) or _is_blank(value) else value for value in values]
     present = [value for value in items if value is not None]
-    if array.dtype == object and not present:
+    if dtype.kind == "O" and not present:
         return text_column(items)  # of a part of a table: what the whole column holds is not known
     if all(isinstance(value, Real) for value in present):
         return np.array([np.nan if value is None else float(value) for value in items])
@@ -220,6 +223,17 @@ def as_column(name: str, values: Any) -> np.ndarray:
         other = next(value for value in present if not isinstance(value, str | Real))
         raise ValueError(f"column {name!r} holds a {type(other).__name__}: {CONVERT_OR_IGNORE}")
     return text_column([value if value is None or isinstance(value, str) else number_text(float(value)) for value in items])
+
+
+def _distinct_objects(array: np.ndarray) -> tuple[list[Any], IntArray]:
+    """Different values, and the position of each row's: most columns of texts have few. Equal numbers of two types differ."""
+    items = array.tolist()
+    try:
+        pairs = list(zip(map(type, items), items, strict=True))
+        position = {pair: place for place, pair in enumerate(dict.fromkeys(pairs))}
+        return [value for _, value in position], np.array([position[pair] for pair in pairs], dtype=np.intp)
+    except TypeError:  # such as lists, which have no hash
+        return items, np.arange(len(items))
 
 
 def label_texts(name: str, values: Any) -> np.ndarray:
@@ -235,6 +249,44 @@ def label_texts(name: str, values: Any) -> np.ndarray:
     -------
     array of str or None
     """
+    names, places = distinct_labels(name, values)
+    return text_column(names)[places]
+
+
+def distinct_labels(name: str, values: Any) -> tuple[list[str | None], IntArray]:
+    """The different class labels of a column, and the position of each row's.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    values : array of numpy or Arrow, or sequence
+
+    Returns
+    -------
+    list of str or None, and array of shape (m,)
+    """
+    distinct, places = _distinct_values(name, values)
+    texts = _label_texts(name, distinct)
+    position = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    return list(position), np.array([position[text] for text in texts], dtype=np.intp)[places]
+
+
+def _distinct_values(name: str, values: Any) -> tuple[Any, IntArray]:
+    if _is_arrow_column(values):
+        from quadric.tables._arrow import distinct_values
+
+        return distinct_values(values)
+    array = _one_dimension(name, values)
+    if array.dtype.kind == "O":
+        distinct, places = _distinct_objects(array)
+        return _object_array(distinct), places
+    if np.ma.isMaskedArray(array) or array.dtype.kind == "T":
+        return array, np.arange(len(array))
+    return np.unique(array, return_inverse=True)
+
+
+def _label_texts(name: str, values: Any) -> list[str | None]:
     column = as_column(name, values)
     if column.dtype.kind == "M":
         raise ValueError(f"column {name!r} holds dates: a classifier needs classes")
@@ -242,14 +294,11 @@ def label_texts(name: str, values: Any) -> np.ndarray:
     if _is_arrow_column(values):
         from quadric.tables._arrow import exact_values
 
-        exact = exact_values(values)
-        if not exact and column.dtype == object:
-            return column  # texts, None where they are missing or blank
-        items = exact or items
+        items = exact_values(values) or items
     elif (array := _one_dimension(name, values)).dtype.kind in "iuO":
         items = array.tolist()
     texts = [None if is_missing(value) else value if isinstance(value, str) else number_text(value) for value in items]
-    return text_column([None if _is_blank(text) else text for text in texts])
+    return [None if _is_blank(text) else text for text in texts]
 
 
 def _is_blank(value: Any) -> bool:
@@ -275,6 +324,13 @@ def _one_dimension(name: str, values: Any) -> np.ndarray:
 def text_column(values: Sequence[str | None]) -> np.ndarray:
     """Texts as an array of objects."""
     return np.array(values, dtype=object)
+
+
+def _object_array(values: Sequence[Any]) -> np.ndarray:
+    """Any values as an array of one dimension."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def is_missing(value: Any) -> bool:

@@ -1,13 +1,12 @@
 """Exact quantiles of columns that are read in batches, in two or three passes and little memory.
 
-Floating-point numbers sort like integers made of their bits. The first pass counts rows by the leading bits of these; the next
-one looks only at the numbers that share their leading bits with a quantile.
+Floating-point numbers sort like integers made of their bits. The first pass weighs rows by the leading bits of these; the next
+one looks only at the numbers that share their leading bits with a quantile, at as many bits as there is room for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,9 +15,11 @@ from quadric.losses.passes import SampleBatch, SampleSource
 from quadric.types import FloatArray, IntArray
 
 LEADING = 16
-"""Bits that one pass looks at: sign, exponent and four more, at first."""
-MOST_KEPT = 250_000
-"""Numbers of all columns together that the last pass may keep."""
+"""Bits that the first pass looks at: sign, exponent and four more."""
+MOST_KEYS = 250_000
+"""Different integers of all columns together that later passes tell apart."""
+FEWER_BITS = 4
+"""By which integers are shortened where there are too many."""
 
 
 def exact_caps(source: SampleSource, share: float, counts: KeyCounts) -> tuple[FloatArray, FloatArray]:
@@ -32,15 +33,12 @@ def exact_caps(source: SampleSource, share: float, counts: KeyCounts) -> tuple[F
     counts : KeyCounts
         From a first pass with ``CountedKeys()``.
     """
-    shift = 64 - LEADING
-    wanted = [_Place.of(counts.of_column(j), share) for j in range(source.n_features)]
-    while any(place is not None for place in wanted) and shift > 0:
-        n_kept = sum(place.n_rows for place in wanted if place is not None)
-        inside = tuple(None if place is None else place.keys for place in wanted)
-        finer = 0 if n_kept <= MOST_KEPT else shift - LEADING
-        counts = source.total(CountedKeys(finer, shift, inside))
-        wanted = [None if p is None else p.refined(counts.of_column(j), shift - finer) for j, p in enumerate(wanted)]
-        shift = finer
+    wanted = [_Place.of(column, share) for column in counts.columns]
+    while any(place is not None for place in wanted) and counts.shift > 0:
+        shift = counts.shift
+        counts = source.total(CountedKeys(shift, tuple(None if place is None else place.keys for place in wanted)))
+        found = zip(wanted, counts.columns, strict=True)
+        wanted = [None if place is None else place.refined(column, shift - counts.shift) for place, column in found]
     low, high = np.full(len(wanted), -np.inf), np.full(len(wanted), np.inf)
     for j, place in enumerate(wanted):
         if place is not None and place.keys[0] < place.keys[1]:
@@ -69,37 +67,72 @@ def _numbers(keys: np.ndarray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class KeyCounts:
-    """Rows and weights by column and leading bits, sorted by both.
+class ColumnCounts:
+    """Weights of the rows of one column by leading bits.
 
     Attributes
     ----------
-    columns, keys : arrays of the same length
-    rows, weights : arrays of the same length
-    distinct : array of shape (n, FEW_VALUES + 1)
-        The first different numbers of each column, NaN where there are fewer.
+    keys : array
+        In order.
+    weights : array of the same length
+    distinct : array of shape (FEW_VALUES + 1,)
+        The first different numbers, NaN where there are fewer; empty unless all rows are counted.
     """
 
-    columns: IntArray
     keys: IntArray
-    rows: IntArray
     weights: FloatArray
     distinct: FloatArray
 
-    def __add__(self, other: KeyCounts) -> KeyCounts:
-        columns, keys = np.append(self.columns, other.columns), np.append(self.keys, other.keys)
-        order = np.lexsort((keys, columns))
-        columns, keys = columns[order], keys[order]
-        differs = np.append(True, (columns[1:] != columns[:-1]) | (keys[1:] != keys[:-1]))
-        first = np.flatnonzero(differs[: len(keys)])  # none where no number is near a quantile
-        rows, weights = np.append(self.rows, other.rows)[order], np.append(self.weights, other.weights)[order]
-        distinct = np.array([_few(np.append(mine, yours)) for mine, yours in zip(self.distinct, other.distinct, strict=True)])
-        return KeyCounts(columns[first], keys[first], np.add.reduceat(rows, first), np.add.reduceat(weights, first), distinct)
+    def __add__(self, other: ColumnCounts) -> ColumnCounts:
+        place = np.searchsorted(self.keys, other.keys)
+        is_new = place == len(self.keys)
+        is_new[~is_new] = self.keys[place[~is_new]] != other.keys[~is_new]
+        weights = self.weights.copy()
+        weights[place[~is_new]] += other.weights[~is_new]
+        keys = np.insert(self.keys, place[is_new], other.keys[is_new])
+        distinct = _few(np.append(self.distinct, other.distinct)) if len(self.distinct) else self.distinct
+        return ColumnCounts(keys, np.insert(weights, place[is_new], other.weights[is_new]), distinct)
 
-    def of_column(self, j: int) -> KeyCounts:
-        """The counts of one column."""
-        mine = slice(*np.searchsorted(self.columns, [j, j + 1]))
-        return KeyCounts(self.columns[mine], self.keys[mine], self.rows[mine], self.weights[mine], self.distinct[j])
+    def shortened(self, bits: int) -> ColumnCounts:
+        """Without so many bits at the end."""
+        if bits == 0 or len(self.keys) == 0:
+            return self
+        keys = self.keys >> np.uint64(bits)
+        first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        return replace(self, keys=keys[first], weights=np.add.reduceat(self.weights, first))
+
+
+@dataclass(frozen=True, eq=False)
+class KeyCounts:
+    """Counts of all columns.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnCounts
+    shift : int
+        Bits that are left out at the end; more where there are too many different keys.
+    outer : int
+        Bits that were left out before: ``shift`` stays below it.
+    """
+
+    columns: tuple[ColumnCounts, ...]
+    shift: int
+    outer: int
+
+    def __add__(self, other: KeyCounts) -> KeyCounts:
+        shift = max(self.shift, other.shift)
+        both = zip(self._shortened(shift).columns, other._shortened(shift).columns, strict=True)
+        found = replace(self, columns=tuple(mine + yours for mine, yours in both), shift=shift)
+        while found.shift + FEWER_BITS < found.outer and found._n_keys > MOST_KEYS:
+            found = found._shortened(found.shift + FEWER_BITS)
+        return found
+
+    @property
+    def _n_keys(self) -> int:
+        return sum(len(column.keys) for column in self.columns)
+
+    def _shortened(self, shift: int) -> KeyCounts:
+        return replace(self, columns=tuple(column.shortened(shift - self.shift) for column in self.columns), shift=shift)
 
 
 def _few(values: FloatArray) -> FloatArray:
@@ -114,47 +147,44 @@ class CountedKeys:
 
     Attributes
     ----------
-    shift : int
-        Bits that are left out at the end.
     outer : int
-        The same for ``inside``.
+        Bits that are left out at the end of ``inside``.
     inside : tuple of arrays or None
         For each column the leading bits of the numbers to be counted; None: none of them. Without it, all are.
     """
 
-    shift: int = 64 - LEADING
-    outer: int = 0
+    outer: int = 64
     inside: tuple[IntArray | None, ...] | None = None
 
     def __call__(self, batch: SampleBatch) -> KeyCounts:
-        found = [self._counted(column, batch.sample_weight, j) for j, column in enumerate(np.ascontiguousarray(batch.X.T))]
-        columns = np.repeat(np.arange(len(found)), [len(counts[0]) for counts in found])
-        keys, rows, weights, distinct = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return KeyCounts(columns, keys, rows, weights, distinct.reshape(len(found), -1))
+        columns, weight = np.ascontiguousarray(batch.X.T), batch.sample_weight
+        if self.inside is None:
+            return KeyCounts(tuple(_of_all(column, weight) for column in columns), 64 - LEADING, self.outer)
+        chosen = zip(columns, self.inside, strict=True)
+        return KeyCounts(tuple(self._of_some(column, weight, wanted) for column, wanted in chosen), 0, self.outer)
 
-    def _counted(self, column: FloatArray, weight: FloatArray, j: int) -> tuple[Any, ...]:
-        if self.inside is None:  # few enough to be counted without sorting
-            leading = _leading(column)
-            rows = np.bincount(leading)
-            weights = rows.astype(float) if (weight == 1.0).all() else np.bincount(leading, weights=weight)
-            present = np.flatnonzero(rows)
-            distinct = _few(column) if len(present) <= FEW_VALUES else _several(present)
-            return present.astype(np.uint64), rows[present], weights[present], distinct
-        of_column = self.inside[j]
-        wanted = np.empty(0, dtype=np.uint64) if of_column is None else of_column.astype(np.uint64)
+    def _of_some(self, column: FloatArray, weight: FloatArray, wanted: IntArray | None) -> ColumnCounts:
+        """Of the numbers with some leading bits, at full length."""
+        if wanted is None:
+            return ColumnCounts(np.empty(0, dtype=np.uint64), np.empty(0), np.empty(0))
         lowest = wanted << np.uint64(self.outer)
         ends = zip(_numbers(lowest), _numbers(lowest | np.uint64((1 << self.outer) - 1)), strict=True)
         chosen = np.flatnonzero(np.logical_or.reduce([(low <= column) & (column <= high) for low, high in ends]))
         keys = _sortable(column[chosen])
         same = np.isin(keys >> np.uint64(self.outer), wanted)
-        found, place = np.unique(keys[same] >> np.uint64(self.shift), return_inverse=True)
-        rows, weights = np.bincount(place, minlength=len(found)), np.bincount(place, weight[chosen[same]], len(found))
-        return found, rows, weights, np.full(FEW_VALUES + 1, np.nan)
+        found, place = np.unique(keys[same], return_inverse=True)
+        return ColumnCounts(found, np.bincount(place, weight[chosen[same]], len(found)).astype(float), np.empty(0))
 
 
-def _several(keys: IntArray) -> FloatArray:
-    """Stand-ins for more different values than few: as different from each other as their leading bits."""
-    return keys[: FEW_VALUES + 1].astype(float) if len(keys) > FEW_VALUES else np.full(FEW_VALUES + 1, np.nan)
+def _of_all(column: FloatArray, weight: FloatArray) -> ColumnCounts:
+    """By their first bits, which are few enough to be counted without sorting."""
+    leading = _leading(column)
+    rows = np.bincount(leading)
+    weights = rows.astype(float) if (weight == 1.0).all() else np.bincount(leading, weights=weight)
+    present = np.flatnonzero(rows)
+    # where more than few leading bits differ, they stand for the numbers: only how many there are matters
+    distinct = _few(column) if len(present) <= FEW_VALUES else present[: FEW_VALUES + 1].astype(float)
+    return ColumnCounts(present.astype(np.uint64), weights[present].astype(float), distinct)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,31 +199,28 @@ class _Place:
         Leading bits of the quantiles.
     below : array of shape (2,)
         Weight of the numbers with smaller leading bits.
-    n_rows : int
-        Rows with these leading bits.
     """
 
     targets: FloatArray
     keys: IntArray
     below: FloatArray
-    n_rows: int
 
     @staticmethod
-    def of(counts: KeyCounts, share: float) -> _Place | None:
+    def of(counts: ColumnCounts, share: float) -> _Place | None:
         """By the first counts; None for a column that is not capped."""
         if np.isnan(counts.distinct[FEW_VALUES]):
             return None
         total = float(np.cumsum(counts.weights)[-1])
         targets = total * np.array([share, 1.0 - share])
-        return _Place(targets, np.zeros(2, dtype=np.uint64), np.zeros(2), 0).refined(counts, 64)
+        return _Place(targets, np.zeros(2, dtype=np.uint64), np.zeros(2)).refined(counts, 64)
 
-    def refined(self, counts: KeyCounts, bits: int) -> _Place:
+    def refined(self, counts: ColumnCounts, bits: int) -> _Place:
         """By counts of the numbers that share the leading bits, with ``bits`` more of them."""
-        keys, below, n_rows = self.keys.copy(), self.below.copy(), 0
+        keys, below = self.keys.copy(), self.below.copy()
         for i in range(2):
             mine = np.ones(len(counts.keys), dtype=bool) if bits == 64 else counts.keys >> np.uint64(bits) == self.keys[i]
             reached = self.below[i] + np.cumsum(counts.weights[mine])
             at = min(int(np.searchsorted(reached, self.targets[i])), len(reached) - 1)
-            keys[i], n_rows = counts.keys[mine][at], n_rows + int(counts.rows[mine][at])
+            keys[i] = counts.keys[mine][at]
             below[i] = reached[at] - counts.weights[mine][at]
-        return replace(self, keys=keys, below=below, n_rows=n_rows)
+        return replace(self, keys=keys, below=below)

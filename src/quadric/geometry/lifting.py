@@ -83,12 +83,14 @@ def column_ends(X: Any) -> tuple[FloatArray, FloatArray]:
     return as_dense(X.min(axis=0)).ravel(), as_dense(X.max(axis=0)).ravel()
 
 
-def lift_columns(columns: FloatArray) -> FloatArray:
+def lift_columns(columns: FloatArray, room: FloatArray | None = None) -> FloatArray:
     """R' from X', without a gather: the products of one feature with those after it lie together.
 
     Parameters
     ----------
     columns : array of shape (n, m)
+    room : array of at least p m numbers, optional
+        Memory to use: to ask for it block by block takes as long as to fill it.
 
     Returns
     -------
@@ -96,7 +98,8 @@ def lift_columns(columns: FloatArray) -> FloatArray:
     """
     columns = np.ascontiguousarray(columns)
     n_features, n_rows = columns.shape
-    R = np.empty((term_count(n_features), n_rows))
+    p = term_count(n_features)
+    R = np.empty((p, n_rows)) if room is None else room[: p * n_rows].reshape(p, n_rows)
     first = 0
     for feature in range(n_features):
         stop = first + n_features - feature

@@ -129,9 +129,9 @@ class LabelledMoments:
     @staticmethod
     def of(X: FloatArray, codes: IntArray, sample_weight: FloatArray, class_weight: FloatArray) -> LabelledMoments:
         """From samples: one p x p matrix for any number of classes."""
-        classes = [codes == code for code in range(len(class_weight))]
-        weights = np.array([sample_weight[mine].sum() for mine in classes])
-        sums = np.array([lift_adjoint(X[mine], sample_weight[mine]) for mine in classes])
+        by_class = [np.where(codes == code, sample_weight, 0.0) for code in range(len(class_weight))]
+        weights = np.array([weight.sum() for weight in by_class])
+        sums = np.array([lift_adjoint(X, weight) for weight in by_class])
         means = np.divide(sums, weights[:, None], out=np.zeros_like(sums), where=weights[:, None] > 0.0)
         return LabelledMoments(Moments.of(X, sample_weight * class_weight[codes]), weights, means)
 
@@ -277,13 +277,16 @@ def _sums_about(middle: FloatArray, X: FloatArray, weight: FloatArray) -> tuple[
 
     Blocks are laid out term by term, so that each is filled by a few long products and added by one rank-k update.
     """
-    p = len(middle)
+    p, are_equal = len(middle), bool((weight == 1.0).all())
     sums, upper = np.zeros(p), np.zeros((p, p), order="F")
-    for rows in row_chunks(len(X), p, at_least=BLOCK_ROWS):
-        R = lift_columns(X[rows].T)
+    blocks = list(row_chunks(len(X), p, at_least=BLOCK_ROWS))
+    room = np.empty(p * (blocks[0].stop if blocks else 0))
+    for rows in blocks:
+        R = lift_columns(X[rows].T, room)
         R -= middle[:, None]
         sums += R @ weight[rows]
-        R *= np.sqrt(weight[rows])
+        if not are_equal:
+            R *= np.sqrt(weight[rows])
         upper = dsyrk(1.0, R.T, beta=1.0, c=upper, trans=1, overwrite_c=1)
     return sums, _both_triangles(upper)
 

@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_X_y
 
 from quadric.certificate import Certificate, Judge, Question, SumsJudge
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
-from quadric.estimators._base import ClassWeight
+from quadric.estimators._base import ClassWeight, SurfaceFit
 from quadric.estimators._from_moments import digested
+from quadric.estimators._stream_passes import InUnits
+from quadric.estimators._units import Units
 from quadric.estimators._validation import (
     GAP_LIMIT,
     LOSS_WEIGHT,
@@ -30,15 +32,17 @@ from quadric.estimators._validation import (
 from quadric.estimators.moments import Moments
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.labels import refuse_masked
+from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
 from quadric.losses.footprint import check_memory, fits
+from quadric.losses.passes import SampleSource
 from quadric.progress import parts, writer_for
 from quadric.search.exact import prove
 from quadric.search.methods import MOST_CERTIFIED, is_swap_optimal, promising_support
+from quadric.search.streamed import judge_streamed
 from quadric.search.ties import near_ties, proved_ties
-from quadric.types import IntArray
+from quadric.types import FloatArray, IntArray
 
 MOST_SHOWN = 5
 """Exchanges that are printed."""
@@ -135,6 +139,36 @@ def certify_sums(model: Model, moments: Moments, *, verbose: int = 0, **limits: 
         One per surface.
     """
     return _certificates(_cases_of_sums(fitted_model(model), moments), verbose, **limits)
+
+
+def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray) -> list[Certificate]:
+    """Judge a model by passes over rows in its own units, where there are too many to have at hand; other terms get no bound.
+
+    Parameters
+    ----------
+    model : fitted model
+        With a loss that fits by passes.
+    source : SampleSource
+        Rows in fitted units; classes as the model has them.
+    class_totals : array of shape (n_classes,)
+        Weights of the rows of each class.
+
+    Returns
+    -------
+    list of Certificate
+        One per surface.
+    """
+    view = fitted_model(model)
+    own, classes = _question(view, {}), view.classes
+    loss, C, k = str(own["loss"]), float(own["C"]), int(own["k"])
+    weight = class_weights(own["class_weight"], classes, np.arange(len(classes)), class_totals)
+    rows = InUnits(source, Units.plain(view.n_features), weight)
+    positives, found = [1] if len(classes) == 2 else range(len(classes)), []
+    for own_part, surface, positive in zip(parts(*[1.0] * len(positives)), view.surfaces, positives, strict=True):
+        with own_part:
+            judged = judge_streamed(rows, loss, positive, C, k, view.limits(k), surface.coordinates(), float(surface.c))
+        found.append(SurfaceFit.of_passes(judged, view.n_features, k).certificate)
+    return found
 
 
 def certify_by_nodes(model: Model, X: ArrayLike, y: ArrayLike, *, k: int, node_limit: int) -> list[Certificate]:

@@ -181,5 +181,5 @@ def fit_batches(
         raise ValueError(f"column {texts[0]!r} holds texts: encode it first (TableEncoder), or leave it out of columns")
     names = target_labels(np.array(list(learned.class_counts), dtype=object))[1]
     rows = CodedRows(chosen, encoder.fit_facts(learned.facts), tuple(names))
-    surveyed = SurveyedStream.of(Stream(rows.of(parts), chosen.inputs, target, np.array(names)), model.clip)
-    return model._fit_surveyed(surveyed)
+    source = rows.of(parts, learned.class_counts)
+    return model._fit_surveyed(SurveyedStream.of(Stream(source, chosen.inputs, target, np.array(names)), model.clip))

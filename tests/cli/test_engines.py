@@ -45,6 +45,16 @@ def folder(tmp_path):
     return tmp_path
 
 
+def test_hinge_models_are_judged_on_dask(run, folder, address):
+    model, dask = folder / "model.json", ["--engine", "dask", "--scheduler", address]
+    assert run("fit", folder / "whole.parquet", *GIVEN, "--loss", "hinge", "--output", model).code == 0
+    (mine,) = json.loads(run("certify", model, folder / "parts", *dask, "--json").out)["certificates"]
+    (theirs,) = json.loads(run("certify", model, folder / "whole.parquet", "--json").out)["certificates"]
+    assert mine["objective"] == pytest.approx(theirs["objective"], rel=1e-9)
+    assert mine["decrease"] <= 1e-8
+    assert mine["lower_bound"] is None
+
+
 def test_fit_certify_and_predict_on_dask(run, folder, address):
     dask = ["--engine", "dask", "--scheduler", address]
     one, two = folder / "one.json", folder / "two.json"

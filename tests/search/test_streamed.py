@@ -98,13 +98,13 @@ def test_swap_optimality_of_a_given_support(seed, loss):
     for support in (best, np.array([0, 1, 2]), np.array([1, 5, 8])):
         value = problem.step().refit(support).value
         beaten = min(value for _, value in exchanges_of(problem, support)) < value * (1.0 - SLACK)
-        assert is_swap_optimal_by_passes(stream, support, 100) is (not beaten)
+        assert is_swap_optimal_by_passes(stream, stream.fit(support), 100) is (not beaten)
 
 
 def test_no_claim_where_too_many_exchanges_are_left(monkeypatch):
     samples = random_samples(1)
     stream = stream_of(samples, 300.0, 3)
-    assert is_swap_optimal_by_passes(stream, np.array([0, 1, 2]), 0) is None
+    assert is_swap_optimal_by_passes(stream, stream.fit(np.array([0, 1, 2])), 0) is None
     monkeypatch.setattr(methods, "MOST_EXAMINED", 0)
     assert fit_streamed(SamplesInMemory(samples, 100), "hinge", 1, 300.0, 3, NO_LIMITS).swap_optimal is None
 
@@ -120,12 +120,12 @@ def test_a_bound_that_stays_open_is_no_claim(monkeypatch):
 
     best = fit_streamed(SamplesInMemory(samples), "hinge", 1, 30.0, 3, NO_LIMITS).support
     worse = np.array([1, 2, 8])
-    assert is_swap_optimal_by_passes(stream, worse, 100) is False
+    assert is_swap_optimal_by_passes(stream, stream.fit(worse), 100) is False
     monkeypatch.setattr(type(stream), "examine", undecided)
-    assert is_swap_optimal_by_passes(stream, worse, 100) is False
-    assert is_swap_optimal_by_passes(stream, best, 100) is True
+    assert is_swap_optimal_by_passes(stream, stream.fit(worse), 100) is False
+    assert is_swap_optimal_by_passes(stream, stream.fit(best), 100) is True
     monkeypatch.setattr(exchanges, "MOST_FITTED", 0)
-    assert is_swap_optimal_by_passes(stream, best, 100) is None
+    assert is_swap_optimal_by_passes(stream, stream.fit(best), 100) is None
 
 
 def test_limits_are_obeyed():

@@ -1,7 +1,9 @@
 """Fits to batches are fits to all rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import quadric
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
@@ -147,3 +149,20 @@ def test_a_fold_without_a_class_is_refused():
     model = SparseQuadraticSVCCV([2], [1.0, 2.0], loss="least_squares")
     with pytest.raises(ValueError, match="no training sample of class 'yes'; use fewer folds"):
         quadric.fit_batches(model, [as_batch(whole)], target="y", columns=COLUMNS)
+
+
+@pytest.mark.parametrize("seed", [12, 25])
+def test_a_flat_hinge_intercept_is_the_one_in_memory(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(300, 6000))
+    X = rng.normal(size=(m, 4))
+    X = np.round(X, 1) if seed % 3 == 0 else X
+    f = X[:, 0] * X[:, 1] + X[:, 2] - 0.3 + (0.5 * rng.normal(size=m) if seed % 4 else 0)
+    weight = np.ones(m) if seed % 2 else rng.integers(1, 3, m).astype(float)
+    model = SparseQuadraticSVC(3, C=[1.0, 0.01][seed % 3], loss="hinge")
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(y=np.where(f > 0, "yes", "no"), w=weight)
+    whole = clone(model).fit(X, frame["y"].to_numpy(), weight)
+    pieces = [frame.iloc[first : first + 500] for first in range(0, m, 500)]
+    streamed = quadric.fit_batches(clone(model), pieces, target="y", sample_weight="w")
+    assert streamed.intercept_ == pytest.approx(whole.intercept_, abs=1e-12)
+    assert streamed.coef_ == pytest.approx(whole.coef_, abs=1e-12)

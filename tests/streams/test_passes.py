@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from quadric.estimators import _quantiles
+from quadric.estimators import _quantiles, _streaming
 from quadric.estimators._quantiles import CountedKeys, exact_caps
-from quadric.estimators._stream_passes import BatchSpread, RandomRows, folds_by_key
+from quadric.estimators._stream_passes import BatchSpread, RandomRows, Stream, folds_by_key
+from quadric.estimators._streaming import SurveyedStream
 from quadric.estimators._units import Units, caps
 from quadric.losses.base import LabelledSamples
 from quadric.losses.passes import SamplesInMemory, Together
+from quadric.losses.survey import surveyed
 
 
 def source(X, weight=None, batch_rows=100):
@@ -33,9 +35,9 @@ def odd_columns(rng, m):
     )
 
 
-@pytest.mark.parametrize("most_kept", [0, 50, 250_000])
-def test_caps_are_exact_quantiles(monkeypatch, most_kept):
-    monkeypatch.setattr(_quantiles, "MOST_KEPT", most_kept)
+@pytest.mark.parametrize("most_keys", [0, 50, 250_000])
+def test_caps_are_exact_quantiles(monkeypatch, most_keys):
+    monkeypatch.setattr(_quantiles, "MOST_KEYS", most_keys)
     for seed in range(30):
         rng = np.random.default_rng(seed)
         m = int(rng.integers(3, 3000))
@@ -47,13 +49,66 @@ def test_caps_are_exact_quantiles(monkeypatch, most_kept):
         assert [limit.tolist() for limit in found] == [limit.tolist() for limit in expected]
 
 
-@pytest.mark.parametrize("most_kept", [0, 250_000])
-def test_caps_where_most_batches_have_no_number_near_them(monkeypatch, most_kept):
-    monkeypatch.setattr(_quantiles, "MOST_KEPT", most_kept)
+@pytest.mark.parametrize("most_keys", [0, 250_000])
+def test_caps_where_most_batches_have_no_number_near_them(monkeypatch, most_keys):
+    monkeypatch.setattr(_quantiles, "MOST_KEYS", most_keys)
     X = np.random.default_rng(0).normal(size=(4000, 1))
     rows = source(X, batch_rows=20)
     found, expected = exact_caps(rows, 0.01, rows.total(CountedKeys())), caps(X, np.ones(len(X)), 0.01)
     assert [limit.tolist() for limit in found] == [limit.tolist() for limit in expected]
+
+
+class Counting(SamplesInMemory):
+    """Remembers what passes found."""
+
+    found: tuple = ()
+
+    def total(self, of):
+        state = super().total(of)
+        self.found += (state,)
+        return state
+
+
+def test_counts_take_no_more_room_with_more_rows(monkeypatch):
+    monkeypatch.setattr(_quantiles, "MOST_KEYS", 2_500)
+    for m in (20_000, 200_000):
+        X = np.random.default_rng(0).normal(size=(m, 3))
+        rows = Counting(LabelledSamples(X, np.arange(m) % 2, np.ones(m), np.ones(2)), 10_000)
+        found, expected = exact_caps(rows, 0.01, rows.total(CountedKeys())), caps(X, np.ones(m), 0.01)
+        assert [limit.tolist() for limit in found] == [limit.tolist() for limit in expected]
+        assert max(sum(len(column.keys) for column in counts.columns) for counts in rows.found) <= 2_500
+        assert len(rows.found) <= 3
+
+
+@pytest.mark.parametrize("without_weight", [0.0, 0.9])
+def test_a_sample_of_known_rows_is_the_same_with_less_to_carry(monkeypatch, without_weight):
+    monkeypatch.setattr(_streaming, "sample_size", lambda n_columns: 500)
+    m = 40_000
+    X = np.random.default_rng(1).normal(size=(m, 2))
+    weight = (np.random.default_rng(2).random(m) >= without_weight).astype(float)
+    kept = np.flatnonzero(weight)
+    rows = source(X[kept], batch_rows=1000)
+    rows.class_rows = np.array([m // 2, m // 2])  # of a table, before rows without weight are gone
+    found = SurveyedStream.of(Stream(rows, ("a", "b"), "y", np.array(["no", "yes"])), None).sample
+    expected = source(X[kept], batch_rows=1000).total(RandomRows(500)).batch
+    assert found.ids.tolist() == expected.ids.tolist()
+    draw = RandomRows.among(rows, 500, 0)
+    carried = sum(len(batch.ids) for batch in rows.total(draw).batches)
+    assert carried <= 700
+
+
+@pytest.mark.parametrize("without_weight", [0.0, 0.95])
+def test_the_sample_of_a_survey_does_not_depend_on_the_batches(without_weight):
+    m = 30_000
+    X = np.random.default_rng(1).normal(size=(m, 2))
+    kept = np.flatnonzero(np.random.default_rng(2).random(m) >= without_weight)
+    samples = []
+    for batch_rows in (100, 1000, m):
+        rows = source(X[kept], batch_rows=batch_rows)
+        rows.class_rows = np.array([m // 2, m // 2])
+        samples.append(surveyed(rows, 1, False, 2_000).sample)
+    assert 1_000 < len(samples[0]) <= 2_000
+    assert [sample.X.tolist() for sample in samples] == [samples[0].X.tolist()] * 3
 
 
 def test_the_random_sample_does_not_depend_on_the_batches():

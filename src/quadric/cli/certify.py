@@ -19,6 +19,7 @@ from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.progress import overhearing, part
 
 NO_BOUND = "not proved: rounding leaves no safe bound on these data"
+NOT_IN_MEMORY = "no bound for other terms, which needs all rows in memory"
 
 
 TIME_LIMIT = 10.0
@@ -81,9 +82,10 @@ def certify(
         facts = [{"class": name, **asdict(c)} for name, c in zip(subjects, certificates, strict=True)]
         say_json({"rows": judged.n_rows, "same_file": same, "certificates": facts})
         return
+    no_bound = NO_BOUND if judged.is_proved else NOT_IN_MEMORY
     for name, certificate, constant in zip(subjects, certificates, judged.is_constant, strict=True):
         terms = f"{certificate.n_terms} terms of {certificate.k} allowed"
-        say(paragraph(f"surface of {name}", f"{terms}; {certificate_words(certificate, constant, NO_BOUND)}"))
+        say(paragraph(f"surface of {name}", f"{terms}; {certificate_words(certificate, constant, no_bound)}"))
     if same is False:
         note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")
 
@@ -107,18 +109,16 @@ def _proved(judge: Callable[..., quadric.workflow.Judged], *arguments: Any, **li
 def _judged(
     model: quadric.workflow.TableModel, data: Path, how: Mapping[str, Any], engine: Engine, **limits: Any
 ) -> quadric.workflow.Judged:
-    """Judge in memory, or by a pass where the table is large and the loss allows that, or on a cluster."""
-    from quadric.workflow.judging import check_rows_fit, needs_rows
+    """Judge in memory, by passes where the table is large, or on a cluster."""
+    from quadric.workflow.judging import needs_rows, rows_fit
 
     check_there(data, or_folder=True)
     if engine.engine is not None:
         with engine.table(data, model.text_names) as parts:
             return _proved(quadric.workflow.certify_stream, model, parts, **limits)
-    if quadric.workflow.is_streamed(data):
-        if not needs_rows(model):
-            stream = quadric.tables.TableStream(data, text=model.text_names, keeps=False, **how)
-            return _proved(quadric.workflow.certify_stream, model, stream, **limits)
-        check_rows_fit(model, data)
+    if quadric.workflow.is_streamed(data) and not (needs_rows(model) and rows_fit(data)):
+        stream = quadric.tables.TableStream(data, text=model.text_names, keeps=needs_rows(model), **how)
+        return _proved(quadric.workflow.certify_stream, model, stream, **limits)
     table = read_data(data, how, model.text_names)
     with part(READING, 1.0):
         return _proved(quadric.workflow.certify_table, model, table, **limits)

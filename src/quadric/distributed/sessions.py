@@ -16,6 +16,11 @@ from joblib import cpu_count
 from quadric.errors import EngineError
 from quadric.extras import require
 
+KEEPING_MEMORY = {
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 27,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 25,
+}
+"""Settings of Dask with which workers keep the memory of one batch for the next; by default they give it back at once."""
 CONNECTING = 10
 """Seconds in which a scheduler must answer."""
 
@@ -49,12 +54,13 @@ def dask_session(address: str | None = None) -> Iterator[Session]:
     ------
     Session
     """
-    distributed, dd = require("distributed", "dask"), require("dask.dataframe", "dask")
+    distributed, dd, dask = require("distributed", "dask"), require("dask.dataframe", "dask"), require("dask", "dask")
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in a sentence
     with ExitStack() as stack:
         where: Any = address
         if address is None:
             local = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+            stack.enter_context(dask.config.set(KEEPING_MEMORY))
             where = stack.enter_context(distributed.LocalCluster(n_workers=cpu_count(), threads_per_worker=1, **local))
         try:
             stack.enter_context(distributed.Client(where, timeout=CONNECTING))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
+from quadric.blas import one_blas_thread
 from quadric.distributed import wire
 from quadric.errors import ParameterError
 from quadric.tables.facts import MixedColumnError
@@ -71,7 +72,8 @@ class PartTask:
     def __call__(self, pieces: Iterable[Any], first_row: int, n_rows: int) -> bytes:
         """Of pieces of a frame, one after the other, with so many rows, the first of which has this number."""
         try:
-            return wire.to_bytes(summed(map(self.of, self._tables(pieces, first_row, n_rows))))
+            with one_blas_thread():
+                return wire.to_bytes(summed(map(self.of, self._tables(pieces, first_row, n_rows))))
         except ValueError as error:
             return wire.to_bytes(Failure.of(error))
 

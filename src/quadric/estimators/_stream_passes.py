@@ -13,7 +13,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.estimators._units import CONSTANT, Units
 from quadric.estimators.moments import LabelledRows, Moments
-from quadric.losses.passes import SampleBatch, SampleSource, State, scattered
+from quadric.losses.passes import SampleBatch, SampleSource, State, scattered, spread_of_count
 from quadric.types import FloatArray, IntArray
 
 SAMPLE_ROWS, SAMPLE_BYTES = 50_000, 32 << 20
@@ -25,6 +25,8 @@ def sample_size(n_columns: int) -> int:
     return max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * n_columns)))
 
 
+MOST_RANDOM = 2**64 - 1
+"""The highest random number of a row."""
 FOLD_SEED = 1 << 32
 """Folds are drawn apart from samples."""
 
@@ -80,6 +82,10 @@ class InUnits(SampleSource):
     def n_classes(self) -> int:  # type: ignore[override]
         return self.source.n_classes
 
+    @property
+    def class_rows(self) -> IntArray | None:  # type: ignore[override]
+        return self.source.class_rows
+
     def total(self, of: Callable[[SampleBatch], State]) -> State:
         return self.source.total(_Mapped(of, self.units, self.class_weight))
 
@@ -96,31 +102,39 @@ class _Mapped:
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """Rows among which are the ``size`` of lowest random numbers."""
+    """Rows among which are the ``size`` of lowest random numbers; these are at most ``highest``."""
 
     batches: tuple[SampleBatch, ...]
     size: int
     seed: int
+    highest: int = MOST_RANDOM
 
     def __add__(self, other: SampledRows) -> SampledRows:
-        batches = (*self.batches, *other.batches)
-        if sum(len(batch.ids) for batch in batches) > 2 * self.size:  # seldom, as it copies all of them
-            batches = (self._lowest(batches),)
-        return SampledRows(batches, self.size, self.seed)
+        highest = min(self.highest, other.highest)
+        batches = (*self.limited(highest).batches, *other.limited(highest).batches)
+        found = SampledRows(batches, self.size, self.seed, highest)
+        is_full = sum(len(batch.ids) for batch in batches) > 2 * self.size
+        return found.limited(found._needed) if is_full else found  # seldom, as it copies all of them
+
+    @property
+    def _needed(self) -> int:
+        """The highest random number of the sample."""
+        numbers = scattered(np.concatenate([batch.ids for batch in self.batches]), self.seed)
+        return int(np.partition(numbers, self.size - 1)[self.size - 1]) if len(numbers) > self.size else self.highest
+
+    def limited(self, highest: int) -> SampledRows:
+        """Rows with random numbers up to this one."""
+        if highest == self.highest:
+            return self
+        rows = [np.flatnonzero(scattered(batch.ids, self.seed) <= np.uint64(highest)) for batch in self.batches]
+        batches = tuple(batch.part(mine) for batch, mine in zip(self.batches, rows, strict=True))
+        return SampledRows(batches, self.size, self.seed, highest)
 
     @property
     def batch(self) -> SampleBatch:
         """The sample, in the order of its ids."""
-        batch = self._lowest(self.batches)
-        return batch.part(np.argsort(batch.ids))
-
-    def _lowest(self, batches: tuple[SampleBatch, ...]) -> SampleBatch:
-        ids = np.concatenate([batch.ids for batch in batches])
-        highest = np.uint64(2**64 - 1)
-        if len(ids) > self.size:
-            highest = np.partition(scattered(ids, self.seed), self.size - 1)[self.size - 1]
-        parts = [batch.part(scattered(batch.ids, self.seed) <= highest) for batch in batches]
-        return replace(
+        parts = self.limited(self._needed).batches
+        whole = replace(
             parts[0],
             X=np.concatenate([part.X for part in parts]),
             codes=np.concatenate([part.codes for part in parts]),
@@ -128,6 +142,7 @@ class SampledRows:
             ids=np.concatenate([part.ids for part in parts]),
             keys=np.concatenate([part.ids if part.keys is None else part.keys for part in parts]),
         )
+        return whole.part(np.argsort(whole.ids))
 
 
 @dataclass(frozen=True)
@@ -136,9 +151,17 @@ class RandomRows:
 
     size: int
     seed: int = 0
+    highest: int = MOST_RANDOM
+
+    @staticmethod
+    def among(source: SampleSource, size: int, seed: int) -> RandomRows:
+        """Where the number of rows is known, batches leave out what is hardly ever in the sample."""
+        n_rows = np.inf if source.class_rows is None else float(source.class_rows.sum())
+        share = (size + spread_of_count(size)) / n_rows
+        return RandomRows(size, seed, int(share * MOST_RANDOM) if 0.0 < share < 1.0 else MOST_RANDOM)
 
     def __call__(self, batch: SampleBatch) -> SampledRows:
-        return SampledRows((batch,), self.size, self.seed)
+        return SampledRows((batch,), self.size, self.seed).limited(self.highest)
 
 
 @dataclass(frozen=True, eq=False)

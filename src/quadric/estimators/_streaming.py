@@ -17,6 +17,7 @@ from quadric.estimators._foldwork import FoldTask, TrainingPart
 from quadric.estimators._from_moments import check_sums
 from quadric.estimators._quantiles import CountedKeys, exact_caps
 from quadric.estimators._stream_passes import (
+    MOST_RANDOM,
     BatchFoldMoments,
     BatchMoments,
     BatchSpread,
@@ -60,13 +61,20 @@ class SurveyedStream:
     @staticmethod
     def of(stream: Stream, clip: float | None) -> SurveyedStream:
         """By one pass, or two where columns are capped."""
-        draw = RandomRows(sample_size(len(stream.columns)), stream.seed)
+        source, size = stream.source, sample_size(len(stream.columns))
+        draw = RandomRows.among(source, size, stream.seed)
         if clip is None:
-            return SurveyedStream(stream, _checked(stream.source.total(draw).batch), stream.no_limits())
-        with part(0.0, 0.7):
-            found = stream.source.total(Together(CountedKeys(), draw))
-        with part(0.7, 1.0):
-            return SurveyedStream(stream, _checked(found.second.batch), exact_caps(stream.source, clip, found.first))
+            drawn, limits = source.total(draw), stream.no_limits()
+        else:
+            with part(0.0, 0.7):
+                found = source.total(Together(CountedKeys(), draw))
+            with part(0.7, 1.0):
+                drawn, limits = found.second, exact_caps(source, clip, found.first)
+        sample = drawn.batch
+        if len(sample.ids) < size and draw.highest < MOST_RANDOM:  # many rows have no weight
+            sample = source.total(RandomRows(size, stream.seed)).batch
+        check_magnitude(sample.X)
+        return SurveyedStream(stream, sample, limits)
 
     @property
     def samples(self) -> Samples:
@@ -101,11 +109,6 @@ class SurveyedStream:
         """The rows of the sample in each fold."""
         number = folds_by_key(self.sample, n_folds, self.stream.seed)
         return [Fold(fold, np.flatnonzero(number != fold), np.flatnonzero(number == fold)) for fold in range(n_folds)]
-
-
-def _checked(sample: SampleBatch) -> SampleBatch:
-    check_magnitude(sample.X)
-    return sample
 
 
 @dataclass(frozen=True, eq=False)

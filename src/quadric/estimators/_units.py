@@ -55,6 +55,12 @@ class Units:
         scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
         return Units(low, high, center, np.where(scale > CONSTANT * np.abs(X).max(axis=0), scale, 1.0))
 
+    @staticmethod
+    def plain(n_features: int) -> Units:
+        """Units that change nothing."""
+        free = np.full(n_features, np.inf)
+        return Units(-free, free, np.zeros(n_features), np.ones(n_features))
+
     @property
     def is_capped(self) -> bool:
         """Whether any column has limits."""
@@ -67,7 +73,10 @@ class Units:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         inside = np.clip(X, self.low, self.high) if self.is_capped else X
-        return (inside - self.center) / self.scale if self.center.any() or (self.scale != 1.0).any() else inside
+        if not (self.center.any() or (self.scale != 1.0).any()):
+            return inside
+        out = np.subtract(inside, self.center, out=inside if self.is_capped else None)  # large arrays are dear to come by
+        return np.divide(out, self.scale, out=out)
 
 
 def caps(X: FloatArray, weight: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:

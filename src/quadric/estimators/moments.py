@@ -122,9 +122,11 @@ class Moments:
         -------
         Moments
         """
-        present = rows.weight > 0.0
-        X, codes, weight, n_classes = rows.X[present], rows.codes[present], rows.weight[present], len(rows.classes)
-        np.clip(X, *limits, out=X)  # a copy, as all that follows
+        X, codes, weight, n_classes = rows.X, rows.codes, rows.weight, len(rows.classes)
+        present = weight > 0.0
+        if not present.all():
+            X, codes, weight = X[present], codes[present], weight[present]
+        X = np.clip(X, *limits)  # a copy
         units = pilot or Units.of(X, weight, standardize=True, clip=None)
         X -= units.center
         X /= units.scale

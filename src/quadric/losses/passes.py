@@ -60,6 +60,11 @@ def scattered(numbers: IntArray, seed: int = 0) -> IntArray:
     return x ^ (x >> np.uint64(31))
 
 
+def spread_of_count(size: float) -> float:
+    """By how much a number of random rows with this mean seldom differs from it."""
+    return 4.0 * size**0.5
+
+
 @dataclass(frozen=True)
 class Sums(Generic[State, OtherState]):
     """What two functions make of the same batches."""
@@ -88,10 +93,13 @@ class SampleSource(ABC):
     Attributes
     ----------
     n_features, n_classes : int
+    class_rows : array of shape (n_classes,) or None
+        How many samples of each class there are, if anybody knows; those without weight may count.
     """
 
     n_features: int
     n_classes: int
+    class_rows: IntArray | None = None
 
     @abstractmethod
     def total(self, of: Callable[[SampleBatch], State]) -> State:
@@ -118,6 +126,7 @@ class SamplesInMemory(SampleSource):
         self._batch_rows = batch_rows
         self.n_features = samples.X.shape[1]
         self.n_classes = len(samples.class_weight)
+        self.class_rows = np.bincount(samples.codes, minlength=self.n_classes)
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
         states = map(of, self._batches())

@@ -69,6 +69,7 @@ class Descent(Generic[Stream, View]):
         self.sample_rows = stream.sample_rows(support)
         self.terms, self.G = stream.terms[support], stream.G_on(support)
         self.best: tuple[float, FloatArray] | None = None
+        self.view: View | None = None
         self.bound, self.dual = -np.inf, DualPoint(0.0, np.zeros(len(stream.terms)))
 
     @abstractmethod
@@ -84,18 +85,19 @@ class Descent(Generic[Stream, View]):
 
     def run(self, w: FloatArray) -> StreamedFit:
         """From a surface to the best one."""
-        is_still = False
-        for _ in range(MOST_PASSES):
+        is_still, began = False, np.nan
+        for number in range(MOST_PASSES):
             trials = self._trials(w)
             losses, view = self.look(trials)
             values = energies(self.G, trials) + losses
+            began = float(values[0]) if number == 0 else began
             if self.best is not None and values[0] > self.best[0] * (1.0 + ROUNDING * self._settled()):
                 if self._settled():
                     break
                 self.shorten()
                 w = trials[1 + int(np.argmin(values[1:]))]
                 continue
-            self.best = float(values[0]), w
+            self.best, self.view = (float(values[0]), w), view
             if is_still or (self._settled() and not self.exact):
                 break
             new, least = self.step(view, w)
@@ -105,7 +107,11 @@ class Descent(Generic[Stream, View]):
             w = new
         assert self.best is not None
         value, w = self.best
-        return StreamedFit(self.support, w, value, self.bound, self.dual)
+        return StreamedFit(self.support, self.settled(w) if self.exact else w, value, self.bound, self.dual, began)
+
+    def settled(self, w: FloatArray) -> FloatArray:
+        """The one of several best surfaces that all fits agree on."""
+        return w
 
     def _is_still(self, w: FloatArray, new: FloatArray) -> bool:
         """Whether a step is so short that the one after it would be rounding."""

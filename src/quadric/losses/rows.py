@@ -25,7 +25,7 @@ from quadric.losses.base import LabelledSamples, Limits, SparseProblem, Training
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
 from quadric.losses.passes import SamplesInMemory
 from quadric.losses.streams import Candidates, Passes, StreamedProblem
-from quadric.losses.survey import SurveyPass
+from quadric.losses.survey import surveyed
 from quadric.types import FloatArray, IntArray
 
 
@@ -218,7 +218,7 @@ class RowsProblem(SparseProblem):
         if make is None or self.labelled is None or issparse(self.labelled.X):
             return None
         passes = Passes(SamplesInMemory(self.labelled))
-        survey = passes.total(SurveyPass(self.positive, searched))
+        survey = surveyed(passes, self.positive, searched)
         candidates = Candidates(self.terms, self.rule, self.labelled.energy)
         stream: StreamedProblem = make(passes, survey, self.positive, candidates, self.C, self.k)
         return stream

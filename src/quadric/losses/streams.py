@@ -59,6 +59,8 @@ class StreamedFit:
         F at the surface, and what no surface on these terms is below.
     dual : DualPoint
         The proof of the bound.
+    began : float
+        F at the surface that the fit began with.
     """
 
     support: IntArray
@@ -66,6 +68,7 @@ class StreamedFit:
     value: float
     bound: float
     dual: DualPoint
+    began: float
 
     @property
     def gap(self) -> float:
@@ -94,11 +97,12 @@ class Trial:
     value: float
 
 
-class Passes:
+class Passes(SampleSource):
     """A source that counts what is asked of it."""
 
     def __init__(self, source: SampleSource) -> None:
         self.source = source
+        self.n_features, self.n_classes, self.class_rows = source.n_features, source.n_classes, source.class_rows
         self.count = 0
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:

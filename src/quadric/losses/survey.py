@@ -13,8 +13,8 @@ from quadric.geometry.lifting import lift_adjoint
 from quadric.geometry.moments import LabelledMoments, Moments, energy_of_sums
 from quadric.losses.base import SAMPLE_ROWS
 from quadric.losses.kept import KeptRows, Rows, random_keys
-from quadric.losses.passes import SampleBatch
-from quadric.types import FloatArray, IntArray
+from quadric.losses.passes import SampleBatch, SampleSource, spread_of_count
+from quadric.types import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,31 @@ class Survey:
         return self.longest + self.n_batches
 
 
+def surveyed(source: SampleSource, positive: int, with_moments: bool, room: int = SAMPLE_ROWS) -> Survey:
+    """The survey of one class against the rest.
+
+    Where the number of rows is known, each batch keeps only its share of the random sample; where many of them have no weight,
+    that is too little, and a second pass keeps more.
+
+    Parameters
+    ----------
+    source : SampleSource
+    positive : int
+    with_moments : bool
+    room : int
+        As in SurveyPass.
+    """
+    if source.class_rows is None:
+        return source.total(SurveyPass(positive, with_moments, room))
+    sides = int(source.class_rows.sum() - source.class_rows[positive]), int(source.class_rows[positive])
+    wanted = max(1.0, room // 2 - spread_of_count(room // 2))
+    rest, its = (1.0 if n_rows <= room // 2 else wanted / n_rows for n_rows in sides)
+    survey = source.total(SurveyPass(positive, with_moments, room, (rest, its)))
+    least, kept = wanted - spread_of_count(wanted), survey.samples
+    is_short = (rest < 1.0 and len(kept[0]) < least) or (its < 1.0 and len(kept[1]) < least)
+    return source.total(SurveyPass(positive, with_moments, room)) if is_short else survey
+
+
 @dataclass(frozen=True)
 class SurveyPass:
     """From a batch to what a survey is the sum of.
@@ -114,11 +139,14 @@ class SurveyPass:
         Whether the p x p moments are wanted, too.
     room : int
         Rows of the sample, half of them of each side where there are enough.
+    reach : pair of floats
+        Random numbers of the rest and of the positive class above which rows are not kept.
     """
 
     positive: int
     with_moments: bool
     room: int = SAMPLE_ROWS
+    reach: tuple[float, float] = (1.0, 1.0)
 
     def __call__(self, batch: SampleBatch) -> Survey:
         weight, codes = batch.sample_weight, batch.codes
@@ -130,8 +158,8 @@ class SurveyPass:
             np.array([lift_adjoint(batch.X[mine], weight[mine]) for mine in classes]),
             np.array([loss_weight[side].sum() for side in sides]),
             (
-                self._kept(batch.X, y, loss_weight, keys, np.flatnonzero(sides[0])),
-                self._kept(batch.X, y, loss_weight, keys, np.flatnonzero(sides[1])),
+                self._kept(batch.X, y, loss_weight, keys, sides[0], self.reach[0]),
+                self._kept(batch.X, y, loss_weight, keys, sides[1], self.reach[1]),
             ),
             len(y),
             len(y),
@@ -140,10 +168,12 @@ class SurveyPass:
             Moments.of(batch.X, loss_weight) if self.with_moments else None,
         )
 
-    def _kept(self, X: FloatArray, y: FloatArray, weight: FloatArray, keys: FloatArray, mine: IntArray) -> KeptRows:
-        room = self.room // 2
+    def _kept(
+        self, X: FloatArray, y: FloatArray, weight: FloatArray, keys: FloatArray, side: BoolArray, reach: float
+    ) -> KeptRows:
+        room, mine = self.room // 2, np.flatnonzero(side & (keys <= reach))
         if len(mine) > room:
             mine = mine[np.sort(np.argpartition(keys[mine], room - 1)[:room])]
         rows = Rows(X[mine], y[mine], weight[mine], keys[mine])
-        reach = float(rows.key.max()) if len(mine) == room else 1.0
-        return KeptRows((rows,), reach, room) if len(mine) else KeptRows((), 1.0, room)
+        reach = float(rows.key.max()) if len(mine) == room else reach
+        return KeptRows((rows,) if len(mine) else (), reach, room)

@@ -69,9 +69,8 @@ def exchanged(
     return Explored(fit, None)
 
 
-def is_swap_optimal_by_passes(stream: StreamedProblem, support: IntArray, most: int) -> bool | None:
+def is_swap_optimal_by_passes(stream: StreamedProblem, fit: StreamedFit, most: int) -> bool | None:
     """Whether no exchange of one term helps, where no more than ``most`` of them are left to examine."""
-    fit = stream.fit(support)
     ceiling = fit.value * (1.0 - SLACK)
     supports = _open(stream, None, fit, ceiling)
     if len(supports) > most:

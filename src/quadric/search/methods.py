@@ -232,7 +232,7 @@ def is_swap_optimal(problem: SparseProblem, found: Found, most: int = MOST_POLIS
         return _in_closed_form(problem, found)
     stream = problem.streamed(searched=False)
     try:
-        return None if stream is None else is_swap_optimal_by_passes(stream, found.support, most)
+        return None if stream is None else is_swap_optimal_by_passes(stream, stream.fit(found.support), most)
     except LinAlgError:  # singular but for rounding
         return None
 

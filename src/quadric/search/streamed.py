@@ -10,12 +10,12 @@ from quadric.blas import one_blas_thread
 from quadric.losses import loss_named
 from quadric.losses.base import SAMPLE_ROWS, Limits
 from quadric.losses.passes import SampleSource
-from quadric.losses.streams import Candidates, Passes, StreamedProblem
-from quadric.losses.survey import SurveyPass
+from quadric.losses.streams import Candidates, Passes, StreamedFit, StreamedProblem
+from quadric.losses.survey import surveyed
 from quadric.search.decomposition import Status
-from quadric.search.exchanges import Explored
-from quadric.search.methods import SearchOptions, SearchResult, of_passes, search_by_passes, search_pd
-from quadric.types import IntArray
+from quadric.search.exchanges import SLACK, Explored, is_swap_optimal_by_passes
+from quadric.search.methods import MOST_CERTIFIED, SearchOptions, SearchResult, of_passes, search_by_passes, search_pd
+from quadric.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def fit_streamed(
     if make is None:
         raise ValueError(f"loss={loss!r} does not fit by passes")
     options, passes = options or SearchOptions(), Passes(source)
-    survey = passes.total(SurveyPass(positive, terms is None, sample_rows))
+    survey = surveyed(passes, positive, terms is None, sample_rows)
     stream: StreamedProblem = make(passes, survey, positive, Candidates.of(survey, limits), C, k)
     if terms is not None:
         fit = stream.fit(np.searchsorted(stream.terms, np.sort(terms)), exact=True)
@@ -96,10 +96,45 @@ def fit_streamed(
     return _result(stream, *search_by_passes(stream, options))
 
 
+@one_blas_thread()
+def judge_streamed(
+    source: SampleSource, loss: str, positive: int, C: float, k: int, limits: Limits, z: FloatArray, c: float
+) -> StreamedResult:
+    """A given surface, with what passes tell of it: F, its minimum on the same terms, and whether exchanges of a term help.
+
+    Parameters
+    ----------
+    source, loss, positive, C, k, limits :
+        As in :func:`fit_streamed`.
+    z : array of shape (p,)
+        Coefficients of all terms.
+    c : float
+
+    Returns
+    -------
+    StreamedResult
+    """
+    make, passes, terms = loss_named(loss).streamed, Passes(source), np.flatnonzero(z)
+    assert make is not None
+    survey = surveyed(passes, positive, True)
+    stream: StreamedProblem = make(passes, survey, positive, Candidates.of(survey, limits), C, k)
+    if not np.isin(terms, stream.terms).all():
+        raise ValueError("a term of the model is constant on these rows, or not among its candidates: certify it on other rows")
+    support = np.searchsorted(stream.terms, terms)
+    fit = stream.fit(support, stream.surface(support, z[terms], c))
+    is_best = fit.began - fit.value <= SLACK * fit.began
+    swap = is_swap_optimal_by_passes(stream, fit, MOST_CERTIFIED) if is_best and len(support) == stream.k else None
+    given = SearchResult(z[stream.terms], c, support, fit.began, 0, Status.CONVERGED, 0.0, (), swap if is_best else False)
+    return _with_proof(given, stream, fit)
+
+
 def _result(stream: StreamedProblem, explored: Explored, local: SearchResult) -> StreamedResult:
-    fit = explored.fit
+    return _with_proof(of_passes(stream, explored, local), stream, explored.fit)
+
+
+def _with_proof(found: SearchResult, stream: StreamedProblem, fit: StreamedFit) -> StreamedResult:
     return StreamedResult(
-        **vars(of_passes(stream, explored, local)),
+        **vars(found),
         terms=stream.terms,
         support_bound=fit.bound,
         n_passes=stream.passes.count,

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from quadric.certificate import Certificate
-from quadric.errors import MemoryLimitError
-from quadric.estimators._stream_passes import BatchMoments
+from quadric.estimators._stream_passes import BatchMoments, BatchSpread
 from quadric.estimators._units import Units
-from quadric.examine import certify, certify_sums
+from quadric.examine import certify, certify_passes, certify_sums
 from quadric.fitted.model import is_level
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.passes import SampleBatch, Together
 from quadric.progress import part
-from quadric.resources import gigabytes, memory
+from quadric.resources import memory
 from quadric.tables import Table
 from quadric.tables.reading import digest_of, estimated_values
 from quadric.tables.streams import TableParts, TableSource
@@ -40,12 +39,15 @@ class Judged:
         Rows that it was judged on.
     sha256 : str or None
         Checksum of their file.
+    is_proved : bool
+        Whether a bound for other terms was looked for.
     """
 
     certificates: list[Certificate]
     is_constant: list[bool]
     n_rows: int
     sha256: str | None
+    is_proved: bool = True
 
 
 def certify_table(model: TableModel, table: Table, **limits: Any) -> Judged:
@@ -69,7 +71,10 @@ def certify_table(model: TableModel, table: Table, **limits: Any) -> Judged:
 
 
 def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judged:
-    """Judge a model on a table of any number of rows, by one pass over it; for losses that need sums only.
+    """Judge a model on a table of any number of rows: by one pass where the loss needs sums only, otherwise by some more.
+
+    Of other losses than the squared one, passes tell the objective, how much a refit could lower it, and whether exchanges of
+    a term help. A bound for all other terms needs the rows in memory.
 
     Parameters
     ----------
@@ -82,23 +87,24 @@ def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judg
     Returns
     -------
     Judged
-        Whose certificates are those of ``certify_table``, but for rounding.
+        Whose certificates are those of ``certify_table``, but for rounding and that bound.
     """
-    view, loss = model.view, model.view.question("loss")
+    view, plain = model.view, Units.plain(model.view.n_features)  # rows come in fitted units
+    source = TableSource(stream, _FittedRows(model), view.n_features, len(view.classes))
+    digest = None if stream.path is None else digest_of(stream.path)
     if needs_rows(model):
-        raise ValueError(
-            f"the certificate of a model with the loss {loss} needs all rows in memory: certify it on a part of them"
-        )
-    n, by_class = view.n_features, view.question("class_weight") is not None
-    plain = Units(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), np.ones(n))  # rows come in fitted units
+        _refuse_unless_streamed(model)
+        with part(0.0, 0.2):
+            rows = source.total(Together(BatchSpread((plain.low, plain.high)), _Scores(model)))
+        with part(0.2, 1.0):
+            certificates = certify_passes(model.saved.model, source, rows.first.class_weights)
+        return Judged(certificates, rows.second.is_constant(), rows.first.n_rows, digest, is_proved=False)
     about = tuple(map(str, view.names)), str(model.saved.target), tuple(view.classes.tolist())
-    moments = BatchMoments(*about, (plain.low, plain.high), by_class, plain)
+    moments = BatchMoments(*about, (plain.low, plain.high), view.question("class_weight") is not None, plain)
     with part(0.0, 0.8):
-        source = TableSource(stream, _FittedRows(model), n, len(view.classes))
         found = source.total(Together(moments, _Scores(model)))
     with part(0.8, 1.0):
         certificates = certify_sums(model.saved.model, found.first, **limits)
-    digest = None if stream.path is None else digest_of(stream.path)
     return Judged(certificates, found.second.is_constant(), found.first.n_rows, digest)
 
 
@@ -117,20 +123,27 @@ def needs_rows(model: TableModel) -> bool:
     return loss not in LOSS_NAMES or loss_named(loss).keeps_rows
 
 
-def check_rows_fit(model: TableModel, path: Path) -> None:
-    """Refuse a table that memory cannot hold, for a model that needs all rows at hand.
+def rows_fit(path: Path) -> bool:
+    """Whether memory can hold a table.
 
     Parameters
     ----------
-    model : TableModel
     path : Path
         A file or a folder.
+
+    Returns
+    -------
+    bool
     """
-    needed, room = 8 * COPIES * estimated_values(path), memory()
-    if room is not None and needed > room.size:
-        raise MemoryLimitError(
-            f"{path.name}: the certificate of a model with the loss {model.view.question('loss')} needs all rows in memory, "
-            f"about {gigabytes(needed)}, and {room.words} {gigabytes(room.size)}: certify it on a part of the rows"
+    room = memory()
+    return room is None or 8 * COPIES * estimated_values(path) <= room.size
+
+
+def _refuse_unless_streamed(model: TableModel) -> None:
+    loss = model.view.question("loss")
+    if loss not in LOSS_NAMES or loss_named(loss).streamed is None:
+        raise ValueError(
+            f"the certificate of a model with the loss {loss} needs all rows in memory: certify it on a part of them"
         )
 
 

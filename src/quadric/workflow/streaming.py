@@ -136,7 +136,7 @@ def _prepared(stream: TableParts, target: str, options: TrainingOptions) -> tupl
     check_cutoff(data, options)
     if options.crosses or options.calibrate is not None:
         check_folds(counts, names, options.folds)
-    source = CodedRows(columns, encoder, tuple(names), options.missing == "drop").of(stream)
+    source = CodedRows(columns, encoder, tuple(names), options.missing == "drop").of(stream, learned.class_counts)
     return Stream(source, tuple(data.feature_names), target, labels_of(names), options.seed), data
 
 

@@ -14,15 +14,26 @@ def hinge_intercept(scores: FloatArray, y: FloatArray, weight: FloatArray) -> fl
     """Minimiser of the convex, piecewise linear loss in c; the middle of the interval where it is flat.
 
     Each sample has one kink, at c = y_i - s_i (docs/mathematics.md, eq. 3.5), where the slope grows by o_i. To the left of all
-    kinks the slope is minus the weight of the positive class, so the minimum is at the first kink after which the slope is not
-    negative. This needs no multiplier between its bounds (the paper's formula does).
+    kinks the slope is minus the weight of the positive class. This needs no multiplier between its bounds (the paper's formula
+    does).
     """
-    kinks = y - scores
-    order = np.argsort(kinks, kind="stable")
-    slope = np.cumsum(weight[order]) - weight[y > 0].sum()
-    flat = BALANCE_TOLERANCE * weight.sum()
-    first = int(np.searchsorted(slope, -flat))
-    left = kinks[order[first]]
-    if abs(slope[first]) <= flat and first + 1 < len(kinks):
-        return float(0.5 * (left + kinks[order[first + 1]]))
-    return float(left)
+    left, right = lowest_interval(y - scores, weight, -float(weight[y > 0].sum()), float(weight.sum()))
+    return 0.5 * (left + right) if np.isfinite(left) and np.isfinite(right) else left if np.isfinite(left) else right
+
+
+def lowest_interval(kinks: FloatArray, weight: FloatArray, slope: float, total: float) -> tuple[float, float]:
+    """Where a convex, piecewise linear function is lowest, often in one point; infinite where it is not between the kinks.
+
+    Parameters
+    ----------
+    kinks, weight : arrays of the same length
+        Where the slope grows, and by how much.
+    slope : float
+        To the left of the kinks.
+    total : float
+        Weight that slopes are made of.
+    """
+    order, flat = np.argsort(kinks, kind="stable"), BALANCE_TOLERANCE * total
+    slopes = slope + np.append(0.0, np.cumsum(weight[order]))
+    ends = np.concatenate([[-np.inf], kinks[order], [np.inf]])
+    return float(ends[np.searchsorted(slopes, -flat)]), float(ends[np.searchsorted(slopes, flat, side="right")])

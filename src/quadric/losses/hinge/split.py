@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quadric.geometry.lifting import lift_adjoint
+from quadric.losses.hinge.intercept import lowest_interval
 from quadric.losses.kept import KeptRows, Rows
 from quadric.losses.passes import SampleBatch
 from quadric.losses.row_stream import scores_of
@@ -22,6 +23,7 @@ from quadric.types import BoolArray, FloatArray, IntArray
 
 GROUPS = ((-1.0, True), (1.0, True), (-1.0, False), (1.0, False))
 """The collapsed rows: their label, and whether they are below their margin."""
+NOTHING = Rows(np.empty((0, 0)), np.empty(0), np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,13 @@ class Split:
             below = rows.weight > 0.0
             far = far + Collapsed.of(rows.X, rows.y, np.abs(rows.weight), (below, ~below), self.middle)
         return Split(self.losses, far, self.near.within(reach), self.middle)
+
+    def lowest_levels(self) -> tuple[float, float]:
+        """By how much the level may change, at least and at most, so that the loss is lowest; infinite where more rows tell."""
+        rows, far = self.near.rows() if len(self.near) else NOTHING, dict(zip(GROUPS, self.far.weight.tolist(), strict=True))
+        weight, kinks = np.abs(rows.weight), rows.y * np.copysign(rows.key, rows.weight)
+        slope = far[-1.0, True] - far[1.0, True] - float(weight[rows.y > 0.0].sum())
+        return lowest_interval(kinks, weight, slope, float(weight.sum() + self.far.weight.sum()))
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ GAPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 WARM_SPREAD = 0.05
 WIDER = 2.0
 """Factor on the reach after a step that was too long: more rows crossed their margin than it foresaw."""
+LOOKS, FARTHER = 4, 8.0
+"""How often rows are looked for at which the loss is no longer flat, and factor on the distance."""
 TOGETHER = 32
 """Surfaces whose values one pass computes."""
 
@@ -170,6 +172,17 @@ class _HingeDescent(Descent["HingeStream", Split]):
     def shorten(self) -> None:
         self._widest *= WIDER
         self._reach = self._widest
+
+    def settled(self, w: FloatArray) -> FloatArray:
+        """The middle of the levels with the lowest loss, as in memory; where it is flat, the next rows are looked for."""
+        view, reach = self.view, self.stream.reach(self.support, w)
+        assert view is not None
+        for _ in range(LOOKS):
+            low, high = view.lowest_levels()
+            if np.isfinite(low) and np.isfinite(high):
+                return np.append(w[:-1], w[-1] + 0.5 * (low + high))
+            view, reach = self.stream.split(self.support, w[None], reach), FARTHER * reach
+        return w
 
     def _sampled(self) -> FloatArray:
         """The best surface for the random rows."""

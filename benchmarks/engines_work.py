@@ -26,6 +26,7 @@ import quadric.distributed
 from quadric.distributed import dask as dask_engine
 from quadric.distributed import spark as spark_engine
 from quadric.distributed import tasks, wire
+from quadric.distributed.sessions import KEEPING_MEMORY
 from quadric.extras import require
 from quadric.tables.streams import TableStream
 from scale_work import planted
@@ -48,6 +49,10 @@ class PlantedPart:
         X, y = planted(self.n_rows, self.n, seed=1000 + number)
         return frame_of(X, {"y": np.where(y == 1, "yes", "no")})
 
+    def columns(self) -> Any:
+        """A frame without rows, made of few: memory of the driver is measured, too."""
+        return PlantedPart(10, self.n)(0).iloc[:0]
+
 
 @dataclass(frozen=True)
 class MixedPart:
@@ -59,6 +64,10 @@ class MixedPart:
         whole = mixed_rows()
         first, end = (len(whole) * place // self.n_parts for place in (number, number + 1))
         return whole.iloc[first:end]
+
+    def columns(self) -> Any:
+        """A frame without rows."""
+        return mixed_rows().iloc[:0]
 
 
 def mixed_rows() -> Any:
@@ -81,12 +90,15 @@ def frame_of(X: NDArray[np.float64], others: dict[str, Any]) -> Any:
 
 
 @contextmanager
-def dask_cluster() -> Iterator[Any]:
-    """Two worker processes of one thread each."""
-    distributed = require("distributed", "dask")
-    require("dask", "dask").config.set({"dataframe.convert-string": False})
+def dask_cluster(settings: dict[str, Any] = KEEPING_MEMORY) -> Iterator[Any]:
+    """Two worker processes of one thread each; by default with the settings of the command line."""
+    distributed, config = require("distributed", "dask"), require("dask", "dask").config
     how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": LIMIT}
-    with distributed.LocalCluster(**how) as cluster, distributed.Client(cluster) as client:
+    with (
+        config.set({"dataframe.convert-string": False, **settings}),
+        distributed.LocalCluster(**how) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         yield client
 
 
@@ -112,17 +124,19 @@ def spark_cluster() -> Iterator[Any]:
 CLUSTERS = {"dask": dask_cluster, "spark": spark_cluster}
 
 
-def engine_frame(engine: str, cluster: Any, make: Callable[[int], Any], numbers: Iterable[int], *, keeps: bool = False) -> Any:
+def engine_frame(
+    engine: str, cluster: Any, make: PlantedPart | MixedPart, numbers: Iterable[int], *, keeps: bool = False
+) -> Any:
     """A frame with one partition for each number, in this order; the rows are made on the workers."""
     numbers = list(numbers)
     if engine == "dask":
-        frame = require("dask.dataframe", "dask").from_map(make, numbers, meta=make(0).iloc[:0])
+        frame = require("dask.dataframe", "dask").from_map(make, numbers, meta=make.columns())
         if keeps:
             frame = frame.persist()
             require("distributed", "dask").wait(frame)
         return frame
     types = {"f": "double", "O": "string", "U": "string"}
-    schema = ", ".join(f"{name} {types.get(kind.kind, 'string')}" for name, kind in make(0).dtypes.items())
+    schema = ", ".join(f"{name} {types.get(kind.kind, 'string')}" for name, kind in make.columns().dtypes.items())
     frame = cluster.range(0, len(numbers), 1, len(numbers)).mapInArrow(MadeInSpark(make, numbers), schema)
     if keeps:
         frame = frame.cache()
@@ -159,9 +173,10 @@ def notes() -> list[dict[str, Any]]:
 
 
 def measured(kind: str, work: Callable[[], bytes]) -> bytes:
-    began = time.process_time()
+    """Its thread takes the time of the task; the process has more, for messages and a profiler."""
+    began, began_all = time.thread_time(), time.process_time()
     state = work()
-    note(kind=kind, seconds=time.process_time() - began, bytes=len(state))
+    note(kind=kind, seconds=time.thread_time() - began, process=time.process_time() - began_all, bytes=len(state))
     return state
 
 
@@ -179,9 +194,10 @@ def measured_merged(states: Any) -> bytes:
 
 def measured_merged_states(batches: Iterable[Any]) -> Iterator[Any]:
     """What a task of Spark that merges does, and notes its processor time."""
-    began = time.process_time()
+    began, began_all = time.thread_time(), time.process_time()
     for row in spark_merged_states(batches):
-        note(kind="merge", seconds=time.process_time() - began, bytes=len(row.column(1)[0].as_py()))
+        seconds, process = time.thread_time() - began, time.process_time() - began_all
+        note(kind="merge", seconds=seconds, process=process, bytes=len(row.column(1)[0].as_py()))
         yield row
 
 
@@ -303,6 +319,18 @@ def memory(m: int) -> dict[str, Any]:
         return {"megabytes": peak_megabytes()}
 
 
+def defaults(loss: str, m: int) -> dict[str, Any]:
+    """Processor time in the tasks of three fits on a cluster with Dask's own settings."""
+    seconds = []
+    with dask_cluster({}) as cluster, watching():
+        frame = engine_frame("dask", cluster, PlantedPart(m // 16, 20), range(16), keeps=True)
+        for _ in range(3):
+            before = len(notes())
+            quadric.distributed.fit(classifier(loss, 6), frame, target="y")
+            seconds.append(sum(each["seconds"] for each in sorted(notes(), key=lambda each: each["at"])[before:]))
+    return {"seconds": seconds}
+
+
 def rates(loss: str, m: int, n: int) -> dict[str, Any]:
     """Passes of a fit in one process: what each takes, the size of its state, and what it takes to merge eight."""
     frames = local_frames(PlantedPart(m, n), 1)
@@ -319,7 +347,7 @@ def rates(loss: str, m: int, n: int) -> dict[str, Any]:
     }
 
 
-WORKS: dict[str, Callable[..., dict[str, Any]]] = {"memory": memory, "rates": rates}
+WORKS: dict[str, Callable[..., dict[str, Any]]] = {"memory": memory, "defaults": defaults, "rates": rates}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Time and memory against rows, features and terms, beside the targets; the growth table and the figure of docs/large-data.md.
 
-    python benchmarks/scale.py --base CHECKOUT_OF_9dc40bf [--parts moments csv memory growth]
+    python benchmarks/scale.py --base CHECKOUT_OF_9dc40bf [--parts moments csv memory objectives growth]
                                [--output benchmarks/results/scale.json] [--write]
 
 Every figure comes from a process of its own: processor time (user and system), least of some rounds, and peak resident memory.
@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from paper_data import NAMES, load
 from quadric.extras import require
 from scale_work import planted
 from table import Row, environment, show, write_json
@@ -30,7 +31,7 @@ from table import Row, environment, show, write_json
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PAGE, FIGURE = ROOT / "docs" / "large-data.md", ROOT / "docs" / "_static" / "growth.svg"
-PARTS = ("moments", "csv", "memory", "growth")
+PARTS = ("moments", "csv", "memory", "objectives", "growth")
 TURNS = 3
 MOMENTS = {20: (200_000, 0.45, 2.5), 50: (20_000, 0.65, 2.5), 100: (3_000, None, 10.0)}
 """Rows, share of the peak and ratio to the base, by features."""
@@ -39,6 +40,8 @@ GROWTH: dict[str, dict[str, list[int]]] = {
     "n": {"least_squares": [10, 20, 40], "hinge": [10, 20, 40], "logistic": [10, 20, 40]},
     "k": {"least_squares": [5, 10, 20], "hinge": [5, 10, 20], "logistic": [5, 10, 20]},
 }
+CASES = ((4, 1.0), (8, 1.0), (8, 16.0))
+"""k and C of hinge fits beside those of the base."""
 FIXED = {"m": {"n": 20, "k": 10}, "n": {"m": 5_000, "k": 10}, "k": {"m": 5_000, "n": 20}}
 
 
@@ -51,11 +54,16 @@ class Use:
 
 
 def asked(checkout: Path, **request: Any) -> Use:
-    """One piece of work by the code of a checkout."""
+    """What a piece of work took, by the code of a checkout."""
+    return Use(**answer(checkout, **request))
+
+
+def answer(checkout: Path, **request: Any) -> Any:
+    """What a piece of work tells, by the code of a checkout."""
     environment_of = {**os.environ, "PYTHONPATH": f"{checkout / 'src'}{os.pathsep}{HERE}"}
     command = [sys.executable, str(HERE / "scale_work.py"), json.dumps(request)]
     found = subprocess.run(command, env=environment_of, capture_output=True, text=True, check=True)
-    return Use(**json.loads(found.stdout.splitlines()[-1]))
+    return json.loads(found.stdout.splitlines()[-1])
 
 
 def commanded(checkout: Path, *arguments: str) -> Use:
@@ -130,6 +138,27 @@ def memory(folder: Path) -> list[Row]:
     rows.append(Row("streamed and whole fit: largest relative difference", difference(small), "<=", 1e-10))
     told(rows)
     return rows
+
+
+def objectives(base: Path, folder: Path) -> list[Row]:
+    """Hinge fits by "best" beside those of the base, on the paper's data and on planted rows."""
+    rows, path = [], folder / "rows.npz"
+    sets = {"the paper's sets": [load(name) for name in NAMES], "ten seeded sets": map(seeded, range(10))}
+    for what, data in sets.items():
+        excesses = []
+        for X, y in data:
+            spread = X.std(axis=0)
+            np.savez(path, X=(X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), y=y)
+            mine, before = (answer(tree, work="objectives", path=str(path), cases=CASES) for tree in (ROOT, base))
+            excesses += [one / other - 1.0 for one, other in zip(mine, before, strict=True)]
+        rows.append(Row(f"hinge, {what}: objective of best above the base's, relative", max(excesses), "<=", 1e-6))
+        told(rows)
+        print(f"below the base's by up to {-min(excesses):.2g}", file=sys.stderr)
+    return rows
+
+
+def seeded(number: int) -> tuple[Any, Any]:
+    return planted((20_000, 50_000, 100_000)[number % 3], 8, seed=number)
 
 
 def difference(path: Path) -> float:
@@ -214,13 +243,13 @@ def write_page(found: list[dict[str, Any]]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base", type=Path, help="checkout of 9dc40bf; needed for moments and csv")
+    parser.add_argument("--base", type=Path, help="checkout of 9dc40bf; needed for moments, csv and objectives")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--output", type=Path, default=HERE / "results" / "scale.json")
     parser.add_argument("--write", action="store_true", help="write the growth table and the figure to docs/")
     given = parser.parse_args()
-    if given.base is None and {"moments", "csv"} & set(given.parts):
-        parser.error("--base is needed for moments and csv")
+    if given.base is None and {"moments", "csv", "objectives"} & set(given.parts):
+        parser.error("--base is needed for moments, csv and objectives")
     stored: dict[str, Any] = json.loads(given.output.read_text()) if given.output.exists() else {}
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -232,6 +261,7 @@ def main() -> int:
                 "moments": lambda: moments(given.base),
                 "csv": lambda: csv_fit(given.base, Path(folder)),
                 "memory": lambda: memory(Path(folder)),
+                "objectives": lambda: objectives(given.base, Path(folder)),
             }
             found = works[part]()
             rows += found

@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -188,3 +189,18 @@ def test_a_process_that_was_told_to_ignore_hangups_goes_on(place):
     clear(place)
     assert ended(forked(ignoring_run)).code == 0
     assert list(outputs(place)) == ["new.csv"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_errors_of_threads_are_told_unless_a_signal_caused_them(is_interrupted, capsys, monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)  # pytest has its own
+    with Signals(final=False) as signals:
+        signals.watch_threads()
+        if is_interrupted:
+            signals.received.append(signal.SIGINT)
+        thread = threading.Thread(target=lambda: {}["lost task"])
+        thread.start()
+        thread.join()
+    assert ("KeyError: 'lost task'" in capsys.readouterr().err) is not is_interrupted
+    assert threading.excepthook is threading.__excepthook__

@@ -21,6 +21,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     final = arguments is None
     with Signals(final) as signals:
         try:
+            signals.watch_threads()
             code, error = _run(list(sys.argv[1:] if arguments is None else arguments), final)
         except KeyboardInterrupt:
             signals.received.append(SIGINT)

@@ -34,6 +34,7 @@ class Signals:
         self.received: list[int] = []
         self._before: dict[int, Any] = {}
         self._hooks = sys.excepthook, sys.unraisablehook
+        self._thread_hook: Any = None
 
     def __enter__(self) -> "Signals":
         for number in WORDS:
@@ -49,6 +50,17 @@ class Signals:
         for number, handler in self._before.items():
             signal.signal(number, _leave if self.final else handler)
         sys.excepthook, sys.unraisablehook = self._hooks
+        if self._thread_hook is not None and not self.final:  # threads may fail until the process has ended
+            sys.modules["threading"].excepthook = self._thread_hook
+
+    def watch_threads(self) -> None:
+        """Leave out what threads print after a signal: joblib's lose their tasks while they wait for them.
+
+        Apart from the other hooks: the import can be interrupted.
+        """
+        import threading
+
+        self._thread_hook, threading.excepthook = threading.excepthook, self._shown_by_thread
 
     def ended(self) -> tuple[int, str]:
         """Exit code and words."""
@@ -65,6 +77,10 @@ class Signals:
             _thread.start_new_thread(self._send_again, ())
         else:
             self._hooks[len(problem) == 1](*problem)
+
+    def _shown_by_thread(self, problem: "Any") -> None:
+        if not self.received:
+            self._thread_hook(problem)
 
     def _send_again(self) -> None:
         time.sleep(0.01)  # the callback is over by then

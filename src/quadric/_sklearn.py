@@ -52,6 +52,12 @@ def scorer_takes_weights(scorer: Any) -> bool:
     return "sample_weight" in inspect.signature(metric).parameters
 
 
+def scorer_counts_labels(scorer: Any) -> bool:
+    """Whether a score follows from how much weight each class has among the rows with each predicted label."""
+    is_default = type(scorer).__name__ == "_PassthroughScorer"
+    return is_default or (getattr(scorer, "_response_method", None) == "predict" and scorer_takes_weights(scorer))
+
+
 def scorer_needs_probabilities(scorer: Any) -> bool:
     """Whether a scorer asks for probabilities and takes nothing else."""
     return getattr(scorer, "_response_method", None) == "predict_proba"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 
+PACKAGE = __name__.partition(".")[0]
 MOST_LISTED = 8
 """Names, or troubles, that one message tells before it only counts them."""
 
@@ -43,6 +45,21 @@ def warn_of_contradiction(lower_bound: float, objective: float, depth: int = 1) 
         BoundWarning,
         stacklevel=2 + depth,
     )
+
+
+def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that points at the user's code: the nearest caller outside this package.
+
+    Parameters
+    ----------
+    message : str or Warning
+    category : type
+        Where the message is a text.
+    """
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class MemoryLimitError(ParameterError, MemoryError):

@@ -141,9 +141,13 @@ def fit_batches(
     """Fit a classifier to a table that is read in batches, as often as it takes, and need not fit in memory.
 
     Caps (``clip``) are exact quantiles of all rows. Where k and C are chosen, the folds follow from the number of the row, or
-    from its group, and all folds share the caps. With the squared loss the surfaces of a fold are fitted to all of its rows,
-    and scored on a random sample of up to 50,000 rows, each by the fold that left it out; with other losses the choice is made
-    on that sample alone. The final fit is one to all rows.
+    from its group, and all folds share the caps. The terms of each fold are chosen by sums over all of its rows. With the
+    squared loss surfaces are fitted to all of them, too; with other losses to those in a random sample of up to 50,000 rows.
+    Each row is scored by the fold that left it out: all rows where the score follows from labels (accuracy and the like),
+    otherwise those of the sample. The final fit is one to all rows.
+
+    Where there are more than 1,000 terms (44 features), sums over pairs of them are dear: such a table is read into memory, if
+    it fits, and fitted there.
 
     Parameters
     ----------
@@ -182,4 +186,4 @@ def fit_batches(
     names = target_labels(np.array(list(learned.class_counts), dtype=object))[1]
     rows = CodedRows(chosen, encoder.fit_facts(learned.facts), tuple(names))
     source = rows.of(parts, learned.class_counts)
-    return model._fit_surveyed(SurveyedStream.of(Stream(source, chosen.inputs, target, np.array(names)), model.clip))
+    return model._fit_surveyed(SurveyedStream.of(Stream(source, chosen.inputs, target, np.array(names)), model))

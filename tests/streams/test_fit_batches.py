@@ -4,11 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 
 import quadric
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.errors import MemoryLimitError
 from quadric.estimators._stream_passes import folds_by_key
 from quadric.losses.passes import SampleBatch
+from quadric.resources import Room
 from streams.test_moments import features, part, parts, relative, table
 
 COLUMNS = ["x0", "x1", "x2", "x3"]
@@ -48,15 +51,27 @@ def test_losses_that_need_rows_pass_over_the_batches(loss, classes):
         assert relative(streamed.coef_, rows.coef_) < 1e-9
 
 
-def test_without_a_loss_of_sums_the_choice_is_made_on_a_random_sample():
-    whole = table(m=900)
-    batches = [as_batch(each) for each in parts(whole, (400, 500))]
+def test_terms_and_the_squared_loss_go_by_sums_beside_other_losses(monkeypatch):
+    monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", 300)
+    whole = table(m=1500)
+    batches = [as_batch(each) for each in parts(whole, (700, 800))]
     search = SparseQuadraticSVCCV([2, 4], [1.0, 16.0], loss=("least_squares", "logistic"))
     quadric.fit_batches(search, batches, target="y", columns=COLUMNS)
+    sums = quadric.fit_batches(clone(search).set_params(loss="least_squares"), batches, target="y", columns=COLUMNS)
+    np.testing.assert_array_equal(search.cv_scores_["least_squares"], sums.cv_scores_)
     chosen = SparseQuadraticSVC(search.best_k_, search.best_C_, loss=search.best_loss_)
     alone = quadric.fit_batches(chosen, batches, target="y", columns=COLUMNS)
     assert search.coef_.tolist() == alone.coef_.tolist()
     assert sorted(set(search.oof_folds_)) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_losses_that_need_rows_keep_to_named_terms(loss):
+    batches = [as_batch(each) for each in parts(table(m=900), (400, 500))]
+    search = SparseQuadraticSVCCV([2], [1.0, 16.0], loss=loss, include=["x0*x2"], exclude=["x1"])
+    quadric.fit_batches(search, batches, target="y", columns=COLUMNS)
+    assert search.coef_[0][search.term_names().index("x0*x2")] != 0.0
+    assert search.paths_[0].support[:, :, search.term_names().index("x1")].sum() == 0
 
 
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])
@@ -76,32 +91,43 @@ def as_batch(columns):
     return pa.record_batch({name: pa.array(values.tolist()) for name, values in columns.items()})
 
 
+@pytest.mark.parametrize("sample_rows", [50_000, 250])
+@pytest.mark.parametrize("scoring", [None, "balanced_accuracy"])
 @pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c")])
-def test_cross_validation_by_sums_is_that_by_rows(classes):
+def test_cross_validation_by_sums_is_that_by_rows(classes, scoring, sample_rows, monkeypatch):
+    monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", sample_rows)
     whole = table(m=700, classes=classes)
     batches = [as_batch(each) for each in parts(whole, (200, 500))]
-    how = {"ks": [1, 3, 5], "Cs": [1.0, 16.0, 256.0], "loss": "least_squares", "clip": None, "rule": "best"}
-    streamed = quadric.fit_batches(SparseQuadraticSVCCV(**how, cv=4), batches, target="y", columns=COLUMNS)
+    how = {"ks": [1, 3, 5], "Cs": [1.0, 64.0], "loss": "least_squares", "clip": None, "rule": "best", "scoring": scoring}
+    streamed = quadric.fit_batches(
+        SparseQuadraticSVCCV(**how, cv=4), batches, target="y", columns=COLUMNS, sample_weight="weight"
+    )
     X = features(whole)
     ids = np.arange(1, 701)
     fold = folds_by_key(SampleBatch(X, ids, np.ones(700), np.ones(2), ids), 4, 0)
     splits = [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(4)]
-    rows = SparseQuadraticSVCCV(**how, cv=splits).fit(X, whole["y"])
+    rows = SparseQuadraticSVCCV(**how, cv=splits).fit(X, whole["y"], whole["weight"])
     np.testing.assert_allclose(streamed.cv_scores_, rows.cv_scores_, atol=1e-12)
     assert (streamed.best_k_, streamed.best_C_) == (rows.best_k_, rows.best_C_)
     assert relative(streamed.coef_, rows.coef_) < 1e-9
-    np.testing.assert_allclose(streamed.oof_decision_, rows.oof_decision_, atol=1e-8)
-    assert streamed.oof_rows_.tolist() == ids.tolist()
+    assert len(streamed.oof_rows_) == min(sample_rows, 700)
+    np.testing.assert_allclose(streamed.oof_decision_, rows.oof_decision_[streamed.oof_rows_ - 1], atol=1e-8)
     np.testing.assert_allclose(streamed.paths_[0].objective, rows.paths_[0].objective, rtol=1e-9)
     assert streamed.predict(X).tolist() == streamed.best_estimator_.predict(X).tolist()
 
 
-def test_scores_are_of_a_random_sample_where_there_are_many_rows(monkeypatch):
+def test_decision_values_are_of_a_random_sample_where_there_are_many_rows(monkeypatch):
     monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", 200)
     whole = table(m=2000)
     batches = [as_batch(each) for each in parts(whole, (500, 1500))]
-    model = SparseQuadraticSVCCV([2, 4], [1.0, 64.0], loss="least_squares")
+    model = SparseQuadraticSVCCV([2, 4], [1.0, 64.0], loss="least_squares", scoring="roc_auc")
     streamed = quadric.fit_batches(model, batches, target="y", columns=COLUMNS)
+    test, at = (
+        streamed.oof_folds_ == 0,
+        (list(streamed.Cs_).index(streamed.best_C_), list(streamed.ks_).index(streamed.best_k_)),
+    )
+    area = roc_auc_score(whole["y"][streamed.oof_rows_[test] - 1], streamed.oof_decision_[test])
+    assert streamed.cv_scores_[0][at] == pytest.approx(area, abs=1e-12)
     assert len(streamed.oof_rows_) == len(streamed.oof_decision_) == len(streamed.oof_folds_) == 200
     assert streamed.oof_rows_.min() >= 1
     assert streamed.oof_rows_.max() <= 2000
@@ -166,3 +192,39 @@ def test_a_flat_hinge_intercept_is_the_one_in_memory(seed):
     streamed = quadric.fit_batches(clone(model), pieces, target="y", sample_weight="w")
     assert streamed.intercept_ == pytest.approx(whole.intercept_, abs=1e-12)
     assert streamed.coef_ == pytest.approx(whole.coef_, abs=1e-12)
+
+
+WIDE = [f"x{j}" for j in range(45)]
+"""Names of so many features that their terms are not paired."""
+
+
+@pytest.fixture
+def wide():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, len(WIDE)))
+    f = X[:, 0] * X[:, 7] + X[:, 44] - 0.2 + 0.3 * rng.normal(size=400)
+    return {**dict(zip(WIDE, X.T, strict=True)), "y": np.where(f > 0, "yes", "no").astype(object)}
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "logistic"])
+def test_tables_with_many_features_are_fitted_in_memory(loss, wide):
+    batches = [as_batch(each) for each in parts(wide, (150, 250))]
+    model = SparseQuadraticSVC(2, C=16.0, loss=loss, class_weight="balanced", include=["x44"])
+    streamed = quadric.fit_batches(clone(model), batches, target="y")
+    rows = clone(model).fit(pd.DataFrame({name: wide[name] for name in WIDE}), wide["y"].astype(str))
+    assert streamed.coef_.tolist() == rows.coef_.tolist()
+    assert streamed.feature_names_in_.tolist() == WIDE
+    search = quadric.fit_batches(SparseQuadraticSVCCV([1, 2], [1.0, 16.0], loss=loss), batches, target="y")
+    assert [search.term_names()[j] for j in np.flatnonzero(search.coef_[0])] == ["x0*x7", "x44"]
+    assert len(search.oof_decision_) == 400
+
+
+def test_more_terms_than_memory_allows_are_refused_before_any_sum(wide, monkeypatch):
+    monkeypatch.setattr("quadric.estimators._streaming.fits", lambda *_: False)
+    monkeypatch.setattr("quadric.estimators._streaming.memory", lambda: Room(100 << 20, "this machine has"))
+    batches = [as_batch(wide)]
+    with pytest.raises(MemoryLimitError, match=r"45 features \(1,080 terms\) need about 0.1 GB .* at most about 40 features"):
+        quadric.fit_batches(SparseQuadraticSVCCV([1], [1.0], loss="least_squares"), batches, target="y")
+    monkeypatch.setattr("quadric.estimators._streaming.memory", lambda: Room(20 << 20, "this machine has"))
+    with pytest.raises(MemoryLimitError, match=r"45 features .* and this machine has 0.0 GB: .* at most about 36 features"):
+        quadric.fit_batches(SparseQuadraticSVC(1, loss="hinge"), batches, target="y")

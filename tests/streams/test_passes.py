@@ -1,12 +1,15 @@
 """What passes over batches find is what the whole table has, however it is cut into batches."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from quadric import SparseQuadraticSVC
 from quadric.estimators import _quantiles, _streaming
 from quadric.estimators._quantiles import CountedKeys, exact_caps
 from quadric.estimators._stream_passes import BatchSpread, RandomRows, Stream, folds_by_key
-from quadric.estimators._streaming import SurveyedStream
+from quadric.estimators._streaming import SurveyedStream, bytes_of_pairs
 from quadric.estimators._units import Units, caps
 from quadric.losses.base import LabelledSamples
 from quadric.losses.passes import SamplesInMemory, Together
@@ -89,7 +92,7 @@ def test_a_sample_of_known_rows_is_the_same_with_less_to_carry(monkeypatch, with
     kept = np.flatnonzero(weight)
     rows = source(X[kept], batch_rows=1000)
     rows.class_rows = np.array([m // 2, m // 2])  # of a table, before rows without weight are gone
-    found = SurveyedStream.of(Stream(rows, ("a", "b"), "y", np.array(["no", "yes"])), None).sample
+    found = SurveyedStream.of(Stream(rows, ("a", "b"), "y", np.array(["no", "yes"])), SparseQuadraticSVC(clip=None)).sample
     expected = source(X[kept], batch_rows=1000).total(RandomRows(500)).batch
     assert found.ids.tolist() == expected.ids.tolist()
     draw = RandomRows.among(rows, 500, 0)
@@ -142,3 +145,20 @@ def test_the_spread_of_columns_makes_the_units_of_a_fit():
     expected = Units.of(np.clip(X, *limits), weight.astype(float), standardize=True, clip=None)
     np.testing.assert_allclose(found.center, expected.center, rtol=1e-13)
     np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-11)
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+@pytest.mark.parametrize("n_folds", [1, 5])
+def test_sums_over_pairs_of_terms_take_what_was_estimated(n_folds, by_class):
+    X = np.random.default_rng(0).normal(size=(3000, 40))
+    columns = tuple(f"x{j}" for j in range(40))
+    stream = Stream(source(X, batch_rows=500), columns, "y", np.array(["no", "yes"]))
+    surveyed_rows = SurveyedStream.of(stream, SparseQuadraticSVC())
+    tracemalloc.start()
+    if n_folds == 1:
+        surveyed_rows.moments(by_class=by_class)
+    else:
+        surveyed_rows.fold_moments(n_folds, by_class=by_class)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= bytes_of_pairs(40, n_folds * (2 if by_class else 1)) <= 1.5 * peak

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any, TypeVar
@@ -23,6 +22,7 @@ from quadric.baselines.grids import (
     linear_hinge_grid,
     quadratic_hinge_grid,
 )
+from quadric.errors import warn_user
 from quadric.estimators._base import ClassWeight, SurfaceClassifier
 from quadric.estimators._validation import (
     Samples,
@@ -88,7 +88,7 @@ class BaselineClassifier(SurfaceClassifier):
         warn_of_spread(samples.X, getattr(self, "feature_names_in_", None), remedy)
         fits = self._one_cell(samples)
         if trouble := self._trouble(float(fits.residual.max())):
-            warnings.warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning, stacklevel=4)
+            warn_user(f"{type(self).__name__}: {trouble}", ConvergenceWarning)
         self.classes_ = samples.classes
         self._set_surfaces(fits.surfaces(0))
 

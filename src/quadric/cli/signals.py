@@ -51,7 +51,7 @@ class Signals:
             signal.signal(number, _leave if self.final else handler)
         sys.excepthook, sys.unraisablehook = self._hooks
         if self._thread_hook is not None and not self.final:  # threads may fail until the process has ended
-            sys.modules["threading"].excepthook = self._thread_hook
+            self._threading.excepthook = self._thread_hook
 
     def watch_threads(self) -> None:
         """Leave out what threads print after a signal: joblib's lose their tasks while they wait for them.
@@ -60,6 +60,7 @@ class Signals:
         """
         import threading
 
+        self._threading: Any = threading
         self._thread_hook, threading.excepthook = threading.excepthook, self._shown_by_thread
 
     def ended(self) -> tuple[int, str]:

@@ -28,6 +28,8 @@ class DaskTable(TableParts):
         Columns that are texts, whatever they hold.
     """
 
+    is_local = False
+
     def __init__(self, frame: Any, text: Collection[str] = ()) -> None:
         self._frame, self.text = frame, tuple(text)
 

@@ -325,7 +325,7 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         X = units(samples.X)
         if not self.standardize:
             remedy = "standardize=True and clip=0.01, the defaults, take care of that"
-            warn_of_spread(X, getattr(self, "feature_names_in_", None), remedy, depth=4)
+            warn_of_spread(X, getattr(self, "feature_names_in_", None), remedy)
         return replace(samples, X=X), units
 
     def _set_fits(self, fits: Sequence[SurfaceFit], classes: np.ndarray, units: Units) -> None:

@@ -37,24 +37,13 @@ class DigestedMoments:
     facts: SumFacts
     classes: np.ndarray
 
-    @property
-    def n_features(self) -> int:
-        """n."""
-        return len(self.moments.columns)
-
-    def digested(self, loss: str, limits: SupportLimits) -> TrainingData:
-        """Training data of the loss that the sums were digested for."""
-        return self.data
-
     def positives(self) -> list[int]:
         """The class that each surface is positive for: the second of two, or each in turn."""
         return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
 
 
 @one_blas_thread()
-def digested(
-    moments: Moments, loss: str, limits: SupportLimits, *, standardize: bool, class_weight: Any, grid: tuple[int, int] = (1, 1)
-) -> DigestedMoments:
+def digested(moments: Moments, loss: str, limits: SupportLimits, *, standardize: bool, class_weight: Any) -> DigestedMoments:
     """Sums as training data.
 
     Parameters
@@ -65,12 +54,10 @@ def digested(
     limits : SupportLimits
     standardize : bool
     class_weight : mapping, "balanced" or None
-    grid : pair of int
-        Values of C and of k, for the estimate of memory.
     """
     classes = np.array(moments.classes)
     n = len(moments.columns)
-    size = Extent((min(moments.n_rows, 1), n), len(classes), len(limits.exclude), grid, proves=True)
+    size = Extent((min(moments.n_rows, 1), n), len(classes), len(limits.exclude), proves=True)
     check_memory(loss, size)  # all pairs of terms are there, however many these are
     fitted = moments.standardized(standardize)
     weight = class_weights(class_weight, classes, np.arange(len(classes)), moments.class_weights)

@@ -82,6 +82,10 @@ class Scoreboard:
         self._found[result.number] |= result.cells
         self._units[result.number] = self._units[result.number] or result.units
 
+    def found(self, number: int) -> FoldResult:
+        """What was entered for a fold."""
+        return FoldResult(number, self._units[number], self._found[number])
+
     def scores(self) -> dict[str, FloatArray]:
         """One array of shape (n_folds, n_Cs, n_ks) for each loss; NaN: not scored."""
         tables = {}

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
-from quadric._sklearn import platt_scaling, scorer_misfit, scorer_takes_weights
+from quadric._sklearn import platt_scaling, scorer_counts_labels, scorer_misfit, scorer_takes_weights
 from quadric.errors import ParameterError
 from quadric.estimators._base import predicted
 from quadric.estimators._validation import Samples
@@ -109,6 +109,26 @@ class Scoring:
             reason = ", whose samples left out have one class only: use fewer folds, or" if one_class else ":"
             raise ParameterError(f"the scorer returned {score} in {where}{reason} choose another one", scoring=None)
         return score
+
+    @property
+    def counts_labels(self) -> bool:
+        """Whether ``score_counts`` serves."""
+        return scorer_counts_labels(self.scorer)
+
+    def score_counts(self, counts: FloatArray, where: str) -> float:
+        """The score of rows that are only counted.
+
+        Parameters
+        ----------
+        counts : array of shape (n_classes, n_classes)
+            Weight of the rows of each class with each label.
+        where : str
+            What an error names.
+        """
+        codes, labels = np.nonzero(counts)
+        decision = np.array([-1.0, 1.0])[labels] if len(counts) == 2 else np.eye(len(counts))[labels]
+        rows = Samples(np.empty((len(codes), 0)), codes, counts[codes, labels], np.ones(len(counts)), self.classes)
+        return self.score(rows, decision, lambda: own_chances, where)
 
 
 class _ScoredClassifier(ClassifierMixin, BaseEstimator):

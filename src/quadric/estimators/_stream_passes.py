@@ -156,8 +156,7 @@ class RandomRows:
     @staticmethod
     def among(source: SampleSource, size: int, seed: int) -> RandomRows:
         """Where the number of rows is known, batches leave out what is hardly ever in the sample."""
-        n_rows = np.inf if source.class_rows is None else float(source.class_rows.sum())
-        share = (size + spread_of_count(size)) / n_rows
+        share = (size + spread_of_count(size)) / (source.known_rows or np.inf)
         return RandomRows(size, seed, int(share * MOST_RANDOM) if 0.0 < share < 1.0 else MOST_RANDOM)
 
     def __call__(self, batch: SampleBatch) -> SampledRows:

@@ -1,17 +1,21 @@
 """Fits to samples that are read in batches: what is learned in which pass.
 
 One pass counts leading bits for the caps and draws a random sample; one more finds the caps exactly; one sums moments, of each
-fold where k and C are to be chosen. Surfaces are fitted to the sums of all rows, and scored on the rows of the sample.
+fold where k and C are to be chosen; one scores the surfaces of the folds. Tables with so many features that products of all
+pairs of terms are dearer than the rows are read into memory instead, if they fit.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
+from quadric.errors import MemoryLimitError
 from quadric.estimators._folds import Fold
 from quadric.estimators._foldwork import FoldTask, TrainingPart
 from quadric.estimators._from_moments import check_sums
@@ -29,14 +33,18 @@ from quadric.estimators._stream_passes import (
     sample_size,
 )
 from quadric.estimators._units import Units
-from quadric.estimators._validation import Samples, check_magnitude, validate_samples
+from quadric.estimators._validation import Samples, check_magnitude, named_losses, validate_samples
 from quadric.estimators.moments import Moments
 from quadric.geometry.moments import LabelledMoments
+from quadric.geometry.products import MANY_TERMS
+from quadric.geometry.terms import term_count
 from quadric.labels import class_weights
 from quadric.losses import loss_named
 from quadric.losses.base import TrainingData
-from quadric.losses.passes import SampleBatch, Together
+from quadric.losses.footprint import Extent, fits
+from quadric.losses.passes import SampleBatch, SampleSource, Together
 from quadric.progress import part
+from quadric.resources import gigabytes, memory
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray
 
@@ -52,16 +60,30 @@ class SurveyedStream:
         In the user's units.
     limits : pair of arrays of shape (n,)
         At which columns are capped.
+    is_gathered : bool
+        Whether the sample holds all rows, for a fit in memory; the limits are that fit's affair then.
     """
 
     stream: Stream
     sample: SampleBatch
     limits: tuple[FloatArray, FloatArray]
+    is_gathered: bool = False
 
     @staticmethod
-    def of(stream: Stream, clip: float | None) -> SurveyedStream:
-        """By one pass, or two where columns are capped."""
-        source, size = stream.source, sample_size(len(stream.columns))
+    def of(stream: Stream, model: Any) -> SurveyedStream:
+        """By one pass, or two where columns are capped.
+
+        Parameters
+        ----------
+        stream : Stream
+        model : SparseQuadraticSVC or SparseQuadraticSVCCV
+            That is to be fitted: says which losses need room, and whether to cap.
+        """
+        source, size, clip = stream.source, sample_size(len(stream.columns)), model.clip
+        if is_better_in_memory(source, named_losses(model.loss)):
+            rows = source.total(RandomRows(MOST_RANDOM, stream.seed)).batch
+            return SurveyedStream(stream, rows, stream.no_limits(), is_gathered=True)
+        check_pairs(source.n_features)
         draw = RandomRows.among(source, size, stream.seed)
         if clip is None:
             drawn, limits = source.total(draw), stream.no_limits()
@@ -76,11 +98,15 @@ class SurveyedStream:
         check_magnitude(sample.X)
         return SurveyedStream(stream, sample, limits)
 
-    @property
-    def samples(self) -> Samples:
+    def samples(self, class_weight: Any = None) -> Samples:
         """The random sample as a fit in memory takes it, in the user's units."""
         batch, classes = self.sample, self.stream.classes
-        return Samples(batch.X, batch.codes, batch.sample_weight, np.ones(len(classes)), classes)
+        return validate_samples(batch.X, classes[batch.codes], batch.sample_weight, class_weight, classes)
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether the sample is known to hold every row."""
+        return len(self.sample.ids) == self.stream.source.known_rows
 
     def _pass(self, by_class: bool) -> BatchMoments:
         about, sample = self.stream, self.sample
@@ -93,6 +119,7 @@ class SurveyedStream:
 
     def fold_moments(self, n_folds: int, *, by_class: bool) -> FoldMoments:
         """Of each fold."""
+        check_pairs(len(self.stream.columns), n_folds * (len(self.stream.classes) if by_class else 1))
         return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
 
     def in_units(self, *, standardize: bool, class_weight: Any) -> InUnits:
@@ -113,25 +140,47 @@ class SurveyedStream:
 
 @dataclass(frozen=True, eq=False)
 class SummedSamples:
-    """Sums in the units of a fit, as training data of losses that need no more.
+    """Sums of all rows in the units of a fit, and a random sample of them for losses that need rows.
 
     Attributes
     ----------
     moments : LabelledMoments
     n_rows : int
-    class_weight : array of shape (n_classes,)
-    n_features : int
+    sample : Samples
+        In the same units, with the factors on the losses of the classes among all rows.
     """
 
     moments: LabelledMoments
     n_rows: int
-    class_weight: FloatArray
-    n_features: int
+    sample: Samples
+
+    @property
+    def n_features(self) -> int:
+        """n."""
+        return self.sample.n_features
 
     @one_blas_thread()
     def digested(self, loss: str, limits: SupportLimits) -> TrainingData:
         """Training data of a loss."""
-        return loss_named(loss).data.from_moments(self.moments, self.n_rows, self.class_weight, limits)
+        if loss_named(loss).keeps_rows:
+            return self.sample.digested(loss, limits)
+        return loss_named(loss).data.from_moments(self.moments, self.n_rows, self.sample.class_weight, limits)
+
+
+def summed_part(moments: Moments, sample: Samples, task: FoldTask) -> TrainingPart:
+    """What is fitted to: sums of all rows and a random sample of them, in the units that the sums tell.
+
+    Parameters
+    ----------
+    moments : Moments
+    sample : Samples
+        In the user's units.
+    task : FoldTask
+    """
+    fitted, classes = moments.standardized(task.units["standardize"]), sample.classes
+    weight = class_weights(task.class_weight, classes, np.arange(len(classes)), moments.class_weights)
+    rows = replace(sample, X=fitted.units(sample.X), class_weight=weight)
+    return TrainingPart(fitted.units, rows, SummedSamples(fitted.labelled(weight), moments.n_rows, rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,13 +198,49 @@ class SummedParts:
         """Units by all training rows; the samples that go with them are those of the random sample."""
         moments = self.sums.without(fold.number)
         check_fold(moments, fold.number)
-        fitted = moments.standardized(task.units["standardize"])
-        classes = samples.classes
-        weight = class_weights(task.class_weight, classes, np.arange(len(classes)), moments.class_weights)
-        digester = SummedSamples(fitted.labelled(weight), moments.n_rows, weight, len(moments.columns))
-        some = samples.part(fold.train)
-        train = validate_samples(fitted.units(some.X), classes[some.codes], some.sample_weight, None, classes)
-        return TrainingPart(fitted.units, replace(train, class_weight=weight), digester)
+        return summed_part(moments, samples.part(fold.train), task)
+
+
+def is_better_in_memory(source: SampleSource, losses: Sequence[str]) -> bool:
+    """Whether to read all rows at once: where terms are so many that fits in memory pair them only as needed.
+
+    Parameters
+    ----------
+    source : SampleSource
+    losses : sequence of str
+        Which must have room.
+    """
+    if not source.is_local or source.known_rows is None or term_count(source.n_features) <= MANY_TERMS:
+        return False
+    size = Extent((source.known_rows, source.n_features), source.n_classes)
+    return all(fits(loss, size) for loss in losses)
+
+
+def check_pairs(n_features: int, n_sums: int = 1) -> None:
+    """Refuse features whose sums of products of all pairs of terms do not fit into memory.
+
+    Parameters
+    ----------
+    n_features : int
+    n_sums : int
+        How many are made in one pass.
+    """
+    room, needed = memory(), bytes_of_pairs(n_features, n_sums)
+    if room is not None and needed > room.size:
+        most = bisect_left(range(n_features), True, lo=1, key=lambda n: bytes_of_pairs(n, n_sums) > room.size) - 1
+        raise MemoryLimitError(
+            f"{n_features:,} features ({term_count(n_features):,} terms) need about {gigabytes(needed)} of memory for sums "
+            f"over pairs of terms, and {room.words} {gigabytes(room.size)}: take fewer columns, at most about {most} features, "
+            "or so few rows that a fit in memory has room"
+        )
+
+
+def bytes_of_pairs(n_features: int, n_sums: int) -> int:
+    """What a pass needs that sums products of all pairs of terms.
+
+    Of each sum there are the one so far, that of a batch and both together, while two more matrices come and go.
+    """
+    return 8 * (3 * n_sums + 2) * term_count(n_features) ** 2
 
 
 def check_fold(moments: Moments, number: int) -> None:

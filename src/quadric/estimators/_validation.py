@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -18,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from quadric._sklearn import check_sample_weight
 from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT, LARGEST_WEIGHT, MOST_PROCESSES, SMALLEST_WEIGHT
+from quadric.errors import warn_user
 from quadric.geometry.lifting import column_ends
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
@@ -117,6 +117,11 @@ def check_values(values: Mapping[str, Any], rules: Mapping[str, Rule]) -> None:
             raise ValueError(f"{name} must be {rule.words}, got {values[name]!r}")
 
 
+def named_losses(loss: str | Sequence[str]) -> list[str]:
+    """The losses that a parameter names."""
+    return [loss] if isinstance(loss, str) else list(loss)
+
+
 @dataclass(frozen=True)
 class Samples(LabelledSamples):
     """Validated training data; rows of weight zero are gone.
@@ -184,14 +189,11 @@ def check_magnitude(X: FloatArray) -> None:
         raise ValueError(f"X has columns without values beyond {1.0 / LARGEST:g}, whose products vanish: rescale it first")
 
 
-def warn_of_spread(X: FloatArray, names: Sequence[str] | None, remedy: str, depth: int = 3) -> None:
-    """Issue a ScaleWarning where columns are far from standardised, with words on what to do.
-
-    ``depth`` is the number of our own functions between this one and the user's code, which the warning is to point at.
-    """
+def warn_of_spread(X: FloatArray, names: Sequence[str] | None, remedy: str) -> None:
+    """Issue a ScaleWarning where columns are far from standardised, with words on what to do."""
     trouble = spread_trouble(X, names)
     if trouble is not None:
-        warnings.warn(f"{trouble}; {remedy}", ScaleWarning, stacklevel=depth + 2)
+        warn_user(f"{trouble}; {remedy}", ScaleWarning)
 
 
 def spread_trouble(X: FloatArray, names: Sequence[str] | None) -> str | None:

@@ -222,7 +222,10 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_parameters(self, self._rules)
         X, y = self._validated(X, y, ensure_min_samples=2)
-        samples, units = self._in_units(validate_samples(X, y, sample_weight, self.class_weight))
+        self._fit_samples(validate_samples(X, y, sample_weight, self.class_weight))
+
+    def _fit_samples(self, samples: Samples) -> None:
+        samples, units = self._in_units(samples)
         names = getattr(self, "feature_names_in_", None)
         limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k))
         processes = processes_of(self.n_jobs, len(samples.positives()))
@@ -266,6 +269,11 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _fit_surveyed(self, surveyed: SurveyedStream) -> Self:
         """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
+        if surveyed.is_gathered:
+            with self._or_forget():
+                self._set_columns(surveyed.stream.columns)
+                self._fit_samples(surveyed.samples(self.class_weight))
+            return self
         if not loss_named(self.loss).keeps_rows:
             return self.fit_moments(surveyed.moments(by_class=self.class_weight is not None))
         if self.method == "exact":

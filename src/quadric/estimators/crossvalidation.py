@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -15,18 +14,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import DEFAULT_GAP, DEFAULT_TOLERANCE
+from quadric.errors import warn_user
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._choosing import chosen_cell
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._final import FinalSearch
+from quadric.estimators._fold_scores import score_all_rows
 from quadric.estimators._folds import Fold, check_folds, folds_of
-from quadric.estimators._foldwork import CrossValidation, FoldTask
-from quadric.estimators._from_moments import digested
+from quadric.estimators._foldwork import CrossValidation, FoldTask, TrainingPart
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._scoreboard import Cell, Scoreboard
 from quadric.estimators._scoring import Scoring
-from quadric.estimators._streaming import SummedParts, SurveyedStream
+from quadric.estimators._streaming import SummedParts, SurveyedStream, summed_part
 from quadric.estimators._units import Units
 from quadric.estimators._validation import (
     CLIP,
@@ -37,13 +37,13 @@ from quadric.estimators._validation import (
     Rule,
     Samples,
     check_parameters,
+    named_losses,
     none_or,
     number_from,
     one_of,
     validate_samples,
 )
 from quadric.estimators.classifier import SparseQuadraticSVC
-from quadric.estimators.moments import Moments
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import TrainingData
@@ -53,7 +53,7 @@ from quadric.resources import processes_of
 from quadric.search.methods import METHODS
 from quadric.search.path import QuadraticPath, certified
 from quadric.search.quick import QuickSearch
-from quadric.types import IntArray
+from quadric.types import FloatArray, IntArray
 
 __all__ = ["SparseQuadraticSVCCV", "chosen_cell"]
 
@@ -63,7 +63,7 @@ _TOLERANCE = number_from(0.0)
 
 
 def _names_losses(value: Any) -> bool:
-    names = [value] if isinstance(value, str) else list(value) if isinstance(value, Sequence) else []
+    names = named_losses(value) if isinstance(value, Sequence) else []
     return bool(names) and all(name in LOSS_NAMES for name in names) and len(set(names)) == len(names)
 
 
@@ -231,16 +231,24 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         """
         return self._fit_or_forget(X, y, sample_weight, groups)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, cv: Any = None) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         check_parameters(self, self._rules)
-        deadline = None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
+        deadline = self._deadline()
         X, y = self._validated(X, y, ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
-        prepared, units = self._in_units(samples)
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
-        folds = folds_of(self.cv if cv is None else cv, X, y, groups, present)
+        decision = self._fit_samples(samples, folds_of(self.cv, X, y, groups, present), deadline)
+        self.oof_decision_ = np.full((len(y), *decision.shape[1:]), np.nan)
+        self.oof_decision_[present] = decision
+
+    def _deadline(self) -> float | None:
+        return None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
+
+    def _fit_samples(self, samples: Samples, folds: Sequence[Fold], deadline: float | None) -> FloatArray:
+        """Choose and fit in memory; the decision values of each sample by the folds that left it out."""
+        prepared, units = self._in_units(samples)
         check_folds(folds, samples)
-        task = self._task(X.shape[1], deadline)
+        task = self._task(samples.n_features, deadline)
         board = self._scoreboard(task, len(folds))
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
@@ -248,64 +256,60 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         with part(0.0, 0.7):
             self._cross_validate(board, work)
         cell = self._set_choice(board)
-        decision = work.out_of_fold(board, cell)
-        self.oof_decision_ = np.full((len(y), *decision.shape[1:]), np.nan)
-        self.oof_decision_[present] = decision
         with part(0.7, 1.0):
             fits = self._fit_all_rows(task, prepared, cell, board)
         self._set_fits(fits, samples.classes, units)
         self.best_estimator_ = self._as_classifier(fits, units)
+        return work.out_of_fold(board, cell)
 
     def _fit_surveyed(self, surveyed: SurveyedStream) -> Self:
-        """Fit to samples that are read in batches.
-
-        Losses that need sums only are chosen on the moments of folds, with scores on a random sample; otherwise the choice is
-        made on that sample altogether. The final fit is one to all rows.
-        """
+        """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
         if not isinstance(self.cv, Integral) or self.cv < 2:
             raise ValueError(f"cv must be a number of folds, at least 2, where rows are read in batches, got {self.cv!r}")
-        names = [self.loss] if isinstance(self.loss, str) else list(self.loss)
         with self._or_forget():
-            if any(loss_named(name).keeps_rows for name in names):
-                self._choose_on_sample(surveyed)
+            deadline, folds = self._deadline(), surveyed.folds(int(self.cv))
+            self._set_columns(surveyed.stream.columns)
+            if surveyed.is_gathered:
+                self.oof_decision_ = self._fit_samples(surveyed.samples(self.class_weight), folds, deadline)
             else:
-                self._choose_on_sums(surveyed)
+                self._fit_by_passes(surveyed, folds, deadline)
+            self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds)
         return self
 
-    def _choose_on_sums(self, surveyed: SurveyedStream) -> None:
-        deadline = None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
-        n_folds, samples = int(self.cv), surveyed.samples
-        self._set_columns(surveyed.stream.columns)
-        with part(0.0, 0.6):
-            sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
-        folds = surveyed.folds(n_folds)
+    def _fit_by_passes(self, surveyed: SurveyedStream, folds: Sequence[Fold], deadline: float | None) -> None:
+        samples, n_folds = surveyed.samples(), len(folds)
         check_folds(folds, samples)
         task = self._task(samples.n_features, deadline)
-        board = self._scoreboard(task, n_folds)
-        scoring = Scoring.of(self.scoring, samples.classes)
+        board, scoring = self._scoreboard(task, n_folds), Scoring.of(self.scoring, samples.classes)
+        with part(0.0, 0.4):
+            sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
         work = CrossValidation(task, samples, folds, scoring, processes_of(self.n_jobs, n_folds), SummedParts(sums))
-        with part(0.6, 0.9):
+        with part(0.4, 0.6):
             self._cross_validate(board, work)
+        with part(0.6, 0.7):
+            if scoring.counts_labels and not surveyed.has_all_rows and not task.out_of_time():
+                score_all_rows(board, scoring, surveyed.stream.source, surveyed.stream.seed)
         cell = self._set_choice(board)
-        self.oof_decision_, self.oof_rows_ = work.out_of_fold(board, cell), surveyed.sample.ids
-        self.oof_folds_ = _numbers_of(folds)
-        with part(0.9, 1.0):
-            self._fit_sums_of_all(task, sums.whole(), board, cell)
-
-    def _fit_sums_of_all(self, task: FoldTask, moments: Moments, board: Scoreboard, cell: Cell) -> None:
-        """The final fit, and paths of the chosen loss, to the sums of all rows."""
-        grid = (len(board.Cs[cell.loss]), len(board.ks))
-        how: dict[str, Any] = {"standardize": bool(self.standardize), "class_weight": self.class_weight, "grid": grid}
-        sums = digested(moments, cell.loss, task.limits, **how)
-        quick = QuickSearch(sums, task.limits, task.ks, by_decomposition=task.by_decomposition)
-        scores = board.scores()[cell.loss]
-        paths = [quick.path(cell.loss, positive, board.Cs[cell.loss], board.ks) for positive in sums.positives()]
-        if self.certify:
-            paths = [certified(path, sums.data, positive) for path, positive in zip(paths, sums.positives(), strict=True)]
-        self.paths_ = [replace(path, scores=scores) for path in paths]
-        self.best_estimator_ = self._chosen_classifier().fit_moments(moments)
+        self.oof_decision_ = work.out_of_fold(board, cell)
+        moments = sums.whole()
+        with part(0.7, 0.8):
+            self._set_paths(summed_part(moments, samples, task), task, board, cell)
+        with part(0.8, 1.0):
+            chosen = self._chosen_classifier()
+            keeps_rows = loss_named(cell.loss).keeps_rows
+            self.best_estimator_ = chosen._fit_surveyed(surveyed) if keeps_rows else chosen.fit_moments(moments)
         self._take_over(self.best_estimator_)
+
+    def _set_paths(self, whole: TrainingPart, task: FoldTask, board: Scoreboard, cell: Cell) -> None:
+        """Paths of the chosen loss: to the sums of all rows, or else to the random sample."""
+        quick = QuickSearch(whole.digester, task.limits, task.ks, by_decomposition=task.by_decomposition)
+        positives, scores = whole.samples.positives(), board.scores()[cell.loss]
+        paths = [quick.path(cell.loss, positive, board.Cs[cell.loss], board.ks) for positive in positives]
+        if self.certify:
+            data = quick.digest(cell.loss)
+            paths = [certified(path, data, positive) for path, positive in zip(paths, positives, strict=True)]
+        self.paths_ = [replace(path, scores=scores) for path in paths]
 
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
@@ -315,8 +319,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return FoldTask(limits, ks, self.class_weight, units, self.method == "pd", deadline, int(self.verbose))
 
     def _scoreboard(self, task: FoldTask, n_folds: int) -> Scoreboard:
-        names = [self.loss] if isinstance(self.loss, str) else list(self.loss)
-        grids = {name: loss_named(name).default_Cs if self.Cs is None else C_grid(self.Cs) for name in names}
+        grids = {name: loss_named(name).default_Cs if self.Cs is None else C_grid(self.Cs) for name in named_losses(self.loss)}
         return Scoreboard({name: np.unique(Cs) for name, Cs in grids.items()}, task.ks, n_folds)
 
     def _check_memory(self, board: Scoreboard, task: FoldTask, samples: Samples, folds: Sequence[Fold], processes: int) -> None:
@@ -396,11 +399,10 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _warn_of_deadline(self, board: Scoreboard) -> None:
         n_scored = sum(int(np.isfinite(table).sum()) for table in board.scores().values())
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__}: fit_time_limit={self.fit_time_limit:g} ran out: the choice is the best of {n_scored} "
             "scores, and other terms may be better. Raise fit_time_limit; this fit may not be reproducible",
             ConvergenceWarning,
-            stacklevel=6,
         )
 
     def _as_classifier(self, fits: Sequence[SurfaceFit], units: Units) -> SparseQuadraticSVC:
@@ -423,20 +425,6 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         for name, value in vars(fitted).items():
             if name.endswith("_") and not name.startswith("_"):
                 setattr(self, name, value)
-
-    def _choose_on_sample(self, surveyed: SurveyedStream) -> None:
-        """The choice of a fit in memory to a random sample, then a fit to all rows."""
-        samples, columns = surveyed.samples, surveyed.stream.columns
-        folds = surveyed.folds(int(self.cv))
-        check_folds(folds, samples)
-        with part(0.0, 0.5):
-            splits = [(fold.train, fold.test) for fold in folds]
-            self._fit(samples.X, samples.classes[samples.codes], samples.sample_weight, None, splits)
-        self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds)
-        self._set_columns(columns)
-        with part(0.5, 1.0):
-            self.best_estimator_ = self._chosen_classifier()._fit_surveyed(surveyed)
-        self._take_over(self.best_estimator_)
 
 
 def _numbers_of(folds: Sequence[Fold]) -> IntArray:

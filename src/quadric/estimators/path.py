@@ -123,7 +123,7 @@ def sparse_quadratic_path(
     grid, weights = k_grid(ks, n_terms - len(limits.exclude), len(limits.include)), C_grid(Cs)
     check_memory(loss, samples.extent(limits, grid=(len(weights), len(grid)), proves=certify, k=int(grid[-1])))
     check_magnitude(samples.X)
-    warn_of_spread(samples.X, names, "standardise them first, with StandardScaler().fit_transform(X)", depth=1)
+    warn_of_spread(samples.X, names, "standardise them first, with StandardScaler().fit_transform(X)")
     data = loss_named(loss).data.from_samples(samples, limits)
     seed = (seed_of(random_state), 1)
     report, (tracing, proving) = writer_for(verbose), parts(1.0, 2.0 * certify)

@@ -95,11 +95,19 @@ class SampleSource(ABC):
     n_features, n_classes : int
     class_rows : array of shape (n_classes,) or None
         How many samples of each class there are, if anybody knows; those without weight may count.
+    is_local : bool
+        Whether the samples come from this machine, so that it may hold them all where that is better.
     """
 
     n_features: int
     n_classes: int
     class_rows: IntArray | None = None
+    is_local: bool = True
+
+    @property
+    def known_rows(self) -> int | None:
+        """How many samples there are, if anybody knows; those without weight may count."""
+        return None if self.class_rows is None else int(self.class_rows.sum())
 
     @abstractmethod
     def total(self, of: Callable[[SampleBatch], State]) -> State:

@@ -33,6 +33,8 @@ class TableParts(ABC):
 
     text: tuple[str, ...]
     """Columns that are texts whatever they look like."""
+    is_local: bool = True
+    """Whether this machine reads them."""
 
     @property
     def path(self) -> Path | None:
@@ -474,7 +476,7 @@ class TableSource(SampleSource):
         n_classes: int,
         class_rows: IntArray | None = None,
     ) -> None:
-        self._parts, self._samples_of = parts, rows
+        self._parts, self._samples_of, self.is_local = parts, rows, parts.is_local
         self.n_features, self.n_classes, self.class_rows = n_features, n_classes, class_rows
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:

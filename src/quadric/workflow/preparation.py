@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from quadric.errors import ParameterError, listed, unknown_names
+from quadric.errors import ParameterError, listed, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._validation import spread_trouble
@@ -214,7 +213,7 @@ def warn_of_scales(data: PreparedData) -> None:
     if trouble is not None:
         warning = ScaleWarning(f"{trouble}; standardise them")
         vars(warning)["remedies"] = {"standardize": None}
-        warnings.warn(warning, stacklevel=3)
+        warn_user(warning)
 
 
 def class_codes(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:

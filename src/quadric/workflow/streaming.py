@@ -68,8 +68,8 @@ def is_streamed(path: Path) -> bool:
 def train_stream(stream: TableParts, target: str, options: TrainingOptions | None = None) -> Trained:
     """Code the columns, choose loss, k and C, fit, and calibrate, in passes over a table.
 
-    Caps are quantiles of all rows. With the squared loss k and C are chosen on all rows; otherwise on a random sample, which
-    also serves calibration, cut-off and figures. The model is fitted to all rows.
+    Caps are quantiles of all rows, and k and C are chosen as in :func:`quadric.fit_batches`. A random sample serves calibration,
+    cut-off and figures. The model is fitted to all rows.
 
     Parameters
     ----------
@@ -87,8 +87,9 @@ def train_stream(stream: TableParts, target: str, options: TrainingOptions | Non
     options = TrainingOptions() if options is None else options
     with part(0.0, 0.2):
         stream_of_rows, data = _prepared(stream, target, options)
+    model = new_search(data, options, stream_of_rows.classes) if options.crosses else new_classifier(data, options)
     with part(0.2, 0.4):
-        surveyed = SurveyedStream.of(stream_of_rows, options.clip)
+        surveyed = SurveyedStream.of(stream_of_rows, model)
     sample, classes = surveyed.sample, stream_of_rows.classes
     data = replace(data, X=sample.X, y=classes[sample.codes], groups=None if options.groups is None else sample.keys)
     if not options.standardize:
@@ -96,7 +97,7 @@ def train_stream(stream: TableParts, target: str, options: TrainingOptions | Non
     if data.groups is not None:
         check_groups(data.groups, options)
     with part(0.4, 0.9):
-        classifier, search = _fitted(surveyed, data, options)
+        classifier, search = _fitted(model, surveyed, data)
     model = finished_model(classifier, search, data, options)
     with part(0.9, 1.0):
         labels = stream_of_rows.source.total(_Labels(model, classifier, classes))
@@ -151,13 +152,11 @@ def _learned(stream: TableParts, columns: LabelledColumns, options: TrainingOpti
 
 @scales_as_prepared()
 def _fitted(
-    surveyed: SurveyedStream, data: PreparedData, options: TrainingOptions
+    model: SparseQuadraticSVC | SparseQuadraticSVCCV, surveyed: SurveyedStream, data: PreparedData
 ) -> tuple[SparseQuadraticSVC, SparseQuadraticSVCCV | None]:
     """The fitted classifier, and the cross-validation that chose it; the names of features are the encoder's affair."""
-    if not options.crosses:
-        return _nameless(new_classifier(data, options)._fit_surveyed(surveyed)), None
-    search = _nameless(new_search(data, options, surveyed.stream.classes)._fit_surveyed(surveyed))
-    return _nameless(search.best_estimator_), search
+    fitted = _nameless(model._fit_surveyed(surveyed))
+    return (fitted, None) if isinstance(fitted, SparseQuadraticSVC) else (_nameless(fitted.best_estimator_), fitted)
 
 
 def _nameless(estimator: Any) -> Any:

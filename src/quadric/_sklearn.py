@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.calibration import _sigmoid_calibration
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 from quadric.labels import refuse_masked
@@ -52,10 +53,15 @@ def scorer_takes_weights(scorer: Any) -> bool:
     return "sample_weight" in inspect.signature(metric).parameters
 
 
+def scorer_is_accuracy(scorer: Any) -> bool:
+    """Whether a scorer gives the share of labels that are right, as an estimator's score does by default."""
+    return type(scorer).__name__ == "_PassthroughScorer" or getattr(scorer, "_score_func", None) is accuracy_score
+
+
 def scorer_counts_labels(scorer: Any) -> bool:
     """Whether a score follows from how much weight each class has among the rows with each predicted label."""
-    is_default = type(scorer).__name__ == "_PassthroughScorer"
-    return is_default or (getattr(scorer, "_response_method", None) == "predict" and scorer_takes_weights(scorer))
+    labels = getattr(scorer, "_response_method", None) == "predict" and scorer_takes_weights(scorer)
+    return labels or scorer_is_accuracy(scorer)
 
 
 def scorer_needs_probabilities(scorer: Any) -> bool:

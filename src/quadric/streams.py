@@ -169,7 +169,8 @@ def fit_batches(
     Returns
     -------
     model
-        Fitted. ``oof_rows_`` of a cross-validation tells which rows, counted from 1, ``oof_decision_`` is of.
+        Fitted. ``oof_rows_`` of a cross-validation tells which rows, counted from 1, ``oof_decision_`` is of, and
+        ``all_rows_scored_`` whether ``cv_scores_`` are of all rows.
     """
     parts = as_parts(batches, text=(target, *([] if groups is None else [groups])), **how)
     check_parameters(model, model._rules)  # before any pass

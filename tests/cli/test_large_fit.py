@@ -171,7 +171,7 @@ def test_a_choice_by_cross_validation_is_calibrated_and_told_in_the_same_lines(o
     found = run(*command, tmp_path / "streamed.json")
     assert (whole.code, found.code) == (0, 0), whole.errors + found.errors
     assert [head for head in heads(found.out) if head != "read in passes"] == heads(whole.out)
-    assert "the same in all folds; the figures out of fold are of" in " ".join(found.out.split())
+    assert "the same in all folds; accuracy and AUC out of fold are of" in " ".join(found.out.split())
     assert "out of fold (3 folds" in found.out
     lines = [line for line in found.out.splitlines() if "streamed.json" not in line]
     assert [line for line in lines if len(line) > 80] == []
@@ -181,3 +181,29 @@ def test_a_choice_by_cross_validation_is_calibrated_and_told_in_the_same_lines(o
     assert calibrations[0].keys() == calibrations[1].keys()
     rates = [model["metadata"]["training"]["cross_validation"]["accuracy"] for model in models]
     assert rates[0] == pytest.approx(rates[1], abs=0.05)
+
+
+@pytest.mark.parametrize(("scoring", "is_counted"), [("accuracy", True), ("balanced_accuracy", True), ("roc_auc", False)])
+def test_the_choice_goes_by_all_rows_where_labels_are_scored(scoring, is_counted, run, streamed, tmp_path, monkeypatch):
+    monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", 200)
+    streamed()
+    folder = table_files(tmp_path, credit_columns(N_ROWS))["folder"]
+    choice = ["--ks", "1:3", "--Cs", "1,16", "--scoring", scoring, "--output", tmp_path / "model.json"]
+    found = run("fit", folder, "--target", "risk", "--loss", "least_squares", *choice)
+    assert found.code == 0, found.errors
+    words = " ".join(found.out.split())
+    assert "accuracy and AUC out of fold are of 200 random rows" in words
+    assert ("the choice goes by scores of all rows" in words) is is_counted
+
+
+def test_a_large_table_with_many_features_is_fitted_in_memory(run, streamed, tmp_path):
+    streamed()
+    rng = np.random.default_rng(0)
+    columns = {f"x{j}": rng.normal(size=300) for j in range(45)}
+    columns["y"] = np.where(columns["x3"] * columns["x40"] > 0, "yes", "no")
+    found = run(
+        "fit", table_files(tmp_path, columns)["folder"], "--target", "y", "--k", "1", "--output", tmp_path / "model.json"
+    )
+    assert found.code == 0, found.errors
+    assert "read in passes" not in found.out
+    assert "terms: 1 of 1080 (45 columns" in found.out

@@ -70,7 +70,7 @@ def fit(
     for each in _remarks(trained):
         remark(each)
     loss = trained.classifier.loss
-    if trained.data.n_rows >= MANY_ROWS and (lighter := lighter_loss(loss)):
+    if trained.data.n_rows >= MANY_ROWS and not trained.data.is_sampled and (lighter := lighter_loss(loss)):
         remark(f"the loss {loss} keeps all {trained.data.n_rows} rows in memory; --loss {lighter} does not")
     if as_json:
         say_json(_facts(trained, output, time.monotonic() - began))
@@ -236,10 +236,11 @@ def _excluded(trained: quadric.workflow.Trained) -> str:
 
 def _passes(trained: quadric.workflow.Trained) -> str | None:
     """What is different where a table is too large to be read as a whole."""
-    if not trained.data.is_sampled or not trained.options.crosses:
+    if not trained.data.is_sampled or trained.search is None:
         return None
     caps = "" if trained.options.clip is None else "columns are capped at quantiles of all rows, the same in all folds; "
-    return f"{caps}the figures out of fold are of {len(trained.data.y)} rows, drawn at random"
+    scores = "; the choice goes by scores of all rows" if trained.search.all_rows_scored_ else ""
+    return f"{caps}accuracy and AUC out of fold are of {len(trained.data.y)} random rows{scores}"
 
 
 def _missing(trained: quadric.workflow.Trained) -> str:

@@ -28,7 +28,7 @@ from quadric.losses.base import SparseProblem
 from quadric.search.decomposition import Status
 from quadric.search.methods import SearchResult
 from quadric.search.streamed import StreamedResult
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 
 RandomState: TypeAlias = int | np.random.RandomState | None
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
@@ -165,8 +165,12 @@ class SurfaceClassifier(Classifier, BaseEstimator):
 
 def predicted(scores: FloatArray, classes: np.ndarray) -> np.ndarray:
     """Classes by the sign of one score, or by the largest of several."""
-    codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-    return np.asarray(classes[codes])
+    return np.asarray(classes[predicted_codes(scores)])
+
+
+def predicted_codes(scores: FloatArray) -> IntArray:
+    """The same as positions among the classes."""
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 def seed_of(random_state: RandomState) -> int:

@@ -288,7 +288,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         with part(0.4, 0.6):
             self._cross_validate(board, work)
         with part(0.6, 0.7):
-            if scoring.counts_labels and not surveyed.has_all_rows and not task.out_of_time():
+            self.all_rows_scored_ = surveyed.has_all_rows or (scoring.counts_labels and not task.out_of_time())
+            if self.all_rows_scored_ and not surveyed.has_all_rows:
                 score_all_rows(board, scoring, surveyed.stream.source, surveyed.stream.seed)
         cell = self._set_choice(board)
         self.oof_decision_ = work.out_of_fold(board, cell)

@@ -68,8 +68,8 @@ def is_streamed(path: Path) -> bool:
 def train_stream(stream: TableParts, target: str, options: TrainingOptions | None = None) -> Trained:
     """Code the columns, choose loss, k and C, fit, and calibrate, in passes over a table.
 
-    Caps are quantiles of all rows, and k and C are chosen as in :func:`quadric.fit_batches`. A random sample serves calibration,
-    cut-off and figures. The model is fitted to all rows.
+    Caps are quantiles of all rows, and k and C are chosen as in :func:`quadric.fit_batches`. A random sample serves
+    calibration, cut-off and figures. The model is fitted to all rows.
 
     Parameters
     ----------
@@ -91,7 +91,8 @@ def train_stream(stream: TableParts, target: str, options: TrainingOptions | Non
     with part(0.2, 0.4):
         surveyed = SurveyedStream.of(stream_of_rows, model)
     sample, classes = surveyed.sample, stream_of_rows.classes
-    data = replace(data, X=sample.X, y=classes[sample.codes], groups=None if options.groups is None else sample.keys)
+    groups = None if options.groups is None else sample.keys
+    data = replace(data, X=sample.X, y=classes[sample.codes], groups=groups, is_sampled=not surveyed.is_gathered)
     if not options.standardize:
         warn_of_scales(data)
     if data.groups is not None:
@@ -131,7 +132,6 @@ def _prepared(stream: TableParts, target: str, options: TrainingOptions) -> tupl
         n_dropped=learned.n_dropped,
         sha256=None if stream.path is None else digest_of(stream.path),
         class_counts=tuple(counts),
-        is_sampled=True,
     )
     data.class_weight(options.class_weight)
     check_cutoff(data, options)

@@ -134,6 +134,8 @@ def test_moments_by_blocks_are_the_direct_sums(rng, small_chunks):
 def test_lifting_by_columns_is_lifting(rng, n):
     X = rng.normal(size=(7, n))
     assert_array_equal(lift_columns(X.T), lift(X).T)
+    middle = rng.normal(size=n * (n + 3) // 2)
+    assert_array_equal(lift_columns(X.T, middle), (lift(X) - middle).T)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])

@@ -134,15 +134,17 @@ class SampledRows:
     def batch(self) -> SampleBatch:
         """The sample, in the order of its ids."""
         parts = self.limited(self._needed).batches
+        n_rows = sum(len(part.ids) for part in parts)
         whole = replace(
             parts[0],
-            X=np.concatenate([part.X for part in parts]),
+            X=np.concatenate([part.X for part in parts], out=np.empty((n_rows, parts[0].X.shape[1]))),  # rows lie together
             codes=np.concatenate([part.codes for part in parts]),
             sample_weight=np.concatenate([part.sample_weight for part in parts]),
             ids=np.concatenate([part.ids for part in parts]),
             keys=np.concatenate([part.ids if part.keys is None else part.keys for part in parts]),
         )
-        return whole.part(np.argsort(whole.ids))
+        in_order = bool((whole.ids[1:] > whole.ids[:-1]).all())  # which spares a copy of all rows of a table
+        return whole if in_order else whole.part(np.argsort(whole.ids))
 
 
 @dataclass(frozen=True)

@@ -83,12 +83,14 @@ def column_ends(X: Any) -> tuple[FloatArray, FloatArray]:
     return as_dense(X.min(axis=0)).ravel(), as_dense(X.max(axis=0)).ravel()
 
 
-def lift_columns(columns: FloatArray, room: FloatArray | None = None) -> FloatArray:
+def lift_columns(columns: FloatArray, middle: FloatArray | None = None, room: FloatArray | None = None) -> FloatArray:
     """R' from X', without a gather: the products of one feature with those after it lie together.
 
     Parameters
     ----------
     columns : array of shape (n, m)
+    middle : array of shape (p,), optional
+        Subtracted from each row of R.
     room : array of at least p m numbers, optional
         Memory to use: to ask for it block by block takes as long as to fill it.
 
@@ -103,10 +105,12 @@ def lift_columns(columns: FloatArray, room: FloatArray | None = None) -> FloatAr
     first = 0
     for feature in range(n_features):
         stop = first + n_features - feature
-        np.multiply(columns[feature:], columns[feature], out=R[first:stop])
-        R[first] *= 0.5
+        products = np.multiply(columns[feature:], columns[feature], out=R[first:stop])
+        products[0] *= 0.5
+        if middle is not None:
+            products -= middle[first:stop, None]  # at once, while they are in the cache
         first = stop
-    R[first:] = columns
+    np.subtract(columns, 0.0 if middle is None else middle[first:, None], out=R[first:])
     return R
 
 

@@ -59,14 +59,7 @@ class Moments:
     def of(X: FloatArray, sample_weight: FloatArray | None = None) -> Moments:
         """Moments of the rows of X, block by block: the lifted matrix never exists as a whole."""
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
-        total = float(weight.sum())
-        if total <= 0.0:
-            return Moments.empty(X.shape[1])
-        middle = lift_adjoint(X, weight) / total  # sums of squares about it cancel nothing
-        off, scatter = _sums_about(middle, X, weight)
-        shift = off / total  # what rounding has left of the mean
-        scatter -= total * np.outer(shift, shift)
-        return Moments(total, middle + shift, scatter)
+        return LabelledMoments.of(X, np.zeros(len(X), dtype=np.intp), weight, np.ones(1)).loss
 
     def __add__(self, other: Moments) -> Moments:
         return self._combine(other, 1.0)
@@ -129,11 +122,18 @@ class LabelledMoments:
     @staticmethod
     def of(X: FloatArray, codes: IntArray, sample_weight: FloatArray, class_weight: FloatArray) -> LabelledMoments:
         """From samples: one p x p matrix for any number of classes."""
-        by_class = [np.where(codes == code, sample_weight, 0.0) for code in range(len(class_weight))]
-        weights = np.array([weight.sum() for weight in by_class])
-        sums = np.array([lift_adjoint(X, weight) for weight in by_class])
+        by_class = np.where(codes == np.arange(len(class_weight))[:, None], sample_weight, 0.0)
+        weights, loss_weight = by_class.sum(axis=1), sample_weight * class_weight[codes]
+        total = float(loss_weight.sum())
+        if total <= 0.0:
+            return LabelledMoments(Moments.empty(X.shape[1]), weights, np.zeros((len(weights), term_count(X.shape[1]))))
+        middle = lift_adjoint(X, loss_weight) / total  # sums of squares about it cancel nothing
+        sums, scatter = _sums_about(middle, X, by_class, loss_weight)
         means = np.divide(sums, weights[:, None], out=np.zeros_like(sums), where=weights[:, None] > 0.0)
-        return LabelledMoments(Moments.of(X, sample_weight * class_weight[codes]), weights, means)
+        means[weights > 0.0] += middle
+        shift = (class_weight @ sums) / total  # what rounding has left of the mean
+        scatter -= total * np.outer(shift, shift)
+        return LabelledMoments(Moments(total, middle + shift, scatter), weights, means)
 
     @staticmethod
     def merged(moments: Sequence[Moments], class_weight: FloatArray) -> LabelledMoments:
@@ -272,19 +272,18 @@ def energy_of_sums(weight: float, sums: FloatArray) -> Energy:
     return Energy.of_moments(weight, s, S)
 
 
-def _sums_about(middle: FloatArray, X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weighted sums of r - middle, and of its products.
+def _sums_about(middle: FloatArray, X: FloatArray, by_class: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sums of r - middle with the weights of each class, and of its products with the weights of the losses.
 
     Blocks are laid out term by term, so that each is filled by a few long products and added by one rank-k update.
     """
     p, are_equal = len(middle), bool((weight == 1.0).all())
-    sums, upper = np.zeros(p), np.zeros((p, p), order="F")
+    sums, upper = np.zeros((len(by_class), p)), np.zeros((p, p), order="F")
     blocks = list(row_chunks(len(X), p, at_least=BLOCK_ROWS))
     room = np.empty(p * (blocks[0].stop if blocks else 0))
     for rows in blocks:
-        R = lift_columns(X[rows].T, room)
-        R -= middle[:, None]
-        sums += R @ weight[rows]
+        R = lift_columns(X[rows].T, middle, room)
+        sums += by_class[:, rows] @ R.T
         if not are_equal:
             R *= np.sqrt(weight[rows])
         upper = dsyrk(1.0, R.T, beta=1.0, c=upper, trans=1, overwrite_c=1)

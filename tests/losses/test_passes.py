@@ -6,6 +6,7 @@ from scipy.special import entr, expit
 
 from helpers.convex_solver import minimum
 from quadric.geometry.lifting import lift
+from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.losses import loss_named
 from quadric.losses.base import LabelledSamples
 from quadric.losses.hinge import streamed
@@ -14,6 +15,7 @@ from quadric.losses.hinge.split import SplitAt
 from quadric.losses.kept import random_keys
 from quadric.losses.logistic.sums import SideSums, scalars_of
 from quadric.losses.passes import SamplesInMemory
+from quadric.losses.row_stream import scores_of
 from quadric.losses.streams import GAP, Candidates, Passes
 from quadric.losses.survey import SurveyPass
 from quadric.search.rules import NO_LIMITS
@@ -224,3 +226,17 @@ def test_entropies_of_multipliers_that_give_way_are_not_overrated():
         assert constant <= exact * (1.0 + 1e-12)
         assert pull[0] == pytest.approx(float(weight @ (y * t)), abs=1e-9)
     assert constant < exact
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_scores_of_surfaces_are_those_of_lifted_rows(offset):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4)) + offset
+    middle, surfaces = X.mean(axis=0) + 0.1, rng.normal(size=(3, 8))
+    terms = rng.choice(term_count(4), 7, replace=False)
+    left, right = (factors[terms] for factors in term_factors(4))
+    exact = np.longdouble(np.vstack([X, middle]))  # its 18 digits are enough for rows that are far from zero
+    lifted = exact[:, left] * np.where(right == LINEAR, 1.0, exact[:, right]) * np.where(left == right, 0.5, 1.0)
+    expected = (lifted[:-1] - lifted[-1]) @ surfaces[:, :-1].T + surfaces[:, -1]
+    scale = np.abs(lifted[:-1] - lifted[-1]) @ np.abs(surfaces[:, :-1].T) + 1.0
+    assert (np.abs(scores_of(X, middle, terms, surfaces).T - expected) <= 1e-14 * scale).all()

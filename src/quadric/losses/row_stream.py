@@ -7,7 +7,8 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from quadric.geometry.lifting import lift, lift_columns_about
+from quadric.geometry.lifting import lift
+from quadric.geometry.terms import LINEAR, term_factors
 from quadric.losses.rows import RowBlock, RowsProblem
 from quadric.losses.streams import GAP, DualPoint, StreamedFit, StreamedProblem
 from quadric.types import FloatArray, IntArray
@@ -141,10 +142,23 @@ def energies(G: FloatArray, surfaces: FloatArray) -> FloatArray:
 
 
 def scores_of(X: FloatArray, middle: FloatArray, terms: IntArray, surfaces: FloatArray) -> FloatArray:
-    """r(x)'z + level of each surface for each row, with r centred at the middle."""
+    """(r(x) - r(middle))'z + level of each surface for each row.
+
+    In d = x - middle a product of features is d_a d_b + middle_a d_b + middle_b d_a: what is linear there is put together once
+    per surface, and nothing cancels where the features are far from zero.
+    """
+    left, right = (factors[terms] for factors in term_factors(len(middle)))
+    is_product = right != LINEAR
+    a, b = left[is_product], right[is_product]
+    products = surfaces[:, :-1][:, is_product] * np.where(a == b, 0.5, 1.0)
+    linear = np.zeros((len(middle), len(surfaces)))
+    np.add.at(linear, left[~is_product], surfaces[:, :-1][:, ~is_product].T)
+    np.add.at(linear, a, (products * middle[b]).T)
+    np.add.at(linear, b, (products * middle[a]).T)
     scores = np.empty((len(surfaces), len(X)))
     for first in range(0, len(X), CHUNK_ROWS):
         rows = slice(first, first + CHUNK_ROWS)
-        scores[:, rows] = surfaces[:, :-1] @ lift_columns_about(X[rows].T, middle, terms)
+        d = np.subtract(X[rows].T, middle[:, None], order="C")
+        scores[:, rows] = products @ (d[a] * d[b]) + linear.T @ d
     scores += surfaces[:, -1:]
     return scores

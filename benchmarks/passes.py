@@ -1,9 +1,9 @@
 """Hinge and logistic fits by passes over rows that are made batch by batch, beside one pass for the moments of the same rows.
 
-    python benchmarks/passes.py [--output benchmarks/results/passes.json] [--parts fixed search logistic seeded paper]
+    python benchmarks/passes.py [--output benchmarks/results/passes.json] [--parts fixed search logistic seeded]
 
-Each case runs in a process of its own, whose processor time and peak memory count; what it takes to make the rows does not. The
-part "paper" needs the paper's data (QUADRIC_DATA, or ../shared/data).
+Each case runs in a process of its own, whose processor time and peak memory count; what it takes to make the rows does not.
+Objectives on the paper's sets are compared by scale.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from paper_data import NAMES, load
 from quadric.blas import one_blas_thread
 from quadric.geometry.lifting import lift
 from quadric.geometry.moments import LabelledMoments
@@ -162,17 +161,7 @@ def seeded() -> Iterator[Row]:
     yield Row("the same: processor time beside it, largest", max(ratios), "<=", 1)
 
 
-def paper() -> Iterator[Row]:
-    excesses = []
-    for name in NAMES:
-        X, y = load(name)
-        X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-        samples = LabelledSamples(X, (y > 0).astype(int), np.ones(len(y)), np.ones(2))
-        excesses += [above(samples, C, 4)[0] for C in (1.0, 64.0)]
-    yield Row("the paper's sets, k = 4, C = 1 and 64: objective above a search without the bounds", max(excesses), "<=", 1e-6)
-
-
-PARTS = {"fixed": fixed, "search": searched, "logistic": logistic, "seeded": seeded, "paper": paper}
+PARTS = {"fixed": fixed, "search": searched, "logistic": logistic, "seeded": seeded}
 
 
 def main() -> int:

@@ -272,6 +272,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self._set_columns(surveyed.stream.columns)
             if surveyed.is_gathered:
                 self.oof_decision_ = self._fit_samples(surveyed.samples(self.class_weight), folds, deadline)
+                self.all_rows_scored_ = True
             else:
                 self._fit_by_passes(surveyed, folds, deadline)
             self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds)

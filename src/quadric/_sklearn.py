@@ -55,7 +55,9 @@ def scorer_takes_weights(scorer: Any) -> bool:
 
 def scorer_is_accuracy(scorer: Any) -> bool:
     """Whether a scorer gives the share of labels that are right, as an estimator's score does by default."""
-    return type(scorer).__name__ == "_PassthroughScorer" or getattr(scorer, "_score_func", None) is accuracy_score
+    is_plain = getattr(scorer, "_sign", None) == 1 and not getattr(scorer, "_kwargs", None)
+    is_accuracy = getattr(scorer, "_score_func", None) is accuracy_score and is_plain
+    return type(scorer).__name__ == "_PassthroughScorer" or is_accuracy
 
 
 def scorer_counts_labels(scorer: Any) -> bool:
@@ -78,10 +80,10 @@ def scorer_misfit(scorer: Any) -> str | None:
 
 
 def scorer_towards(scorer: Any, positive: Any) -> Any:
-    """A scorer of two classes whose metric calls this label the positive one, where it does not do so by itself."""
+    """A scorer of two classes whose metric calls this label the positive one, where nobody has said otherwise."""
     metric, settings = getattr(scorer, "_score_func", None), getattr(scorer, "_kwargs", {})
     names = () if metric is None else inspect.signature(metric).parameters
-    if "pos_label" not in names or settings.get("average", "binary") != "binary":
+    if "pos_label" not in names or "pos_label" in settings or settings.get("average", "binary") != "binary":
         return scorer
     towards = copy(scorer)
     towards._kwargs = {**settings, "pos_label": positive}

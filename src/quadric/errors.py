@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 
-PACKAGE = __name__.partition(".")[0]
+LIBRARIES = (__name__.partition(".")[0], "sklearn", "joblib")
 MOST_LISTED = 8
 """Names, or troubles, that one message tells before it only counts them."""
 
@@ -48,7 +48,7 @@ def warn_of_contradiction(lower_bound: float, objective: float, depth: int = 1) 
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that points at the user's code: the nearest caller outside this package.
+    """Issue a warning that points at the user's code: the nearest caller outside of libraries that call estimators.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
         Where the message is a text.
     """
     frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == PACKAGE:
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in LIBRARIES:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 

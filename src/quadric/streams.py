@@ -184,6 +184,12 @@ def fit_batches(
     texts = [facts.name for facts in learned.facts if facts.kind == "O"]
     if texts:
         raise ValueError(f"column {texts[0]!r} holds texts: encode it first (TableEncoder), or leave it out of columns")
+    gaps = [facts for facts in learned.facts if facts.n_missing]
+    if gaps:
+        raise ValueError(
+            f"column {gaps[0].name!r} is missing in {gaps[0].n_missing} row(s), the first is row {gaps[0].first_missing}: "
+            "fill it in, drop these rows, or leave it out of columns"
+        )
     names = target_labels(np.array(list(learned.class_counts), dtype=object))[1]
     rows = CodedRows(chosen, encoder.fit_facts(learned.facts), tuple(names))
     source = rows.of(parts, learned.class_counts)

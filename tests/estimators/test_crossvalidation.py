@@ -9,7 +9,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError, UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import balanced_accuracy_score, get_scorer, make_scorer
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, get_scorer, make_scorer
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedGroupKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -447,3 +447,24 @@ def test_what_is_shipped_is_never_worse_than_what_the_path_found(method, loss, t
         (certificate,) = model.certificates_
         assert certificate.objective <= found * (1 + 1e-9)
         assert certificate.n_terms <= search.best_k_
+
+
+@pytest.mark.parametrize(("how", "sign"), [({"greater_is_better": False}, -1.0), ({"normalize": False}, 1.0)])
+def test_accuracy_with_settings_is_not_taken_for_accuracy(how, sign):
+    X, y = load_iris(return_X_y=True)
+    search = SparseQuadraticSVCCV(
+        [2], [1.0, 8.0], loss="least_squares", cv=3, rule="best", scoring=make_scorer(accuracy_score, **how)
+    )
+    shares = clone(search).set_params(scoring="accuracy").fit(X, y).cv_scores_
+    factor = 50.0 if "normalize" in how else 1.0
+    assert_allclose(search.fit(X, y).cv_scores_, sign * factor * shares, rtol=1e-12)
+
+
+def test_warnings_point_at_code_that_calls_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    model = SparseQuadraticSVC(2, method="pd", max_iter=1, loss="least_squares")
+    with pytest.warns(ConvergenceWarning, match="max_iter=1") as told:
+        make_pipeline(StandardScaler(), model).fit(X, y)
+    assert told[0].filename == __file__
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        exec("model.fit(X, y)", {"model": model, "X": X, "y": y})  # has no name of a module

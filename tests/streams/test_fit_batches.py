@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.metrics import roc_auc_score
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import f1_score, make_scorer, roc_auc_score
 
 import quadric
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
@@ -172,9 +173,77 @@ def test_parts_that_do_not_fit_together_give_no_model(second, message):
 def test_a_fold_without_a_class_is_refused():
     whole = table(m=40)
     whole["y"] = np.array(["no"] * 39 + ["yes"], dtype=object)
-    model = SparseQuadraticSVCCV([2], [1.0, 2.0], loss="least_squares")
-    with pytest.raises(ValueError, match="no training sample of class 'yes'; use fewer folds"):
-        quadric.fit_batches(model, [as_batch(whole)], target="y", columns=COLUMNS)
+    for loss, message in {
+        "least_squares": "the training part of fold .: moments must have rows of at least two classes.*; use fewer folds",
+        "logistic": "no training sample of class 'yes'; use fewer folds",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            quadric.fit_batches(
+                SparseQuadraticSVCCV([2], [1.0, 2.0], loss=loss), [as_batch(whole)], target="y", columns=COLUMNS
+            )
+
+
+def test_a_class_that_the_random_sample_hardly_has(monkeypatch):
+    monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", 60)
+    whole = table(m=3000)
+    whole["y"] = np.where(np.arange(3000) % 300 == 7, "yes", "no").astype(object)
+    batches = [as_batch(each) for each in parts(whole, (1000, 2000))]
+    search = SparseQuadraticSVCCV([2], [1.0, 2.0], loss="least_squares", cv=3)
+    assert quadric.fit_batches(search, batches, target="y", columns=COLUMNS).all_rows_scored_
+    message = "of 60 random rows, fold . has no training sample of class 'yes'; use fewer folds, or a loss that needs sums only"
+    with pytest.raises(ValueError, match=message):
+        quadric.fit_batches(search.set_params(loss="logistic"), batches, target="y", columns=COLUMNS)
+
+
+@pytest.mark.parametrize("n_features", [4, 45])
+def test_labels_that_are_numbers_keep_their_rows(n_features):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, n_features))
+    y = np.digitize(X[:, 0] * X[:, 1] - X[:, 2], [-0.5, 0.5])
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(n_features)]).assign(y=np.array([5, 10, 60])[y])
+    how = {"loss": "least_squares", "class_weight": {"5": 1.0, "10": 2.0, "60": 1.0}}
+    for model in (SparseQuadraticSVC(3, C=16.0, **how), SparseQuadraticSVCCV([3], [1.0, 16.0], **how)):
+        streamed = quadric.fit_batches(model, frame, target="y")
+        assert streamed.classes_.tolist() == ["5", "10", "60"]
+        assert np.mean(streamed.predict(frame.drop(columns="y")) == frame["y"].astype(str)) > 0.7
+
+
+def test_groups_are_the_same_whatever_holds_them(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({name: values for name, values in table(m=300).items() if name != "weight"})
+    frame = frame.assign(customer=np.repeat(np.arange(60), 5))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    days = frame.assign(customer=np.datetime64("2026-01-01") + frame["customer"].to_numpy())
+    for data in (frame, tmp_path / "rows.csv", tmp_path / "rows.parquet", days):
+        model = SparseQuadraticSVCCV([2], [1.0, 2.0], loss="least_squares", cv=3)
+        found = quadric.fit_batches(model, data, target="y", columns=COLUMNS, groups="customer").oof_folds_
+        if data is frame:
+            expected = found
+        elif data is not days:
+            assert found.tolist() == expected.tolist()
+    assert len(set(found)) == 3
+
+
+def test_scores_of_the_positive_class_take_the_second_label():
+    whole = table(m=500)
+    model = SparseQuadraticSVCCV([2, 3], [1.0, 16.0], loss="least_squares", scoring="f1", clip=None, cv=3)
+    streamed = quadric.fit_batches(model, [as_batch(whole)], target="y", columns=COLUMNS)
+    positive = make_scorer(f1_score, pos_label="yes")
+    again = quadric.fit_batches(clone(model).set_params(scoring=positive), [as_batch(whole)], target="y", columns=COLUMNS)
+    assert streamed.cv_scores_.tolist() == again.cv_scores_.tolist()
+
+
+def test_a_time_limit_that_ran_out_is_told():
+    with pytest.warns(ConvergenceWarning, match="fit_time_limit=1e-06 ran out") as told:
+        quadric.fit_batches(SparseQuadraticSVCCV([2, 3], fit_time_limit=1e-6), table(m=300), target="y", columns=COLUMNS)
+    assert told[0].filename == __file__
+
+
+def test_rows_of_many_features_without_a_class_are_refused(wide):
+    wide["w"] = (wide["y"] == "no").astype(float)
+    with pytest.raises(ValueError, match="there are no rows of class 'yes'"):
+        quadric.fit_batches(SparseQuadraticSVC(1), [as_batch(wide)], target="y", sample_weight="w")
 
 
 @pytest.mark.parametrize("seed", [12, 25])

@@ -164,7 +164,8 @@ def _accuracy(trained: quadric.workflow.Trained) -> str:
     fitted, found = f"{percent(trained.accuracy)} on the training rows", trained.cross_validation
     if found is None:
         return fitted
-    text = f"{_figure(found.accuracy, 'accuracy')} out of fold ({found.folds} folds, mean ± standard error), {fitted}"
+    folds = f"{found.folds} folds, mean ± standard error" if found.folds > 1 else "of one fold: the time ran out"
+    text = f"{_figure(found.accuracy, 'accuracy')} out of fold ({folds}), {fitted}"
     return text if _labels_as_chosen(trained) else f"{text}, with labels by probability"
 
 

@@ -55,11 +55,21 @@ def folds_of(cv: Any, X: Any, y: np.ndarray, groups: Any, present: BoolArray) ->
     return list(_without_absent(splitter.split(X, y, groups), present))
 
 
-def check_folds(folds: Iterable[Fold], samples: Samples) -> None:
-    """Refuse folds that leave nothing out, and those whose training part lacks a class or has nothing that varies."""
+def check_folds(folds: Iterable[Fold], samples: Samples, *, trains: bool = True) -> None:
+    """Refuse folds that leave nothing out, and those whose training part lacks a class or has nothing that varies.
+
+    Parameters
+    ----------
+    folds : iterable of Fold
+    samples : Samples
+    trains : bool
+        Whether surfaces are fitted to the samples; otherwise their training part need not be complete.
+    """
     for fold in folds:
         if len(fold.test) == 0:
             raise ValueError(f"fold {fold.number} leaves no sample out; use fewer folds")
+        if not trains:
+            continue
         missing = np.setdiff1d(np.arange(len(samples.classes)), samples.codes[fold.train])
         if len(missing):
             label = samples.classes[missing].tolist()[0]

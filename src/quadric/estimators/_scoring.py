@@ -10,7 +10,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
-from quadric._sklearn import platt_scaling, scorer_counts_labels, scorer_is_accuracy, scorer_misfit, scorer_takes_weights
+from quadric._sklearn import (
+    platt_scaling,
+    scorer_counts_labels,
+    scorer_is_accuracy,
+    scorer_misfit,
+    scorer_takes_weights,
+    scorer_towards,
+)
 from quadric.errors import ParameterError
 from quadric.estimators._base import predicted, predicted_codes
 from quadric.estimators._validation import Samples
@@ -22,6 +29,8 @@ from quadric.types import FloatArray
 Chances = Callable[[FloatArray], FloatArray]
 USUAL = "accuracy, balanced_accuracy, roc_auc, average_precision, neg_log_loss, neg_brier_score"
 """Scorers of classes, for people who chose another one."""
+USUAL_POSITIVE = 1
+"""What metrics of scikit-learn call the positive class, unless they are told."""
 
 
 def decision_values(X: FloatArray, cells: Sequence[PathCell]) -> FloatArray:
@@ -75,12 +84,17 @@ class Scoring:
 
     @staticmethod
     def of(scoring: Any, classes: np.ndarray) -> Scoring:
-        """What a ``scoring`` parameter asks for; None: accuracy. A scorer that is not made for classes is refused."""
+        """What a ``scoring`` parameter asks for; None: accuracy. A scorer that is not made for classes is refused.
+
+        One that calls a class positive that is not there, such as f1 where labels are texts, calls the second one so.
+        """
         scorer = check_scoring(_ScoredClassifier(classes), scoring=scoring)
         if (other := scorer_misfit(scorer)) is not None:
             raise ParameterError(
                 f"scoring must be a scorer of classes, such as {USUAL}, got {scoring!r}, which is for {other}", scoring=None
             )
+        if len(classes) == 2 and USUAL_POSITIVE not in classes.tolist():
+            scorer = scorer_towards(scorer, classes[1])
         return Scoring(scorer, classes)
 
     def score(self, left_out: Samples, decision: FloatArray, chances: Callable[[], Chances], where: str) -> float:

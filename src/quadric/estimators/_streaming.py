@@ -33,7 +33,7 @@ from quadric.estimators._stream_passes import (
     sample_size,
 )
 from quadric.estimators._units import Units
-from quadric.estimators._validation import Samples, check_magnitude, named_losses, validate_samples
+from quadric.estimators._validation import Samples, check_magnitude, named_losses
 from quadric.estimators.moments import Moments
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import MANY_TERMS
@@ -82,6 +82,7 @@ class SurveyedStream:
         source, size, clip = stream.source, sample_size(len(stream.columns)), model.clip
         if is_better_in_memory(source, named_losses(model.loss)):
             rows = source.total(RandomRows(MOST_RANDOM, stream.seed)).batch
+            check_classes(stream.classes, np.bincount(rows.codes, minlength=len(stream.classes)))
             return SurveyedStream(stream, rows, stream.no_limits(), is_gathered=True)
         check_pairs(source.n_features)
         draw = RandomRows.among(source, size, stream.seed)
@@ -101,7 +102,8 @@ class SurveyedStream:
     def samples(self, class_weight: Any = None) -> Samples:
         """The random sample as a fit in memory takes it, in the user's units."""
         batch, classes = self.sample, self.stream.classes
-        return validate_samples(batch.X, classes[batch.codes], batch.sample_weight, class_weight, classes)
+        weight = class_weights(class_weight, classes, batch.codes, batch.sample_weight)
+        return Samples(batch.X, batch.codes, batch.sample_weight, weight, classes)
 
     @property
     def has_all_rows(self) -> bool:
@@ -126,9 +128,7 @@ class SurveyedStream:
         """The rows in the units of a fit, by one more pass, with factors on the losses of the classes."""
         spread = self.stream.source.total(BatchSpread(self.limits))
         classes = self.stream.classes
-        absent = classes[spread.class_weights == 0.0].tolist()
-        if absent:
-            raise ValueError(f"there are no rows of class {absent[0]!r}")
+        check_classes(classes, spread.class_weights)
         weight = class_weights(class_weight, classes, np.arange(len(classes)), spread.class_weights)
         return InUnits(self.stream.source, spread.units(self.limits, standardize), weight)
 
@@ -214,6 +214,13 @@ def is_better_in_memory(source: SampleSource, losses: Sequence[str]) -> bool:
         return False
     size = Extent((source.known_rows, source.n_features), source.n_classes)
     return all(fits(loss, size) for loss in losses)
+
+
+def check_classes(classes: np.ndarray, weights: np.ndarray) -> None:
+    """Refuse classes without rows, or whose rows have no weight."""
+    absent = classes[weights == 0].tolist()
+    if absent:
+        raise ValueError(f"there are no rows of class {absent[0]!r}")
 
 
 def check_pairs(n_features: int, n_sums: int = 1) -> None:

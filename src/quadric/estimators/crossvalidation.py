@@ -22,7 +22,7 @@ from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._final import FinalSearch
 from quadric.estimators._fold_scores import score_all_rows
 from quadric.estimators._folds import Fold, check_folds, folds_of
-from quadric.estimators._foldwork import CrossValidation, FoldTask, TrainingPart
+from quadric.estimators._foldwork import CrossValidation, FoldTask
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._scoreboard import Cell, Scoreboard
 from quadric.estimators._scoring import Scoring
@@ -280,7 +280,13 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _fit_by_passes(self, surveyed: SurveyedStream, folds: Sequence[Fold], deadline: float | None) -> None:
         samples, n_folds = surveyed.samples(), len(folds)
-        check_folds(folds, samples)
+        needs_rows = any(loss_named(name).keeps_rows for name in named_losses(self.loss))
+        try:
+            check_folds(folds, samples, trains=needs_rows)
+        except ValueError as error:
+            if surveyed.has_all_rows:
+                raise
+            raise ValueError(f"of {len(samples.codes)} random rows, {error}, or a loss that needs sums only") from None
         task = self._task(samples.n_features, deadline)
         board, scoring = self._scoreboard(task, n_folds), Scoring.of(self.scoring, samples.classes)
         with part(0.0, 0.4):
@@ -296,22 +302,18 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.oof_decision_ = work.out_of_fold(board, cell)
         moments = sums.whole()
         with part(0.7, 0.8):
-            self._set_paths(summed_part(moments, samples, task), task, board, cell)
+            whole = summed_part(moments, samples, task)
+            quick = QuickSearch(whole.digester, task.limits, task.ks, by_decomposition=task.by_decomposition)
+            self.paths_ = self._paths(quick, whole.samples, task, board, cell)
+            if self.certify:
+                self.paths_ = self._certified(self.paths_, quick.digest(cell.loss), whole.samples, task)
+        if task.out_of_time():
+            self._warn_of_deadline(board)
         with part(0.8, 1.0):
             chosen = self._chosen_classifier()
             keeps_rows = loss_named(cell.loss).keeps_rows
             self.best_estimator_ = chosen._fit_surveyed(surveyed) if keeps_rows else chosen.fit_moments(moments)
         self._take_over(self.best_estimator_)
-
-    def _set_paths(self, whole: TrainingPart, task: FoldTask, board: Scoreboard, cell: Cell) -> None:
-        """Paths of the chosen loss: to the sums of all rows, or else to the random sample."""
-        quick = QuickSearch(whole.digester, task.limits, task.ks, by_decomposition=task.by_decomposition)
-        positives, scores = whole.samples.positives(), board.scores()[cell.loss]
-        paths = [quick.path(cell.loss, positive, board.Cs[cell.loss], board.ks) for positive in positives]
-        if self.certify:
-            data = quick.digest(cell.loss)
-            paths = [certified(path, data, positive) for path, positive in zip(paths, positives, strict=True)]
-        self.paths_ = [replace(path, scores=scores) for path in paths]
 
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
@@ -365,19 +367,14 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         quick = QuickSearch(
             samples, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose)
         )
-        Cs, ks, scores = board.Cs[cell.loss], board.ks, board.scores()[cell.loss]
-        if task.out_of_time():  # the chosen cell is all that there is of the paths
-            row, column = Cs == cell.C, ks == cell.k
-            Cs, ks, scores = Cs[row], ks[column], scores[:, row][:, :, column]
-        paths = [quick.path(cell.loss, positive, Cs, ks) for positive in samples.positives()]
-        processes = processes_of(self.n_jobs, len(paths))
+        self.paths_ = self._paths(quick, samples, task, board, cell)
+        processes = processes_of(self.n_jobs, len(self.paths_))
         how = FinalSearch(
             self.method, self.time_limit, self.gap_limit, task.deadline, seed_of(self.random_state), task.verbose, processes
         )
         searching, proving = parts(1.0, float(self.certify))
         with searching:
-            fits = how.fits(quick, samples, cell, paths)
-        self.paths_ = [replace(path, scores=scores) for path in paths]
+            fits = how.fits(quick, samples, cell, self.paths_)
         if task.out_of_time():
             self._warn_of_deadline(board)
         else:
@@ -387,6 +384,17 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             if self.certify:
                 self.paths_ = self._certified(self.paths_, quick.digest(cell.loss), samples, task)
         return fits
+
+    def _paths(
+        self, quick: QuickSearch, samples: Samples, task: FoldTask, board: Scoreboard, cell: Cell
+    ) -> list[QuadraticPath]:
+        """Paths of the chosen loss, one per surface."""
+        Cs, ks, scores = board.Cs[cell.loss], board.ks, board.scores()[cell.loss]
+        if task.out_of_time():  # the chosen cell is all that there is of the paths
+            row, column = Cs == cell.C, ks == cell.k
+            Cs, ks, scores = Cs[row], ks[column], scores[:, row][:, :, column]
+        paths = [quick.path(cell.loss, positive, Cs, ks) for positive in samples.positives()]
+        return [replace(path, scores=scores) for path in paths]
 
     def _certified(
         self, paths: list[QuadraticPath], data: TrainingData, samples: Samples, task: FoldTask

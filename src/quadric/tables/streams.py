@@ -21,7 +21,7 @@ from quadric.tables.inputs import missing_cells
 from quadric.tables.reading import read_chunks
 from quadric.tables.spool import Spool
 from quadric.tables.suspects import MISSING
-from quadric.tables.table import Table, as_table, check_names, holds_arrow, is_missing
+from quadric.tables.table import Table, as_table, check_names, holds_arrow
 from quadric.types import BoolArray, FloatArray, IntArray
 
 CHUNK_ROWS = 32_768
@@ -332,12 +332,16 @@ class LabelledColumns:
         """Numbers for the groups of the rows, the same for the same text everywhere."""
         if self.groups is None:
             return None
-        values = [None if is_missing(value) else str(value) for value in table[self.groups].tolist()]
-        if None in values:
-            row = table.first_row + values.index(None)
+        if (column := table[self.groups]).dtype.kind == "M":
+            days, places = np.unique(column, return_inverse=True)
+            names = [None if np.isnat(day) else str(day) for day in days]
+        else:
+            names, places = table.distinct_labels(self.groups)
+        missing = np.flatnonzero(np.array([name is None for name in names], dtype=bool)[places])
+        if len(missing):
+            row = table.first_row + int(missing[0])
             raise ParameterError(f"the column {self.groups!r} of groups has no value in row {row}", groups=None)
-        number = {text: _number_of(str(text)) for text in set(values)}
-        return np.array([number[text] for text in values], dtype=np.int64)
+        return np.array([_number_of(str(name)) for name in names], dtype=np.int64)[places]
 
 
 def _number_of(text: str) -> int:

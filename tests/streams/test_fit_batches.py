@@ -173,11 +173,8 @@ def test_parts_that_do_not_fit_together_give_no_model(second, message):
 def test_a_fold_without_a_class_is_refused():
     whole = table(m=40)
     whole["y"] = np.array(["no"] * 39 + ["yes"], dtype=object)
-    for loss, message in {
-        "least_squares": "the training part of fold .: moments must have rows of at least two classes.*; use fewer folds",
-        "logistic": "no training sample of class 'yes'; use fewer folds",
-    }.items():
-        with pytest.raises(ValueError, match=message):
+    for loss in ("least_squares", "logistic"):
+        with pytest.raises(ValueError, match="^fold . has no training sample of class 'yes'; use fewer folds"):
             quadric.fit_batches(
                 SparseQuadraticSVCCV([2], [1.0, 2.0], loss=loss), [as_batch(whole)], target="y", columns=COLUMNS
             )

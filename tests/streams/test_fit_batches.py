@@ -174,7 +174,7 @@ def test_a_fold_without_a_class_is_refused():
     whole = table(m=40)
     whole["y"] = np.array(["no"] * 39 + ["yes"], dtype=object)
     for loss in ("least_squares", "logistic"):
-        with pytest.raises(ValueError, match="^fold . has no training sample of class 'yes'; use fewer folds"):
+        with pytest.raises(ValueError, match=r"^fold . has no training sample of class 'yes'; use fewer folds"):
             quadric.fit_batches(
                 SparseQuadraticSVCCV([2], [1.0, 2.0], loss=loss), [as_batch(whole)], target="y", columns=COLUMNS
             )

@@ -26,7 +26,7 @@ import quadric.distributed
 from quadric.distributed import dask as dask_engine
 from quadric.distributed import spark as spark_engine
 from quadric.distributed import tasks, wire
-from quadric.distributed.sessions import KEEPING_MEMORY
+from quadric.distributed.sessions import KEEPING_MEMORY, LARGE_BATCHES
 from quadric.extras import require
 from quadric.tables.streams import TableStream
 from scale_work import planted
@@ -112,6 +112,7 @@ def spark_cluster() -> Iterator[Any]:
         "spark.driver.memory": "4g",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        **LARGE_BATCHES,
     }
     session = require("pyspark.sql", "spark").SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

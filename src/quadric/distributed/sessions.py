@@ -15,12 +15,15 @@ from joblib import cpu_count
 
 from quadric.errors import EngineError
 from quadric.extras import require
+from quadric.tables.streams import CHUNK_ROWS
 
 KEEPING_MEMORY = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 27,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 25,
 }
 """Settings of Dask with which workers keep the memory of one batch for the next; by default they give it back at once."""
+LARGE_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": str(CHUNK_ROWS), "spark.buffer.size": str(1 << 20)}
+"""Settings of Spark with which rows reach Python in fewer pieces."""
 CONNECTING = 10
 """Seconds in which a scheduler must answer."""
 
@@ -88,7 +91,7 @@ def spark_session(master: str | None = None) -> Iterator[Session]:
     from quadric.distributed.spark import telling
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    options = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    options = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", **LARGE_BATCHES}
     builder = sql.SparkSession.builder.appName("quadric").config(map=options)
     with telling():
         session = (builder if master is None else builder.master(master)).getOrCreate()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import entr, expit
+from scipy.special import entr, expit, log_expit
 
 from helpers.convex_solver import minimum
 from quadric.geometry.lifting import lift
@@ -13,7 +13,7 @@ from quadric.losses.hinge import streamed
 from quadric.losses.hinge.small import SmallProblem
 from quadric.losses.hinge.split import SplitAt
 from quadric.losses.kept import random_keys
-from quadric.losses.logistic.sums import SideSums, scalars_of
+from quadric.losses.logistic.sums import Margins, SideSums, by_label
 from quadric.losses.passes import SamplesInMemory
 from quadric.losses.row_stream import scores_of
 from quadric.losses.streams import GAP, Candidates, Passes
@@ -219,13 +219,26 @@ def test_entropies_of_multipliers_that_give_way_are_not_overrated():
     for shift in (0.0, 1e-6, 1e-3, 0.1, 3.0):
         m = margins + shift * (y > 0)
         t = expit(-m)
-        constant, pull = SideSums(np.array([[(weight * t)[y == s].sum()] for s in (-1, 1)]), scalars_of(m, t, weight, y)).dual()
+        scalars = Margins.of(m).scalars(by_label(y, weight))
+        constant, pull = SideSums(np.array([[(weight * t)[y == s].sum()] for s in (-1, 1)]), scalars).dual()
         heavy, light = sorted([-1, 1], key=lambda s: -(weight * t)[y == s].sum())
         t[y == heavy] *= (weight * t)[y == light].sum() / (weight * t)[y == heavy].sum()
         exact = float(weight @ (entr(t) + entr(1.0 - t)))
         assert constant <= exact * (1.0 + 1e-12)
         assert pull[0] == pytest.approx(float(weight @ (y * t)), abs=1e-9)
     assert constant < exact
+
+
+def test_one_exponential_gives_all_that_sums_take_of_margins():
+    m = np.concatenate([np.linspace(-40.0, 40.0, 2001), [-800.0, -1e-300, 0.0, 800.0]])
+    at, t = Margins.of(m), expit(-m)
+    np.testing.assert_allclose(at.t, t, rtol=1e-14)
+    np.testing.assert_allclose(at.loss, -log_expit(m), rtol=1e-14)
+    np.testing.assert_allclose(at.entropy, entr(t) + entr(expit(m)), rtol=1e-13)
+    near = m >= -7.0
+    np.testing.assert_allclose(at.slopes, np.where(near, t * m, 0.0), rtol=1e-13)
+    np.testing.assert_allclose(at.bends, np.exp(np.where(near, -m, -np.inf)), rtol=1e-13)
+    np.testing.assert_array_equal(at.far, np.where(near, 0.0, at.entropy))
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])

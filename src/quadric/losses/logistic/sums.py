@@ -11,10 +11,11 @@ so that sums over the rows of a label suffice, whatever f will be. The second se
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import entr, expit, log_expit
+from scipy.special import expit, log_expit
 
 from quadric.geometry.lifting import adjoint_about, lift_adjoint, lift_columns_about
 from quadric.losses.passes import SampleBatch
@@ -66,23 +67,91 @@ class SurfaceSums:
         return SurfaceSums(self.loss + other.loss, self.sides + other.sides, self.spread + other.spread)
 
 
-def scalars_of(margins: FloatArray, t: FloatArray, weight: FloatArray, y: FloatArray) -> FloatArray:
-    """The scalars of SideSums."""
-    entropy = entr(t) + entr(1.0 - t)
-    near = margins >= FAR_BELOW
-    slopes = np.where(near, t * margins, 0.0)
-    bends = np.exp(-np.where(near, margins, np.inf))
-    columns = np.stack([t, entropy, slopes, bends, np.where(near, 0.0, entropy)])
-    return np.array([columns @ np.where(y == label, weight, 0.0) for label in (-1.0, 1.0)])
+@dataclass(frozen=True)
+class ManySums:
+    """SurfaceSums of many surfaces, each on terms of its own."""
+
+    each: tuple[SurfaceSums, ...]
+
+    def __add__(self, other: ManySums) -> ManySums:
+        return ManySums(tuple(mine + theirs for mine, theirs in zip(self.each, other.each, strict=True)))
 
 
-def surface_sums(A: FloatArray, w: FloatArray, y: FloatArray, weight: FloatArray) -> SurfaceSums:
-    """Of rows that are lifted, one per term and a last one of ones; the dual point on the terms of the surface."""
-    margins = y * (w @ A)
-    t = expit(-margins)
-    pull = np.array([A[:-1] @ np.where(y == label, weight * t, 0.0) for label in (-1.0, 1.0)])
-    bent = A * np.sqrt(weight * t * (1.0 - t))
-    return SurfaceSums(-float(weight @ log_expit(margins)), SideSums(pull, scalars_of(margins, t, weight, y)), bent @ bent.T)
+@dataclass(frozen=True)
+class Margins:
+    """What sums take of margins m, an array of any shape: one exponential and one logarithm serve all of them.
+
+    With u = |m| and s = 1 / (1 + exp(u)), the smaller of t and 1 - t, loss and entropy are sums of positive numbers:
+    log(1 + exp(-m)) = log(1 + exp(-u)) + max(-m, 0) and h(t) = log(1 + exp(-u)) + s u. Nothing cancels.
+
+    Attributes
+    ----------
+    t, loss, entropy : arrays
+    slopes, bends, far : arrays
+        t m and exp(-m) where m is not far below zero, and h(t) where it is; zero elsewhere.
+    """
+
+    t: FloatArray
+    loss: FloatArray
+    entropy: FloatArray
+    slopes: FloatArray
+    bends: FloatArray
+    far: FloatArray
+
+    @staticmethod
+    def of(m: FloatArray) -> Margins:
+        u = np.abs(m)
+        tail = np.exp(-u)
+        smaller = tail / (1.0 + tail)
+        log = np.log1p(tail)
+        below = m < 0.0
+        t = np.where(below, 1.0 - smaller, smaller)
+        entropy = log + smaller * u
+        is_far = m < FAR_BELOW
+        slopes, bends, far = t * m, tail, np.zeros_like(m)
+        np.divide(1.0, tail, out=bends, where=below & ~is_far)
+        if is_far.any():
+            slopes[is_far], bends[is_far], far[is_far] = 0.0, 0.0, entropy[is_far]
+        return Margins(t, log + np.where(below, u, 0.0), entropy, slopes, bends, far)
+
+    def scalars(self, sides: FloatArray) -> FloatArray:
+        """Those of SideSums, from weights of shape (m, 2): of shape (2, 5), with a first axis for many surfaces."""
+        of_each = [part @ sides for part in (self.t, self.entropy, self.slopes, self.bends, self.far)]
+        return np.stack(of_each, axis=-1)
+
+
+def by_label(y: FloatArray, weight: FloatArray) -> FloatArray:
+    """Weights of the rows of either label, of shape (m, 2)."""
+    return np.where(y[:, None] == np.array([-1.0, 1.0]), weight[:, None], 0.0)
+
+
+def surface_sums(
+    A: FloatArray, places: Sequence[IntArray], surfaces: Sequence[FloatArray], y: FloatArray, weight: FloatArray
+) -> ManySums:
+    """Of many surfaces on rows that are lifted.
+
+    Parameters
+    ----------
+    A : array of shape (u + 1, m)
+        One row per term, and a last one of ones.
+    places : sequence of arrays
+        The terms of each surface; its dual point is on them.
+    surfaces : sequence of arrays
+        Coefficients, and a last number for the ones.
+    y, weight : arrays of shape (m,)
+    """
+    W = np.zeros((len(surfaces), len(A)))
+    for row, mine, w in zip(W, places, surfaces, strict=True):
+        row[mine], row[-1] = w[:-1], w[-1]
+    at, sides = Margins.of(y * (W @ A)), by_label(y, weight)
+    losses, scalars = at.loss @ weight, at.scalars(sides)
+    pulls = np.stack([(at.t * side) @ A[:-1].T for side in sides.T], axis=1)
+    roots = np.sqrt(weight * at.t * (1.0 - at.t))
+    each = []
+    for i, mine in enumerate(places):
+        bent = A[np.append(mine, -1)] * roots[i]
+        each.append(SurfaceSums(float(losses[i]), SideSums(pulls[i][:, mine], scalars[i]), bent @ bent.T))
+    return ManySums(tuple(each))
 
 
 @dataclass(frozen=True)
@@ -123,7 +192,9 @@ class FitAt:
             A = _lifted(batch.X[rows], self.middle, self.terms)
             scores = self.surfaces @ A
             others = -(log_expit(y[rows] * scores[1:]) @ weight[rows])
-            part = FitSums(surface_sums(A, self.surfaces[0], y[rows], weight[rows]), others)
+            every = np.arange(len(self.terms))
+            (at,) = surface_sums(A, [every], self.surfaces[:1], y[rows], weight[rows]).each
+            part = FitSums(at, others)
             total = part if total is None else total + part
             shares[rows] = expit(-y[rows] * scores[0])
         assert total is not None
@@ -131,16 +202,6 @@ class FitAt:
         sums = np.array([lift_adjoint(batch.X[side] - self.middle, (weight * shares)[side]) for side in sides])
         pull = adjoint_about(sums, self.middle)
         return FitSums(SurfaceSums(total.at.loss, SideSums(pull, total.at.sides.scalars), total.at.spread), total.losses)
-
-
-@dataclass(frozen=True)
-class ManySums:
-    """SurfaceSums of many surfaces, each on terms of its own."""
-
-    each: tuple[SurfaceSums, ...]
-
-    def __add__(self, other: ManySums) -> ManySums:
-        return ManySums(tuple(mine + theirs for mine, theirs in zip(self.each, other.each, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -158,10 +219,7 @@ class ManyAt:
         total = None
         for rows in _chunks(len(y)):
             A = _lifted(batch.X[rows], self.middle, self.terms)
-            columns = (np.append(places, len(self.terms)) for places in self.places)
-            part = ManySums(
-                tuple(surface_sums(A[mine], w, y[rows], weight[rows]) for mine, w in zip(columns, self.surfaces, strict=True))
-            )
+            part = surface_sums(A, self.places, self.surfaces, y[rows], weight[rows])
             total = part if total is None else total + part
         assert total is not None
         return total

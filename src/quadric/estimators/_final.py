@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.utils.parallel import delayed
 
+from quadric.blas import one_blas_thread
 from quadric.certificate import Judge
 from quadric.estimators._base import SurfaceFit
 from quadric.estimators._scoreboard import Cell
 from quadric.estimators._validation import Samples
-from quadric.losses.base import SparseProblem
+from quadric.losses.base import SparseProblem, TrainingData
 from quadric.progress import counted, writer_for
 from quadric.search.decomposition import Schedule, Status
 from quadric.search.methods import SearchOptions, SearchResult, search
 from quadric.search.path import QuadraticPath
-from quadric.search.quick import QuickSearch
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 from quadric.workers import workers
 
 
@@ -54,20 +54,20 @@ class FinalSearch:
             limits.append(max(self.deadline - time.monotonic(), 0.0))
         return Schedule(time_limit=min(limits, default=None))
 
-    def fits(self, quick: QuickSearch, samples: Samples, cell: Cell, paths: list[QuadraticPath]) -> list[SurfaceFit]:
-        """The surface of each class, never worse than that of its path.
+    def fits(self, data: TrainingData, samples: Samples, cell: Cell, paths: list[QuadraticPath]) -> list[SurfaceFit]:
+        """The surface of each class, never worse than one on the terms of its path.
 
         Parameters
         ----------
-        quick : QuickSearch
-            Of the samples.
+        data : TrainingData
+            Of all samples, for the loss of the cell.
         samples : Samples
             In the units of the surfaces.
         cell : Cell
         paths : list of QuadraticPath
             One for each surface, with the cell in their grid.
         """
-        data, judge = quick.digest(cell.loss), samples.judge()
+        judge = samples.judge()
         jobs = (
             delayed(_final_surface)(
                 self, data.one_against_rest(positive, cell.C, cell.k), path, cell, (judge, samples.signs(positive)), positive
@@ -90,14 +90,22 @@ def _final_surface(
     judge, y = labelled
     at = int(np.flatnonzero(path.Cs == cell.C)[0]), int(np.flatnonzero(path.ks == cell.k)[0])
     start = np.flatnonzero(path.support[at][problem.terms])
-    z, c, objective = path.coef[at][problem.terms], float(path.intercept[at]), float(path.objective[at])
     schedule = how.schedule()
     if how.deadline is not None and schedule.time_limit == 0.0:
-        found = SearchResult(z, c, start, objective, 0, Status.TIME_LIMIT, 0.0, ())
+        found = _on_terms(problem, start)
     else:
         report = writer_for(how.verbose)
         found = search(problem, how.method, SearchOptions(schedule, (how.seed, positive), report, (start,), how.gap_limit))
-        # a time limit, or a search that takes no starts: what the path found stays
-        if objective < found.objective and not np.array_equal(start, found.support):
-            found = replace(found, z=z, c=c, support=start, objective=objective, swap_optimal=None)
+        # a time limit, or a search that takes no starts: what the path found stays where it is better
+        may_be_worse = found.status is Status.TIME_LIMIT or how.method != "best"
+        if may_be_worse and not np.array_equal(start, found.support):
+            known = _on_terms(problem, start)
+            found = found if found.objective <= known.objective else replace(known, trace=found.trace, n_iter=found.n_iter)
     return SurfaceFit.of(problem, found, judge, y, cell.k)
+
+
+@one_blas_thread()
+def _on_terms(problem: SparseProblem, support: IntArray) -> SearchResult:
+    """The best surface on given terms; the path's own may be of some rows only."""
+    refit = problem.step().refit(support)
+    return SearchResult(refit.z, refit.c, support, refit.value, 0, Status.TIME_LIMIT, 0.0, ())

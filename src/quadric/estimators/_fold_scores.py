@@ -9,10 +9,10 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.estimators._scoreboard import FoldResult, Scoreboard, ScoredCell
-from quadric.estimators._scoring import Scoring
+from quadric.estimators._scoring import Scoring, StackedSurfaces
 from quadric.estimators._stream_passes import folds_by_key
 from quadric.estimators._units import Units
-from quadric.geometry.lifting import lift, row_chunks
+from quadric.geometry.lifting import row_chunks
 from quadric.losses.passes import SampleBatch, SampleSource
 from quadric.types import FloatArray, IntArray
 
@@ -42,38 +42,35 @@ def score_all_rows(board: Scoreboard, scoring: Scoring, source: SampleSource, se
 
 @dataclass(frozen=True, eq=False)
 class SurfacesOfFold:
-    """The surfaces of all cells of a fold, side by side.
+    """The surfaces of all cells of a fold.
 
     Attributes
     ----------
     units : Units
-    terms : array of shape (u,)
-        Those of any surface.
-    coef : array of shape (u, n_cells * n_surfaces)
-    intercept : array of shape (n_cells * n_surfaces,)
+    stacked : StackedSurfaces
+        Those of one cell after the other.
     n_surfaces : int
         Per cell: one for two classes, otherwise one for each class.
     """
 
     units: Units
-    terms: IntArray
-    coef: FloatArray
-    intercept: FloatArray
+    stacked: StackedSurfaces
     n_surfaces: int
 
     @staticmethod
     def of(units: Units, cells: Collection[ScoredCell]) -> SurfacesOfFold:
         """Of what a fold found."""
         surfaces = [surface for cell in cells for surface in cell.surfaces]
-        terms = np.unique(np.concatenate([surface.terms for surface in surfaces]))
-        coef = np.zeros((len(terms), len(surfaces)))
-        for column, surface in zip(coef.T, surfaces, strict=True):
-            column[np.searchsorted(terms, surface.terms)] = surface.z
-        return SurfacesOfFold(units, terms, coef, np.array([surface.c for surface in surfaces]), len(surfaces) // len(cells))
+        return SurfacesOfFold(units, StackedSurfaces.of(surfaces), len(surfaces) // len(cells))
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are."""
+        return len(self.stacked.intercept) // self.n_surfaces
 
     def labels(self, X: FloatArray) -> IntArray:
         """The code of the label of each row by each cell, (m, n_cells)."""
-        decision = lift(self.units(X), self.terms) @ self.coef + self.intercept
+        decision = self.stacked(self.units(X))
         if self.n_surfaces == 1:
             return (decision > 0.0).astype(np.intp)
         return decision.reshape(len(X), -1, self.n_surfaces).argmax(axis=2)
@@ -114,9 +111,8 @@ def _counted(surfaces: SurfacesOfFold | None, rows: SampleBatch) -> FloatArray:
     n_classes = len(rows.class_weight)
     if surfaces is None:
         return np.zeros((0, n_classes, n_classes))
-    n_cells = len(surfaces.intercept) // surfaces.n_surfaces
-    counts = np.zeros((n_cells, n_classes, n_classes))
-    for some in row_chunks(len(rows.X), len(surfaces.terms) + 2 * len(surfaces.intercept)):
+    counts = np.zeros((surfaces.n_cells, n_classes, n_classes))
+    for some in row_chunks(len(rows.X), len(surfaces.stacked.terms) + 2 * len(surfaces.stacked.intercept)):
         labels = surfaces.labels(rows.X[some])
         weight = np.where(rows.codes[some] == np.arange(n_classes)[:, None], rows.sample_weight[some], 0.0)
         for label in range(n_classes):

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.parallel import delayed
 
+from quadric.blas import one_blas_thread
 from quadric.estimators._base import ClassWeight
 from quadric.estimators._folds import Fold
 from quadric.estimators._scoreboard import Cell, FoldResult, Plan, Scoreboard, ScoredCell
-from quadric.estimators._scoring import Chances, Scoring, decision_values, own_chances, sigmoid_chances
+from quadric.estimators._scoring import (
+    Chances,
+    Scoring,
+    StackedSurfaces,
+    decision_values,
+    own_chances,
+    sigmoid_chances,
+)
+from quadric.estimators._stream_passes import drawn_rows, sample_size
 from quadric.estimators._units import Units
-from quadric.estimators._validation import Samples, validate_samples
+from quadric.estimators._validation import Samples
+from quadric.geometry.moments import LabelledMoments
+from quadric.geometry.products import has_many_terms
+from quadric.labels import class_weights
 from quadric.losses import loss_named
+from quadric.losses.base import TrainingData
 from quadric.progress import counted, writer_for
 from quadric.search.path import PathCell
 from quadric.search.quick import Digester, QuickSearch, Row
 from quadric.search.rules import SupportLimits
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workers import workers
 
 
@@ -73,116 +88,203 @@ class TrainingPart:
     digester: Digester
 
 
+@dataclass(frozen=True, eq=False)
+class SummedSamples:
+    """Sums of all rows in the units of a fit, and a random sample of them for losses that need rows.
+
+    Attributes
+    ----------
+    moments : LabelledMoments
+    n_rows : int
+    sample : Samples
+        In the same units, with the factors on the losses of the classes among all rows.
+    """
+
+    moments: LabelledMoments
+    n_rows: int
+    sample: Samples
+
+    @property
+    def n_features(self) -> int:
+        """n."""
+        return self.sample.n_features
+
+    @one_blas_thread()
+    def digested(self, loss: str, limits: SupportLimits) -> TrainingData:
+        """Training data of a loss."""
+        if loss_named(loss).keeps_rows:
+            return self.sample.digested(loss, limits)
+        return loss_named(loss).data.from_moments(self.moments, self.n_rows, self.sample.class_weight, limits)
+
+
 class TrainingParts(Protocol):
     """Gives each fold its part."""
 
     def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart: ...
 
 
+@dataclass(frozen=True, eq=False)
 class SampledParts:
-    """The parts of samples in memory: units by the training rows of each fold."""
+    """The parts of samples in memory: units by the training rows of each fold.
+
+    Attributes
+    ----------
+    is_drawn : boolean array of shape (m,) or None
+        Which samples are in the random sample, where there are more rows than that; None: all of them.
+    """
+
+    is_drawn: BoolArray | None
+
+    @staticmethod
+    def of(samples: Samples) -> SampledParts:
+        """Draw the random sample by the number of the row, if there are more."""
+        size = sample_size(samples.n_features)
+        if len(samples.codes) <= size or issparse(samples.X) or has_many_terms(samples.X):
+            return SampledParts(None)
+        is_drawn = np.zeros(len(samples.codes), dtype=bool)
+        is_drawn[drawn_rows(np.arange(len(samples.codes)), size, 0)] = True
+        return SampledParts(is_drawn)
 
     def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
-        weight = samples.sample_weight[fold.train]
-        units = Units.of(samples.X[fold.train], weight, **task.units)
-        labels = samples.classes[samples.codes[fold.train]]
-        train = validate_samples(units(samples.X[fold.train]), labels, weight, task.class_weight, samples.classes)
-        return TrainingPart(units, train, train)
+        return self.of_rows(task, samples, fold.train)
+
+    def of_rows(self, task: FoldTask, samples: Samples, rows: IntArray) -> TrainingPart:
+        """What is fitted to some of the samples: sums over all of them, and those in the random sample."""
+        train = samples.part(rows)
+        units = Units.of(train.X, train.sample_weight, **task.units)
+        weight = class_weights(task.class_weight, samples.classes, train.codes, train.sample_weight)
+        train = replace(train, X=units(train.X), class_weight=weight)
+        if self.is_drawn is None:
+            return TrainingPart(units, train, train)
+        with one_blas_thread():
+            moments = LabelledMoments.of(train.X, train.codes, train.sample_weight, weight)
+        drawn = train.part(np.flatnonzero(self.is_drawn[rows]))
+        return TrainingPart(units, drawn, SummedSamples(moments, len(rows), drawn))
 
 
 @dataclass(frozen=True, eq=False)
-class CrossValidation:
-    """Samples with folds and a scorer.
+class FoldWork:
+    """What the folds work on, and how.
 
     Attributes
     ----------
     task : FoldTask
     samples : Samples
         In the user's units.
-    folds : sequence of Fold
     scoring : Scoring
-    processes : int
-        Folds that run at the same time.
     parts : TrainingParts
         What the folds fit to.
     """
 
     task: FoldTask
     samples: Samples
-    folds: Sequence[Fold]
     scoring: Scoring
-    processes: int
-    parts: TrainingParts = SampledParts()  # noqa: RUF009 - has no state
+    parts: TrainingParts
+
+
+class FoldSearch:
+    """The surfaces of one fold: its training part is prepared once, for all plans."""
+
+    def __init__(self, work: FoldWork, fold: Fold) -> None:
+        task, report = work.task, writer_for(work.task.verbose)
+        self.part = work.parts.part(task, work.samples, fold)
+        self.quick = QuickSearch(
+            self.part.digester,
+            task.limits,
+            task.ks,
+            by_decomposition=task.by_decomposition,
+            report=lambda line: report(f"fold {fold.number}, {line}"),
+        )
+
+
+class CrossValidation:
+    """Samples with folds and a scorer.
+
+    Parameters
+    ----------
+    work : FoldWork
+    folds : sequence of Fold
+    processes : int
+        Folds that run at the same time.
+    """
+
+    def __init__(self, work: FoldWork, folds: Sequence[Fold], processes: int) -> None:
+        self.work, self.folds, self.processes = work, folds, processes
+        self._searches: list[FoldSearch | None] = [None] * len(folds)
 
     def score(self, plan: Plan, board: Scoreboard, what: str) -> None:
         """Score the cells of a plan in all folds, and enter them."""
         if not plan:
             return
-        jobs = (delayed(score_fold)(self, fold, plan) for fold in self.folds)
+        jobs = (delayed(score_fold)(self.work, fold, self._searches[fold.number], plan) for fold in self.folds)
         results = workers(self.processes, return_as="generator")(jobs)
-        for result in counted(results, len(self.folds), what):
+        for result, search in counted(results, len(self.folds), what):
+            self._searches[result.number] = search
             board.take(result)
 
     def out_of_fold(self, board: Scoreboard, cell: Cell) -> FloatArray:
         """Decision values of each sample by the folds that left it out; NaN where none did."""
-        n_surfaces = len(self.samples.positives())
-        total, count = np.zeros((len(self.samples.codes), n_surfaces)), np.zeros((len(self.samples.codes), 1))
+        samples = self.work.samples
+        n_surfaces = len(samples.positives())
+        total, count = np.zeros((len(samples.codes), n_surfaces)), np.zeros((len(samples.codes), 1))
         for number, (units, surfaces) in board.surfaces(cell).items():
             rows = self.folds[number].test
-            total[rows] += decision_values(units(self.samples.X[rows]), surfaces).reshape(len(rows), -1)
+            total[rows] += decision_values(units(samples.X[rows]), surfaces).reshape(len(rows), -1)
             count[rows] += 1
         decision = np.where(count > 0, total / np.maximum(count, 1), np.nan)
         return decision[:, 0] if n_surfaces == 1 else decision
 
 
-def score_fold(work: CrossValidation, fold: Fold, plan: Plan) -> FoldResult:
+@one_blas_thread()
+def score_fold(work: FoldWork, fold: Fold, search: FoldSearch | None, plan: Plan) -> tuple[FoldResult, FoldSearch | None]:
     """Fit the cells of a plan to one part of the samples and score them on the other; as many as there is time for.
 
-    The first fold always scores the first row, so that there is something to choose.
+    The first fold always scores the first row, so that there is something to choose. The search serves the next plan.
     """
     task = work.task
     if task.out_of_time() and fold.number > 0:
-        return FoldResult(fold.number)
-    part = work.parts.part(task, work.samples, fold)
-    units, train = part.units, part.samples
-    report = writer_for(task.verbose)
-    quick = QuickSearch(
-        part.digester,
-        task.limits,
-        task.ks,
-        by_decomposition=task.by_decomposition,
-        report=lambda line: report(f"fold {fold.number}, {line}"),
-    )
-    scorer = _FoldScorer(work.scoring, work.samples, fold, units, train)
-    cells: dict[Cell, ScoredCell] = {}
+        return FoldResult(fold.number), search
+    search = FoldSearch(work, fold) if search is None else search
+    scorer = _FoldScorer(work.scoring, work.samples.part(fold.test), search.part, f"fold {fold.number}")
+    result = FoldResult(fold.number, search.part.units)
     for loss, rows in plan.items():
-        by_class = [quick.rows(loss, positive, rows) for positive in train.positives()]
+        by_class = [search.quick.rows(loss, positive, rows) for positive in work.samples.positives()]
         for row, *surfaces in zip(rows, *by_class, strict=False):
-            cells |= scorer.scored(loss, row, list(zip(*surfaces, strict=True)))
+            result.cells.update(scorer.scored(loss, row, list(zip(*surfaces, strict=True))))
             if task.out_of_time():
-                return FoldResult(fold.number, units, cells)
-    return FoldResult(fold.number, units, cells)
+                return result, search
+    return result, search
 
 
 class _FoldScorer:
     """Scores of surfaces on the samples that a fold leaves out."""
 
-    def __init__(self, scoring: Scoring, samples: Samples, fold: Fold, units: Units, train: Samples) -> None:
-        self._scoring, self._train = scoring, train
-        self._left_out = samples.part(fold.test)
-        self._X = units(self._left_out.X)
-        self._where = f"fold {fold.number}"
+    def __init__(self, scoring: Scoring, left_out: Samples, part: TrainingPart, where: str) -> None:
+        self._scoring, self._left_out, self._where = scoring, left_out, where
+        self._train, self._X = part.samples, part.units(left_out.X)
 
     def scored(self, loss: str, row: Row, surfaces: Sequence[tuple[PathCell, ...]]) -> dict[Cell, ScoredCell]:
         """The cells of a row, with the surfaces of all classes at each."""
-        has_chances = loss_named(loss).has_probabilities
+        n_surfaces = len(surfaces[0])
+        stacked = StackedSurfaces.of([surface for cells in surfaces for surface in cells])
+        decisions = _by_cell(stacked(self._X), n_surfaces)
+        chances: Callable[[int], Chances]
+        if loss_named(loss).has_probabilities:
+            chances = lambda _: own_chances  # noqa: E731 - one of two
+        else:
+            training = cache(lambda: _by_cell(stacked(self._train.X), n_surfaces))  # most scorers do not ask for it
+            chances = lambda at: sigmoid_chances(training()[at], self._train)  # noqa: E731
+        scores = [
+            self._scoring.score(self._left_out, decision, partial(chances, at), self._where)
+            for at, decision in enumerate(decisions)
+        ]
         return {
-            Cell(loss, row.C, k): ScoredCell(self._score(cells, has_chances), cells)
-            for k, cells in zip(row.ks, surfaces, strict=True)
+            Cell(loss, row.C, k): ScoredCell(score, cells) for k, score, cells in zip(row.ks, scores, surfaces, strict=True)
         }
 
-    def _score(self, cells: tuple[PathCell, ...], has_chances: bool) -> float:
-        def chances() -> Chances:
-            return own_chances if has_chances else sigmoid_chances(decision_values(self._train.X, cells), self._train)
 
-        return self._scoring.score(self._left_out, decision_values(self._X, cells), chances, self._where)
+def _by_cell(decisions: FloatArray, n_surfaces: int) -> list[FloatArray]:
+    """Columns of decision values, cell by cell: (m,) for two classes, (m, n_classes) otherwise."""
+    if n_surfaces == 1:
+        return list(np.ascontiguousarray(decisions.T))
+    return np.split(decisions, decisions.shape[1] // n_surfaces, axis=1)

@@ -24,13 +24,42 @@ from quadric.estimators._validation import Samples
 from quadric.estimators.curves import LOG_ODDS, SigmoidCalibration, probabilities
 from quadric.geometry.lifting import lift
 from quadric.search.path import PathCell
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 
 Chances = Callable[[FloatArray], FloatArray]
 USUAL = "accuracy, balanced_accuracy, roc_auc, average_precision, neg_log_loss, neg_brier_score"
 """Scorers of classes, for people who chose another one."""
 USUAL_POSITIVE = 1
 """What metrics of scikit-learn call the positive class, unless they are told."""
+
+
+@dataclass(frozen=True, eq=False)
+class StackedSurfaces:
+    """Surfaces side by side: rows are lifted once for all of them.
+
+    Attributes
+    ----------
+    terms : array of shape (u,)
+        Those of any surface.
+    coef : array of shape (u, n_surfaces)
+    intercept : array of shape (n_surfaces,)
+    """
+
+    terms: IntArray
+    coef: FloatArray
+    intercept: FloatArray
+
+    @staticmethod
+    def of(surfaces: Sequence[PathCell]) -> StackedSurfaces:
+        terms = np.unique(np.concatenate([surface.terms for surface in surfaces]))
+        coef = np.zeros((len(terms), len(surfaces)))
+        for column, surface in zip(coef.T, surfaces, strict=True):
+            column[np.searchsorted(terms, surface.terms)] = surface.z
+        return StackedSurfaces(terms, coef, np.array([surface.c for surface in surfaces]))
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """f of each row, in the units of the surfaces, by each surface: (m, n_surfaces)."""
+        return lift(X, self.terms) @ self.coef + self.intercept
 
 
 def decision_values(X: FloatArray, cells: Sequence[PathCell]) -> FloatArray:
@@ -43,8 +72,8 @@ def decision_values(X: FloatArray, cells: Sequence[PathCell]) -> FloatArray:
     cells : sequence of PathCell
         One surface, or one per class.
     """
-    values = [lift(X, cell.terms) @ cell.z + cell.c for cell in cells]
-    return values[0] if len(values) == 1 else np.column_stack(values)
+    values = StackedSurfaces.of(cells)(X)
+    return values[:, 0] if len(cells) == 1 else values
 
 
 def own_chances(decision: FloatArray) -> FloatArray:

@@ -31,6 +31,12 @@ FOLD_SEED = 1 << 32
 """Folds are drawn apart from samples."""
 
 
+def drawn_rows(ids: IntArray, size: int, seed: int) -> IntArray:
+    """Positions of the rows in a random sample: those of the lowest random numbers."""
+    numbers = scattered(ids, seed)
+    return np.sort(np.argpartition(numbers, size - 1)[:size]) if len(ids) > size else np.arange(len(ids))
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Samples that are read in batches, and their names.

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from quadric.blas import one_blas_thread
 from quadric.errors import MemoryLimitError
 from quadric.estimators._folds import Fold
-from quadric.estimators._foldwork import FoldTask, TrainingPart
+from quadric.estimators._foldwork import FoldTask, SummedSamples, TrainingPart
 from quadric.estimators._quantiles import CountedKeys, exact_caps
 from quadric.estimators._stream_passes import (
     MOST_RANDOM,
@@ -34,17 +33,13 @@ from quadric.estimators._stream_passes import (
 from quadric.estimators._units import Units
 from quadric.estimators._validation import Samples, check_magnitude, named_losses
 from quadric.estimators.moments import Moments
-from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import MANY_TERMS
 from quadric.geometry.terms import term_count
 from quadric.labels import class_weights
-from quadric.losses import loss_named
-from quadric.losses.base import TrainingData
 from quadric.losses.footprint import Extent, fits
 from quadric.losses.passes import SampleBatch, SampleSource, Together
 from quadric.progress import part
 from quadric.resources import gigabytes, memory
-from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray
 
 
@@ -135,35 +130,6 @@ class SurveyedStream:
         """The rows of the sample in each fold."""
         number = folds_by_key(self.sample, n_folds, self.stream.seed)
         return [Fold(fold, np.flatnonzero(number != fold), np.flatnonzero(number == fold)) for fold in range(n_folds)]
-
-
-@dataclass(frozen=True, eq=False)
-class SummedSamples:
-    """Sums of all rows in the units of a fit, and a random sample of them for losses that need rows.
-
-    Attributes
-    ----------
-    moments : LabelledMoments
-    n_rows : int
-    sample : Samples
-        In the same units, with the factors on the losses of the classes among all rows.
-    """
-
-    moments: LabelledMoments
-    n_rows: int
-    sample: Samples
-
-    @property
-    def n_features(self) -> int:
-        """n."""
-        return self.sample.n_features
-
-    @one_blas_thread()
-    def digested(self, loss: str, limits: SupportLimits) -> TrainingData:
-        """Training data of a loss."""
-        if loss_named(loss).keeps_rows:
-            return self.sample.digested(loss, limits)
-        return loss_named(loss).data.from_moments(self.moments, self.n_rows, self.sample.class_weight, limits)
 
 
 def summed_part(moments: Moments, sample: Samples, task: FoldTask) -> TrainingPart:

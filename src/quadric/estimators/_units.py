@@ -86,12 +86,16 @@ def caps(X: FloatArray, weight: FloatArray, share: float) -> tuple[FloatArray, F
     distinct values are not capped, nor are those that would become constant.
     """
     low, high = np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf)
+    are_equal = bool((weight == weight[0]).all())
+    shares = np.array([share, 1.0 - share])
     for j, column in enumerate(X.T):
-        values, group = np.unique(column, return_inverse=True)
-        if len(values) <= FEW_VALUES:
+        order = None if are_equal else np.argsort(column, kind="stable")
+        values = np.sort(column) if order is None else column[order]
+        if np.count_nonzero(values[1:] != values[:-1]) < FEW_VALUES:
             continue
-        reached = np.cumsum(np.bincount(group.ravel(), weights=weight))
-        at = np.minimum(np.searchsorted(reached, reached[-1] * np.array([share, 1.0 - share])), len(values) - 1)
-        if at[0] < at[1]:
-            low[j], high[j] = values[at]
+        # equal weights need no sums: the rows up to a value are counted by its place
+        reached = np.arange(1.0, len(values) + 1.0) if order is None else np.cumsum(weight[order])
+        ends = values[np.minimum(np.searchsorted(reached, reached[-1] * shares), len(values) - 1)]
+        if ends[0] < ends[1]:
+            low[j], high[j] = ends
     return low, high

@@ -22,7 +22,7 @@ from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._final import FinalSearch
 from quadric.estimators._fold_scores import score_all_rows
 from quadric.estimators._folds import Fold, check_folds, folds_of
-from quadric.estimators._foldwork import CrossValidation, FoldTask
+from quadric.estimators._foldwork import CrossValidation, FoldTask, FoldWork, SampledParts, TrainingPart
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._scoreboard import Cell, Scoreboard
 from quadric.estimators._scoring import Scoring
@@ -252,12 +252,15 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         board = self._scoreboard(task, len(folds))
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
-        work = CrossValidation(task, samples, folds, Scoring.of(self.scoring, samples.classes), processes)
+        parts = SampledParts.of(samples)
+        scoring = Scoring.of(self.scoring, samples.classes)
+        work = CrossValidation(FoldWork(task, samples, scoring, parts), folds, processes)
         with part(0.0, 0.7):
             self._cross_validate(board, work)
         cell = self._set_choice(board)
         with part(0.7, 1.0):
-            fits = self._fit_all_rows(task, prepared, cell, board)
+            short = None if parts.is_drawn is None else parts.of_rows(task, samples, np.arange(len(samples.codes)))
+            fits = self._fit_all_rows(task, prepared, short, cell, board)
         self._set_fits(fits, samples.classes, units)
         self.best_estimator_ = self._as_classifier(fits, units)
         return work.out_of_fold(board, cell)
@@ -291,7 +294,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         board, scoring = self._scoreboard(task, n_folds), Scoring.of(self.scoring, samples.classes)
         with part(0.0, 0.4):
             sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
-        work = CrossValidation(task, samples, folds, scoring, processes_of(self.n_jobs, n_folds), SummedParts(sums))
+        work = CrossValidation(FoldWork(task, samples, scoring, SummedParts(sums)), folds, processes_of(self.n_jobs, n_folds))
         with part(0.4, 0.6):
             self._cross_validate(board, work)
         with part(0.6, 0.7):
@@ -342,7 +345,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         with part(0.5, 0.75):
             work.score(board.worth_scoring(self.rule), board, "cross-validation, cells that could still be chosen")
         self.n_extensions_ = 0
-        while self.Cs is None and self.n_extensions_ < MOST_EXTENSIONS and not work.task.out_of_time():
+        while self.Cs is None and self.n_extensions_ < MOST_EXTENSIONS and not work.work.task.out_of_time():
             plan = board.extended()
             if not plan:
                 break
@@ -362,11 +365,16 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.best_loss_, self.best_C_, self.best_k_ = cell.loss, cell.C, cell.k
         return cell
 
-    def _fit_all_rows(self, task: FoldTask, samples: Samples, cell: Cell, board: Scoreboard) -> list[SurfaceFit]:
-        """The chosen surface of each class; leaves the paths behind."""
+    def _fit_all_rows(
+        self, task: FoldTask, samples: Samples, short: TrainingPart | None, cell: Cell, board: Scoreboard
+    ) -> list[SurfaceFit]:
+        """The chosen surface of each class; leaves the paths behind, which sums and a random sample tell where there is one."""
+        digester = samples if short is None else short.digester
         quick = QuickSearch(
-            samples, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose)
+            digester, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose)
         )
+        of_all_rows = short is None or not loss_named(cell.loss).keeps_rows
+        data = quick.digest(cell.loss) if of_all_rows else samples.digested(cell.loss, task.limits)
         self.paths_ = self._paths(quick, samples, task, board, cell)
         processes = processes_of(self.n_jobs, len(self.paths_))
         how = FinalSearch(
@@ -374,7 +382,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         )
         searching, proving = parts(1.0, float(self.certify))
         with searching:
-            fits = how.fits(quick, samples, cell, self.paths_)
+            fits = how.fits(data, samples, cell, self.paths_)
         if task.out_of_time():
             self._warn_of_deadline(board)
         else:

@@ -29,7 +29,7 @@ from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, prepare
 from quadric.workflow.scorers import scorer_for
 
-PARALLEL_FROM = 3_000_000
+PARALLEL_FROM = 50_000_000
 """Rows times terms from which processes of their own pay for the folds."""
 
 

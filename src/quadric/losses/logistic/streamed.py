@@ -7,6 +7,7 @@ start from the quadratic around the fit, whose curvature towards all terms takes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,12 +19,20 @@ from quadric.losses.row_stream import Descent, RowStream, energies
 from quadric.losses.streams import DualPoint, StreamedFit, Trial, moved
 from quadric.types import FloatArray, IntArray
 
-TOGETHER = 16
+TOGETHER = 64
 """Exchanges that share a pass."""
 ROUNDS = 3
 """Newton steps of an exchange."""
 UNIT = 64.0 * float(np.finfo(float).eps)
 """Error of an entropy, as a share of the largest possible."""
+
+
+@dataclass(frozen=True)
+class _Way:
+    """Where an exchange begins, and the curvature that its steps are taken by."""
+
+    start: FloatArray
+    curvature: Factor
 
 
 class LogisticStream(RowStream):
@@ -46,12 +55,14 @@ class LogisticStream(RowStream):
         return _NewtonDescent(self, support, ceiling, exact).run(w)
 
     def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
-        trials = [Trial(support, self._predicted(fit, support), -np.inf, np.inf) for support in supports]
+        ways = [self._predicted(fit, support) for support in supports]
+        trials = [Trial(support, way.start, -np.inf, np.inf) for support, way in zip(supports, ways, strict=True)]
         for _ in range(ROUNDS):
             unknown = [i for i, trial in enumerate(trials) if trial.bound < ceiling <= trial.value]
             for first in range(0, len(unknown), TOGETHER):
                 chosen = unknown[first : first + TOGETHER]
-                for i, trial in zip(chosen, self._advanced([trials[i] for i in chosen]), strict=True):
+                advanced = self._advanced([trials[i] for i in chosen], [ways[i] for i in chosen])
+                for i, trial in zip(chosen, advanced, strict=True):
                     trials[i] = trial
         return trials
 
@@ -88,43 +99,45 @@ class LogisticStream(RowStream):
         qp = LogisticQP(self.sample_rows(support).T, rows.y, self.scale * rows.weight, self.G_on(support), zero)
         return minimise(qp, zero, ON_FEW_TERMS).w
 
-    def _advanced(self, trials: Sequence[Trial]) -> list[Trial]:
+    def _advanced(self, trials: Sequence[Trial], ways: Sequence[_Way]) -> list[Trial]:
         """A pass: values and bounds at the surfaces of some trials, whose next surfaces it gives them where they stay open."""
         union = np.unique(np.concatenate([trial.support for trial in trials]))
-        places = tuple(np.searchsorted(union, trial.support) for trial in trials)
-        surfaces = tuple(trial.w for trial in trials)
-        sums = self.passes.total(ManyAt(self.positive, self.middle, self.terms[union], places, surfaces)).each
-        return [self._next(trial, at) for trial, at in zip(trials, sums, strict=True)]
+        places = [np.searchsorted(union, trial.support) for trial in trials]
+        surfaces = np.zeros((len(trials), len(union) + 1))
+        for row, mine, trial in zip(surfaces, places, trials, strict=True):
+            row[mine], row[-1] = trial.w[:-1], trial.w[-1]
+        sums = self.passes.total(ManyAt(self.positive, self.middle, self.terms[union], surfaces))
+        return [self._next(trial, float(sums.losses[i]), sums.sides(i, places[i]), ways[i]) for i, trial in enumerate(trials)]
 
-    def _next(self, trial: Trial, at: SurfaceSums) -> Trial:
+    def _next(self, trial: Trial, loss: float, sides: SideSums, way: _Way) -> Trial:
         support, w = trial.support, trial.w
-        value = float(energies(self.G_on(support), w[None])[0]) + self.scale * at.loss
-        bound = max(trial.bound, self.bound_on(support, *self.dual_on(at.sides)))
-        step = self.newton_step(support, self.gradient(support, w, *_signed(at.sides)), at.spread)
-        return Trial(support, w + step, bound, min(value, trial.value))
+        value = float(energies(self.G_on(support), w[None])[0]) + self.scale * loss
+        bound = max(trial.bound, self.bound_on(support, *self.dual_on(sides)))
+        gradient = self.gradient(support, w, *_signed(sides))
+        # the curvature of the prediction serves again: that at the surface itself would be most of the work of a pass
+        return Trial(support, w - way.curvature.solve(gradient), bound, min(value, trial.value))
 
-    def _predicted(self, fit: StreamedFit, support: IntArray) -> FloatArray:
-        """The minimum on another support of the quadratic around a fit; where it has no curvature, the fit itself."""
+    def _predicted(self, fit: StreamedFit, support: IntArray) -> _Way:
+        """The minimum on another support of the quadratic around a fit; new terms bend it as if they stood alone."""
         _, at, around = self._curvature_around(fit)
         w = moved(fit.w, fit.support, support)
         _, mine, theirs = np.intersect1d(fit.support, support, return_indices=True)
         new = np.setdiff1d(np.arange(len(support)), theirs)
-        if len(new) != 1:
-            return w
-        H = np.empty((len(support) + 1,) * 2)
-        inner, outer = np.append(theirs, len(support)), np.append(mine, len(fit.support))
-        j, term = int(new[0]), int(support[new[0]])
+        H = np.zeros((len(support) + 1,) * 2)
+        inner, outer, terms = np.append(theirs, len(support)), np.append(mine, len(fit.support)), support[new]
         H[np.ix_(inner, inner)] = at.spread[np.ix_(outer, outer)]
-        H[inner, j] = H[j, inner] = around.cross[outer, term]
-        H[j, j] = around.squares[term]
+        H[np.ix_(inner, new)] = around.cross[np.ix_(outer, terms)]
+        H[np.ix_(new, inner)] = H[np.ix_(inner, new)].T
+        H[new, new] = around.squares[terms]
         pull, imbalance = _signed(at.sides)
         # the gradient at w: that of the loss at the fit, and what its coefficients that leave have bent
         gone = np.setdiff1d(np.arange(len(fit.support)), mine)
         bent = np.empty(len(support) + 1)
         bent[inner] = at.spread[np.ix_(outer, gone)] @ fit.w[gone]
-        bent[j] = float(around.cross[gone, term] @ fit.w[gone])
+        bent[new] = fit.w[gone] @ around.cross[np.ix_(gone, terms)]
         gradient = self.gradient(support, w, pull[support] + bent[:-1], imbalance + float(bent[-1]))
-        return w + self.newton_step(support, gradient, H)
+        curvature = Factor.of(self.G_on(support), self.scale * H, self._flattest)
+        return _Way(w - curvature.solve(gradient), curvature)
 
     def _curvature_around(self, fit: StreamedFit) -> tuple[StreamedFit, SurfaceSums, CrossSums]:
         """By two passes, for all exchanges of a fit."""

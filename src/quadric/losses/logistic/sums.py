@@ -11,11 +11,10 @@ so that sums over the rows of a label suffice, whatever f will be. The second se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
 from quadric.geometry.lifting import adjoint_about, lift_adjoint, lift_columns_about
 from quadric.losses.passes import SampleBatch
@@ -23,7 +22,7 @@ from quadric.types import FloatArray, IntArray
 
 FAR_BELOW = -7.0
 """Margin under which exp(-m) is taken to be large."""
-CHUNK_ROWS = 2048
+CHUNK_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -69,12 +68,26 @@ class SurfaceSums:
 
 @dataclass(frozen=True)
 class ManySums:
-    """SurfaceSums of many surfaces, each on terms of its own."""
+    """What a pass tells of many surfaces, without curvature.
 
-    each: tuple[SurfaceSums, ...]
+    Attributes
+    ----------
+    losses : array of shape (s,)
+    pull : array of shape (2, s, u)
+        As in SideSums, on the terms of any surface.
+    scalars : array of shape (s, 2, 5)
+    """
+
+    losses: FloatArray
+    pull: FloatArray
+    scalars: FloatArray
 
     def __add__(self, other: ManySums) -> ManySums:
-        return ManySums(tuple(mine + theirs for mine, theirs in zip(self.each, other.each, strict=True)))
+        return ManySums(self.losses + other.losses, self.pull + other.pull, self.scalars + other.scalars)
+
+    def sides(self, surface: int, terms: IntArray) -> SideSums:
+        """The dual point of one surface, on some of the terms."""
+        return SideSums(self.pull[:, surface, terms], self.scalars[surface])
 
 
 @dataclass(frozen=True)
@@ -102,17 +115,18 @@ class Margins:
     def of(m: FloatArray) -> Margins:
         u = np.abs(m)
         tail = np.exp(-u)
-        smaller = tail / (1.0 + tail)
-        log = np.log1p(tail)
-        below = m < 0.0
-        t = np.where(below, 1.0 - smaller, smaller)
-        entropy = log + smaller * u
+        log, smaller = np.log1p(tail), tail / (1.0 + tail)
+        entropy = smaller * u
+        entropy += log
+        t = np.abs((m < 0.0) - smaller)  # 1 - s below zero, else s
+        loss = u - m  # 2 max(-m, 0), exactly
+        loss *= 0.5
+        loss += log
+        slopes, bends, far = t * m, np.exp(np.minimum(-m, -FAR_BELOW)), np.zeros_like(m)
         is_far = m < FAR_BELOW
-        slopes, bends, far = t * m, tail, np.zeros_like(m)
-        np.divide(1.0, tail, out=bends, where=below & ~is_far)
         if is_far.any():
             slopes[is_far], bends[is_far], far[is_far] = 0.0, 0.0, entropy[is_far]
-        return Margins(t, log + np.where(below, u, 0.0), entropy, slopes, bends, far)
+        return Margins(t, loss, entropy, slopes, bends, far)
 
     def scalars(self, sides: FloatArray) -> FloatArray:
         """Those of SideSums, from weights of shape (m, 2): of shape (2, 5), with a first axis for many surfaces."""
@@ -125,33 +139,19 @@ def by_label(y: FloatArray, weight: FloatArray) -> FloatArray:
     return np.where(y[:, None] == np.array([-1.0, 1.0]), weight[:, None], 0.0)
 
 
-def surface_sums(
-    A: FloatArray, places: Sequence[IntArray], surfaces: Sequence[FloatArray], y: FloatArray, weight: FloatArray
-) -> ManySums:
-    """Of many surfaces on rows that are lifted.
+def surface_sums(A: FloatArray, surfaces: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[ManySums, Margins]:
+    """Of many surfaces on rows that are lifted, and what their margins gave.
 
     Parameters
     ----------
     A : array of shape (u + 1, m)
         One row per term, and a last one of ones.
-    places : sequence of arrays
-        The terms of each surface; its dual point is on them.
-    surfaces : sequence of arrays
-        Coefficients, and a last number for the ones.
+    surfaces : array of shape (s, u + 1)
     y, weight : arrays of shape (m,)
     """
-    W = np.zeros((len(surfaces), len(A)))
-    for row, mine, w in zip(W, places, surfaces, strict=True):
-        row[mine], row[-1] = w[:-1], w[-1]
-    at, sides = Margins.of(y * (W @ A)), by_label(y, weight)
-    losses, scalars = at.loss @ weight, at.scalars(sides)
-    pulls = np.stack([(at.t * side) @ A[:-1].T for side in sides.T], axis=1)
-    roots = np.sqrt(weight * at.t * (1.0 - at.t))
-    each = []
-    for i, mine in enumerate(places):
-        bent = A[np.append(mine, -1)] * roots[i]
-        each.append(SurfaceSums(float(losses[i]), SideSums(pulls[i][:, mine], scalars[i]), bent @ bent.T))
-    return ManySums(tuple(each))
+    at, sides = Margins.of(y * (surfaces @ A)), by_label(y, weight)
+    pull = np.stack([(at.t * side) @ A[:-1].T for side in sides.T])
+    return ManySums(at.loss @ weight, pull, at.scalars(sides)), at
 
 
 @dataclass(frozen=True)
@@ -190,13 +190,12 @@ class FitAt:
         total, shares = None, np.empty(len(y))
         for rows in _chunks(len(y)):
             A = _lifted(batch.X[rows], self.middle, self.terms)
-            scores = self.surfaces @ A
-            others = -(log_expit(y[rows] * scores[1:]) @ weight[rows])
-            every = np.arange(len(self.terms))
-            (at,) = surface_sums(A, [every], self.surfaces[:1], y[rows], weight[rows]).each
-            part = FitSums(at, others)
+            sums, at = surface_sums(A, self.surfaces, y[rows], weight[rows])
+            t = shares[rows] = at.t[0]
+            bent = A * np.sqrt(weight[rows] * t * (1.0 - t))
+            sides = sums.sides(0, np.arange(len(self.terms)))
+            part = FitSums(SurfaceSums(float(sums.losses[0]), sides, bent @ bent.T), sums.losses[1:])
             total = part if total is None else total + part
-            shares[rows] = expit(-y[rows] * scores[0])
         assert total is not None
         sides = [np.flatnonzero(y == label) for label in (-1.0, 1.0)]
         sums = np.array([lift_adjoint(batch.X[side] - self.middle, (weight * shares)[side]) for side in sides])
@@ -206,20 +205,18 @@ class FitAt:
 
 @dataclass(frozen=True)
 class ManyAt:
-    """From a batch to ManySums; ``places`` are the terms of each surface among ``terms``, other fields as in FitAt."""
+    """From a batch to ManySums; ``surfaces`` are all on the same terms, other fields as in FitAt."""
 
     positive: int
     middle: FloatArray
     terms: IntArray
-    places: tuple[IntArray, ...]
-    surfaces: tuple[FloatArray, ...]
+    surfaces: FloatArray
 
     def __call__(self, batch: SampleBatch) -> ManySums:
         y, weight = batch.signs(self.positive), batch.loss_weight
         total = None
         for rows in _chunks(len(y)):
-            A = _lifted(batch.X[rows], self.middle, self.terms)
-            part = surface_sums(A, self.places, self.surfaces, y[rows], weight[rows])
+            part, _ = surface_sums(_lifted(batch.X[rows], self.middle, self.terms), self.surfaces, y[rows], weight[rows])
             total = part if total is None else total + part
         assert total is not None
         return total

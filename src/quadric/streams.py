@@ -140,19 +140,20 @@ def fit_batches(
 ) -> Estimator:
     """Fit a classifier to a table that is read in batches, as often as it takes, and need not fit in memory.
 
-    Caps (``clip``) are exact quantiles of all rows. Where k and C are chosen, the folds follow from the number of the row, or
-    from its group, and all folds share the caps. The terms of each fold are chosen by sums over all of its rows. With the
-    squared loss surfaces are fitted to all of them, too; with other losses to those in a random sample of up to 50,000 rows.
-    Each row is scored by the fold that left it out: all rows where the score follows from labels (accuracy and the like),
-    otherwise those of the sample. The final fit is one to all rows.
+    By passes, caps (``clip``) are exact quantiles of all rows. Where k and C are chosen, the folds follow from the number of
+    the row, or from its group, and all folds share the caps. The terms of each fold are chosen by sums over all of its rows.
+    With the squared loss surfaces are fitted to all of them, too; with other losses to those in a random sample of up to 50,000
+    rows. Each row is scored by the fold that left it out: all rows where the score follows from labels (accuracy and the
+    like), otherwise those of the sample. The final fit is one to all rows.
 
-    Where there are more than 1,000 terms (44 features), sums over pairs of them are dear: such a table is read into memory, if
-    it fits, and fitted there.
+    A table of fewer than ten million values (rows times features) is read into memory, wherever it is, and the fit is that of
+    ``model.fit(X, y)``. So is a larger one with more than 1,000 terms (44 features), if it fits: sums over all pairs of terms
+    are expensive.
 
     Parameters
     ----------
     model : SparseQuadraticSVC or SparseQuadraticSVCCV
-        Is fitted; ``cv`` must be a number.
+        Is fitted; where passes are made, ``cv`` must be a number.
     batches : path, table, list of record batches, or function that returns an iterator of them
         As in :func:`moments`, but readable more than once.
     target : str
@@ -193,4 +194,5 @@ def fit_batches(
     names = target_labels(np.array(list(learned.class_counts), dtype=object))[1]
     rows = CodedRows(chosen, encoder.fit_facts(learned.facts), tuple(names))
     source = rows.of(parts, learned.class_counts)
-    return model._fit_surveyed(SurveyedStream.of(Stream(source, chosen.inputs, target, np.array(names)), model))
+    stream = Stream(source, chosen.inputs, target, np.array(names), has_groups=groups is not None)
+    return model._fit_surveyed(SurveyedStream.of(stream, model))

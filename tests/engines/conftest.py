@@ -9,3 +9,9 @@ from helpers.clusters import dask_cluster
 def cluster():
     with dask_cluster() as client:
         yield client
+
+
+@pytest.fixture(autouse=True)
+def by_passes(monkeypatch):
+    """Small tables are not gathered here: these tests are about passes."""
+    monkeypatch.setattr("quadric.estimators._streaming.PASSES_FROM", 0)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-KINDS = "biuf"
-"""Types of arrays that travel as they are: truth values and numbers."""
+KINDS = "biufM"
+"""Types of arrays that travel as they are: truth values, numbers and dates."""
 PACKAGE = __name__.partition(".")[0]
 
 

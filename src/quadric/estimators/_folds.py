@@ -46,9 +46,11 @@ def folds_of(cv: Any, X: Any, y: np.ndarray, groups: Any, present: BoolArray) ->
     """
     refuse_masked(groups=groups)
     if groups is not None and isinstance(cv, Integral):
-        n_groups = len(np.unique(np.asarray(groups)))
-        if n_groups < int(cv):
-            raise ValueError(f"cv asks for {cv} folds, but groups has only {n_groups} different values: use fewer folds")
+        _, first, groups = np.unique(np.asarray(groups), return_index=True, return_inverse=True)
+        if len(first) < int(cv):
+            raise ValueError(f"cv asks for {cv} folds, but groups has only {len(first)} different values: use fewer folds")
+        # numbered in the order in which they appear: folds do not depend on what groups are called
+        groups = np.argsort(np.argsort(first))[groups.ravel()]
         splitter: Any = StratifiedGroupKFold(int(cv))
     else:
         splitter = check_cv(cv, y, classifier=True)

@@ -51,6 +51,8 @@ class Stream:
         Labels that the codes of the samples stand for.
     seed : int
         Of folds and random samples.
+    has_groups : bool
+        Whether the keys of the rows are groups, which stay in one fold.
     """
 
     source: SampleSource
@@ -58,6 +60,7 @@ class Stream:
     target: str
     classes: np.ndarray
     seed: int = 0
+    has_groups: bool = False
 
     def no_limits(self) -> tuple[FloatArray, FloatArray]:
         """Limits that cap nothing."""

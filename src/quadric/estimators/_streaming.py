@@ -2,7 +2,8 @@
 
 One pass counts leading bits for the caps and draws a random sample; one more finds the caps exactly; one sums moments, of each
 fold where k and C are to be chosen; one scores the surfaces of the folds. Tables with so many features that products of all
-pairs of terms are dearer than the rows are read into memory instead, if they fit.
+pairs of terms are dearer than the rows are read into memory instead, if they fit. So are small tables, wherever their rows are:
+their fit is that of ``fit(X, y)``.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from quadric.losses.footprint import Extent, fits
 from quadric.losses.passes import SampleBatch, SampleSource, Together
 from quadric.progress import part
 from quadric.resources import gigabytes, memory
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,11 @@ class SurveyedStream:
         batch, classes = self.sample, self.stream.classes
         weight = class_weights(class_weight, classes, batch.codes, batch.sample_weight)
         return Samples(batch.X, batch.codes, batch.sample_weight, weight, classes)
+
+    @property
+    def groups(self) -> IntArray | None:
+        """What keeps rows of the sample together; None: nothing."""
+        return self.sample.keys if self.stream.has_groups else None
 
     @property
     def has_all_rows(self) -> bool:
@@ -166,8 +172,12 @@ class SummedParts:
         return summed_part(moments, samples.part(fold.train), task)
 
 
+PASSES_FROM = 10_000_000
+"""Values of a table, rows times columns, from which on it is read in passes, wherever it is."""
+
+
 def is_better_in_memory(source: SampleSource, losses: Sequence[str]) -> bool:
-    """Whether to read all rows at once: where terms are so many that fits in memory pair them only as needed.
+    """Whether to read all rows at once: where they are few, or terms so many that fits in memory pair them only as needed.
 
     Parameters
     ----------
@@ -175,7 +185,10 @@ def is_better_in_memory(source: SampleSource, losses: Sequence[str]) -> bool:
     losses : sequence of str
         Which must have room.
     """
-    if not source.is_local or source.known_rows is None or term_count(source.n_features) <= MANY_TERMS:
+    if source.known_rows is None:
+        return False
+    is_small = source.known_rows * source.n_features < PASSES_FROM
+    if not is_small and (not source.is_local or term_count(source.n_features) <= MANY_TERMS):
         return False
     size = Extent((source.known_rows, source.n_features), source.n_classes)
     return all(fits(loss, size) for loss in losses)

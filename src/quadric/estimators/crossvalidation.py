@@ -268,17 +268,23 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     def _fit_surveyed(self, surveyed: SurveyedStream) -> Self:
         """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
-        if not isinstance(self.cv, Integral) or self.cv < 2:
-            raise ValueError(f"cv must be a number of folds, at least 2, where rows are read in batches, got {self.cv!r}")
         with self._or_forget():
-            deadline, folds = self._deadline(), surveyed.folds(int(self.cv))
+            deadline = self._deadline()
             self._set_columns(surveyed.stream.columns)
             if surveyed.is_gathered:
-                self.oof_decision_ = self._fit_samples(surveyed.samples(self.class_weight), folds, deadline)
+                samples, keys = surveyed.samples(self.class_weight), surveyed.groups
+                everyone = np.ones(len(samples.codes), dtype=bool)
+                folds = folds_of(self.cv, samples.X, samples.classes[samples.codes], keys, everyone)
+                self.oof_decision_ = self._fit_samples(samples, folds, deadline)
                 self.all_rows_scored_ = True
             else:
+                if not isinstance(self.cv, Integral) or self.cv < 2:
+                    raise ValueError(
+                        f"cv must be a number of folds, at least 2, where rows are read in passes, got {self.cv!r}"
+                    )
+                folds = surveyed.folds(int(self.cv))
                 self._fit_by_passes(surveyed, folds, deadline)
-            self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds)
+            self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds, len(surveyed.sample.ids))
         return self
 
     def _fit_by_passes(self, surveyed: SurveyedStream, folds: Sequence[Fold], deadline: float | None) -> None:
@@ -445,9 +451,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 setattr(self, name, value)
 
 
-def _numbers_of(folds: Sequence[Fold]) -> IntArray:
-    """The number of the fold that leaves each sample out."""
-    numbers = np.empty(sum(len(fold.test) for fold in folds), dtype=np.intp)
+def _numbers_of(folds: Sequence[Fold], n_samples: int) -> IntArray:
+    """The number of the (last) fold that leaves each sample out; -1 where none does."""
+    numbers = np.full(n_samples, -1, dtype=np.intp)
     for fold in folds:
         numbers[fold.test] = fold.number
     return numbers

@@ -221,6 +221,34 @@ class TableStream(TableParts):
         self._kept = spool if spool.is_whole() else None
 
 
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The columns of some rows; ``+`` puts further rows below them."""
+
+    values: tuple[np.ndarray, ...]
+
+    def __add__(self, other: _Columns) -> _Columns:
+        return _Columns(tuple(np.concatenate(both) for both in zip(self.values, other.values, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Gathering:
+    """The pass that brings all rows to one place."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, table: Table) -> _Columns:
+        return _Columns(tuple(table[name] for name in self.names))
+
+
+def gathered(parts: TableParts) -> Table:
+    """All rows of a table in parts, in memory and in their order."""
+    names = parts.head().names
+    found = parts.total(_Gathering(names))
+    assert found is not None
+    return Table(names, found.values)
+
+
 def as_parts(data: Any, **how: Any) -> TableParts:
     """Data as a table in parts; what is one already stays as it is."""
     return data if isinstance(data, TableParts) else TableStream(data, **how)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV, _streaming
 from quadric.estimators._stream_passes import Stream
 from quadric.estimators._streaming import SurveyedStream
 from quadric.losses.passes import SampleBatch
@@ -18,7 +18,7 @@ from quadric.tables import Table
 from quadric.tables.encoder import redundant_pairs
 from quadric.tables.facts import MixedColumnError
 from quadric.tables.reading import digest_of, estimated_values
-from quadric.tables.streams import CodedRows, LabelledColumns, LearnedTable, TableParts, learn_table, retyped
+from quadric.tables.streams import CodedRows, LabelledColumns, LearnedTable, TableParts, gathered, learn_table, retyped
 from quadric.workflow.limits import check_columns, check_features
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.preparation import (
@@ -42,11 +42,9 @@ from quadric.workflow.training import (
     new_classifier,
     new_search,
     scales_as_prepared,
+    train,
     trained_model,
 )
-
-STREAMED_FROM = 10_000_000
-"""Values of a table, rows times columns, from which on it is read in batches."""
 
 
 def is_streamed(path: Path) -> bool:
@@ -62,14 +60,15 @@ def is_streamed(path: Path) -> bool:
     bool
     """
     values, room = estimated_values(path), memory()
-    return values >= STREAMED_FROM or (room is not None and 8 * 4 * values > room.size)
+    return values >= _streaming.PASSES_FROM or (room is not None and 8 * 4 * values > room.size)
 
 
 def train_stream(stream: TableParts, target: str, options: TrainingOptions | None = None) -> Trained:
     """Code the columns, choose loss, k and C, fit, and calibrate, in passes over a table.
 
-    Caps are quantiles of all rows, and k and C are chosen as in :func:`quadric.fit_batches`. A random sample serves
-    calibration, cut-off and figures. The model is fitted to all rows.
+    A table of fewer than ten million values is gathered and handed to :func:`quadric.workflow.train`. By passes, caps are
+    quantiles of all rows, and k and C are chosen as in :func:`quadric.fit_batches`. A random sample serves calibration, cut-off
+    and figures. The model is fitted to all rows.
 
     Parameters
     ----------
@@ -87,6 +86,9 @@ def train_stream(stream: TableParts, target: str, options: TrainingOptions | Non
     options = TrainingOptions() if options is None else options
     with part(0.0, 0.2):
         stream_of_rows, data = _prepared(stream, target, options)
+    if data.n_rows * len(stream.head().names) < _streaming.PASSES_FROM:
+        with part(0.2, 1.0):
+            return train(replace(gathered(stream), sha256=data.sha256), target, options)
     model = new_search(data, options, stream_of_rows.classes) if options.crosses else new_classifier(data, options)
     with part(0.2, 0.4):
         surveyed = SurveyedStream.of(stream_of_rows, model)
@@ -138,7 +140,8 @@ def _prepared(stream: TableParts, target: str, options: TrainingOptions) -> tupl
     if options.crosses or options.calibrate is not None:
         check_folds(counts, names, options.folds)
     source = CodedRows(columns, encoder, tuple(names), options.missing == "drop").of(stream, learned.class_counts)
-    return Stream(source, tuple(data.feature_names), target, labels_of(names), options.seed), data
+    names_of = tuple(data.feature_names)
+    return Stream(source, names_of, target, labels_of(names), options.seed, options.groups is not None), data
 
 
 def _learned(stream: TableParts, columns: LabelledColumns, options: TrainingOptions) -> tuple[TableParts, LearnedTable]:

@@ -197,9 +197,9 @@ class FitAt:
             part = FitSums(SurfaceSums(float(sums.losses[0]), sides, bent @ bent.T), sums.losses[1:])
             total = part if total is None else total + part
         assert total is not None
-        sides = [np.flatnonzero(y == label) for label in (-1.0, 1.0)]
-        sums = np.array([lift_adjoint(batch.X[side] - self.middle, (weight * shares)[side]) for side in sides])
-        pull = adjoint_about(sums, self.middle)
+        labelled = [np.flatnonzero(y == label) for label in (-1.0, 1.0)]
+        adjoint = np.array([lift_adjoint(batch.X[side] - self.middle, (weight * shares)[side]) for side in labelled])
+        pull = adjoint_about(adjoint, self.middle)
         return FitSums(SurfaceSums(total.at.loss, SideSums(pull, total.at.sides.scalars), total.at.spread), total.losses)
 
 

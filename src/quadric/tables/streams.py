@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ class TableParts(ABC):
     def path(self) -> Path | None:
         """Where it is, if it is a file or a folder."""
         return None
+
+    def check_unchanged(self) -> None:  # noqa: B027 - most tables cannot tell
+        """Refuse a table that is not what it was, as far as that can be told without a pass."""
 
     @property
     def missing(self) -> Collection[str]:
@@ -100,6 +104,8 @@ class TableStream(TableParts):
         self._is_file = isinstance(data, str | os.PathLike)
         self._is_spent = False
         self._begun: tuple[Table, Iterator[Table]] | None = None
+        self._files: tuple[Any, ...] | None = None
+        self._content: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[Table]:
         if self._begun is not None:
@@ -107,7 +113,8 @@ class TableStream(TableParts):
             return chain([first], rest)
         if self._kept is not None:
             return iter(self._kept)
-        return self._keeping(self._chunks()) if self._keeps and self._is_csv else self._chunks()
+        chunks = self._watched(self._chunks())
+        return self._keeping(chunks) if self._keeps and self._is_csv else chunks
 
     def head(self) -> Table:
         """The first chunk; the next pass begins with it.
@@ -212,6 +219,30 @@ class TableStream(TableParts):
             return (as_table(part) for part in data)
         return (table for table in [as_table(data)])
 
+    def check_unchanged(self) -> None:
+        """Refuse files that are not those of the first pass."""
+        if self.path is None:
+            return
+        files = file_marks(self.path)
+        if self._files is not None and files != self._files:
+            raise ValueError(f"{self.path.name} changed while it was read: start again once nothing writes to it")
+        self._files = files
+
+    def _watched(self, tables: Iterator[Table]) -> Iterator[Table]:
+        """The chunks of one pass; an error where the table is not that of the pass before."""
+        self.check_unchanged()
+        n_rows = content = 0
+        for table in tables:
+            n_rows += table.n_rows
+            content = checksum(table, content) if callable(self._data) else 0  # others cannot change, or their files tell
+            yield table
+        self.check_unchanged()
+        if self._content is not None and self._content != (n_rows, content):
+            raise ValueError(
+                "the batches are not those of the pass before: give a function that returns the same rows each time"
+            )
+        self._content = n_rows, content
+
     def _keeping(self, tables: Iterator[Table]) -> Iterator[Table]:
         """The chunks of a CSV file, which takes much longer to parse than to read what was parsed."""
         spool = Spool()
@@ -247,6 +278,25 @@ def gathered(parts: TableParts) -> Table:
     found = parts.total(_Gathering(names))
     assert found is not None
     return Table(names, found.values)
+
+
+def file_marks(path: Path) -> tuple[Any, ...]:
+    """What tells whether files are the same as before: names, sizes, times and places on the disk."""
+    from quadric.tables._arrow import arrow_files
+
+    stats = [(file, file.stat()) for file in arrow_files(path) or (path,)]
+    return tuple((str(file), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
+
+
+def checksum(table: Table, start: int) -> int:
+    """A number that other values would change, from that of the tables before."""
+    for name, column in zip(table.names, table.columns, strict=True):
+        start = zlib.crc32(name.encode(), start)
+        if isinstance(column, np.ndarray) and column.dtype != object:
+            start = zlib.crc32(np.ascontiguousarray(column).view(np.uint8), start)
+        else:
+            start = zlib.crc32("\0".join(map(str, np.asarray(column).tolist())).encode(), start)
+    return start
 
 
 def as_parts(data: Any, **how: Any) -> TableParts:

@@ -132,7 +132,7 @@ def _prepared(stream: TableParts, target: str, options: TrainingOptions) -> tupl
         limits=term_limits(encoder, redundant_pairs(encoder, learned.two_valued(encoder)), options),
         missing=learned.missing,
         n_dropped=learned.n_dropped,
-        sha256=None if stream.path is None else digest_of(stream.path),
+        sha256=_digest(stream),
         class_counts=tuple(counts),
     )
     data.class_weight(options.class_weight)
@@ -142,6 +142,13 @@ def _prepared(stream: TableParts, target: str, options: TrainingOptions) -> tupl
     source = CodedRows(columns, encoder, tuple(names), options.missing == "drop").of(stream, learned.class_counts)
     names_of = tuple(data.feature_names)
     return Stream(source, names_of, target, labels_of(names), options.seed, options.groups is not None), data
+
+
+def _digest(stream: TableParts) -> str | None:
+    """Of the file that was read."""
+    digest = None if stream.path is None else digest_of(stream.path)
+    stream.check_unchanged()
+    return digest
 
 
 def _learned(stream: TableParts, columns: LabelledColumns, options: TrainingOptions) -> tuple[TableParts, LearnedTable]:

@@ -156,13 +156,29 @@ def test_decomposition_on_a_sample():
     assert found.objective == pytest.approx(problem_of(samples, 3.0, 3).step().refit(found.support).value, rel=2e-9)
 
 
-def test_a_time_limit_leaves_a_fit():
+@both
+@pytest.mark.parametrize("how", [{}, {"method": "pd"}, {"terms": np.array([0, 4, 7])}])
+def test_a_time_limit_leaves_the_best_so_far_after_two_passes(loss, how):
     samples = random_samples(6)
     options = SearchOptions(schedule=Schedule(time_limit=1e-9))
-    found = fit_streamed(SamplesInMemory(samples, 100), "hinge", 1, 3.0, 3, NO_LIMITS, options=options)
-    assert found.status is Status.TIME_LIMIT
-    assert found.swap_optimal is None
-    assert found.objective - found.support_bound <= 1e-9 * found.objective
+    found = fit_streamed(SamplesInMemory(samples, 100), loss, 1, 3.0, 3, NO_LIMITS, options=options, sample_rows=150, **how)
+    assert (found.status, found.swap_optimal, len(found.support)) == (Status.TIME_LIMIT, None, 3)
+    assert found.n_passes == 2
+    problem = problem_of(samples, 3.0, 3, loss)
+    best = problem.step().refit(found.support).value
+    assert best <= found.objective * (1.0 + 1e-9) <= 1.2 * best  # the best surface of 150 rows
+
+
+@both
+@pytest.mark.parametrize("n_looks", [3, 8, 20, 60])
+def test_time_that_runs_out_anywhere_claims_nothing(loss, n_looks, few_rows):
+    samples = random_samples(6)
+    stream, looks = stream_of(samples, 3.0, 3, loss=loss), iter(range(n_looks))
+    stream.passes.going = lambda: next(looks, None) is not None
+    explored, _ = methods.search_by_passes(stream, SearchOptions())
+    support, again = explored.fit.support, stream_of(samples, 3.0, 3, loss=loss)
+    assert len(support) == 3
+    assert explored.swap_optimal in (None, is_swap_optimal_by_passes(again, again.fit(support), 100))
 
 
 def test_a_loss_without_passes_says_so():

@@ -237,6 +237,19 @@ def test_a_time_limit_that_ran_out_is_told():
     assert told[0].filename == __file__
 
 
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "least_squares"])
+def test_a_final_fit_by_passes_that_has_no_time_takes_the_terms_that_were_chosen(loss):
+    passes, rows = [], as_batch(table(m=1500))
+    model = SparseQuadraticSVCCV([2, 3], loss=loss, cv=3, fit_time_limit=1e-6)
+    with pytest.warns(ConvergenceWarning) as told:
+        quadric.fit_batches(model, lambda: passes.append(1) or iter([rows]), target="y", columns=COLUMNS)
+    assert ["ran out" in str(each.message) for each in told] == [True]
+    assert model.status_ == ["time limit"]
+    assert np.flatnonzero(model.coef_[0]).tolist() == np.flatnonzero(model.paths_[0].support[0, 0]).tolist()
+    assert len(passes) <= 8
+    assert model.best_estimator_.time_limit is None
+
+
 def test_rows_of_many_features_without_a_class_are_refused(wide):
     wide["w"] = (wide["y"] == "no").astype(float)
     with pytest.raises(ValueError, match="there are no rows of class 'yes'"):

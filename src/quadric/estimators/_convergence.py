@@ -28,7 +28,7 @@ def warn_unless_converged(fit: SurfaceFit, schedule: Schedule, subject: str) -> 
             f"{fit.search.distance:.2g}, outer_tol = {schedule.outer_tol:g}; standardise X",
             ConvergenceWarning,
         )
-    if not fit.certificate.converged:
+    if not fit.certificate.converged and fit.search.status is not Status.TIME_LIMIT:
         decrease = fit.certificate.decrease
         warn_user(
             f"{subject}: for all that is known, the same terms could lower the objective by decrease = {decrease:.2g} of it, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,10 +48,7 @@ class FinalSearch:
 
     def schedule(self) -> Schedule:
         """Of the decompositions, with the time that is left now."""
-        limits = [self.time_limit] if self.time_limit is not None else []
-        if self.deadline is not None:
-            limits.append(max(self.deadline - time.monotonic(), 0.0))
-        return Schedule(time_limit=min(limits, default=None))
+        return Schedule(time_limit=self.time_limit).until(self.deadline)
 
     def fits(self, data: TrainingData, samples: Samples, cell: Cell, paths: list[QuadraticPath]) -> list[SurfaceFit]:
         """The surface of each class, never worse than one on the terms of its path.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -42,7 +44,7 @@ from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions, search
 from quadric.search.rules import SupportLimits
 from quadric.search.streamed import fit_streamed
-from quadric.types import FloatArray
+from quadric.types import FloatArray, IntArray
 from quadric.workers import workers
 
 DECOMPOSITION = {
@@ -232,8 +234,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(limits, **needs), processes)
         fits = self._fit_surfaces(samples, limits, processes)
-        for fit, label in zip(fits, self._subjects(samples.classes), strict=True):
-            warn_unless_converged(fit, self._schedule(), label)
+        self._warn_of(fits, samples.classes)
         self._set_fits(fits, samples.classes, units)
 
     def fit_moments(self, moments: Moments) -> Self:
@@ -253,21 +254,20 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             self._fit_moments(moments)
         return self
 
-    def _fit_moments(self, moments: Moments) -> None:
+    def _fit_moments(self, moments: Moments, deadline: float | None = None) -> None:
         check_parameters(self, self._rules)
         check_needs_only_sums([self.loss])
         check_sums(moments)
         limits = support_limits(self.include, self.exclude, moments.columns, len(moments.columns), int(self.k))
         sums = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
         seed = seed_of(self.random_state)
-        fits = [self._fit_sums(sums, seed, positive) for positive in sums.positives()]
-        for fit, label in zip(fits, self._subjects(sums.classes), strict=True):
-            warn_unless_converged(fit, self._schedule(), label)
+        fits = [self._fit_sums(sums, self._search_options(seed, positive, deadline)) for positive in sums.positives()]
+        self._warn_of(fits, sums.classes, deadline)
         self._set_columns(moments.columns)
         self._set_fits(fits, sums.classes, sums.moments.units)
 
-    def _fit_surveyed(self, surveyed: SurveyedStream) -> Self:
-        """Fit to samples that are read in batches."""
+    def _fit_surveyed(self, surveyed: SurveyedStream, deadline: float | None = None, starts: Sequence[IntArray] = ()) -> Self:
+        """Fit to samples that are read in batches; after the deadline of a cross-validation, on the terms that it found."""
         check_parameters(self, self._rules)
         if surveyed.is_gathered:
             with self._or_forget():
@@ -279,26 +279,27 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         if self.method == "exact":
             raise ParameterError(f"the loss {self.loss} is not proved in passes over rows: take another method", method="best")
         with self._or_forget():
-            self._fit_by_passes(surveyed)
+            self._fit_by_passes(surveyed, deadline, starts)
         return self
 
-    def _fit_by_passes(self, surveyed: SurveyedStream) -> None:
+    def _fit_by_passes(self, surveyed: SurveyedStream, deadline: float | None, starts: Sequence[IntArray]) -> None:
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
         limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k))
         rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
-        for positive in [1] if len(classes) == 2 else range(len(classes)):
-            how: dict[str, Any] = {"method": self.method, "options": self._search_options(seed, positive)}
+        for number, positive in enumerate([1] if len(classes) == 2 else range(len(classes))):
+            options = self._search_options(seed, positive, deadline)
+            is_late = bool(starts) and options.schedule.time_limit == 0.0
+            how: dict[str, Any] = {"method": self.method, "options": options, "terms": starts[number] if is_late else None}
             found = fit_streamed(rows, self.loss, positive, float(self.C), int(self.k), limits, **how)
             fits.append(SurfaceFit.of_passes(found, len(columns), int(self.k)))
-        for fit, label in zip(fits, self._subjects(classes), strict=True):
-            warn_unless_converged(fit, self._schedule(), label)
+        self._warn_of(fits, classes, deadline)
         self._set_columns(columns)
         self._set_fits(fits, classes, rows.units)
 
-    def _fit_sums(self, sums: DigestedMoments, seed: int, positive: int) -> SurfaceFit:
-        problem = sums.data.one_against_rest(positive, float(self.C), int(self.k))
-        found = search(problem, self.method, self._search_options(seed, positive))
+    def _fit_sums(self, sums: DigestedMoments, options: SearchOptions) -> SurfaceFit:
+        problem = sums.data.one_against_rest(options.seed[-1], float(self.C), int(self.k))
+        found = search(problem, self.method, options)
         return SurfaceFit.of_sums(problem, found, sums.facts)
 
     def _fit_surfaces(self, samples: Samples, limits: SupportLimits, processes: int) -> list[SurfaceFit]:
@@ -317,8 +318,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         )
         return list(workers(processes)(jobs))
 
-    def _search_options(self, seed: int, positive: int) -> SearchOptions:
-        return SearchOptions(self._schedule(), (seed, positive), writer_for(int(self.verbose)), gap_limit=self.gap_limit)
+    def _search_options(self, seed: int, positive: int, deadline: float | None = None) -> SearchOptions:
+        schedule, report = self._schedule().until(deadline), writer_for(int(self.verbose))
+        return SearchOptions(schedule, (seed, positive), report, gap_limit=self.gap_limit)
 
     def _schedule(self) -> Schedule:
         return Schedule(
@@ -330,9 +332,14 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             time_limit=self.time_limit,
         )
 
-    def _subjects(self, classes: np.ndarray) -> list[str]:
+    def _warn_of(self, fits: Sequence[SurfaceFit], classes: np.ndarray, deadline: float | None = None) -> None:
+        """Warn of searches that did not end well; a deadline that has passed is for the cross-validation to tell."""
+        if deadline is not None and time.monotonic() >= deadline:
+            return
         name = type(self).__name__
-        return [name] if len(classes) == 2 else [f"{name}, class {label!r} against the rest" for label in classes.tolist()]
+        ovr = [f"{name}, class {label!r} against the rest" for label in classes.tolist()]
+        for fit, label in zip(fits, [name] if len(classes) == 2 else ovr, strict=True):
+            warn_unless_converged(fit, self._schedule(), label)
 
 
 def fit_surface(problem: SparseProblem, judge: Judge, y: FloatArray, k: int, method: str, options: SearchOptions) -> SurfaceFit:

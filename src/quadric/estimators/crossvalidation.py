@@ -316,12 +316,15 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self.paths_ = self._paths(quick, whole.samples, task, board, cell)
             if self.certify:
                 self.paths_ = self._certified(self.paths_, quick.digest(cell.loss), whole.samples, task)
+        with part(0.8, 1.0):
+            self.best_estimator_ = self._chosen_classifier()
+            if loss_named(cell.loss).keeps_rows:
+                starts = [np.flatnonzero(path.support[path.Cs == cell.C, path.ks == cell.k][0]) for path in self.paths_]
+                self.best_estimator_._fit_surveyed(surveyed, deadline, starts)
+            else:
+                self.best_estimator_._fit_moments(moments, deadline)
         if task.out_of_time():
             self._warn_of_deadline(board)
-        with part(0.8, 1.0):
-            chosen = self._chosen_classifier()
-            keeps_rows = loss_named(cell.loss).keeps_rows
-            self.best_estimator_ = chosen._fit_surveyed(surveyed) if keeps_rows else chosen.fit_moments(moments)
         self._take_over(self.best_estimator_)
 
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:

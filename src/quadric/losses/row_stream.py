@@ -99,7 +99,7 @@ class Descent(Generic[Stream, View]):
                 w = trials[1 + int(np.argmin(values[1:]))]
                 continue
             self.best, self.view = (float(values[0]), w), view
-            if is_still or (self._settled() and not self.exact):
+            if is_still or (self._settled() and not self.exact) or not self.stream.passes.going():
                 break
             new, least = self.step(view, w)
             if not self.exact and (self._settled() or self.best[0] - least <= ROUNDING * abs(least)):
@@ -108,7 +108,8 @@ class Descent(Generic[Stream, View]):
             w = new
         assert self.best is not None
         value, w = self.best
-        return StreamedFit(self.support, self.settled(w) if self.exact else w, value, self.bound, self.dual, began)
+        w = self.settled(w) if self.exact and self.stream.passes.going() else w
+        return StreamedFit(self.support, w, value, self.bound, self.dual, began)
 
     def settled(self, w: FloatArray) -> FloatArray:
         """The one of several best surfaces that all fits agree on."""

@@ -98,10 +98,17 @@ class Trial:
 
 
 class Passes(SampleSource):
-    """A source that counts what is asked of it."""
+    """A source that counts what is asked of it, and knows whether there is time for more.
 
-    def __init__(self, source: SampleSource) -> None:
-        self.source = source
+    Parameters
+    ----------
+    source : SampleSource
+    going : callable
+        Whether there is time left; without time, fits end after one pass.
+    """
+
+    def __init__(self, source: SampleSource, going: Callable[[], bool] = lambda: True) -> None:
+        self.source, self.going = source, going
         self.n_features, self.n_classes, self.class_rows = source.n_features, source.n_classes, source.class_rows
         self.count = 0
 
@@ -172,7 +179,7 @@ class StreamedProblem(ABC):
         self, support: IntArray, start: FloatArray | None = None, ceiling: float = np.inf, *, exact: bool = False
     ) -> StreamedFit:
         """The minimum of F on a support to a relative gap of GAP, or as well as it goes, from a surface on it; it ends early
-        above a ceiling.
+        above a ceiling, and when time is up.
         """
 
     def exact(self, fit: StreamedFit) -> StreamedFit:
@@ -181,7 +188,9 @@ class StreamedProblem(ABC):
 
     @abstractmethod
     def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
-        """Supports near that of a fit; those that are not proved to be above the ceiling with a value."""
+        """Supports near that of a fit; those that are not proved to be above the ceiling with a value, while there
+        is time.
+        """
 
     @abstractmethod
     def sample_problem(self) -> SparseProblem:

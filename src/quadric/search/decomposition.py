@@ -9,7 +9,7 @@ Equation numbers are those of docs/mathematics.md.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -71,6 +71,13 @@ class Schedule:
     max_iter: int = 10_000
     time_limit: float | None = None
     accelerated: bool = True
+
+    def until(self, deadline: float | None) -> Schedule:
+        """The same with no more time than there is now to a deadline, by time.monotonic()."""
+        if deadline is None:
+            return self
+        left = max(deadline - time.monotonic(), 0.0)
+        return replace(self, time_limit=left if self.time_limit is None else min(left, self.time_limit))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ by its value on all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,10 +40,8 @@ class Explored:
     swap_optimal: bool | None
 
 
-def exchanged(
-    stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, most: int, going: Callable[[], bool], report: Report
-) -> Explored:
-    """Exchanges from a fit until none helps.
+def exchanged(stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, most: int, report: Report) -> Explored:
+    """Exchanges from a fit until none helps, or time is up.
 
     Parameters
     ----------
@@ -53,16 +51,14 @@ def exchanged(
     fit : StreamedFit
     most : int
         Exchanges of one support that are examined; where more are left, only the most promising are.
-    going : callable
-        Whether there is time left.
     report : callable
     """
-    while going():
+    while stream.passes.going():
         report(f"{stream.passes.count} passes: objective {fit.value:.8g}, gap {fit.gap:.1e}")
         ceiling = fit.value * (1.0 - SLACK)
         supports = _open(stream, explorer, fit, ceiling)
         few = len(supports) <= most
-        better, decided = _better(stream, fit, supports if few else supports[:FIRST], ceiling, going)
+        better, decided = _better(stream, fit, supports if few else supports[:FIRST], ceiling)
         if better is None:
             return Explored(fit, decided if few else None)
         fit = better
@@ -75,7 +71,7 @@ def is_swap_optimal_by_passes(stream: StreamedProblem, fit: StreamedFit, most: i
     supports = _open(stream, None, fit, ceiling)
     if len(supports) > most:
         return None
-    better, decided = _better(stream, fit, supports, ceiling, lambda: True)
+    better, decided = _better(stream, fit, supports, ceiling)
     return False if better is not None else decided
 
 
@@ -97,10 +93,10 @@ def _open(stream: StreamedProblem, explorer: Explorer | None, fit: StreamedFit, 
 
 
 def _better(
-    stream: StreamedProblem, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float, going: Callable[[], bool]
+    stream: StreamedProblem, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float
 ) -> tuple[StreamedFit | None, bool | None]:
     """A fit below the ceiling, if there is one; otherwise True if all supports are proved to be above it, or None."""
-    doubtful: list[Trial] = []
+    doubtful, going = list[Trial](), stream.passes.going
     for chunk in _chunks(supports):
         if not going():
             return None, None

@@ -89,10 +89,11 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
 
     Where there are very many rows: the same on a random sample, then exchanges by passes over all of them.
     """
+    going = clock(options.schedule.time_limit)
     if problem.by_passes and (stream := problem.streamed(searched=True)) is not None:
+        stream.passes.going = going
         return of_passes(stream, *search_by_passes(stream, options))
-    began = clock(options.schedule.time_limit)
-    return _polished(problem, search_locally(problem, options), options, began)
+    return _polished(problem, search_locally(problem, options), options, going)
 
 
 def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptions, going: Callable[[], bool]) -> SearchResult:
@@ -101,8 +102,9 @@ def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptio
         return result
     support = result.support
     try:
+        stream.passes.going = going
         fit = stream.fit(support, stream.surface(support, result.z[support], result.c))
-        explored = exchanged(stream, problem.explorer(), fit, MOST_POLISHED, going, options.report)
+        explored = exchanged(stream, problem.explorer(), fit, MOST_POLISHED, options.report)
     except LinAlgError:  # singular but for rounding: nothing can be told
         return result
     result = _refitted(result, problem.step(), explored.fit.support)
@@ -112,15 +114,15 @@ def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptio
 
 def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[Explored, SearchResult]:
     """Where exchanges end that start from a search on a random sample or from a cheaper loss on all rows; and that search."""
-    going, sample = clock(options.schedule.time_limit), stream.sample_problem()
-    screened = screened_support(stream.screen(), np.random.default_rng(options.seed))
+    sample, going = stream.sample_problem(), stream.passes.going
+    screened = screened_support(stream.screen(), np.random.default_rng(options.seed), going)
     local = search_locally(sample, replace(options, starts=(*options.starts, screened)))
     options.report(f"search on {len(stream.survey.sample)} random rows: objective {local.objective:.6g}")
     starts = {support.tobytes(): support for support in (local.support, screened, *options.starts)}
-    fit = min((stream.fit(support) for support in starts.values()), key=lambda fit: fit.value)
-    explored = exchanged(stream, sample.explorer(), fit, MOST_EXAMINED, going, options.report)
-    explored = replace(explored, fit=stream.exact(explored.fit))
-    return explored, local if going() else replace(local, status=Status.TIME_LIMIT)
+    fits = (stream.fit(support) for number, support in enumerate(starts.values()) if number == 0 or going())
+    fit = min(fits, key=lambda fit: fit.value)
+    explored = exchanged(stream, sample.explorer(), fit, MOST_EXAMINED, options.report)
+    return replace(explored, fit=stream.exact(explored.fit)) if going() else explored, local
 
 
 def of_passes(stream: StreamedProblem, explored: Explored, local: SearchResult) -> SearchResult:
@@ -128,8 +130,9 @@ def of_passes(stream: StreamedProblem, explored: Explored, local: SearchResult) 
     fit = explored.fit
     z = np.zeros(len(stream.terms))
     z[fit.support] = fit.w[:-1]
-    c = stream.intercept(fit.support, fit.w)
-    return replace(local, z=z, c=c, support=fit.support, objective=fit.value, swap_optimal=explored.swap_optimal)
+    status = local.status if stream.passes.going() else Status.TIME_LIMIT
+    surface = {"z": z, "c": stream.intercept(fit.support, fit.w), "support": fit.support, "objective": fit.value}
+    return replace(local, **surface, status=status, swap_optimal=explored.swap_optimal)
 
 
 def search_locally(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -200,11 +203,11 @@ def promising_support(problem: SparseProblem, explorer: Explorer, rng: np.random
     return screened_support(screen, rng)
 
 
-def screened_support(screen: SparseProblem, rng: np.random.Generator) -> IntArray:
+def screened_support(screen: SparseProblem, rng: np.random.Generator, going: Callable[[], bool] = lambda: True) -> IntArray:
     """The end of a search with a cheaper loss."""
     scout = screen.explorer()
     start = scout.descend(scout.resized(screen.rule.required, screen.k))
-    return scout.refined(start, rng, START_KICKS, lambda: True).support
+    return scout.refined(start, rng, START_KICKS, going).support
 
 
 def _perturbed(

@@ -14,7 +14,7 @@ from quadric.losses.streams import Candidates, Passes, StreamedFit, StreamedProb
 from quadric.losses.survey import surveyed
 from quadric.search.decomposition import Status
 from quadric.search.exchanges import SLACK, Explored, is_swap_optimal_by_passes
-from quadric.search.methods import MOST_CERTIFIED, SearchOptions, SearchResult, of_passes, search_by_passes, search_pd
+from quadric.search.methods import MOST_CERTIFIED, SearchOptions, SearchResult, clock, of_passes, search_by_passes, search_pd
 from quadric.types import FloatArray, IntArray
 
 
@@ -71,6 +71,7 @@ def fit_streamed(
     method : "best" or "pd"
         "pd": penalty decomposition on a random sample chooses the terms, and all rows their coefficients.
     options : SearchOptions, optional
+        Its time limit holds for all passes; the first ones, which tell of the rows and of one surface, are always made.
     terms : array, optional
         Terms that are given, as positions in the full z: nothing is searched.
     sample_rows : int
@@ -83,7 +84,8 @@ def fit_streamed(
     make = loss_named(loss).streamed
     if make is None:
         raise ValueError(f"loss={loss!r} does not fit by passes")
-    options, passes = options or SearchOptions(), Passes(source)
+    options = options or SearchOptions()
+    passes = Passes(source, clock(options.schedule.time_limit))
     survey = surveyed(passes, positive, terms is None, sample_rows)
     stream: StreamedProblem = make(passes, survey, positive, Candidates.of(survey, limits), C, k)
     if terms is not None:

@@ -61,7 +61,7 @@ class HingeStream(RowStream):
             self._neighbourhood = _Neighbourhood(self, fit)
         trials = [self._neighbourhood.trial(support, ceiling) for support in supports]
         doubtful = [i for i, trial in enumerate(trials) if trial.bound < ceiling]
-        for first in range(0, len(doubtful), TOGETHER):
+        for first in range(0, len(doubtful) if self.passes.going() else 0, TOGETHER):
             chosen = doubtful[first : first + TOGETHER]
             for i, value in zip(chosen, self._values([trials[i] for i in chosen]), strict=True):
                 trials[i] = Trial(trials[i].support, trials[i].w, trials[i].bound, float(value))
@@ -105,12 +105,11 @@ class _Neighbourhood:
 
     def trial(self, support: IntArray, ceiling: float) -> Trial:
         """A support on few rows and, where that leaves it open, on more."""
-        start = moved(self.fit.w, self.fit.support, support)
+        trial = Trial(support, moved(self.fit.w, self.fit.support, support), -np.inf, np.inf)
         for level in self._levels:
-            trial = level.trial(support, start, ceiling, last=level is self._levels[-1])
-            if trial.bound >= ceiling:
+            if trial.bound >= ceiling or not self.stream.passes.going():
                 break
-            start = trial.w
+            trial = level.trial(support, trial.w, ceiling, last=level is self._levels[-1])
         return trial
 
 

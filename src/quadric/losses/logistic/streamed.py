@@ -60,6 +60,8 @@ class LogisticStream(RowStream):
         for _ in range(ROUNDS):
             unknown = [i for i, trial in enumerate(trials) if trial.bound < ceiling <= trial.value]
             for first in range(0, len(unknown), TOGETHER):
+                if not self.passes.going():
+                    return trials
                 chosen = unknown[first : first + TOGETHER]
                 advanced = self._advanced([trials[i] for i in chosen], [ways[i] for i in chosen])
                 for i, trial in zip(chosen, advanced, strict=True):

@@ -47,6 +47,31 @@ def writer_for(verbose: int) -> Report:
     return LineWriter(interval=0.5 if verbose == 1 else 0.0)
 
 
+class Stop:
+    """Whether somebody wants a long proof to end with what it has; the command line does after Ctrl-C.
+
+    Attributes
+    ----------
+    is_awaited : bool
+        Whether something runs that would end.
+    is_wanted : bool
+    """
+
+    def __init__(self) -> None:
+        self.is_awaited = self.is_wanted = False
+
+    @contextmanager
+    def awaited(self) -> Iterator[None]:
+        """A block that looks at ``is_wanted`` now and then."""
+        self.is_awaited, self.is_wanted = True, False
+        try:
+            yield
+        finally:
+            self.is_awaited = False
+
+
+STOP = Stop()
+
 Listener: TypeAlias = Callable[[float, str], None]
 """Receives the share of the work that is done, from 0 to 1, and what is being done."""
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)

@@ -286,7 +286,7 @@ def nearly(a, b):
 def test_files_without_parameters_that_came_later_have_the_defaults():
     first = stored_model.PATH.with_name("model_schema_4_first.json")
     assert "gap_limit" not in json.loads(first.read_text(encoding="utf-8"))["params"]
-    assert read_model(first).model.estimator_[-1].gap_limit == 0.01
+    assert read_model(first).model.estimator_[-1].gap_limit == 0.0
 
 
 def test_files_of_an_earlier_schema_are_refused_in_one_sentence(tmp_path):

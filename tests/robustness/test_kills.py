@@ -16,6 +16,7 @@ from helpers.commands import COMMANDS, clear, ended, forked, left_over, outputs,
 from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import predict
 from quadric.cli.signals import Signals
+from quadric.progress import STOP
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork and SIGKILL")
 KILLED = {
@@ -204,3 +205,13 @@ def test_errors_of_threads_are_told_unless_a_signal_caused_them(is_interrupted, 
         thread.join()
     assert ("KeyError: 'lost task'" in capsys.readouterr().err) is not is_interrupted
     assert threading.excepthook is threading.__excepthook__
+
+
+def test_the_first_interrupt_of_a_proof_ends_only_the_proof():
+    with Signals(final=False) as signals, STOP.awaited():
+        signal.raise_signal(signal.SIGINT)
+        assert STOP.is_wanted
+        assert not signals.received
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signals.received == [signal.SIGINT]

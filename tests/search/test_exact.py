@@ -10,6 +10,7 @@ from helpers import LOSSES, make_problem, random_samples, slow_objective, surfac
 from helpers.listening import heard
 from quadric.losses.base import Found
 from quadric.losses.perspective import PerspectiveRelaxation
+from quadric.progress import STOP
 from quadric.search.decomposition import Schedule, Status
 from quadric.search.exact import prove, supports_below
 from quadric.search.methods import SearchOptions, search
@@ -208,6 +209,21 @@ def test_a_gap_limit_stops_a_proof_only_after_what_is_cheap(monkeypatch):
     assert rough.lower_bound >= 0.95 * start.value
     assert rough.n_nodes < prove(problem, start, gap_limit=0.0).n_nodes
     assert prove(problem, start, gap_limit=0.0).closed
+
+
+def test_a_proof_that_somebody_stops_keeps_what_it_has(monkeypatch):
+    problem, start = wide_problem()
+    monkeypatch.setattr("quadric.search.tree.REPORT_EVERY", 1)
+
+    def stop(line):
+        STOP.is_wanted = True
+
+    proof, whole = prove(problem, start, report=stop), prove(problem, start)
+    assert proof.stopped
+    assert not proof.closed
+    assert proof.n_nodes < whole.n_nodes
+    assert proof.lower_bound <= whole.lower_bound
+    assert whole.closed  # an earlier wish is forgotten
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -193,7 +193,7 @@ FLAGS = {
     "seed": Flag("Seed of folds and search: same seed, same result."),
     "n_jobs": Flag("Processes; the result does not depend on their number.  [default: one per core where that pays]"),
     "time_limit": Flag("Seconds per surface.  [default: 60 with --method exact, else none]"),
-    "gap_limit": Flag("Relative gap at which the proof of --method exact may stop; small problems are proved to the end."),
+    "gap_limit": Flag("Relative gap at which --method exact may stop proving; 0: only at the end, or at Ctrl-C."),
     "fit_time_limit": Flag("Seconds for cross-validation and fit together; the best so far is then the result."),
     "allow_degenerate": Flag("Also write a model whose coefficients are only rounding."),
 }

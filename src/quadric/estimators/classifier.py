@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.parallel import delayed
 
 from quadric.certificate import Judge
-from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
+from quadric.defaults import LARGEST_COUNT
 from quadric.errors import ParameterError
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
@@ -114,7 +114,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         the gap that is left (at 0.0, that of the first bound). A fit stopped by its time limit may not be reproducible.
     gap_limit : float
         Relative gap at which "exact" may stop proving, once it has taken the nodes that are cheap (4,000 with the squared loss,
-        else 500): small problems are proved to the end. 0 always goes on to the end.
+        else 500); 0.0 goes on to the end, which can take very long: give a ``time_limit`` or a gap.
     n_jobs : int or None
         Surfaces fitted at the same time where there are more than two classes; the result does not depend on it.
     random_state : int, RandomState or None
@@ -196,7 +196,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         outer_tol: float = 1e-4,
         max_iter: int = 10_000,
         time_limit: float | None = None,
-        gap_limit: float = DEFAULT_GAP,
+        gap_limit: float = 0.0,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
         verbose: int = 0,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from quadric._sklearn import check_sample_weight
-from quadric.defaults import DEFAULT_GAP, DEFAULT_TOLERANCE
+from quadric.defaults import DEFAULT_TOLERANCE
 from quadric.errors import warn_user
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._choosing import chosen_cell
@@ -184,7 +184,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         include: Terms = None,
         exclude: Terms = None,
         time_limit: float | None = None,
-        gap_limit: float = DEFAULT_GAP,
+        gap_limit: float = 0.0,
         fit_time_limit: float | None = None,
         certify: bool = False,
         n_jobs: int | None = None,

@@ -14,7 +14,7 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Found, NoBound, Relaxation, SparseProblem, Step
-from quadric.progress import Report, advance, silent
+from quadric.progress import STOP, Report, advance, silent
 from quadric.search.tree import REPORT_EVERY, Limits, Tree
 from quadric.types import IntArray
 
@@ -93,7 +93,8 @@ def prove(
     # the proof rests on the incumbent's value: as accurate as can be
     tree = Tree(problem, bounds, Found(start.support, bounds.examined(start.support)[0]))
     if accurate := _accurate(relaxations, tree.best.value):
-        finished = tree.search(accurate, limits, _teller(limits, report))
+        with STOP.awaited():
+            finished = tree.search(accurate, limits, _teller(limits, report))
         return Proof(tree.best, tree.lower_bound, tree.closed, tree.n_nodes, not finished, tuple(tree.history))
     tree.search(relaxations, replace(limits, nodes=0), _teller(limits, silent))
     if tree.closed:

@@ -131,8 +131,8 @@ def of_passes(stream: StreamedProblem, explored: Explored, local: SearchResult) 
     z = np.zeros(len(stream.terms))
     z[fit.support] = fit.w[:-1]
     status = local.status if stream.passes.going() else Status.TIME_LIMIT
-    surface = {"z": z, "c": stream.intercept(fit.support, fit.w), "support": fit.support, "objective": fit.value}
-    return replace(local, **surface, status=status, swap_optimal=explored.swap_optimal)
+    c, swap = stream.intercept(fit.support, fit.w), explored.swap_optimal
+    return replace(local, z=z, c=c, support=fit.support, objective=fit.value, status=status, swap_optimal=swap)
 
 
 def search_locally(problem: SparseProblem, options: SearchOptions) -> SearchResult:

@@ -16,6 +16,7 @@ from itertools import count
 import numpy as np
 
 from quadric.losses.base import Bounded, Bounds, Found, Relaxation, SparseProblem
+from quadric.progress import STOP
 from quadric.types import BoolArray, FloatArray, IntArray
 
 REPORT_EVERY = 32
@@ -54,6 +55,8 @@ class Limits:
 
     def used(self, n_nodes: int) -> float:
         """The share of the limits that is used up; from 1 on there is nothing left."""
+        if STOP.is_awaited and STOP.is_wanted:
+            return 1.0
         return max(_share(time.monotonic() - self.began, self.seconds), _share(n_nodes, self.nodes))
 
 

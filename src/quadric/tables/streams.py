@@ -293,7 +293,7 @@ def checksum(table: Table, start: int) -> int:
     for name, column in zip(table.names, table.columns, strict=True):
         start = zlib.crc32(name.encode(), start)
         if isinstance(column, np.ndarray) and column.dtype != object:
-            start = zlib.crc32(np.ascontiguousarray(column).view(np.uint8), start)
+            start = zlib.crc32(np.ascontiguousarray(column).tobytes(), start)
         else:
             start = zlib.crc32("\0".join(map(str, np.asarray(column).tolist())).encode(), start)
     return start

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
-from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
+from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
 from quadric.errors import ParameterError
 from quadric.losses import LOSS_NAMES, loss_named
 
@@ -123,7 +123,7 @@ class TrainingOptions:
     seed: int = 0
     n_jobs: int | None = None
     time_limit: float | None = None
-    gap_limit: float = DEFAULT_GAP
+    gap_limit: float = 0.0
     fit_time_limit: float | None = None
     allow_degenerate: bool = False
 

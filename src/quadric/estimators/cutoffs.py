@@ -160,8 +160,8 @@ class CutoffCurve:
 
     def taken(self, positions: np.ndarray) -> CutoffCurve:
         """Some of the cut-offs."""
-        arrays = (self.cutoffs, self.alarms, self.missed, self.spared)
-        return CutoffCurve(*(values[positions] for values in arrays), self.positives, self.negatives)
+        cutoffs, alarms = self.cutoffs[positions], self.alarms[positions]
+        return CutoffCurve(cutoffs, alarms, self.missed[positions], self.spared[positions], self.positives, self.negatives)
 
     @property
     def weight(self) -> float:

@@ -24,8 +24,8 @@ from quadric.types import FloatArray, IntArray
 
 STATIONARY = 1e-8
 """Scaled gradient up to which no free term would help, for ``basic_feasible``."""
-NEGLIGIBLE = 1e-12
-"""Change of scores, whose margins are 1, that counts as none."""
+NEGLIGIBLE = 1e-10
+"""Change of scores, whose margins are 1, that counts as none: solvers leave up to 5e-12 where a coefficient should be zero."""
 FARTHEST = 30.0
 """Standard deviations that samples are away from the mean, at most, for that question."""
 TOLERANCE = 1e-6
@@ -154,6 +154,47 @@ class SumFacts:
     variance: FloatArray
     ridge: float
 
+    def certificate(
+        self,
+        z: FloatArray,
+        k: int,
+        *,
+        objective: float,
+        decrease: float,
+        stationarity: float,
+        steepest: Callable[[], float],
+    ) -> Certificate:
+        """What measurements say of a surface; all ways to fit ask here.
+
+        Parameters
+        ----------
+        z : array of shape (p,)
+            Coefficients of the terms that ``variance`` is about.
+        k : int
+        objective, decrease, stationarity : float
+            F, how much lower it could be with the same terms, and the largest residual on k of them.
+        steepest : callable
+            Gives the largest scaled gradient of all candidates.
+        """
+        live = np.flatnonzero(z)
+        share = 1.0
+        if len(live) <= k:
+            share = min(max(decrease, 0.0) / objective, 1.0) if objective > 0.0 else 0.0  # (5.6)
+        # a coefficient that is zero but for rounding moves the score of no sample
+        farthest = min(self.n_rows**0.5, FARTHEST) * np.sqrt(self.variance[live])
+        settled = share <= TOLERANCE and bool(np.all(np.abs(z[live]) * farthest > NEGLIGIBLE))
+        full = len(live) == k
+        return Certificate(
+            objective=objective,
+            n_terms=len(live),
+            k=k,
+            stationarity=stationarity,
+            decrease=share,
+            basic_feasible=settled and (full or bool(steepest() <= STATIONARY)),
+            local_minimum=settled and full,
+            ridge=self.ridge,
+        )
+
 
 @dataclass(frozen=True)
 class SumsJudge:
@@ -207,6 +248,8 @@ class Judge:
         self._energy = Energy.of_samples(X, sample_weight)
         self._statistics = TermStatistics.of(X, loss_weight)
         self._constant = self._statistics.constant_terms()
+        variance = self._statistics.scatter / self._statistics.weight
+        self._facts = SumFacts(len(X), variance, self._energy.ridge)
 
     @one_blas_thread()
     def certificate(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Certificate:
@@ -223,27 +266,14 @@ class Judge:
         candidates = varying if question.allowed is None else np.intersect1d(varying, question.allowed)
         k, live = min(question.k, len(candidates)), np.flatnonzero(z)
         judge = self._loss_judge(surface, question)
-        objective = self._energy.value(z) + judge.loss_value()
-        decrease = _share(judge.decrease(live), objective) if len(live) <= k else 1.0
-        settled = decrease <= TOLERANCE and self._all_matter(z, live)
-        full = len(live) == k
-        return Certificate(
-            objective=objective,
-            n_terms=len(live),
-            k=k,
+        return self._facts.certificate(
+            z,
+            k,
+            objective=self._energy.value(z) + judge.loss_value(),
+            decrease=judge.decrease(live) if len(live) <= k else np.inf,
             stationarity=judge.residual(_padded(live, k, judge.gradient, candidates, support)),
-            decrease=decrease,
-            basic_feasible=bool(settled and (full or judge.residual(candidates) <= STATIONARY)),
-            local_minimum=bool(settled and full),
-            ridge=self._energy.ridge,
+            steepest=lambda: judge.residual(candidates),
         )
-
-    def _all_matter(self, z: FloatArray, live: IntArray) -> bool:
-        """Whether each term moves the score of some sample; a coefficient that is zero but for rounding does not."""
-        statistics = self._statistics
-        deviation = np.sqrt(statistics.scatter[live] / statistics.weight)
-        farthest = min(len(self._loss_weight) ** 0.5, FARTHEST) * deviation
-        return bool(np.all(np.abs(z[live]) * farthest > NEGLIGIBLE))
 
     def _loss_judge(self, surface: QuadraticSurface, question: Question) -> LossJudge:
         statistics, C = self._statistics, question.C
@@ -270,29 +300,19 @@ def certificate_of_sums(
     live, objective = np.flatnonzero(z), problem.objective(z, c)
     try:
         value, least = problem.step().bracket(live)
-        decrease = _share(max(objective, value) - least, objective) if len(live) <= problem.k else 1.0
+        decrease = max(objective, value) - least
     except NoBound:
-        decrease = 1.0
-    deviation = np.sqrt(facts.variance[problem.terms[live]])
-    farthest = min(facts.n_rows**0.5, FARTHEST) * deviation
-    settled = decrease <= TOLERANCE and bool(np.all(np.abs(z[live]) * farthest > NEGLIGIBLE))
-    slopes, full = np.abs(problem.slopes(z, c)), len(live) == problem.k
+        decrease = np.inf
+    slopes = np.abs(problem.slopes(z, c))
     padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), support)
-    return Certificate(
+    return replace(facts, variance=facts.variance[problem.terms]).certificate(
+        z,
+        problem.k,
         objective=objective,
-        n_terms=len(live),
-        k=problem.k,
-        stationarity=float(max(slopes[-1], np.max(slopes[padded], initial=0.0))),
         decrease=decrease,
-        basic_feasible=settled and (full or bool(np.max(slopes) <= STATIONARY)),
-        local_minimum=settled and full,
-        ridge=facts.ridge,
+        stationarity=float(max(slopes[-1], np.max(slopes[padded], initial=0.0))),
+        steepest=lambda: float(np.max(slopes)),
     )
-
-
-def _share(decrease: float, objective: float) -> float:
-    """A decrease relative to the objective (5.6), which is never below zero."""
-    return min(decrease / objective, 1.0) if objective > 0.0 else 0.0
 
 
 def _padded(

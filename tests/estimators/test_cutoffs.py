@@ -74,6 +74,15 @@ def test_a_bad_rate_that_cannot_be_had_is_told():
         read_cutoff("badrate:0.1").cutoff(positive, np.array([0.1, 0.2, 0.3, 0.4]), np.ones(4))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_fractional_weights_leave_no_rest_where_no_row_is_approved(seed):
+    rng = np.random.default_rng(seed)
+    positive, probability = rng.random(50) < 0.5, np.linspace(0.1, 0.9, 50)
+    positive[0] = True  # the lowest score is bad: no cut-off approves only good rows
+    with pytest.raises(ValueError, match=r"no cut-off has a bad rate of at most 0\.001 out of fold"):
+        read_cutoff("badrate:0.001").cutoff(positive, probability, rng.random(50))
+
+
 @pytest.mark.parametrize("value", [0.5, 0.25, np.float64(0.9)])
 def test_numbers_are_cut_offs(value):
     assert read_cutoff(value) == value

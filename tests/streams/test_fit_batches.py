@@ -52,6 +52,20 @@ def test_losses_that_need_rows_pass_over_the_batches(loss, classes):
         assert relative(streamed.coef_, rows.coef_) < 1e-9
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("class_weight", [None, {"a": 3.0}])
+def test_coefficients_of_rounding_are_no_local_minimum(seed, class_weight):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(1000, 3)), np.where(rng.random(1000) < 0.1, "b", "a")
+    how = {"k": 3, "loss": "hinge", "C": 1.0, "class_weight": class_weight}
+    columns = {**{f"x{j}": column for j, column in enumerate(X.T)}, "t": y}
+    by_passes = quadric.fit_batches(SparseQuadraticSVC(**how), columns, target="t").certificates_[0]
+    in_memory = SparseQuadraticSVC(**how).fit(X, y).certificates_[0]
+    for certificate in (by_passes, in_memory):
+        assert certificate.converged
+        assert not certificate.local_minimum
+
+
 def test_terms_and_the_squared_loss_go_by_sums_beside_other_losses(monkeypatch):
     monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", 300)
     whole = table(m=1500)

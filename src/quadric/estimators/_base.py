@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.certificate import TOLERANCE, Certificate, Judge, Question, SumFacts, certificate_of_sums
+from quadric.certificate import Certificate, Judge, Question, SumFacts, certificate_of_sums
 from quadric.estimators._units import Units
 from quadric.estimators._validation import Samples, check_magnitude, warn_of_spread
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
@@ -221,20 +221,15 @@ class SurfaceFit:
         z = np.zeros(term_count(n_features))
         z[found.terms] = found.z
         surface = QuadraticSurface.from_coordinates(z, found.c)
-        n_terms, k = int(np.count_nonzero(z)), min(k, len(found.terms))
-        decrease = min(max(found.objective - found.support_bound, 0.0) / found.objective, 1.0) if found.objective else 0.0
-        settled = decrease <= TOLERANCE
-        certificate = Certificate(
+        certificate = SumFacts(found.n_rows, found.variance, found.ridge).certificate(
+            found.z,
+            min(k, len(found.terms)),
             objective=found.objective,
-            n_terms=n_terms,
-            k=k,
+            decrease=found.objective - found.support_bound,
             stationarity=found.stationarity,
-            decrease=decrease,
-            basic_feasible=settled and n_terms == k,
-            local_minimum=settled and n_terms == k,
-            ridge=found.ridge,
-            swap_optimal=found.swap_optimal,
+            steepest=lambda: found.steepest,
         )
+        certificate = replace(certificate, swap_optimal=found.swap_optimal)
         return SurfaceFit(surface, found, certificate)
 
     @property

@@ -131,15 +131,18 @@ class CutoffCurve:
     ----------
     cutoffs : array
         From infinity, which leaves all rows below, over all middles between neighbouring scores, to minus infinity.
-    caught, alarms : arrays
-        Weight of the positive and of the other rows above each.
+    alarms : array
+        Weight of the other rows above each.
+    missed, spared : arrays
+        Weight of the positive and of the other rows that are not above.
     positives, negatives : float
         Weight of all of them.
     """
 
     cutoffs: FloatArray
-    caught: FloatArray
     alarms: FloatArray
+    missed: FloatArray
+    spared: FloatArray
     positives: float
     negatives: float
 
@@ -148,16 +151,17 @@ class CutoffCurve:
         """The curve of a sample."""
         scores, *weights = by_score(positive, score, weight)
         caught, alarms = (np.concatenate([[0.0], np.cumsum(values)]) for values in weights)
+        # summed from the other end: differences from the total would leave a rounded rest where there are no rows
+        missed, spared = (np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]]) for values in weights)
         low, high = scores[1:], scores[:-1]
         middle = low + 0.5 * (high - low)  # but in any case below high: only what is above the cut-off counts as above
         cutoffs = np.concatenate([[np.inf], np.where(middle < high, middle, low), [-np.inf]])
-        return CutoffCurve(cutoffs, caught, alarms, float(caught[-1]), float(alarms[-1]))
+        return CutoffCurve(cutoffs, alarms, missed, spared, float(caught[-1]), float(alarms[-1]))
 
     def taken(self, positions: np.ndarray) -> CutoffCurve:
         """Some of the cut-offs."""
-        return CutoffCurve(
-            self.cutoffs[positions], self.caught[positions], self.alarms[positions], self.positives, self.negatives
-        )
+        cutoffs, alarms = self.cutoffs[positions], self.alarms[positions]
+        return CutoffCurve(cutoffs, alarms, self.missed[positions], self.spared[positions], self.positives, self.negatives)
 
     @property
     def weight(self) -> float:
@@ -165,14 +169,9 @@ class CutoffCurve:
         return self.positives + self.negatives
 
     @property
-    def missed(self) -> FloatArray:
-        """Weight of the positive rows that are not above."""
-        return self.positives - self.caught
-
-    @property
     def approved(self) -> FloatArray:
         """Weight of all rows that are not above."""
-        return self.weight - self.caught - self.alarms
+        return self.missed + self.spared
 
     def costs(self, miss: float, alarm: float) -> FloatArray:
         """Total cost, from that of one miss and of one false alarm."""

@@ -241,10 +241,10 @@ class StreamedProblem(ABC):
         unit = rounding_of_sum(self._length)
         return constant * (1.0 - unit) - norm.halved_square(pull, unit * self._sizes[support])
 
-    def residual(self, fit: StreamedFit) -> float:
-        """The largest gradient of the Lagrangian on the support of a fit, in units of what multipliers could pull."""
-        pull = self.G_on(fit.support) @ fit.w[:-1] - fit.dual.pull[fit.support]
-        return float(np.max(np.abs(pull) / self._sizes[fit.support], initial=0.0))
+    def residual(self, fit: StreamedFit, terms: IntArray) -> float:
+        """The largest gradient of the Lagrangian of a fit on some terms, in units of what multipliers could pull."""
+        pull = self.G[np.ix_(terms, fit.support)] @ fit.w[:-1] - fit.dual.pull[terms]
+        return float(np.max(np.abs(pull) / self._sizes[terms], initial=0.0))
 
     def surface(self, support: IntArray, z: FloatArray, c: float) -> FloatArray:
         """Coefficients and intercept as a surface with its level."""

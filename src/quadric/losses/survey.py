@@ -75,6 +75,13 @@ class Survey:
         means = np.divide(self.class_sums, weights, out=np.zeros_like(self.class_sums), where=weights > 0.0)
         return LabelledMoments(self.moments, self.class_weights, means)
 
+    @property
+    def variance(self) -> FloatArray:
+        """Of each term; not a number without moments, so that nothing is claimed of it."""
+        if self.moments is None:
+            return np.full(self.class_sums.shape[1], np.nan)
+        return np.diag(self.moments.scatter) / self.moments.weight
+
     @cached_property
     def energy(self) -> Energy:
         """The regulariser of all samples."""

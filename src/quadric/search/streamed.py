@@ -32,15 +32,23 @@ class StreamedResult(SearchResult):
         Over all samples.
     stationarity : float
         Largest gradient of the Lagrangian on the support, in units of what the multipliers could pull.
+    steepest : float
+        The same on all candidates.
     ridge : float
         Of the regulariser.
+    n_rows : int
+    variance : array
+        Of each candidate, over all rows.
     """
 
     terms: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     support_bound: float = -np.inf
     n_passes: int = 0
     stationarity: float = np.inf
+    steepest: float = np.inf
     ridge: float = 0.0
+    n_rows: int = 0
+    variance: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
 @one_blas_thread()
@@ -140,6 +148,9 @@ def _with_proof(found: SearchResult, stream: StreamedProblem, fit: StreamedFit) 
         terms=stream.terms,
         support_bound=fit.bound,
         n_passes=stream.passes.count,
-        stationarity=stream.residual(fit),
+        stationarity=stream.residual(fit, fit.support),
+        steepest=stream.residual(fit, np.arange(len(stream.terms))),
         ridge=stream.energy.ridge,
+        n_rows=stream.survey.n_rows,
+        variance=stream.survey.variance[stream.terms],
     )

@@ -142,6 +142,8 @@ def test_scores_are_added_lazily(cluster):
     assert found["q_label"].tolist() == named.predict(pd.DataFrame(columns)[FEATURES]).tolist()
     with pytest.raises(ValueError, match="has a column 'q_score_1' already"):
         distributed.predict(named, lazy, prefix="q_")
+    with pytest.raises(ValueError, match="has a column 'Q_LABEL' already"):  # the same column, for Spark
+        distributed.predict(named, frame.assign(Q_LABEL=1.0), prefix="q_")
     with pytest.raises(ValueError, match="x0"):
         distributed.predict(model, frame)
 
@@ -184,14 +186,17 @@ def test_a_class_may_be_missing_from_a_part(cluster):
     assert_equal(fitted("least_squares", frame_of(sorted_columns, 100, 200)), in_memory("least_squares", columns))
 
 
-def test_errors_that_are_not_ours_stay_what_they_are():
-    def failing(frame, error):
-        raise error
+def test_a_partition_that_cannot_be_computed_is_named_with_the_cause():
+    def failing(frame, error, partition_info=None):
+        if partition_info is not None and partition_info["number"] == 1:
+            raise error
+        return frame
 
-    frame = frame_of(table(), 100)
-    for error in (FileNotFoundError("gone.parquet"), KeyError("mine")):
+    frame = frame_of(table(), 100, 300)
+    for error in (FileNotFoundError("gone.parquet"), KeyError("mine"), ZeroDivisionError("by zero"), ValueError("odd")):
         bad = frame.map_partitions(failing, error, meta=frame._meta)
-        with _no_client(), pytest.raises(type(error), match=str(error)):
+        words = f"Dask failed on partition 2 of 3: {type(error).__name__}: {error}"
+        with _no_client(), pytest.raises(EngineError, match=f"^{words}$"):
             fitted("least_squares", bad)
     with pytest.raises(TypeError, match="column names must be texts"):
         fitted("least_squares", frame.rename(columns={"age": 7}))

@@ -1,5 +1,7 @@
 """Frames of a real local Spark: the fits of all rows in memory, scores without Python on the executors."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import quadric
 from helpers.clusters import FEATURES, cut, features, spark_session, table
 from helpers.small_tables import credit_columns
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, distributed
+from quadric.errors import EngineError
 from quadric.workflow import TrainingOptions, train_stream
 
 pa = pytest.importorskip("pyarrow")
@@ -124,3 +127,14 @@ def test_names_with_dots_and_backticks(spark):
     whole = SparseQuadraticSVC(2, loss="least_squares").fit(np.column_stack([odd["a.b"], odd["c`d"]]), odd["y"])
     assert_equal(fit, whole)
     assert fit.feature_names_in_.tolist() == ["a.b", "c`d"]
+
+
+def test_a_worker_that_dies_is_told_with_its_cause(spark):
+    def dies(batches):
+        os._exit(3)
+        yield from batches
+
+    frame = spark.createDataFrame([(float(i), "no" if i % 2 else "yes") for i in range(8)], "a double, y string")
+    with pytest.raises(EngineError, match=r"^Spark failed: .*worker exited unexpectedly") as raised:
+        distributed.fit(SparseQuadraticSVC(1), frame.mapInArrow(dies, frame.schema), target="y")
+    assert "\n" not in str(raised.value)

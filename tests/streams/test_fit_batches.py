@@ -45,7 +45,7 @@ def test_losses_that_need_rows_pass_over_the_batches(loss, classes):
     rows = SparseQuadraticSVC(**how).fit(features(whole), whole["y"], whole["weight"])
     for one, two in zip(streamed.certificates_, rows.certificates_, strict=True):
         assert one.objective <= two.objective * (1.0 + 1e-6)
-        assert one.local_minimum
+        assert one.local_minimum == two.local_minimum  # one class has no surface but a constant
         assert one.decrease < 1e-8
         assert one.stationarity < 1e-6
     if (streamed.coef_ != 0.0).tolist() == (rows.coef_ != 0.0).tolist():

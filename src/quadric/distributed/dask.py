@@ -57,14 +57,17 @@ class DaskTable(TableParts):
         task = delayed(PartTask(of, self.head().names, self.text), pure=False, traverse=False)  # sent once, not with each part
         run = delayed(_state_of_part, pure=False)
         parts = zip(self._frame.to_delayed(), first_rows(self._counts), self._counts, strict=True)
-        return opened(_sum_of([run(task, *part) for part in parts], sum(self._counts)))
+        states = [run(task, *part) for part in parts]
+        with _telling(self._frame):
+            state = _sum_of(states, sum(self._counts))
+        return opened(state)
 
     @cached_property
     def _counts(self) -> list[int]:
         """Rows of each partition; of a file, one column tells."""
         dask = require("dask", "dask")
         column = self._frame[[self._frame.columns[0]]]
-        with _telling():
+        with _telling(column):
             return list(dask.compute(*[dask.delayed(len)(part) for part in column.to_delayed()]))
 
 
@@ -75,19 +78,18 @@ def _state_of_part(task: PartTask, frame: Any, first_row: int, n_rows: int) -> b
 def _sum_of(parts: list[Any], n_rows: int) -> bytes:
     """The sum of delayed states, with progress where there is a cluster."""
     dask, client = require("dask", "dask"), _client()
-    with _telling():
-        if client is None:
-            while len(parts) > 1:
-                parts = [dask.delayed(merged, pure=False)(list(group)) for group in groups_of(parts)]
-            return parts[0].compute()
-        states = client.compute(parts)
-        done = require("distributed", "dask").as_completed(states)
-        while len(states) > 1:
-            states = [client.submit(merged, list(group), pure=False) for group in groups_of(states)]
-        for number, _ in enumerate(done, start=1):  # lets go of states that are merged
-            n_read = n_rows * number // len(parts)
-            advance(number / len(parts), RowsRead(f"{n_read} rows", n_read))
-        return states[0].result()
+    if client is None:
+        while len(parts) > 1:
+            parts = [dask.delayed(merged, pure=False)(list(group)) for group in groups_of(parts)]
+        return parts[0].compute()
+    states = client.compute(parts)
+    done = require("distributed", "dask").as_completed(states)
+    while len(states) > 1:
+        states = [client.submit(merged, list(group), pure=False) for group in groups_of(states)]
+    for number, _ in enumerate(done, start=1):  # lets go of states that are merged
+        n_read = n_rows * number // len(parts)
+        advance(number / len(parts), RowsRead(f"{n_read} rows", n_read))
+    return states[0].result()
 
 
 def _client() -> Any:
@@ -99,20 +101,32 @@ def _client() -> Any:
 
 
 @contextmanager
-def _telling() -> Iterator[None]:
-    """What goes wrong with a cluster, in a sentence."""
+def _telling(frame: Any) -> Iterator[None]:
+    """What goes wrong with a cluster, or with a partition of a frame, in a sentence."""
     distributed = require("distributed", "dask")
     lost = (distributed.CancelledError, distributed.TimeoutError, distributed.comm.CommClosedError, ConnectionError)
     try:
         yield
     except distributed.scheduler.KilledWorker as error:
         raise EngineError(f"Dask gave up: workers died again and again over the same part ({_first_line(error)})") from error
-    except KeyError as error:  # Dask chooses columns before our tasks see a part
-        if "not in index" not in str(error):
-            raise
-        raise ValueError(f"a part of the table lacks columns that others have: {_first_line(error)}") from error
     except lost as error:
         raise EngineError(f"the cluster of Dask went away: {_first_line(error) or type(error).__name__}") from error
+    except Exception as error:  # of the frame itself: what our tasks find wrong travels as bytes
+        if isinstance(error, KeyError) and "not in index" in str(error):  # Dask chooses columns before our tasks see a part
+            raise ValueError(f"a part of the table lacks columns that others have: {_first_line(error)}") from error
+        where, cause = _failing(frame), f"{type(error).__name__}: {_first_line(error)}"
+        raise EngineError(f"Dask failed on {where}: {cause}") from error
+
+
+def _failing(frame: Any) -> str:
+    """The first partition that cannot be computed."""
+    parts = frame.to_delayed()
+    for number, each in enumerate(parts, start=1):
+        try:
+            each.compute()
+        except Exception:
+            return f"partition {number} of {len(parts)}"
+    return "a partition"
 
 
 def _first_line(error: BaseException) -> str:

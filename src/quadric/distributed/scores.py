@@ -68,6 +68,7 @@ def check_columns(model: TableModel, columns: Sequence[str], new: Sequence[str])
     absent = [name for name in model.view.needed if name not in columns]
     if absent:
         raise ValueError(unknown_names(absent, columns, "the table"))
-    taken = [name for name in new if name in columns]
+    names = {name.lower() for name in new}  # Spark takes no notice of case
+    taken = [name for name in columns if name.lower() in names]
     if taken:
         raise ValueError(f"the table has a column {taken[0]!r} already: choose another prefix")

@@ -161,7 +161,8 @@ def telling() -> Iterator[None]:
         yield
     except (errors.PySparkException, py4j.Py4JError, OSError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        causes = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]  # of Python, behind a long trace
+        named = [re.match(r"(?:Caused by)?[: ]*([\w.]+(?:Error|Exception): (?!Traceback).+)", line) for line in lines]
+        causes = [found[1] for found in named if found]  # the last one, behind long traces of Java and Python
         raise EngineError(f"Spark failed: {causes[-1] if causes else lines[0]}") from error
 
 

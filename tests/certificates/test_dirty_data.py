@@ -40,8 +40,11 @@ def test_no_false_proof_with_one_outlying_row(seed, factor):
     exact = ExactProblem(Dirty("rows", X, y, 10.0, 3), certificate.ridge, np.arange(5))
     optimum = exact.squared_optimum()
     assert certificate.objective <= optimum * (1.0 + TOLERANCE)
-    assert certificate.lower_bound <= optimum * (1.0 + 1e-9)
-    assert (certificate.status, model.status_) == ("optimal", ["optimal"])
+    if certificate.ridge:  # [X 1] is nearly singular: a bound with the ridge would be one on another problem
+        assert (certificate.lower_bound, certificate.status) == (None, "local")
+    else:
+        assert certificate.lower_bound <= optimum * (1.0 + 1e-9)
+        assert (certificate.status, model.status_) == ("optimal", ["optimal"])
     again = certify(model, X, y, time_limit=60.0)[0]
     assert (again.status, again.objective) == (certificate.status, certificate.objective)
 

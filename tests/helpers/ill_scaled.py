@@ -41,6 +41,20 @@ def dirty_problem(seed: int) -> Dirty:
     return Dirty(kind, X, y, float(10.0 ** rng.uniform(-2, 3)), int(rng.integers(1, min(p, 4) + 1)))
 
 
+def far_problem(seed: int) -> Dirty:
+    """Columns far from zero, or one huge row: [X 1] is nearly singular in most of them."""
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(8, 25)), int(rng.integers(1, 4))
+    X = rng.normal(size=(m, n))
+    y = np.where(X[:, 0] * X[:, -1] + X[:, 0] + rng.normal(size=m) > 0.3, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    if seed % 2:
+        X += 10.0 ** rng.uniform(3, 8, size=n) * rng.choice([-1, 1], size=n)
+    else:
+        X[rng.integers(m)] *= 10.0 ** rng.uniform(3, 8)
+    return Dirty("far", X, y, float(10.0 ** rng.uniform(-2, 3)), int(rng.integers(1, min(n * (n + 3) // 2, 4) + 1)))
+
+
 def _soiled(X: np.ndarray, kind: str, rng: np.random.Generator) -> np.ndarray:
     m, n = X.shape
     rows = 10.0 ** rng.uniform(-6, 6, size=(m, 1)) if rng.random() < 0.5 else _one_of(m, 10.0 ** rng.uniform(1, 6), rng)

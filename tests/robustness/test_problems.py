@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import PLAIN
-from helpers.ill_scaled import KINDS, ExactProblem, dirty_problem
+from helpers.ill_scaled import KINDS, ExactProblem, dirty_problem, far_problem
 from quadric import SparseQuadraticSVC
 from quadric.certificate import TOLERANCE
 from quadric.errors import BoundWarning
@@ -73,6 +73,30 @@ def test_dirty_problems(block, size, tally):
         assert again.status == certificate.status
         if again.lower_bound is not None:
             assert 0.0 <= again.lower_bound <= optimum * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_bounds_speak_of_the_problem_without_a_ridge(block, size, tally):
+    for seed in range(block, size(60, 400), 4):
+        dirty = far_problem(seed)
+        (certificate,) = fitted(dirty, "exact").certificates_
+        tally(f"far columns and rows: {certificate.status}")
+        if certificate.lower_bound is not None:
+            optimum = ExactProblem(dirty, 0.0, candidates(dirty)).squared_optimum()
+            assert certificate.lower_bound <= optimum * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "hinge", "logistic"])
+def test_exactly_dependent_columns_are_still_proved(loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    levels = np.eye(3)[rng.integers(3, size=80)]
+    y = np.where(X[:, 0] + levels[:, 0] + 0.5 * rng.normal(size=80) > 0.3, 1, -1)
+    for columns in (np.column_stack([X, levels]), np.column_stack([X, X[:, 0]])):
+        model = SparseQuadraticSVC(2, 1.0, loss=loss, method="exact", **PLAIN).fit(columns, y)
+        (certificate,) = model.certificates_
+        assert certificate.ridge > 0.0
+        assert certificate.status == "optimal"
 
 
 def test_every_kind_is_tried():

@@ -18,7 +18,7 @@ from quadric.cli.layout import certificate_words, paragraph
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.progress import overhearing, part
 
-NO_BOUND = "not proved: rounding leaves no safe bound on these data"
+NO_BOUND = "not proved: no safe bound on these data, whose columns are nearly dependent or far from zero (standardise them)"
 NOT_IN_MEMORY = "no bound for other terms, which needs all rows in memory"
 
 

@@ -16,6 +16,8 @@ SINGULAR_BELOW = 1e-10
 """Smallest eigenvalue of the unit-diagonal moment matrix of [x 1] under which G counts as singular."""
 RIDGE = 1e-8
 """What is then added to G, as a fraction of its own diagonal."""
+DEPENDENT_BELOW = 1e-12
+"""Singular value of [x 1], columns scaled to length one, below which columns are dependent but for rounding."""
 ACCURATE_FROM = 1e-3
 """Smallest eigenvalue of that matrix from which on its own factor has digits enough; below, the rows are asked."""
 
@@ -71,6 +73,19 @@ class Energy:
     def ridge(self) -> float:
         """0.0, or RIDGE where [x 1] has linearly dependent columns (constant, duplicate or one-hot features)."""
         return RIDGE if self.smallest < SINGULAR_BELOW else 0.0
+
+    @property
+    def is_nearly_singular(self) -> bool:
+        """Whether the ridge changes more than which of several equal surfaces is taken.
+
+        Where columns are exactly dependent it does not, or hardly. Where they are nearly so, as columns far from zero are, a
+        surface may lean on the small difference, and the ridge forbids it. Sums alone cannot tell the two apart.
+        """
+        if not self.ridge:
+            return False
+        lengths = np.sqrt(np.sum(self.factor**2, axis=0))
+        sizes = np.linalg.svd(self.factor / np.where(lengths > 0.0, lengths, 1.0), compute_uv=False)
+        return not self.graded or bool(((sizes > DEPENDENT_BELOW) & (sizes < SINGULAR_BELOW**0.5)).any())
 
     def gram(self) -> FloatArray:
         """G as a dense p x p matrix.

@@ -247,6 +247,11 @@ class SparseProblem(ABC):
         return False
 
     @property
+    def energy(self) -> Energy | None:
+        """The regulariser, as the rows tell it; None where nothing of them is left but sums without a ridge."""
+        return None
+
+    @property
     @abstractmethod
     def energy_trace(self) -> float:
         """Trace of the regulariser G on the candidates, the ridge included."""

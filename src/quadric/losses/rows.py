@@ -174,6 +174,10 @@ class RowsProblem(SparseProblem):
         return self.block.A
 
     @property
+    def energy(self) -> Energy | None:
+        return None if self.samples is None else self.samples.energy
+
+    @property
     def energy_trace(self) -> float:
         return float(np.trace(self.G))
 

@@ -162,7 +162,8 @@ def proved(certificate: Certificate) -> str:
     if certificate.status == "optimal":
         return f"Proved: no equation with at most {k} has a lower objective on these data."
     if certificate.gap is None:
-        sentence = "Not proved: rounding leaves no safe bound on these data."
+        why = "whose columns are nearly dependent or far from zero: standardise them"
+        sentence = f"Not proved: there is no safe bound on these data, {why}."
     else:
         sentence = f"Proved: no equation with at most {k} lowers the objective by more than {gap_text(certificate.gap)}."
     return f"{sentence} {_unsettled(certificate)}".rstrip()

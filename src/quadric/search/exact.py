@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from quadric.types import IntArray
 
 COARSE = 1e-2
 """Margin for rounding, as a share of the objective, beyond which a tree would have to visit nearly every support."""
+RIDGE_EFFECT = 5e-7
+"""Share of F by which a ridge may raise its minimum where columns are exactly dependent."""
 MAX_ENUMERATED = 3000
 """Supports that are tried one by one instead."""
 ENUMERATED = 1e-7
@@ -54,7 +57,25 @@ class Proof:
 
 
 @one_blas_thread()
-def prove(
+def prove(problem: SparseProblem, start: Found, **how: Any) -> Proof:
+    """Branch and bound from a known support, as in ``branch_and_bound``; what is proved is proved of F without a ridge.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+    start : Found
+    **how : Any
+        Limits and the like.
+    """
+    proof, energy = branch_and_bound(problem, start, **how), problem.energy
+    if energy is None or not energy.ridge or proof.lower_bound is None:
+        return proof
+    if energy.is_nearly_singular:
+        return replace(proof, lower_bound=None, closed=False, history=())
+    return replace(proof, lower_bound=proof.lower_bound * (1.0 - RIDGE_EFFECT))
+
+
+def branch_and_bound(
     problem: SparseProblem,
     start: Found,
     *,
@@ -64,7 +85,7 @@ def prove(
     report: Report = silent,
     step: Step | None = None,
 ) -> Proof:
-    """Branch and bound from a known support.
+    """Branch and bound from a known support, for F with its ridge.
 
     Parameters
     ----------
@@ -134,7 +155,7 @@ def supports_below(
     problem = problem.paired()
     bounds = problem.loss.bounds(problem, step or problem.step())
     accurate = _accurate(bounds.relaxations(), ceiling)
-    if not accurate:
+    if not accurate or (problem.energy is not None and problem.energy.is_nearly_singular):
         return Listing((), 0.0)
     tree = Tree(problem, bounds, start, ceiling)
     tree.search(accurate, limits, _teller(limits, silent))

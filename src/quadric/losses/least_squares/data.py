@@ -92,5 +92,6 @@ class LeastSquaresData(TrainingData):
             scatter_y=4.0 * self._total_weight * share * (1.0 - share),
             total_weight=self._total_weight,
             rows=None if self._samples is None else SampleRows(self._samples, positive),
+            sums=self._energy,
             n_samples=self._n_samples,
         )

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import eigh
 
+from quadric.geometry.energy import Energy
 from quadric.geometry.energy_norm import rounding_of_sum
 from quadric.geometry.stacked import StackedRows
 from quadric.losses.base import LabelledSamples, SparseProblem
@@ -158,10 +159,17 @@ class LeastSquaresProblem(QuadraticProblem):
         Regulariser on the candidates, the ridge included.
     curvature : Curvature
         M.
+    sums : Energy or None
+        The regulariser of sums whose rows are not there.
     """
 
     G: FloatArray
     curvature: Curvature
+    sums: Energy | None = None
+
+    @property
+    def energy(self) -> Energy | None:
+        return self.sums if self.rows is None else self.rows.samples.energy
 
     @property
     def M(self) -> FloatArray:

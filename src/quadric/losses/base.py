@@ -247,8 +247,8 @@ class SparseProblem(ABC):
         return False
 
     @property
-    def energy(self) -> Energy | None:
-        """The regulariser, as the rows tell it; None where nothing of them is left but sums without a ridge."""
+    def regulariser(self) -> Energy | None:
+        """The energy of all terms, as accurate as it is known; None: it is not known."""
         return None
 
     @property

@@ -174,7 +174,7 @@ class RowsProblem(SparseProblem):
         return self.block.A
 
     @property
-    def energy(self) -> Energy | None:
+    def regulariser(self) -> Energy | None:
         return None if self.samples is None else self.samples.energy
 
     @property

@@ -57,17 +57,20 @@ class Proof:
 
 
 @one_blas_thread()
-def prove(problem: SparseProblem, start: Found, **how: Any) -> Proof:
+def prove(problem: SparseProblem, start: Found, *, step: Step | None = None, **how: Any) -> Proof:
     """Branch and bound from a known support, as in ``branch_and_bound``; what is proved is proved of F without a ridge.
 
     Parameters
     ----------
     problem : SparseProblem
     start : Found
+    step : Step, optional
     **how : Any
         Limits and the like.
     """
-    proof, energy = branch_and_bound(problem, start, **how), problem.energy
+    step = None if problem.is_wide else step
+    problem = problem.paired()
+    proof, energy = branch_and_bound(problem, start, step=step, **how), problem.regulariser
     if energy is None or not energy.ridge or proof.lower_bound is None:
         return proof
     if energy.is_nearly_singular:
@@ -104,8 +107,6 @@ def branch_and_bound(
         The problem's solver, where one has been at work already.
     """
     limits = Limits.now(time_limit, node_limit, gap_limit)
-    step = None if problem.is_wide else step
-    problem = problem.paired()
     step = step or problem.step()
     bounds = problem.loss.bounds(problem, step)
     relaxations = bounds.relaxations()
@@ -155,7 +156,7 @@ def supports_below(
     problem = problem.paired()
     bounds = problem.loss.bounds(problem, step or problem.step())
     accurate = _accurate(bounds.relaxations(), ceiling)
-    if not accurate or (problem.energy is not None and problem.energy.is_nearly_singular):
+    if not accurate or (problem.regulariser is not None and problem.regulariser.is_nearly_singular):
         return Listing((), 0.0)
     tree = Tree(problem, bounds, start, ceiling)
     tree.search(accurate, limits, _teller(limits, silent))

@@ -168,7 +168,7 @@ class LeastSquaresProblem(QuadraticProblem):
     sums: Energy | None = None
 
     @property
-    def energy(self) -> Energy | None:
+    def regulariser(self) -> Energy | None:
         return self.sums if self.rows is None else self.rows.samples.energy
 
     @property

@@ -7,7 +7,7 @@ start from the quadratic around the fit, whose curvature towards all terms takes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from quadric.types import FloatArray, IntArray
 
 TOGETHER = 64
 """Exchanges that share a pass."""
-ROUNDS = 3
-"""Newton steps of an exchange."""
+QUICK_ROUNDS, ROUNDS = 2, 3
+"""Steps of an exchange by the curvature of the fit, and then, from the start again, by that of its own surfaces."""
 UNIT = 64.0 * float(np.finfo(float).eps)
 """Error of an entropy, as a share of the largest possible."""
 
@@ -57,14 +57,17 @@ class LogisticStream(RowStream):
     def examine(self, fit: StreamedFit, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
         ways = [self._predicted(fit, support) for support in supports]
         trials = [Trial(support, way.start, -np.inf, np.inf) for support, way in zip(supports, ways, strict=True)]
-        for _ in range(ROUNDS):
+        for number in range(QUICK_ROUNDS + ROUNDS):
             unknown = [i for i, trial in enumerate(trials) if trial.bound < ceiling <= trial.value]
+            if number == QUICK_ROUNDS:  # where a term leaves that matters, the old curvature may be too small
+                for i in unknown:
+                    trials[i] = replace(trials[i], w=ways[i].start)
             for first in range(0, len(unknown), TOGETHER):
                 if not self.passes.going():
                     return trials
                 chosen = unknown[first : first + TOGETHER]
-                advanced = self._advanced([trials[i] for i in chosen], [ways[i] for i in chosen])
-                for i, trial in zip(chosen, advanced, strict=True):
+                curvatures = [ways[i].curvature for i in chosen] if number < QUICK_ROUNDS else None
+                for i, trial in zip(chosen, self._advanced([trials[i] for i in chosen], curvatures), strict=True):
                     trials[i] = trial
         return trials
 
@@ -80,7 +83,10 @@ class LogisticStream(RowStream):
 
     def newton_step(self, support: IntArray, gradient: FloatArray, spread: FloatArray) -> FloatArray:
         """From the gradient and A' diag(o t (1 - t)) A at a surface."""
-        return -Factor.of(self.G_on(support), self.scale * spread, self._flattest).solve(gradient)
+        return -self._factor(support, spread).solve(gradient)
+
+    def _factor(self, support: IntArray, spread: FloatArray) -> Factor:
+        return Factor.of(self.G_on(support), self.scale * spread, self._flattest)
 
     def gradient(self, support: IntArray, w: FloatArray, pull: FloatArray, imbalance: float) -> FloatArray:
         """Of F, from R'(y t) on the support and the sum of y t."""
@@ -101,23 +107,28 @@ class LogisticStream(RowStream):
         qp = LogisticQP(self.sample_rows(support).T, rows.y, self.scale * rows.weight, self.G_on(support), zero)
         return minimise(qp, zero, ON_FEW_TERMS).w
 
-    def _advanced(self, trials: Sequence[Trial], ways: Sequence[_Way]) -> list[Trial]:
-        """A pass: values and bounds at the surfaces of some trials, whose next surfaces it gives them where they stay open."""
+    def _advanced(self, trials: Sequence[Trial], curvatures: Sequence[Factor] | None) -> list[Trial]:
+        """A pass: values and bounds of some trials, and their next surfaces, by given curvatures or their own."""
         union = np.unique(np.concatenate([trial.support for trial in trials]))
-        places = [np.searchsorted(union, trial.support) for trial in trials]
+        places = tuple(np.searchsorted(union, trial.support) for trial in trials)
         surfaces = np.zeros((len(trials), len(union) + 1))
         for row, mine, trial in zip(surfaces, places, trials, strict=True):
             row[mine], row[-1] = trial.w[:-1], trial.w[-1]
-        sums = self.passes.total(ManyAt(self.positive, self.middle, self.terms[union], surfaces))
-        return [self._next(trial, float(sums.losses[i]), sums.sides(i, places[i]), ways[i]) for i, trial in enumerate(trials)]
+        wanted = places if curvatures is None else ()
+        sums = self.passes.total(ManyAt(self.positive, self.middle, self.terms[union], surfaces, wanted))
+        if curvatures is None:
+            both = zip(trials, sums.spreads, strict=True)
+            curvatures = [self._factor(trial.support, spread) for trial, spread in both]
+        return [
+            self._next(trial, float(sums.losses[i]), sums.sides(i, places[i]), curvatures[i]) for i, trial in enumerate(trials)
+        ]
 
-    def _next(self, trial: Trial, loss: float, sides: SideSums, way: _Way) -> Trial:
+    def _next(self, trial: Trial, loss: float, sides: SideSums, curvature: Factor) -> Trial:
         support, w = trial.support, trial.w
         value = float(energies(self.G_on(support), w[None])[0]) + self.scale * loss
         bound = max(trial.bound, self.bound_on(support, *self.dual_on(sides)))
         gradient = self.gradient(support, w, *_signed(sides))
-        # the curvature of the prediction serves again: that at the surface itself would be most of the work of a pass
-        return Trial(support, w - way.curvature.solve(gradient), bound, min(value, trial.value))
+        return Trial(support, w - curvature.solve(gradient), bound, min(value, trial.value))
 
     def _predicted(self, fit: StreamedFit, support: IntArray) -> _Way:
         """The minimum on another support of the quadratic around a fit; new terms bend it as if they stood alone."""
@@ -138,7 +149,7 @@ class LogisticStream(RowStream):
         bent[inner] = at.spread[np.ix_(outer, gone)] @ fit.w[gone]
         bent[new] = fit.w[gone] @ around.cross[np.ix_(gone, terms)]
         gradient = self.gradient(support, w, pull[support] + bent[:-1], imbalance + float(bent[-1]))
-        curvature = Factor.of(self.G_on(support), self.scale * H, self._flattest)
+        curvature = self._factor(support, H)
         return _Way(w - curvature.solve(gradient), curvature)
 
     def _curvature_around(self, fit: StreamedFit) -> tuple[StreamedFit, SurfaceSums, CrossSums]:

@@ -11,6 +11,7 @@ so that sums over the rows of a label suffice, whatever f will be. The second se
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,7 +69,7 @@ class SurfaceSums:
 
 @dataclass(frozen=True)
 class ManySums:
-    """What a pass tells of many surfaces, without curvature.
+    """What a pass tells of many surfaces.
 
     Attributes
     ----------
@@ -76,14 +77,18 @@ class ManySums:
     pull : array of shape (2, s, u)
         As in SideSums, on the terms of any surface.
     scalars : array of shape (s, 2, 5)
+    spreads : tuple of arrays
+        A' diag(o t (1 - t)) A of each surface on its own terms, where that is asked for: it is most of the work.
     """
 
     losses: FloatArray
     pull: FloatArray
     scalars: FloatArray
+    spreads: tuple[FloatArray, ...] = ()
 
     def __add__(self, other: ManySums) -> ManySums:
-        return ManySums(self.losses + other.losses, self.pull + other.pull, self.scalars + other.scalars)
+        spreads = tuple(mine + theirs for mine, theirs in zip(self.spreads, other.spreads, strict=True))
+        return ManySums(self.losses + other.losses, self.pull + other.pull, self.scalars + other.scalars, spreads)
 
     def sides(self, surface: int, terms: IntArray) -> SideSums:
         """The dual point of one surface, on some of the terms."""
@@ -139,7 +144,9 @@ def by_label(y: FloatArray, weight: FloatArray) -> FloatArray:
     return np.where(y[:, None] == np.array([-1.0, 1.0]), weight[:, None], 0.0)
 
 
-def surface_sums(A: FloatArray, surfaces: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[ManySums, Margins]:
+def surface_sums(
+    A: FloatArray, surfaces: FloatArray, y: FloatArray, weight: FloatArray, places: Sequence[IntArray] = ()
+) -> tuple[ManySums, Margins]:
     """Of many surfaces on rows that are lifted, and what their margins gave.
 
     Parameters
@@ -148,10 +155,16 @@ def surface_sums(A: FloatArray, surfaces: FloatArray, y: FloatArray, weight: Flo
         One row per term, and a last one of ones.
     surfaces : array of shape (s, u + 1)
     y, weight : arrays of shape (m,)
+    places : sequence of arrays
+        Terms of each surface, where curvature is wanted on them.
     """
     at, sides = Margins.of(y * (surfaces @ A)), by_label(y, weight)
     pull = np.stack([(at.t * side) @ A[:-1].T for side in sides.T])
-    return ManySums(at.loss @ weight, pull, at.scalars(sides)), at
+    spreads = []
+    for i, mine in enumerate(places):
+        bent = A[np.append(mine, -1)] * np.sqrt(weight * at.t[i] * (1.0 - at.t[i]))
+        spreads.append(bent @ bent.T)
+    return ManySums(at.loss @ weight, pull, at.scalars(sides), tuple(spreads)), at
 
 
 @dataclass(frozen=True)
@@ -190,11 +203,10 @@ class FitAt:
         total, shares = None, np.empty(len(y))
         for rows in _chunks(len(y)):
             A = _lifted(batch.X[rows], self.middle, self.terms)
-            sums, at = surface_sums(A, self.surfaces, y[rows], weight[rows])
-            t = shares[rows] = at.t[0]
-            bent = A * np.sqrt(weight[rows] * t * (1.0 - t))
-            sides = sums.sides(0, np.arange(len(self.terms)))
-            part = FitSums(SurfaceSums(float(sums.losses[0]), sides, bent @ bent.T), sums.losses[1:])
+            every = np.arange(len(self.terms))
+            sums, at = surface_sums(A, self.surfaces, y[rows], weight[rows], [every])
+            shares[rows] = at.t[0]
+            part = FitSums(SurfaceSums(float(sums.losses[0]), sums.sides(0, every), sums.spreads[0]), sums.losses[1:])
             total = part if total is None else total + part
         assert total is not None
         labelled = [np.flatnonzero(y == label) for label in (-1.0, 1.0)]
@@ -205,18 +217,20 @@ class FitAt:
 
 @dataclass(frozen=True)
 class ManyAt:
-    """From a batch to ManySums; ``surfaces`` are all on the same terms, other fields as in FitAt."""
+    """From a batch to ManySums; ``places`` are the terms of each surface where curvature is wanted, else as in FitAt."""
 
     positive: int
     middle: FloatArray
     terms: IntArray
     surfaces: FloatArray
+    places: tuple[IntArray, ...] = ()
 
     def __call__(self, batch: SampleBatch) -> ManySums:
         y, weight = batch.signs(self.positive), batch.loss_weight
         total = None
         for rows in _chunks(len(y)):
-            part, _ = surface_sums(_lifted(batch.X[rows], self.middle, self.terms), self.surfaces, y[rows], weight[rows])
+            A = _lifted(batch.X[rows], self.middle, self.terms)
+            part, _ = surface_sums(A, self.surfaces, y[rows], weight[rows], self.places)
             total = part if total is None else total + part
         assert total is not None
         return total

@@ -209,7 +209,7 @@ class CrossValidation:
     """
 
     def __init__(self, work: FoldWork, folds: Sequence[Fold], processes: int) -> None:
-        self.work, self.folds, self.processes = work, folds, processes
+        self.work, self.task, self.folds, self.processes = work, work.task, folds, processes
         self._searches: list[FoldSearch | None] = [None] * len(folds)
 
     def score(self, plan: Plan, board: Scoreboard, what: str) -> None:

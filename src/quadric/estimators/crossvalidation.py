@@ -354,7 +354,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         with part(0.5, 0.75):
             work.score(board.worth_scoring(self.rule), board, "cross-validation, cells that could still be chosen")
         self.n_extensions_ = 0
-        while self.Cs is None and self.n_extensions_ < MOST_EXTENSIONS and not work.work.task.out_of_time():
+        while self.Cs is None and self.n_extensions_ < MOST_EXTENSIONS and not work.task.out_of_time():
             plan = board.extended()
             if not plan:
                 break

@@ -171,7 +171,9 @@ def test_a_choice_by_cross_validation_is_calibrated_and_told_in_the_same_lines(o
     found = run(*command, tmp_path / "streamed.json")
     assert (whole.code, found.code) == (0, 0), whole.errors + found.errors
     assert [head for head in heads(found.out) if head != "read in passes"] == heads(whole.out)
-    assert "the same in all folds; accuracy and AUC out of fold are of" in " ".join(found.out.split())
+    by = "group" if "--groups" in options else "number of the row"
+    words = f"the same in all folds; folds go by the {by}; accuracy and AUC out of fold are of"
+    assert words in " ".join(found.out.split())
     assert "out of fold (3 folds" in found.out
     lines = [line for line in found.out.splitlines() if "streamed.json" not in line]
     assert [line for line in lines if len(line) > 80] == []

@@ -241,7 +241,8 @@ def _passes(trained: quadric.workflow.Trained) -> str | None:
         return None
     caps = "" if trained.options.clip is None else "columns are capped at quantiles of all rows, the same in all folds; "
     scores = "; the choice goes by scores of all rows" if trained.search.all_rows_scored_ else ""
-    return f"{caps}accuracy and AUC out of fold are of {len(trained.data.y)} random rows{scores}"
+    folds = "folds go by the " + ("number of the row; " if trained.options.groups is None else "group; ")
+    return f"{caps}{folds}accuracy and AUC out of fold are of {len(trained.data.y)} random rows{scores}"
 
 
 def _missing(trained: quadric.workflow.Trained) -> str:

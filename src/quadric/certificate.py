@@ -249,7 +249,7 @@ class Judge:
         self._statistics = TermStatistics.of(X, loss_weight)
         self._constant = self._statistics.constant_terms()
         variance = self._statistics.scatter / self._statistics.weight
-        self._facts = SumFacts(len(X), variance, self._energy.ridge)
+        self._facts = SumFacts(X.shape[0], variance, self._energy.ridge)
 
     @one_blas_thread()
     def certificate(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Certificate:

@@ -97,7 +97,7 @@ def test_nothing_else_is_made_of_bytes(module, name):
 
 
 def test_what_cannot_be_sent_is_refused():
-    for value in (object(), np.array(["2020-01-01"], "M8[D]"), 1j):
+    for value in (object(), np.array([1j]), 1j):
         with pytest.raises(TypeError, match="cannot be sent"):
             wire.to_bytes(value)
 

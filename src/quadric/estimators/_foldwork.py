@@ -9,7 +9,6 @@ from functools import cache, partial
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.parallel import delayed
 
 from quadric.blas import one_blas_thread
@@ -139,7 +138,7 @@ class SampledParts:
     def of(samples: Samples) -> SampledParts:
         """Draw the random sample by the number of the row, if there are more."""
         size = sample_size(samples.n_features)
-        if len(samples.codes) <= size or issparse(samples.X) or has_many_terms(samples.X):
+        if len(samples.codes) <= size or has_many_terms(samples.X):
             return SampledParts(None)
         is_drawn = np.zeros(len(samples.codes), dtype=bool)
         is_drawn[drawn_rows(np.arange(len(samples.codes)), size, 0)] = True
@@ -219,7 +218,7 @@ class CrossValidation:
         jobs = (delayed(score_fold)(self.work, fold, self._searches[fold.number], plan) for fold in self.folds)
         results = workers(self.processes, return_as="generator")(jobs)
         for result, search in counted(results, len(self.folds), what):
-            self._searches[result.number] = search
+            self._searches[result.number] = None if has_many_terms(self.work.samples.X) else search  # many terms, much memory
             board.take(result)
 
     def out_of_fold(self, board: Scoreboard, cell: Cell) -> FloatArray:

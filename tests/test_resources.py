@@ -55,7 +55,7 @@ WORK = {
     ),
     "cross-validation": (
         lambda X, y, loss: SparseQuadraticSVCCV([1, 2], [1.0, 4.0], loss=loss, cv=3, time_limit=0.2).fit(X, y),
-        {"grid": (2, 2), "n_scored": SMALL[0] // 3},
+        {"grid": (2, 2), "n_scored": SMALL[0] // 3, "n_folds": 3},
     ),
 }
 

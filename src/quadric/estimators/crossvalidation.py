@@ -343,7 +343,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         for loss, Cs in board.Cs.items():
             grid = (len(Cs), len(board.ks))
             proves, k = self.method == "exact" or bool(self.certify), int(board.ks[-1])
-            extent = samples.extent(task.limits, grid=grid, n_scored=n_scored, proves=proves, k=k)
+            extent = samples.extent(task.limits, grid=grid, n_scored=n_scored, proves=proves, k=k, n_folds=len(folds))
             check_memory(loss, extent, processes)
 
     def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:

@@ -40,6 +40,8 @@ class Extent:
         Numbers that a sparse X stores; None: X is dense.
     by_passes : bool
         Whether terms may be searched for by passes over the rows, without lifting them all.
+    n_folds : int
+        Folds whose rows and sums are kept together, unless terms are many.
     """
 
     shape: tuple[int, ...]
@@ -51,6 +53,7 @@ class Extent:
     k: int = 10
     n_stored: int | None = None
     by_passes: bool = False
+    n_folds: int = 0
 
     @property
     def n_rows(self) -> int:
@@ -84,7 +87,8 @@ class Extent:
         blocks = max(6 * CHUNK_BYTES // 8, 2 * (PRODUCT_ROWS * self.n_features if self.is_wide else BLOCK_ROWS * self.n_terms))
         scores = self.n_scored * ((self.k if self.is_wide else self.n_terms) + 2 * surfaces)
         stored = self.n_rows * self.n_features if self.n_stored is None else 2 * self.n_stored
-        return 3 * stored + blocks + 3 * surfaces * self.n_terms + scores
+        kept = 0 if self.is_wide else self.n_folds * (self.n_rows * (self.n_features + 4) + 5 * self.n_terms**2)
+        return 3 * stored + blocks + 3 * surfaces * self.n_terms + scores + kept
 
 
 def fits(loss: str, extent: Extent) -> bool:

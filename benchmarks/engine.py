@@ -30,13 +30,14 @@ from quadric.certificate import Judge, Question
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import LabelledSamples, SparseProblem, TrainingData
+from quadric.losses.base import SparseProblem, TrainingData
 from quadric.losses.hinge import step as hinge
 from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.losses.hinge.step import HingeStep
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
 from quadric.losses.logistic.problem import STEEPNESS
+from quadric.samples.labelled import LabelledSamples
 from quadric.search import decomposition
 from quadric.search.decomposition import RHO_SHARE, Schedule, decompose
 from quadric.search.methods import SearchOptions, search

@@ -44,8 +44,8 @@ from engines_work import (
 )
 from quadric.distributed import tasks
 from quadric.distributed.frames import Estimator
-from quadric.estimators._quantiles import MOST_KEYS
 from quadric.extras import require
+from quadric.samples.quantiles import MOST_KEYS
 from table import Row, environment, show, write_json
 
 HERE = Path(__file__).resolve().parent

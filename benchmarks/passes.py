@@ -25,8 +25,8 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.base import LabelledSamples
-from quadric.losses.passes import SampleBatch, SampleSource, State
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.search.methods import SearchOptions, search, search_locally
 from quadric.search.rules import NO_LIMITS
 from quadric.search.streamed import fit_streamed

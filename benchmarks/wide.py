@@ -28,7 +28,7 @@ from quadric.geometry import products
 from quadric.geometry.products import LiftedSums
 from quadric.geometry.terms import term_index
 from quadric.losses import loss_named
-from quadric.losses.base import LabelledSamples
+from quadric.samples.labelled import LabelledSamples
 from quadric.search.methods import SearchOptions, search
 from quadric.search.rules import NO_LIMITS
 from table import Row, show, write

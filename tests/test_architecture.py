@@ -23,6 +23,7 @@ ROOMS = [
     "labels",
     "_sklearn",
     "geometry",
+    "samples",
     "losses",
     "search",
     "certificate",

@@ -14,8 +14,9 @@ from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, alternatives, cert
 from quadric.baselines import QuadraticSVC
 from quadric.errors import MemoryLimitError
 from quadric.losses import LOSS_NAMES, footprint, loss_named
-from quadric.losses.footprint import Extent, affordable_processes, check_memory
+from quadric.losses.footprint import affordable_processes, check_memory
 from quadric.resources import Room, memory, processes_of
+from quadric.samples.extent import Extent
 
 SMALL, HUGE = (200, 24), (4, 2_100)
 """Shapes of X: 324 terms; 2.2 million terms, whose vectors have 18 megabytes and whose matrices 36 terabytes each."""

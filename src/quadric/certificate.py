@@ -20,6 +20,7 @@ from quadric.geometry.residuals import Residuals
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import loss_named
 from quadric.losses.base import LossJudge, NoBound, SparseProblem
+from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 STATIONARY = 1e-8
@@ -250,6 +251,11 @@ class Judge:
         self._constant = self._statistics.constant_terms()
         variance = self._statistics.scatter / self._statistics.weight
         self._facts = SumFacts(X.shape[0], variance, self._energy.ridge)
+
+    @classmethod
+    def of(cls, samples: LabelledSamples) -> Judge:
+        """Of samples with their weights."""
+        return cls(samples.X, samples.sample_weight, samples.loss_weight)
 
     @one_blas_thread()
     def certificate(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Certificate:

@@ -14,8 +14,6 @@ from quadric.certificate import Certificate, Judge, Question, SumsJudge
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators._base import ClassWeight, SurfaceFit
 from quadric.estimators._from_moments import digested
-from quadric.estimators._stream_passes import InUnits
-from quadric.estimators._units import Units
 from quadric.estimators._validation import (
     GAP_LIMIT,
     LOSS_WEIGHT,
@@ -29,15 +27,17 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
-from quadric.estimators.moments import Moments
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
 from quadric.losses.footprint import check_memory, fits
-from quadric.losses.passes import SampleSource
 from quadric.progress import parts, writer_for
+from quadric.samples.moments import Moments
+from quadric.samples.source import SampleSource
+from quadric.samples.sums import InUnits
+from quadric.samples.units import Units
 from quadric.search.exact import prove
 from quadric.search.methods import MOST_CERTIFIED, is_swap_optimal, promising_support
 from quadric.search.streamed import judge_streamed
@@ -467,10 +467,10 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
     if len(view.surfaces) != len(samples.positives()):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
     limits = view.limits(k)
-    extent = samples.extent(limits, k=k)
+    extent = samples.extent(len(limits.exclude), k=k)
     provable = proves or not extent.is_wide or fits(loss, replace(extent, proves=True))
     check_memory(loss, replace(extent, proves=provable))
-    data, judge = loss_named(loss).data.from_samples(samples, limits), samples.judge()
+    data, judge = loss_named(loss).data.from_samples(samples, limits), Judge.of(samples)
     problems = {positive: data.one_against_rest(positive, C, k) for positive in samples.positives()}
     return [
         _Case(surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names, provable)

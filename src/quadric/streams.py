@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
-from quadric.estimators._stream_passes import Stream
-from quadric.estimators._streaming import SurveyedStream
 from quadric.estimators._validation import check_parameters
-from quadric.estimators.moments import LabelledRows, Moments
+from quadric.samples.capped import Stream
+from quadric.samples.moments import LabelledRows, Moments
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import MixedColumnError
 from quadric.tables.streams import CodedRows, LabelledColumns, as_parts, learn_table, retyped
@@ -195,4 +194,4 @@ def fit_batches(
     rows = CodedRows(chosen, encoder.fit_facts(learned.facts), tuple(names))
     source = rows.of(parts, learned.class_counts)
     stream = Stream(source, chosen.inputs, target, np.array(names), has_groups=groups is not None)
-    return model._fit_surveyed(SurveyedStream.of(stream, model))
+    return model._fit_surveyed(model._surveyed(stream))

@@ -28,8 +28,8 @@ from quadric.baselines.grids import (
     linear_hinge_grid,
     quadratic_hinge_grid,
 )
-from quadric.losses.base import LabelledSamples
 from quadric.losses.hinge.step import solve_hinge
+from quadric.samples.labelled import LabelledSamples
 
 CS = [1.0, 0.25, 64.0, 8.0, 1024.0]
 GRIDS = [

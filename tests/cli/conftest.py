@@ -74,11 +74,11 @@ def csv_file(tmp_path):
 @pytest.fixture
 def streamed(monkeypatch):
     """From the call on, have every table read in small pieces."""
-    from quadric.estimators import _streaming
+    from quadric.samples import extent
     from quadric.tables import TableStream, _csv
 
     def switch():
-        monkeypatch.setattr(_streaming, "PASSES_FROM", 0)
+        monkeypatch.setattr(extent, "PASSES_FROM", 0)
         monkeypatch.setattr(_csv, "BLOCK", 2_000)
         monkeypatch.setitem(TableStream.__init__.__kwdefaults__, "rows", 67)
 

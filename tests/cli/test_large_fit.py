@@ -187,7 +187,7 @@ def test_a_choice_by_cross_validation_is_calibrated_and_told_in_the_same_lines(o
 
 @pytest.mark.parametrize(("scoring", "is_counted"), [("accuracy", True), ("balanced_accuracy", True), ("roc_auc", False)])
 def test_the_choice_goes_by_all_rows_where_labels_are_scored(scoring, is_counted, run, streamed, tmp_path, monkeypatch):
-    monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", 200)
+    monkeypatch.setattr("quadric.samples.random_rows.SAMPLE_ROWS", 200)
     streamed()
     folder = table_files(tmp_path, credit_columns(N_ROWS))["folder"]
     choice = ["--ks", "1:3", "--Cs", "1,16", "--scoring", scoring, "--output", tmp_path / "model.json"]

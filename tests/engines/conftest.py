@@ -14,4 +14,4 @@ def cluster():
 @pytest.fixture(autouse=True)
 def by_passes(monkeypatch):
     """Small tables are not gathered here: these tests are about passes."""
-    monkeypatch.setattr("quadric.estimators._streaming.PASSES_FROM", 0)
+    monkeypatch.setattr("quadric.samples.extent.PASSES_FROM", 0)

@@ -13,7 +13,7 @@ from helpers.clusters import FEATURES, cut, dask_cluster, features, part, slow_p
 from helpers.small_tables import credit_columns
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, distributed
 from quadric.errors import EngineError
-from quadric.estimators.moments import Moments
+from quadric.samples.moments import Moments
 from quadric.workflow import TrainingOptions, train_stream
 
 pd = pytest.importorskip("pandas")

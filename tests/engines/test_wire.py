@@ -13,12 +13,13 @@ from helpers.clusters import FEATURES, features, table
 from quadric.distributed import wire
 from quadric.distributed.tasks import Failure, PartTask, first_rows, merged, opened
 from quadric.errors import ParameterError
-from quadric.estimators._quantiles import CountedKeys
-from quadric.estimators._stream_passes import BatchSpread, RandomRows
 from quadric.losses.hinge.split import SplitAt
 from quadric.losses.logistic.sums import FitAt
-from quadric.losses.passes import SampleBatch, Together
 from quadric.losses.survey import SurveyPass
+from quadric.samples.quantiles import CountedKeys
+from quadric.samples.random_rows import RandomRows
+from quadric.samples.source import SampleBatch, Together
+from quadric.samples.sums import BatchSpread
 from quadric.tables.facts import MixedColumnError
 
 

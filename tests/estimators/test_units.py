@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quadric.estimators._units import Units, caps
+from quadric.samples.units import Units, caps
 
 
 @pytest.mark.parametrize("m", [7, 100, 101, 700, 1234])

@@ -9,8 +9,8 @@ from helpers.coalitions import shapley_by_definition
 from helpers.random_models import fitted_classifier
 from quadric import QuadraticSurface
 from quadric.credit import CalibratedModel, SigmoidCalibration
-from quadric.estimators._units import Units
 from quadric.explain import contributions, reason_codes, recourse, shapley
+from quadric.samples.units import Units
 
 RULES = {
     "free": {},

@@ -13,9 +13,9 @@ from helpers.random_models import fitted_classifier, rows_of
 from helpers.workbooks import recalculated
 from quadric import SparseQuadraticSVC, load_model, save_model
 from quadric.credit import CalibratedModel
-from quadric.estimators._units import Units
 from quadric.export import ModelFileError, equation, scoring_model, to_excel, to_latex, to_onnx, to_python, to_sql
 from quadric.geometry.surface import QuadraticSurface
+from quadric.samples.units import Units
 from quadric.tables import Table, TableEncoder
 
 M = 10_000

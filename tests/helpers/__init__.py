@@ -8,7 +8,8 @@ import numpy as np
 
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import LabelledSamples, SparseProblem
+from quadric.losses.base import SparseProblem
+from quadric.samples.labelled import LabelledSamples
 from quadric.search.rules import NO_LIMITS
 
 LOSSES = LOSS_NAMES

@@ -15,7 +15,7 @@ from quadric.baselines import (
     LinearHingeSVC,
     QuadraticSVC,
 )
-from quadric.losses.base import LabelledSamples
+from quadric.samples.labelled import LabelledSamples
 
 MODELS = [LinearHingeSVC, QuadraticSVC, L1QuadraticSVC, LeastSquaresSVC, L1LinearSVC, L0LeastSquaresSVC]
 QUADRATIC = (QuadraticSVC, L1QuadraticSVC)

@@ -12,9 +12,9 @@ from helpers import slow_lift
 from quadric import SparseQuadraticSVC
 from quadric.certificate import Certificate
 from quadric.credit import CalibratedModel, IsotonicCalibration, SigmoidCalibration
-from quadric.estimators._units import Units
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
+from quadric.samples.units import Units
 from quadric.tables import Table, TableEncoder
 from quadric.tables.table import text_column
 

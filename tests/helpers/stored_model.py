@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from helpers.random_models import fitted_classifier
 from quadric.credit import CalibratedModel, SigmoidCalibration
-from quadric.estimators._units import Units
 from quadric.export import DataOrigin, save_model
 from quadric.geometry.surface import QuadraticSurface
+from quadric.samples.units import Units
 from quadric.tables import InputColumn, TableEncoder
 
 PATH = Path(__file__).parents[1] / "export" / "model_schema_4.json"

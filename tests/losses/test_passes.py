@@ -8,16 +8,16 @@ from helpers.convex_solver import minimum
 from quadric.geometry.lifting import lift
 from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.losses import loss_named
-from quadric.losses.base import LabelledSamples
 from quadric.losses.hinge import streamed
 from quadric.losses.hinge.small import SmallProblem
 from quadric.losses.hinge.split import SplitAt
 from quadric.losses.kept import random_keys
 from quadric.losses.logistic.sums import Margins, SideSums, by_label
-from quadric.losses.passes import SamplesInMemory
 from quadric.losses.row_stream import scores_of
 from quadric.losses.streams import GAP, Candidates, Passes
 from quadric.losses.survey import SurveyPass
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.source import SamplesInMemory
 from quadric.search.rules import NO_LIMITS
 
 N_FEATURES = 4

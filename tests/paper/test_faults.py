@@ -5,8 +5,8 @@ import pytest
 
 from helpers import PLAIN, random_samples
 from quadric import SparseQuadraticSVC
-from quadric.losses.base import LabelledSamples
 from quadric.paper.faults import FAULTS, _largest_of_columns, faulty_decisions
+from quadric.samples.labelled import LabelledSamples
 
 CS = [0.25, 16.0]
 

@@ -16,10 +16,10 @@ from quadric.baselines import (
     QuadraticSVC,
 )
 from quadric.datasets import load
-from quadric.estimators._units import Units
-from quadric.losses.base import LabelledSamples
 from quadric.paper.models import MODELS, PUBLISHED_MODELS, budgets
 from quadric.paper.protocol import Split
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.units import Units
 
 ESTIMATORS = {
     "lsvm": LinearHingeSVC,

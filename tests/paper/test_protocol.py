@@ -6,7 +6,6 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
-from quadric.estimators._units import Units
 from quadric.paper.protocol import (
     INNER_SPLITS,
     OUTER_SPLITS,
@@ -17,6 +16,7 @@ from quadric.paper.protocol import (
     paper_reading,
     splits_of,
 )
+from quadric.samples.units import Units
 
 
 def test_outer_splits_are_scikit_learns_shuffled_folds():

@@ -92,7 +92,7 @@ def test_choices_do_not_depend_on_where_the_rows_are(doors, case, loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_passes_give_the_fit_of_all_rows_at_every_door(doors, loss, monkeypatch):
-    monkeypatch.setattr("quadric.estimators._streaming.PASSES_FROM", 0)
+    monkeypatch.setattr("quadric.samples.extent.PASSES_FROM", 0)
     columns = columns_of("weights")
     how = {"k": 3, "C": 2.0, "loss": loss}
     whole = SparseQuadraticSVC(**how).fit(features(columns), columns["y"], columns["weight"])
@@ -102,7 +102,7 @@ def test_passes_give_the_fit_of_all_rows_at_every_door(doors, loss, monkeypatch)
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_passes_choose_the_same_at_every_door(doors, loss, monkeypatch):
-    monkeypatch.setattr("quadric.estimators._streaming.PASSES_FROM", 0)
+    monkeypatch.setattr("quadric.samples.extent.PASSES_FROM", 0)
     columns = columns_of("caps")
     search = {"ks": [2, 4], "Cs": [1.0, 16.0], "loss": loss, "rule": "best"}
     found = [fitted(SparseQuadraticSVCCV(**search), data) for data in doors(columns).values()]

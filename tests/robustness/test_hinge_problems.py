@@ -11,8 +11,8 @@ from helpers.ill_scaled import Dirty, ExactProblem, dirty_problem
 from quadric import SparseQuadraticSVC
 from quadric.certificate import TOLERANCE
 from quadric.errors import BoundWarning
-from quadric.losses.base import LabelledSamples
 from quadric.losses.hinge import LOSS
+from quadric.samples.labelled import LabelledSamples
 from quadric.search.rules import NO_LIMITS
 
 BLOCKS = 10

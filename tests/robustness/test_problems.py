@@ -11,8 +11,8 @@ from quadric import SparseQuadraticSVC
 from quadric.certificate import TOLERANCE
 from quadric.errors import BoundWarning
 from quadric.examine import certify
-from quadric.losses.base import LabelledSamples
 from quadric.losses.least_squares import LOSS
+from quadric.samples.labelled import LabelledSamples
 from quadric.search.rules import NO_LIMITS
 
 BLOCKS = 10

@@ -7,11 +7,12 @@ import pytest
 
 from quadric.geometry.lifting import lift
 from quadric.losses import loss_named
-from quadric.losses.base import Found, LabelledSamples, Move
+from quadric.losses.base import Found, Move
 from quadric.losses.hinge import streamed as hinge_streamed
-from quadric.losses.passes import SamplesInMemory
 from quadric.losses.streams import Candidates, Passes
 from quadric.losses.survey import SurveyPass
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.source import SamplesInMemory
 from quadric.search import exchanges, methods
 from quadric.search.decomposition import Schedule, Status
 from quadric.search.exchanges import SLACK, is_swap_optimal_by_passes

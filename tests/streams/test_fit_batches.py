@@ -10,9 +10,9 @@ from sklearn.metrics import f1_score, make_scorer, roc_auc_score
 import quadric
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.errors import MemoryLimitError
-from quadric.estimators._stream_passes import folds_by_key
-from quadric.losses.passes import SampleBatch
 from quadric.resources import Room
+from quadric.samples.folds import folds_by_key
+from quadric.samples.source import SampleBatch
 from streams.test_moments import features, part, parts, relative, table
 
 COLUMNS = ["x0", "x1", "x2", "x3"]
@@ -67,7 +67,7 @@ def test_coefficients_of_rounding_are_no_local_minimum(seed, class_weight):
 
 
 def test_terms_and_the_squared_loss_go_by_sums_beside_other_losses(monkeypatch):
-    monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", 300)
+    monkeypatch.setattr("quadric.samples.random_rows.SAMPLE_ROWS", 300)
     whole = table(m=1500)
     batches = [as_batch(each) for each in parts(whole, (700, 800))]
     search = SparseQuadraticSVCCV([2, 4], [1.0, 16.0], loss=("least_squares", "logistic"))
@@ -110,7 +110,7 @@ def as_batch(columns):
 @pytest.mark.parametrize("scoring", [None, "balanced_accuracy"])
 @pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c")])
 def test_cross_validation_by_sums_is_that_by_rows(classes, scoring, sample_rows, monkeypatch):
-    monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", sample_rows)
+    monkeypatch.setattr("quadric.samples.random_rows.SAMPLE_ROWS", sample_rows)
     whole = table(m=700, classes=classes)
     batches = [as_batch(each) for each in parts(whole, (200, 500))]
     how = {"ks": [1, 3, 5], "Cs": [1.0, 64.0], "loss": "least_squares", "clip": None, "rule": "best", "scoring": scoring}
@@ -132,7 +132,7 @@ def test_cross_validation_by_sums_is_that_by_rows(classes, scoring, sample_rows,
 
 
 def test_decision_values_are_of_a_random_sample_where_there_are_many_rows(monkeypatch):
-    monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", 200)
+    monkeypatch.setattr("quadric.samples.random_rows.SAMPLE_ROWS", 200)
     whole = table(m=2000)
     batches = [as_batch(each) for each in parts(whole, (500, 1500))]
     model = SparseQuadraticSVCCV([2, 4], [1.0, 64.0], loss="least_squares", scoring="roc_auc")
@@ -195,7 +195,7 @@ def test_a_fold_without_a_class_is_refused():
 
 
 def test_a_class_that_the_random_sample_hardly_has(monkeypatch):
-    monkeypatch.setattr("quadric.estimators._stream_passes.SAMPLE_ROWS", 60)
+    monkeypatch.setattr("quadric.samples.random_rows.SAMPLE_ROWS", 60)
     whole = table(m=3000)
     whole["y"] = np.where(np.arange(3000) % 300 == 7, "yes", "no").astype(object)
     batches = [as_batch(each) for each in parts(whole, (1000, 2000))]
@@ -313,11 +313,11 @@ def test_tables_with_many_features_are_fitted_in_memory(loss, wide):
 
 
 def test_more_terms_than_memory_allows_are_refused_before_any_sum(wide, monkeypatch):
-    monkeypatch.setattr("quadric.estimators._streaming.fits", lambda *_: False)
-    monkeypatch.setattr("quadric.estimators._streaming.memory", lambda: Room(100 << 20, "this machine has"))
+    monkeypatch.setattr("quadric.estimators._base.fits", lambda *_: False)
+    monkeypatch.setattr("quadric.samples.extent.memory", lambda: Room(100 << 20, "this machine has"))
     batches = [as_batch(wide)]
     with pytest.raises(MemoryLimitError, match=r"45 features \(1,080 terms\) need about 0.1 GB .* at most about 40 features"):
         quadric.fit_batches(SparseQuadraticSVCCV([1], [1.0], loss="least_squares"), batches, target="y")
-    monkeypatch.setattr("quadric.estimators._streaming.memory", lambda: Room(20 << 20, "this machine has"))
+    monkeypatch.setattr("quadric.samples.extent.memory", lambda: Room(20 << 20, "this machine has"))
     with pytest.raises(MemoryLimitError, match=r"45 features .* and this machine has 0.0 GB: .* at most about 36 features"):
         quadric.fit_batches(SparseQuadraticSVC(1, loss="hinge"), batches, target="y")

@@ -7,7 +7,7 @@ import pytest
 
 import quadric
 from quadric import SparseQuadraticSVC
-from quadric.estimators.moments import Moments
+from quadric.samples.moments import Moments
 
 
 def table(seed=0, m=600, n=4, classes=("no", "yes"), offset=0.0):

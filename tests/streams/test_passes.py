@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 
 from quadric import SparseQuadraticSVC
-from quadric.estimators import _quantiles, _streaming
-from quadric.estimators._quantiles import CountedKeys, exact_caps
-from quadric.estimators._stream_passes import BatchSpread, RandomRows, Stream, folds_by_key
-from quadric.estimators._streaming import SurveyedStream, bytes_of_pairs
-from quadric.estimators._units import Units, caps
-from quadric.losses.base import LabelledSamples
-from quadric.losses.passes import SamplesInMemory, Together
 from quadric.losses.survey import surveyed
+from quadric.samples import capped, quantiles
+from quadric.samples.capped import Stream
+from quadric.samples.extent import bytes_of_pairs
+from quadric.samples.folds import folds_by_key
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.quantiles import CountedKeys, exact_caps
+from quadric.samples.random_rows import RandomRows
+from quadric.samples.source import SamplesInMemory, Together
+from quadric.samples.sums import BatchSpread
+from quadric.samples.units import Units, caps
 
 
 def source(X, weight=None, batch_rows=100):
@@ -40,7 +43,7 @@ def odd_columns(rng, m):
 
 @pytest.mark.parametrize("most_keys", [0, 50, 250_000])
 def test_caps_are_exact_quantiles(monkeypatch, most_keys):
-    monkeypatch.setattr(_quantiles, "MOST_KEYS", most_keys)
+    monkeypatch.setattr(quantiles, "MOST_KEYS", most_keys)
     for seed in range(30):
         rng = np.random.default_rng(seed)
         m = int(rng.integers(3, 3000))
@@ -54,7 +57,7 @@ def test_caps_are_exact_quantiles(monkeypatch, most_keys):
 
 @pytest.mark.parametrize("most_keys", [0, 250_000])
 def test_caps_where_most_batches_have_no_number_near_them(monkeypatch, most_keys):
-    monkeypatch.setattr(_quantiles, "MOST_KEYS", most_keys)
+    monkeypatch.setattr(quantiles, "MOST_KEYS", most_keys)
     X = np.random.default_rng(0).normal(size=(4000, 1))
     rows = source(X, batch_rows=20)
     found, expected = exact_caps(rows, 0.01, rows.total(CountedKeys())), caps(X, np.ones(len(X)), 0.01)
@@ -73,7 +76,7 @@ class Counting(SamplesInMemory):
 
 
 def test_counts_take_no_more_room_with_more_rows(monkeypatch):
-    monkeypatch.setattr(_quantiles, "MOST_KEYS", 2_500)
+    monkeypatch.setattr(quantiles, "MOST_KEYS", 2_500)
     for m in (20_000, 200_000):
         X = np.random.default_rng(0).normal(size=(m, 3))
         rows = Counting(LabelledSamples(X, np.arange(m) % 2, np.ones(m), np.ones(2)), 10_000)
@@ -85,14 +88,14 @@ def test_counts_take_no_more_room_with_more_rows(monkeypatch):
 
 @pytest.mark.parametrize("without_weight", [0.0, 0.9])
 def test_a_sample_of_known_rows_is_the_same_with_less_to_carry(monkeypatch, without_weight):
-    monkeypatch.setattr(_streaming, "sample_size", lambda n_columns: 500)
+    monkeypatch.setattr(capped, "sample_size", lambda n_columns: 500)
     m = 40_000
     X = np.random.default_rng(1).normal(size=(m, 2))
     weight = (np.random.default_rng(2).random(m) >= without_weight).astype(float)
     kept = np.flatnonzero(weight)
     rows = source(X[kept], batch_rows=1000)
     rows.class_rows = np.array([m // 2, m // 2])  # of a table, before rows without weight are gone
-    found = SurveyedStream.of(Stream(rows, ("a", "b"), "y", np.array(["no", "yes"])), SparseQuadraticSVC(clip=None)).sample
+    found = SparseQuadraticSVC(clip=None)._surveyed(Stream(rows, ("a", "b"), "y", np.array(["no", "yes"]))).sample
     expected = source(X[kept], batch_rows=1000).total(RandomRows(500)).batch
     assert found.ids.tolist() == expected.ids.tolist()
     draw = RandomRows.among(rows, 500, 0)
@@ -153,7 +156,7 @@ def test_sums_over_pairs_of_terms_take_what_was_estimated(n_folds, by_class):
     X = np.random.default_rng(0).normal(size=(3000, 40))
     columns = tuple(f"x{j}" for j in range(40))
     stream = Stream(source(X, batch_rows=500), columns, "y", np.array(["no", "yes"]))
-    surveyed_rows = SurveyedStream.of(stream, SparseQuadraticSVC())
+    surveyed_rows = SparseQuadraticSVC()._surveyed(stream)
     tracemalloc.start()
     if n_folds == 1:
         surveyed_rows.moments(by_class=by_class)

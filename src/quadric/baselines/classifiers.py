@@ -24,14 +24,8 @@ from quadric.baselines.grids import (
 )
 from quadric.errors import warn_user
 from quadric.estimators._base import ClassWeight, SurfaceClassifier
-from quadric.estimators._validation import (
-    Samples,
-    check_magnitude,
-    check_parameters,
-    integer_from,
-    validate_samples,
-    warn_of_spread,
-)
+from quadric.estimators._validation import check_parameters, integer_from, validate_samples, warn_of_spread
+from quadric.samples.labelled import Samples, check_magnitude
 
 RESIDUAL_TOLERANCE = 1e-6
 """Violation of the optimality conditions above which there is a warning."""

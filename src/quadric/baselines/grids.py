@@ -21,11 +21,12 @@ from quadric.estimators._validation import check_values, integer_from, number_ab
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
-from quadric.losses.base import LabelledSamples
-from quadric.losses.footprint import Extent, check_memory
+from quadric.losses.footprint import check_memory
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.problem import HingeData, HingeProblem
 from quadric.losses.hinge.step import HingeStep
+from quadric.samples.extent import Extent
+from quadric.samples.labelled import LabelledSamples
 from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray, IntArray
 

@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.geometry.terms import term_count
-from quadric.losses.base import LabelledSamples
 from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.rows import RowBlock
+from quadric.samples.labelled import LabelledSamples
 from quadric.search.rules import RequiredTerms
 from quadric.types import FloatArray, IntArray
 

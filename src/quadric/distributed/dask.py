@@ -12,8 +12,8 @@ from quadric.distributed.tasks import PartTask, first_rows, groups_of, merged, o
 from quadric.errors import EngineError
 from quadric.extras import require
 from quadric.geometry.terms import default_names
-from quadric.losses.passes import State
 from quadric.progress import RowsRead, advance
+from quadric.samples.source import State
 from quadric.tables.streams import TableParts
 from quadric.tables.table import Table, as_table
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 import quadric.streams
 from quadric.distributed.scores import ScoredFrame
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
-from quadric.estimators.moments import Moments
 from quadric.fitted import Model
+from quadric.samples.moments import Moments
 from quadric.tables.streams import LabelledColumns, TableParts
 from quadric.tables.table import check_names
 from quadric.workflow.options import TrainingOptions

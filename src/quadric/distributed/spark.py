@@ -15,8 +15,8 @@ from typing import Any
 from quadric.distributed.tasks import PartTask, first_rows, merged, opened
 from quadric.errors import EngineError
 from quadric.extras import require
-from quadric.losses.passes import State
 from quadric.progress import advance
+from quadric.samples.source import State
 from quadric.tables.reading import regrouped
 from quadric.tables.streams import CHUNK_ROWS, TableParts
 from quadric.tables.table import Table, text_column

@@ -17,14 +17,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from quadric.certificate import Certificate, Judge, Question, SumFacts, certificate_of_sums
-from quadric.estimators._units import Units
-from quadric.estimators._validation import Samples, check_magnitude, warn_of_spread
+from quadric.estimators._validation import named_losses, warn_of_spread
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
 from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
+from quadric.losses.footprint import fits
+from quadric.samples.capped import CappedStream, Stream
+from quadric.samples.labelled import Samples, check_magnitude
+from quadric.samples.units import Units
 from quadric.search.decomposition import Status
 from quadric.search.methods import SearchResult
 from quadric.search.streamed import StreamedResult
@@ -316,6 +319,10 @@ class SparseSurfaceClassifier(SurfaceClassifier):
             return super().predict(X)
         likeliest = self.predict_proba(X).argmax(axis=1)  # refuses an unfitted model, which has no classes_ yet
         return np.asarray(self.classes_[likeliest])
+
+    def _surveyed(self, stream: Stream) -> CappedStream:
+        """A stream with what its first passes tell."""
+        return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
 
     def _in_units(self, samples: Samples) -> tuple[Samples, Units]:
         """Samples in the units in which terms are counted, and the map to them."""

@@ -11,9 +11,9 @@ from quadric.blas import one_blas_thread
 from quadric.certificate import Judge
 from quadric.estimators._base import SurfaceFit
 from quadric.estimators._scoreboard import Cell
-from quadric.estimators._validation import Samples
 from quadric.losses.base import SparseProblem, TrainingData
 from quadric.progress import counted, writer_for
+from quadric.samples.labelled import Samples
 from quadric.search.decomposition import Schedule, Status
 from quadric.search.methods import SearchOptions, SearchResult, search
 from quadric.search.path import QuadraticPath
@@ -63,7 +63,7 @@ class FinalSearch:
         paths : list of QuadraticPath
             One for each surface, with the cell in their grid.
         """
-        judge = samples.judge()
+        judge = Judge.of(samples)
         jobs = (
             delayed(_final_surface)(
                 self, data.one_against_rest(positive, cell.C, cell.k), path, cell, (judge, samples.signs(positive)), positive

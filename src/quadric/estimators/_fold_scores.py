@@ -10,10 +10,10 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.estimators._scoreboard import FoldResult, Scoreboard, ScoredCell
 from quadric.estimators._scoring import Scoring, StackedSurfaces
-from quadric.estimators._stream_passes import folds_by_key
-from quadric.estimators._units import Units
 from quadric.geometry.lifting import row_chunks
-from quadric.losses.passes import SampleBatch, SampleSource
+from quadric.samples.folds import folds_by_key
+from quadric.samples.source import SampleBatch, SampleSource
+from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
 

@@ -13,7 +13,6 @@ from sklearn.utils.parallel import delayed
 
 from quadric.blas import one_blas_thread
 from quadric.estimators._base import ClassWeight
-from quadric.estimators._folds import Fold
 from quadric.estimators._scoreboard import Cell, FoldResult, Plan, Scoreboard, ScoredCell
 from quadric.estimators._scoring import (
     Chances,
@@ -23,17 +22,19 @@ from quadric.estimators._scoring import (
     own_chances,
     sigmoid_chances,
 )
-from quadric.estimators._stream_passes import drawn_rows, sample_size
-from quadric.estimators._units import Units
-from quadric.estimators._validation import Samples
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
 from quadric.labels import class_weights
 from quadric.losses import loss_named
-from quadric.losses.base import TrainingData
 from quadric.progress import counted, writer_for
+from quadric.samples.folds import Fold
+from quadric.samples.labelled import Samples
+from quadric.samples.moments import Moments
+from quadric.samples.random_rows import drawn_rows, sample_size
+from quadric.samples.sums import FoldMoments, SummedSamples
+from quadric.samples.units import Units
 from quadric.search.path import PathCell
-from quadric.search.quick import Digester, QuickSearch, Row
+from quadric.search.quick import QuickSearch, Row
 from quadric.search.rules import SupportLimits
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workers import workers
@@ -79,41 +80,12 @@ class TrainingPart:
         Those of the surfaces.
     samples : Samples
         In these units; where the fit is to sums, a random part of the rows behind them.
-    digester : Digester
+    data : Samples or SummedSamples
     """
 
     units: Units
     samples: Samples
-    digester: Digester
-
-
-@dataclass(frozen=True, eq=False)
-class SummedSamples:
-    """Sums of all rows in the units of a fit, and a random sample of them for losses that need rows.
-
-    Attributes
-    ----------
-    moments : LabelledMoments
-    n_rows : int
-    sample : Samples
-        In the same units, with the factors on the losses of the classes among all rows.
-    """
-
-    moments: LabelledMoments
-    n_rows: int
-    sample: Samples
-
-    @property
-    def n_features(self) -> int:
-        """n."""
-        return self.sample.n_features
-
-    @one_blas_thread()
-    def digested(self, loss: str, limits: SupportLimits) -> TrainingData:
-        """Training data of a loss."""
-        if loss_named(loss).keeps_rows:
-            return self.sample.digested(loss, limits)
-        return loss_named(loss).data.from_moments(self.moments, self.n_rows, self.sample.class_weight, limits)
+    data: Samples | SummedSamples
 
 
 class TrainingParts(Protocol):
@@ -161,6 +133,47 @@ class SampledParts:
         return TrainingPart(units, drawn, SummedSamples(moments, len(rows), drawn))
 
 
+def summed_part(moments: Moments, sample: Samples, task: FoldTask) -> TrainingPart:
+    """What is fitted to: sums of all rows and a random sample of them, in the units that the sums tell.
+
+    Parameters
+    ----------
+    moments : Moments
+    sample : Samples
+        In the user's units.
+    task : FoldTask
+    """
+    fitted, classes = moments.standardized(task.units["standardize"]), sample.classes
+    weight = class_weights(task.class_weight, classes, np.arange(len(classes)), moments.class_weights)
+    rows = replace(sample, X=fitted.units(sample.X), class_weight=weight)
+    return TrainingPart(fitted.units, rows, SummedSamples(fitted.labelled(weight), moments.n_rows, rows))
+
+
+@dataclass(frozen=True, eq=False)
+class SummedParts:
+    """The training part of a fold as the sum of the moments of the others.
+
+    Attributes
+    ----------
+    sums : FoldMoments
+    """
+
+    sums: FoldMoments
+
+    def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
+        """Units by all training rows; the samples that go with them are those of the random sample."""
+        moments = self.sums.without(fold.number)
+        check_fold(moments, fold.number)
+        return summed_part(moments, samples.part(fold.train), task)
+
+
+def check_fold(moments: Moments, number: int) -> None:
+    """Refuse a training part without rows of some class."""
+    absent = [label for label, weight in zip(moments.classes, moments.class_weights, strict=True) if weight == 0.0]
+    if absent:
+        raise ValueError(f"fold {number} has no training sample of class {absent[0]!r}; use fewer folds")
+
+
 @dataclass(frozen=True, eq=False)
 class FoldWork:
     """What the folds work on, and how.
@@ -188,7 +201,7 @@ class FoldSearch:
         task, report = work.task, writer_for(work.task.verbose)
         self.part = work.parts.part(task, work.samples, fold)
         self.quick = QuickSearch(
-            self.part.digester,
+            self.part.data,
             task.limits,
             task.ks,
             by_decomposition=task.by_decomposition,

@@ -11,11 +11,12 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.certificate import SumFacts
 from quadric.errors import ParameterError
-from quadric.estimators.moments import Moments
 from quadric.labels import class_weights
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import TrainingData
-from quadric.losses.footprint import Extent, check_memory
+from quadric.losses.footprint import check_memory
+from quadric.samples.extent import Extent
+from quadric.samples.moments import Moments
 from quadric.search.rules import SupportLimits
 
 

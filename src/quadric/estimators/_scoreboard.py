@@ -17,7 +17,7 @@ from quadric.estimators._choosing import (
     end_of_grid,
     suitable_rule,
 )
-from quadric.estimators._units import Units
+from quadric.samples.units import Units
 from quadric.search.path import PathCell
 from quadric.search.quick import Row
 from quadric.types import BoolArray, FloatArray, IntArray

@@ -20,9 +20,9 @@ from quadric._sklearn import (
 )
 from quadric.errors import ParameterError
 from quadric.estimators._base import predicted, predicted_codes
-from quadric.estimators._validation import Samples
 from quadric.estimators.curves import LOG_ODDS, SigmoidCalibration, probabilities
 from quadric.geometry.lifting import lift
+from quadric.samples.labelled import Samples
 from quadric.search.path import PathCell
 from quadric.types import FloatArray, IntArray
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,15 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from quadric._sklearn import check_sample_weight
-from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT, LARGEST_WEIGHT, MOST_PROCESSES, SMALLEST_WEIGHT
 from quadric.errors import warn_user
 from quadric.geometry.lifting import column_ends
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
-from quadric.losses.base import LabelledSamples
-from quadric.losses.footprint import Extent
-from quadric.search.rules import SupportLimits
+from quadric.samples.labelled import LARGEST, Samples
 from quadric.types import FloatArray, IntArray
 
 SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
@@ -32,8 +29,6 @@ OUTLYING = 1e3
 """Distance from its column's median, in units that three quarters of the values keep to, above which a value is outlying."""
 SAMPLED = 5_000
 """Rows that medians are taken of."""
-LARGEST = 1e60
-"""Fourth powers of larger values, summed over samples, leave the range of floating point; so do those of its inverse."""
 
 
 class ScaleWarning(UserWarning):
@@ -122,33 +117,6 @@ def named_losses(loss: str | Sequence[str]) -> list[str]:
     return [loss] if isinstance(loss, str) else list(loss)
 
 
-@dataclass(frozen=True)
-class Samples(LabelledSamples):
-    """Validated training data; rows of weight zero are gone.
-
-    Attributes
-    ----------
-    classes : array
-        The labels that ``codes`` stand for.
-    """
-
-    classes: np.ndarray
-
-    def part(self, rows: IntArray) -> Samples:
-        """Some of the samples, with the weights that they have among all."""
-        return replace(self, X=self.X[rows], codes=self.codes[rows], sample_weight=self.sample_weight[rows])
-
-    def extent(self, limits: SupportLimits, **details: Any) -> Extent:
-        """The size of a fit to these samples, with what else the caller knows of it."""
-        X: Any = self.X
-        n_stored = X.nnz if issparse(X) else None
-        return Extent(X.shape, len(self.classes), len(limits.exclude), n_stored=n_stored, **details)
-
-    def judge(self) -> Judge:
-        """What certificates of all surfaces need of the samples."""
-        return Judge(self.X, self.sample_weight, self.loss_weight)
-
-
 def validate_samples(
     X: FloatArray, y: np.ndarray, sample_weight: Any, class_weight: Any, classes: np.ndarray | None = None
 ) -> Samples:
@@ -177,16 +145,6 @@ def _codes_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:
     if unknown:
         raise ValueError(f"y has labels that the model does not know: {unknown}")
     return np.searchsorted(classes, labels)
-
-
-def check_magnitude(X: FloatArray) -> None:
-    """Refuse values whose fourth powers overflow or vanish."""
-    lowest, highest = column_ends(X)
-    size = np.maximum(highest, -lowest)
-    if size.max() > LARGEST:
-        raise ValueError(f"X has values beyond {LARGEST:g}, whose products overflow: rescale it first")
-    if ((size > 0.0) & (size < 1.0 / LARGEST)).any():
-        raise ValueError(f"X has columns without values beyond {1.0 / LARGEST:g}, whose products vanish: rescale it first")
 
 
 def warn_of_spread(X: FloatArray, names: Sequence[str] | None, remedy: str) -> None:

@@ -16,7 +16,6 @@ from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClas
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._from_moments import DigestedMoments, check_needs_only_sums, check_sums, digested
-from quadric.estimators._streaming import SurveyedStream
 from quadric.estimators._validation import (
     CLIP,
     GAP_LIMIT,
@@ -25,7 +24,6 @@ from quadric.estimators._validation import (
     N_TERMS,
     TRUE_OR_FALSE,
     VERBOSE,
-    Samples,
     check_parameters,
     integer_from,
     none_or,
@@ -34,12 +32,14 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
-from quadric.estimators.moments import Moments
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.losses.footprint import check_memory
 from quadric.progress import writer_for
 from quadric.resources import processes_of
+from quadric.samples.capped import CappedStream
+from quadric.samples.labelled import Samples
+from quadric.samples.moments import Moments
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions, search
 from quadric.search.rules import SupportLimits
@@ -232,7 +232,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k))
         processes = processes_of(self.n_jobs, len(samples.positives()))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
-        check_memory(self.loss, samples.extent(limits, **needs), processes)
+        check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
         fits = self._fit_surfaces(samples, limits, processes)
         self._warn_of(fits, samples.classes)
         self._set_fits(fits, samples.classes, units)
@@ -266,7 +266,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self._set_columns(moments.columns)
         self._set_fits(fits, sums.classes, sums.moments.units)
 
-    def _fit_surveyed(self, surveyed: SurveyedStream, deadline: float | None = None, starts: Sequence[IntArray] = ()) -> Self:
+    def _fit_surveyed(self, surveyed: CappedStream, deadline: float | None = None, starts: Sequence[IntArray] = ()) -> Self:
         """Fit to samples that are read in batches; after the deadline of a cross-validation, on the terms that it found."""
         check_parameters(self, self._rules)
         if surveyed.is_gathered:
@@ -282,7 +282,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             self._fit_by_passes(surveyed, deadline, starts)
         return self
 
-    def _fit_by_passes(self, surveyed: SurveyedStream, deadline: float | None, starts: Sequence[IntArray]) -> None:
+    def _fit_by_passes(self, surveyed: CappedStream, deadline: float | None, starts: Sequence[IntArray]) -> None:
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
         limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k))
         rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
@@ -303,7 +303,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         return SurfaceFit.of_sums(problem, found, sums.facts)
 
     def _fit_surfaces(self, samples: Samples, limits: SupportLimits, processes: int) -> list[SurfaceFit]:
-        data, judge = loss_named(self.loss).data.from_samples(samples, limits), samples.judge()
+        data, judge = loss_named(self.loss).data.from_samples(samples, limits), Judge.of(samples)
         seed = seed_of(self.random_state)
         jobs = (
             delayed(fit_surface)(

@@ -21,13 +21,18 @@ from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._final import FinalSearch
 from quadric.estimators._fold_scores import score_all_rows
-from quadric.estimators._folds import Fold, check_folds, folds_of
-from quadric.estimators._foldwork import CrossValidation, FoldTask, FoldWork, SampledParts, TrainingPart
+from quadric.estimators._foldwork import (
+    CrossValidation,
+    FoldTask,
+    FoldWork,
+    SampledParts,
+    SummedParts,
+    TrainingPart,
+    summed_part,
+)
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._scoreboard import Cell, Scoreboard
 from quadric.estimators._scoring import Scoring
-from quadric.estimators._streaming import SummedParts, SurveyedStream, summed_part
-from quadric.estimators._units import Units
 from quadric.estimators._validation import (
     CLIP,
     GAP_LIMIT,
@@ -35,7 +40,6 @@ from quadric.estimators._validation import (
     TRUE_OR_FALSE,
     VERBOSE,
     Rule,
-    Samples,
     check_parameters,
     named_losses,
     none_or,
@@ -46,10 +50,14 @@ from quadric.estimators._validation import (
 from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import TrainingData
+from quadric.losses.base import TrainingData, training_data
 from quadric.losses.footprint import check_memory
 from quadric.progress import part, parts, writer_for
 from quadric.resources import processes_of
+from quadric.samples.capped import CappedStream
+from quadric.samples.folds import Fold, check_folds, folds_of
+from quadric.samples.labelled import Samples
+from quadric.samples.units import Units
 from quadric.search.methods import METHODS
 from quadric.search.path import QuadraticPath, certified
 from quadric.search.quick import QuickSearch
@@ -265,7 +273,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.best_estimator_ = self._as_classifier(fits, units)
         return work.out_of_fold(board, cell)
 
-    def _fit_surveyed(self, surveyed: SurveyedStream) -> Self:
+    def _fit_surveyed(self, surveyed: CappedStream) -> Self:
         """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
         with self._or_forget():
@@ -287,7 +295,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds, len(surveyed.sample.ids))
         return self
 
-    def _fit_by_passes(self, surveyed: SurveyedStream, folds: Sequence[Fold], deadline: float | None) -> None:
+    def _fit_by_passes(self, surveyed: CappedStream, folds: Sequence[Fold], deadline: float | None) -> None:
         samples, n_folds = surveyed.samples(), len(folds)
         needs_rows = any(loss_named(name).keeps_rows for name in named_losses(self.loss))
         try:
@@ -312,7 +320,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         moments = sums.whole()
         with part(0.7, 0.8):
             whole = summed_part(moments, samples, task)
-            quick = QuickSearch(whole.digester, task.limits, task.ks, by_decomposition=task.by_decomposition)
+            quick = QuickSearch(whole.data, task.limits, task.ks, by_decomposition=task.by_decomposition)
             self.paths_ = self._paths(quick, whole.samples, task, board, cell)
             if self.certify:
                 self.paths_ = self._certified(self.paths_, quick.digest(cell.loss), whole.samples, task)
@@ -343,7 +351,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         for loss, Cs in board.Cs.items():
             grid = (len(Cs), len(board.ks))
             proves, k = self.method == "exact" or bool(self.certify), int(board.ks[-1])
-            extent = samples.extent(task.limits, grid=grid, n_scored=n_scored, proves=proves, k=k, n_folds=len(folds))
+            extent = samples.extent(
+                len(task.limits.exclude), grid=grid, n_scored=n_scored, proves=proves, k=k, n_folds=len(folds)
+            )
             check_memory(loss, extent, processes)
 
     def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:
@@ -378,12 +388,12 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self, task: FoldTask, samples: Samples, short: TrainingPart | None, cell: Cell, board: Scoreboard
     ) -> list[SurfaceFit]:
         """The chosen surface of each class; leaves the paths behind, which sums and a random sample tell where there is one."""
-        digester = samples if short is None else short.digester
+        of = samples if short is None else short.data
         quick = QuickSearch(
-            digester, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose)
+            of, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose)
         )
         of_all_rows = short is None or not loss_named(cell.loss).keeps_rows
-        data = quick.digest(cell.loss) if of_all_rows else samples.digested(cell.loss, task.limits)
+        data = quick.digest(cell.loss) if of_all_rows else training_data(samples, cell.loss, task.limits)
         self.paths_ = self._paths(quick, samples, task, board, cell)
         processes = processes_of(self.n_jobs, len(self.paths_))
         how = FinalSearch(

@@ -16,7 +16,6 @@ from quadric.estimators._constraints import support_limits
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._validation import (
     TRUE_OR_FALSE,
-    check_magnitude,
     check_values,
     integer_from,
     none_or,
@@ -30,6 +29,7 @@ from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.footprint import check_memory
 from quadric.progress import parts, writer_for
+from quadric.samples.labelled import check_magnitude
 from quadric.search.decomposition import Schedule
 from quadric.search.path import PATH_METHODS, QuadraticPath, certified, trace_path
 
@@ -121,7 +121,7 @@ def sparse_quadratic_path(
     n_features, n_terms = samples.X.shape[1], term_count(samples.X.shape[1])
     limits = support_limits(include, exclude, names, n_features, n_terms)
     grid, weights = k_grid(ks, n_terms - len(limits.exclude), len(limits.include)), C_grid(Cs)
-    check_memory(loss, samples.extent(limits, grid=(len(weights), len(grid)), proves=certify, k=int(grid[-1])))
+    check_memory(loss, samples.extent(len(limits.exclude), grid=(len(weights), len(grid)), proves=certify, k=int(grid[-1])))
     check_magnitude(samples.X)
     warn_of_spread(samples.X, names, "standardise them first, with StandardScaler().fit_transform(X)")
     data = loss_named(loss).data.from_samples(samples, limits)

@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 from quadric.certificate import Certificate
 from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators._base import SparseSurfaceClassifier
-from quadric.estimators._units import Units
 from quadric.estimators._validation import check_parameters
 from quadric.estimators.calibration import METHODS, CalibratedModel, decided
 from quadric.estimators.cutoffs import read_cutoff
@@ -41,6 +40,7 @@ from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES
+from quadric.samples.units import Units
 from quadric.tables import Table
 from quadric.types import BoolArray, FloatArray
 

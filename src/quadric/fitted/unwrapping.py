@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from quadric.estimators._base import SparseSurfaceClassifier, SurfaceClassifier
-from quadric.estimators._units import Units
 from quadric.estimators.calibration import CalibratedModel
 from quadric.estimators.cutoffs import EVEN
 from quadric.fitted.model import FittedModel, Model
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names
+from quadric.samples.units import Units
 from quadric.tables import CodedFeature, InputColumn
 from quadric.tables.inputs import Level, with_unique_names
 

@@ -15,18 +15,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from quadric.blas import one_blas_thread
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.footprint import Extent
+from quadric.samples.extent import Extent
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.sums import SummedSamples
 from quadric.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -48,54 +50,6 @@ KEPT_BYTES = 128 << 20
 
 class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault
     """Rounding leaves no lower bound that could be relied on."""
-
-
-@dataclass(frozen=True)
-class LabelledSamples:
-    """Samples of two or more classes with everything that weighs them.
-
-    Attributes
-    ----------
-    X : array of shape (m, n)
-    codes : array of shape (m,)
-        Class of each sample, 0 to n_classes - 1.
-    sample_weight : array of shape (m,)
-        Repetitions, all positive.
-    class_weight : array of shape (n_classes,)
-        Factor on the loss of each class.
-    """
-
-    X: FloatArray
-    codes: IntArray
-    sample_weight: FloatArray
-    class_weight: FloatArray
-
-    @property
-    def loss_weight(self) -> FloatArray:
-        """o, the product of both weights."""
-        return self.sample_weight * self.class_weight[self.codes]
-
-    def positives(self) -> list[int]:
-        """The class that each surface is positive for: the second of two, or each in turn."""
-        return [1] if len(self.class_weight) == 2 else list(range(len(self.class_weight)))
-
-    def signs(self, positive: int) -> FloatArray:
-        """1 for the samples of one class, -1 for the rest."""
-        return np.where(self.codes == positive, 1.0, -1.0)
-
-    @property
-    def n_features(self) -> int:
-        """n."""
-        return int(self.X.shape[1])
-
-    def digested(self, loss: str, limits: Limits) -> TrainingData:
-        """Training data of a loss."""
-        return loss_named(loss).data.from_samples(self, limits)
-
-    @cached_property
-    def energy(self) -> Energy:
-        """The regulariser of the samples."""
-        return Energy.of_samples(self.X, self.sample_weight)
 
 
 @dataclass(frozen=True)
@@ -601,3 +555,25 @@ class Loss:
             rows = 0.0
             matrices = max(4 * every**2, (6 + 3 * extent.grid[0] + 2 * extent.proves) * p**2)
         return int(8 * (rows + matrices + extent.shared_doubles))
+
+
+@one_blas_thread()
+def training_data(samples: LabelledSamples | SummedSamples, loss: str, limits: Limits) -> TrainingData:
+    """Samples as training data of a loss: from their sums where these are there and enough, otherwise from rows.
+
+    Parameters
+    ----------
+    samples : LabelledSamples or SummedSamples
+    loss : str
+    limits : Limits
+
+    Returns
+    -------
+    TrainingData
+    """
+    kind = loss_named(loss)
+    if not isinstance(samples, SummedSamples):
+        return kind.data.from_samples(samples, limits)
+    if kind.keeps_rows:
+        return kind.data.from_samples(samples.sample, limits)
+    return kind.data.from_moments(samples.moments, samples.n_rows, samples.sample.class_weight, limits)

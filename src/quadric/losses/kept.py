@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quadric.losses.passes import scattered
+from quadric.samples.source import scattered
 from quadric.types import BoolArray, FloatArray, IntArray
 
 SPARE = 0.75

@@ -21,11 +21,12 @@ from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift, lift_about, middle_of, row_chunks, sizes_about
 from quadric.geometry.moments import TermStatistics, gram
 from quadric.geometry.terms import term_count
-from quadric.losses.base import LabelledSamples, Limits, SparseProblem, TrainingData
+from quadric.losses.base import Limits, SparseProblem, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
-from quadric.losses.passes import SamplesInMemory
 from quadric.losses.streams import Candidates, Passes, StreamedProblem
 from quadric.losses.survey import surveyed
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.source import SamplesInMemory
 from quadric.types import FloatArray, IntArray
 
 

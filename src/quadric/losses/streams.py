@@ -1,4 +1,4 @@
-"""What a loss has to offer for samples that need not fit in memory: everything by passes (losses/passes.py).
+"""What a loss has to offer for samples that need not fit in memory: everything by passes (samples/source.py).
 
 Supports are positions among the candidate terms, as everywhere. A first pass, the survey, digests the problem of one class
 against the rest; a surface on a support, with a proof of how good it is, takes a few more. Multipliers of one support bound F
@@ -23,8 +23,8 @@ from quadric.losses import loss_named
 from quadric.losses.base import Limits, Loss, Rule, SparseProblem
 from quadric.losses.columns import ColumnTableau
 from quadric.losses.least_squares.data import LeastSquaresData
-from quadric.losses.passes import SampleBatch, SampleSource, State
 from quadric.losses.survey import Survey
+from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.types import BoolArray, FloatArray, IntArray
 
 GAP = 1e-9

@@ -13,7 +13,7 @@ from quadric.geometry.lifting import lift_adjoint
 from quadric.geometry.moments import LabelledMoments, Moments, energy_of_sums
 from quadric.losses.base import SAMPLE_ROWS
 from quadric.losses.kept import KeptRows, Rows, random_keys
-from quadric.losses.passes import SampleBatch, SampleSource, spread_of_count
+from quadric.samples.source import SampleBatch, SampleSource, spread_of_count
 from quadric.types import BoolArray, FloatArray
 
 

@@ -21,7 +21,6 @@ from quadric.losses.base import (
     Exchanges,
     Explorer,
     Found,
-    LabelledSamples,
     Limits,
     Loss,
     SparseProblem,
@@ -34,6 +33,7 @@ from quadric.losses.least_squares.wide import WideData, WideProblem
 from quadric.losses.pricing import Quadratic
 from quadric.losses.rows import LiftedSamples, RowBlock, RowsProblem
 from quadric.losses.working_set import MOST_ENTRANTS, WorkingSetExplorer
+from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 

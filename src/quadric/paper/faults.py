@@ -16,7 +16,7 @@ from quadric.blas import one_blas_thread
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.losses.base import LabelledSamples
+from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 

@@ -26,7 +26,7 @@ from quadric.baselines.grids import (
 from quadric.geometry.lifting import lift
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.base import LabelledSamples
+from quadric.samples.labelled import LabelledSamples
 from quadric.search.path import trace_path
 from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray

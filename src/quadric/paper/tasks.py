@@ -11,14 +11,14 @@ import numpy as np
 
 from quadric.baselines.grids import l1_quadratic_grid
 from quadric.datasets import Dataset, load, resolve
-from quadric.estimators._units import Units
 from quadric.extras import require
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.base import LabelledSamples
 from quadric.paper.faults import FAULTS, faulty_decisions
 from quadric.paper.models import C1S, C2S, CS_OF_FOUR, MODELS, Cell, budgets
 from quadric.paper.protocol import GridScores, Split
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.units import Units
 from quadric.search.path import trace_path
 from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray, IntArray

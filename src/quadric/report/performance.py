@@ -21,12 +21,13 @@ from quadric.estimators import ScaleWarning
 from quadric.fitted import FittedModel
 from quadric.fitted.steps import without_name_warnings
 from quadric.geometry.lifting import lift
-from quadric.losses.footprint import Extent, check_memory
+from quadric.losses.footprint import check_memory
 from quadric.progress import counted
 from quadric.report.numbers import short
 from quadric.report.subject import Subject
 from quadric.report.values import Bin, CrossValidation, Histogram, Measure, Performance, Separation
 from quadric.resources import processes_of
+from quadric.samples.extent import Extent
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workers import workers
 from quadric.workflow.scoring import Scores

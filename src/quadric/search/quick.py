@@ -9,15 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.base import SparseProblem, TrainingData
+from quadric.losses.base import SparseProblem, TrainingData, training_data
 from quadric.progress import Report, silent
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.sums import SummedSamples
 from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.search.path import PathCell, QuadraticPath, assembled_path
 from quadric.search.rules import SupportLimits
@@ -42,21 +43,12 @@ class Row:
     ks: tuple[int, ...]
 
 
-class Digester(Protocol):
-    """Samples that can be made training data of any loss that they suffice for."""
-
-    @property
-    def n_features(self) -> int: ...
-
-    def digested(self, loss: str, limits: SupportLimits) -> TrainingData: ...
-
-
 class QuickSearch:
     """Surfaces of one set of samples for any loss, C and k.
 
     Parameters
     ----------
-    samples : Digester
+    samples : LabelledSamples or SummedSamples
     limits : SupportLimits
     ks : array
         All k that may be asked for, increasing: the search goes from one to the next.
@@ -68,7 +60,7 @@ class QuickSearch:
 
     def __init__(
         self,
-        samples: Digester,
+        samples: LabelledSamples | SummedSamples,
         limits: SupportLimits,
         ks: IntArray,
         *,
@@ -98,7 +90,7 @@ class QuickSearch:
     def digest(self, loss: str) -> TrainingData:
         """The samples digested for a loss, on all terms."""
         if loss not in self._digests:
-            self._digests[loss] = self._samples.digested(loss, self._limits)
+            self._digests[loss] = training_data(self._samples, loss, self._limits)
         return self._digests[loss]
 
     def _data(self, loss: str, supports: Sequence[dict[int, IntArray]]) -> TrainingData:
@@ -106,7 +98,7 @@ class QuickSearch:
         if loss_named(loss).screen is None:
             return self.digest(loss)
         terms = np.unique(np.concatenate([support for chosen in supports for support in chosen.values()]))
-        return self._samples.digested(loss, self._limits.only(terms, term_count(self._samples.n_features)))
+        return training_data(self._samples, loss, self._limits.only(terms, term_count(self._samples.n_features)))
 
     @one_blas_thread()
     def _chosen(self, loss: str, positive: int, C: float) -> dict[int, IntArray]:

@@ -9,9 +9,9 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.losses import loss_named
 from quadric.losses.base import SAMPLE_ROWS, Limits
-from quadric.losses.passes import SampleSource
 from quadric.losses.streams import Candidates, Passes, StreamedFit, StreamedProblem
 from quadric.losses.survey import surveyed
+from quadric.samples.source import SampleSource
 from quadric.search.decomposition import Status
 from quadric.search.exchanges import SLACK, Explored, is_swap_optimal_by_passes
 from quadric.search.methods import MOST_CERTIFIED, SearchOptions, SearchResult, clock, of_passes, search_by_passes, search_pd

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from quadric.errors import ParameterError, unknown_names
-from quadric.losses.passes import SampleBatch, SampleSource, State
+from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from quadric.certificate import Certificate
-from quadric.estimators._stream_passes import BatchMoments, BatchSpread
-from quadric.estimators._units import Units
 from quadric.examine import certify, certify_passes, certify_sums
 from quadric.fitted.model import is_level
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.passes import SampleBatch, Together
 from quadric.progress import part
 from quadric.resources import memory
+from quadric.samples.source import SampleBatch, Together
+from quadric.samples.sums import BatchMoments, BatchSpread
+from quadric.samples.units import Units
 from quadric.tables import Table
 from quadric.tables.reading import digest_of, estimated_values
 from quadric.tables.streams import TableParts, TableSource

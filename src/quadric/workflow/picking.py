@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quadric.estimators._stream_passes import sample_size
-from quadric.losses.passes import scattered
+from quadric.samples.random_rows import sample_size
+from quadric.samples.source import scattered
 from quadric.tables import Table, TableStream
 from quadric.types import IntArray
 from quadric.workflow.scoring import TableModel

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV, _streaming
-from quadric.estimators._stream_passes import Stream
-from quadric.estimators._streaming import SurveyedStream
-from quadric.losses.passes import SampleBatch
+from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.progress import part
 from quadric.resources import memory
+from quadric.samples.capped import CappedStream, Stream
+from quadric.samples.extent import is_small
+from quadric.samples.source import SampleBatch
 from quadric.tables import Table
 from quadric.tables.encoder import redundant_pairs
 from quadric.tables.facts import MixedColumnError
@@ -60,7 +60,7 @@ def is_streamed(path: Path) -> bool:
     bool
     """
     values, room = estimated_values(path), memory()
-    return values >= _streaming.PASSES_FROM or (room is not None and 8 * 4 * values > room.size)
+    return not is_small(values, 1) or (room is not None and 8 * 4 * values > room.size)
 
 
 def train_stream(stream: TableParts, target: str, options: TrainingOptions | None = None) -> Trained:
@@ -86,12 +86,12 @@ def train_stream(stream: TableParts, target: str, options: TrainingOptions | Non
     options = TrainingOptions() if options is None else options
     with part(0.0, 0.2):
         stream_of_rows, data = _prepared(stream, target, options)
-    if data.n_rows * len(stream.head().names) < _streaming.PASSES_FROM:
+    if is_small(data.n_rows, len(stream.head().names)):
         with part(0.2, 1.0):
             return train(replace(gathered(stream), sha256=data.sha256), target, options)
     model = new_search(data, options, stream_of_rows.classes) if options.crosses else new_classifier(data, options)
     with part(0.2, 0.4):
-        surveyed = SurveyedStream.of(stream_of_rows, model)
+        surveyed = model._surveyed(stream_of_rows)
     sample, classes = surveyed.sample, stream_of_rows.classes
     groups = None if options.groups is None else sample.keys
     data = replace(data, X=sample.X, y=classes[sample.codes], groups=groups, is_sampled=not surveyed.is_gathered)
@@ -162,7 +162,7 @@ def _learned(stream: TableParts, columns: LabelledColumns, options: TrainingOpti
 
 @scales_as_prepared()
 def _fitted(
-    model: SparseQuadraticSVC | SparseQuadraticSVCCV, surveyed: SurveyedStream, data: PreparedData
+    model: SparseQuadraticSVC | SparseQuadraticSVCCV, surveyed: CappedStream, data: PreparedData
 ) -> tuple[SparseQuadraticSVC, SparseQuadraticSVCCV | None]:
     """The fitted classifier, and the cross-validation that chose it; the names of features are the encoder's affair."""
     fitted = _nameless(model._fit_surveyed(surveyed))

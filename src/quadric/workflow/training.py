@@ -20,7 +20,8 @@ from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import fitted_model
 from quadric.fitted.decisions import FAR
-from quadric.losses.footprint import Extent, affordable_processes
+from quadric.losses.footprint import affordable_processes
+from quadric.samples.extent import Extent
 from quadric.tables import Table
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.figures import CrossValidated, cross_validated

@@ -17,8 +17,8 @@ import numpy as np
 from quadric.geometry.lifting import lift_adjoint
 from quadric.losses.hinge.intercept import lowest_interval
 from quadric.losses.kept import KeptRows, Rows
-from quadric.losses.passes import SampleBatch
 from quadric.losses.row_stream import scores_of
+from quadric.samples.source import SampleBatch
 from quadric.types import BoolArray, FloatArray, IntArray
 
 GROUPS = ((-1.0, True), (1.0, True), (-1.0, False), (1.0, False))

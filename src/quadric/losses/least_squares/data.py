@@ -9,9 +9,10 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
-from quadric.losses.base import LabelledSamples, Limits, TrainingData
+from quadric.losses.base import Limits, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem, SampleRows
 from quadric.losses.least_squares.wide import WideData
+from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray
 
 

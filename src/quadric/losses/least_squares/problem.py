@@ -13,9 +13,10 @@ from scipy.linalg import eigh
 from quadric.geometry.energy import Energy
 from quadric.geometry.energy_norm import rounding_of_sum
 from quadric.geometry.stacked import StackedRows
-from quadric.losses.base import LabelledSamples, SparseProblem
+from quadric.losses.base import SparseProblem
 from quadric.losses.least_squares.promising import promising_terms
 from quadric.losses.perspective import Split
+from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 

@@ -26,7 +26,6 @@ from quadric.losses.base import (
     WORKING_TERMS,
     Exchanges,
     Found,
-    LabelledSamples,
     Limits,
     SparseProblem,
     Step,
@@ -35,6 +34,7 @@ from quadric.losses.base import (
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem, QuadraticProblem, SampleRows
 from quadric.losses.pricing import Quadratic, best_entrants
 from quadric.losses.working_set import MOST_ENTRANTS, WorkingSetExplorer
+from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 

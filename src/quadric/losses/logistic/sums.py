@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from quadric.geometry.lifting import adjoint_about, lift_adjoint, lift_columns_about
-from quadric.losses.passes import SampleBatch
+from quadric.samples.source import SampleBatch
 from quadric.types import FloatArray, IntArray
 
 FAR_BELOW = -7.0

@@ -1,4 +1,4 @@
-"""What fits of streamed samples ask of each batch: a random sample, moments, moments of folds, the spread of columns."""
+"""What fits of streamed samples ask of each batch: units, moments, moments of folds, the spread of columns."""
 
 from __future__ import annotations
 
@@ -11,61 +11,13 @@ from typing import Any
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.estimators._units import CONSTANT, Units
-from quadric.estimators.moments import LabelledRows, Moments
-from quadric.losses.passes import SampleBatch, SampleSource, State, scattered, spread_of_count
+from quadric.geometry.moments import LabelledMoments
+from quadric.samples.folds import folds_by_key
+from quadric.samples.labelled import Samples
+from quadric.samples.moments import LabelledRows, Moments
+from quadric.samples.source import SampleBatch, SampleSource, State
+from quadric.samples.units import CONSTANT, Units
 from quadric.types import FloatArray, IntArray
-
-SAMPLE_ROWS, SAMPLE_BYTES = 50_000, 32 << 20
-"""Size of the random sample that scores are taken of: at most so many rows, and so much memory."""
-
-
-def sample_size(n_columns: int) -> int:
-    """How many rows of so many columns a random sample has."""
-    return max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * n_columns)))
-
-
-MOST_RANDOM = 2**64 - 1
-"""The highest random number of a row."""
-FOLD_SEED = 1 << 32
-"""Folds are drawn apart from samples."""
-
-
-def drawn_rows(ids: IntArray, size: int, seed: int) -> IntArray:
-    """Positions of the rows in a random sample: those of the lowest random numbers."""
-    numbers = scattered(ids, seed)
-    return np.sort(np.argpartition(numbers, size - 1)[:size]) if len(ids) > size else np.arange(len(ids))
-
-
-@dataclass(frozen=True, eq=False)
-class Stream:
-    """Samples that are read in batches, and their names.
-
-    Attributes
-    ----------
-    source : SampleSource
-        In the user's units, with class weights of one.
-    columns : tuple of str
-    target : str
-    classes : array
-        Labels that the codes of the samples stand for.
-    seed : int
-        Of folds and random samples.
-    has_groups : bool
-        Whether the keys of the rows are groups, which stay in one fold.
-    """
-
-    source: SampleSource
-    columns: tuple[str, ...]
-    target: str
-    classes: np.ndarray
-    seed: int = 0
-    has_groups: bool = False
-
-    def no_limits(self) -> tuple[FloatArray, FloatArray]:
-        """Limits that cap nothing."""
-        n = len(self.columns)
-        return np.full(n, -np.inf), np.full(n, np.inf)
 
 
 @dataclass(frozen=True)
@@ -110,71 +62,6 @@ class _Mapped:
 
 
 @dataclass(frozen=True, eq=False)
-class SampledRows:
-    """Rows among which are the ``size`` of lowest random numbers; these are at most ``highest``."""
-
-    batches: tuple[SampleBatch, ...]
-    size: int
-    seed: int
-    highest: int = MOST_RANDOM
-
-    def __add__(self, other: SampledRows) -> SampledRows:
-        highest = min(self.highest, other.highest)
-        batches = (*self.limited(highest).batches, *other.limited(highest).batches)
-        found = SampledRows(batches, self.size, self.seed, highest)
-        is_full = sum(len(batch.ids) for batch in batches) > 2 * self.size
-        return found.limited(found._needed) if is_full else found  # seldom, as it copies all of them
-
-    @property
-    def _needed(self) -> int:
-        """The highest random number of the sample."""
-        numbers = scattered(np.concatenate([batch.ids for batch in self.batches]), self.seed)
-        return int(np.partition(numbers, self.size - 1)[self.size - 1]) if len(numbers) > self.size else self.highest
-
-    def limited(self, highest: int) -> SampledRows:
-        """Rows with random numbers up to this one."""
-        if highest == self.highest:
-            return self
-        rows = [np.flatnonzero(scattered(batch.ids, self.seed) <= np.uint64(highest)) for batch in self.batches]
-        batches = tuple(batch.part(mine) for batch, mine in zip(self.batches, rows, strict=True))
-        return SampledRows(batches, self.size, self.seed, highest)
-
-    @property
-    def batch(self) -> SampleBatch:
-        """The sample, in the order of its ids."""
-        parts = self.limited(self._needed).batches
-        n_rows = sum(len(part.ids) for part in parts)
-        whole = replace(
-            parts[0],
-            X=np.concatenate([part.X for part in parts], out=np.empty((n_rows, parts[0].X.shape[1]))),  # rows lie together
-            codes=np.concatenate([part.codes for part in parts]),
-            sample_weight=np.concatenate([part.sample_weight for part in parts]),
-            ids=np.concatenate([part.ids for part in parts]),
-            keys=np.concatenate([part.ids if part.keys is None else part.keys for part in parts]),
-        )
-        in_order = bool((whole.ids[1:] > whole.ids[:-1]).all())  # which spares a copy of all rows of a table
-        return whole if in_order else whole.part(np.argsort(whole.ids))
-
-
-@dataclass(frozen=True)
-class RandomRows:
-    """The pass that draws a random sample without replacement."""
-
-    size: int
-    seed: int = 0
-    highest: int = MOST_RANDOM
-
-    @staticmethod
-    def among(source: SampleSource, size: int, seed: int) -> RandomRows:
-        """Where the number of rows is known, batches leave out what is hardly ever in the sample."""
-        share = (size + spread_of_count(size)) / (source.known_rows or np.inf)
-        return RandomRows(size, seed, int(share * MOST_RANDOM) if 0.0 < share < 1.0 else MOST_RANDOM)
-
-    def __call__(self, batch: SampleBatch) -> SampledRows:
-        return SampledRows((batch,), self.size, self.seed).limited(self.highest)
-
-
-@dataclass(frozen=True, eq=False)
 class BatchMoments:
     """The pass that sums the moments of all rows.
 
@@ -199,12 +86,6 @@ class BatchMoments:
     def __call__(self, batch: SampleBatch) -> Moments:
         rows = LabelledRows(batch.X, batch.codes, batch.sample_weight, self.columns, self.target, self.classes)
         return Moments.of_rows(rows, self.limits, by_class=self.by_class, pilot=self.pilot)
-
-
-def folds_by_key(batch: SampleBatch, n_folds: int, seed: int) -> IntArray:
-    """The number of the fold of each row: by its key, or else by its id."""
-    keys = batch.ids if batch.keys is None else batch.keys
-    return (scattered(keys, FOLD_SEED + seed) % np.uint64(n_folds)).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +119,28 @@ class BatchFoldMoments:
         fold = folds_by_key(batch, self.n_folds, self.seed)
         rows = [np.flatnonzero(fold == number) for number in range(self.n_folds)]
         return FoldMoments(tuple(self.of(batch.part(mine)) if len(mine) else None for mine in rows))
+
+
+@dataclass(frozen=True, eq=False)
+class SummedSamples:
+    """Sums of all rows in the units of a fit, and a random sample of them for losses that need rows.
+
+    Attributes
+    ----------
+    moments : LabelledMoments
+    n_rows : int
+    sample : Samples
+        In the same units, with the factors on the losses of the classes among all rows.
+    """
+
+    moments: LabelledMoments
+    n_rows: int
+    sample: Samples
+
+    @property
+    def n_features(self) -> int:
+        """n."""
+        return self.sample.n_features
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
 
-from quadric.estimators._validation import Samples
 from quadric.geometry.lifting import column_ends
 from quadric.labels import refuse_masked
+from quadric.samples.labelled import Samples
+from quadric.samples.source import SampleBatch, scattered
 from quadric.types import BoolArray, IntArray
+
+FOLD_SEED = 1 << 32
+"""Folds are drawn apart from samples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +90,9 @@ def _without_absent(splits: Iterable[tuple[Any, Any]], present: BoolArray) -> It
     for number, split in enumerate(splits):
         train, test = (everyone[part] for part in split)  # positions, lists of them or masks
         yield Fold(number, position[train[present[train]]], position[test[present[test]]])
+
+
+def folds_by_key(batch: SampleBatch, n_folds: int, seed: int) -> IntArray:
+    """The number of the fold of each row: by its key, or else by its id."""
+    keys = batch.ids if batch.keys is None else batch.keys
+    return (scattered(keys, FOLD_SEED + seed) % np.uint64(n_folds)).astype(np.intp)

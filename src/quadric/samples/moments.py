@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from quadric.estimators._units import Units
 from quadric.geometry.moments import LabelledMoments, moments_by_class
 from quadric.geometry.moments import Moments as LiftedMoments
 from quadric.geometry.terms import term_count
+from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
 MAGIC = b"quadric moments 1\n"

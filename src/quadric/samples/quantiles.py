@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quadric.estimators._units import FEW_VALUES
-from quadric.losses.passes import SampleBatch, SampleSource
+from quadric.samples.source import SampleBatch, SampleSource
+from quadric.samples.units import FEW_VALUES
 from quadric.types import FloatArray, IntArray
 
 LEADING = 16

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from quadric.losses.base import LabelledSamples
+from quadric.samples.labelled import LabelledSamples
 from quadric.types import BoolArray, IntArray
 
 BATCH_ROWS = 16_384

@@ -1,0 +1,1 @@
+"""What a model is learned from, wherever it is: sources of rows, their units, folds, random sample and sums."""

@@ -1,0 +1,91 @@
+"""The one random sample of rows: those of the lowest random numbers, which go by the number of the row alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from quadric.samples.source import SampleBatch, SampleSource, scattered, spread_of_count
+from quadric.types import IntArray
+
+SAMPLE_ROWS, SAMPLE_BYTES = 50_000, 32 << 20
+"""Size of the random sample that scores are taken of: at most so many rows, and so much memory."""
+MOST_RANDOM = 2**64 - 1
+"""The highest random number of a row."""
+
+
+def sample_size(n_columns: int) -> int:
+    """How many rows of so many columns a random sample has."""
+    return max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * n_columns)))
+
+
+def drawn_rows(ids: IntArray, size: int, seed: int) -> IntArray:
+    """Positions of the rows in a random sample: those of the lowest random numbers."""
+    numbers = scattered(ids, seed)
+    return np.sort(np.argpartition(numbers, size - 1)[:size]) if len(ids) > size else np.arange(len(ids))
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """Rows among which are the ``size`` of lowest random numbers; these are at most ``highest``."""
+
+    batches: tuple[SampleBatch, ...]
+    size: int
+    seed: int
+    highest: int = MOST_RANDOM
+
+    def __add__(self, other: SampledRows) -> SampledRows:
+        highest = min(self.highest, other.highest)
+        batches = (*self.limited(highest).batches, *other.limited(highest).batches)
+        found = SampledRows(batches, self.size, self.seed, highest)
+        is_full = sum(len(batch.ids) for batch in batches) > 2 * self.size
+        return found.limited(found._needed) if is_full else found  # seldom, as it copies all of them
+
+    @property
+    def _needed(self) -> int:
+        """The highest random number of the sample."""
+        numbers = scattered(np.concatenate([batch.ids for batch in self.batches]), self.seed)
+        return int(np.partition(numbers, self.size - 1)[self.size - 1]) if len(numbers) > self.size else self.highest
+
+    def limited(self, highest: int) -> SampledRows:
+        """Rows with random numbers up to this one."""
+        if highest == self.highest:
+            return self
+        rows = [np.flatnonzero(scattered(batch.ids, self.seed) <= np.uint64(highest)) for batch in self.batches]
+        batches = tuple(batch.part(mine) for batch, mine in zip(self.batches, rows, strict=True))
+        return SampledRows(batches, self.size, self.seed, highest)
+
+    @property
+    def batch(self) -> SampleBatch:
+        """The sample, in the order of its ids."""
+        parts = self.limited(self._needed).batches
+        n_rows = sum(len(part.ids) for part in parts)
+        whole = replace(
+            parts[0],
+            X=np.concatenate([part.X for part in parts], out=np.empty((n_rows, parts[0].X.shape[1]))),  # rows lie together
+            codes=np.concatenate([part.codes for part in parts]),
+            sample_weight=np.concatenate([part.sample_weight for part in parts]),
+            ids=np.concatenate([part.ids for part in parts]),
+            keys=np.concatenate([part.ids if part.keys is None else part.keys for part in parts]),
+        )
+        in_order = bool((whole.ids[1:] > whole.ids[:-1]).all())  # which spares a copy of all rows of a table
+        return whole if in_order else whole.part(np.argsort(whole.ids))
+
+
+@dataclass(frozen=True)
+class RandomRows:
+    """The pass that draws a random sample without replacement."""
+
+    size: int
+    seed: int = 0
+    highest: int = MOST_RANDOM
+
+    @staticmethod
+    def among(source: SampleSource, size: int, seed: int) -> RandomRows:
+        """Where the number of rows is known, batches leave out what is hardly ever in the sample."""
+        share = (size + spread_of_count(size)) / (source.known_rows or np.inf)
+        return RandomRows(size, seed, int(share * MOST_RANDOM) if 0.0 < share < 1.0 else MOST_RANDOM)
+
+    def __call__(self, batch: SampleBatch) -> SampledRows:
+        return SampledRows((batch,), self.size, self.seed).limited(self.highest)

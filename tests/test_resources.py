@@ -13,9 +13,10 @@ import pytest
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, alternatives, certify, resources, sparse_quadratic_path
 from quadric.baselines import QuadraticSVC
 from quadric.errors import MemoryLimitError
-from quadric.losses import LOSS_NAMES, footprint, loss_named
+from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.footprint import affordable_processes, check_memory
 from quadric.resources import Room, memory, processes_of
+from quadric.samples import extent
 from quadric.samples.extent import Extent
 
 SMALL, HUGE = (200, 24), (4, 2_100)
@@ -65,7 +66,7 @@ WORK = {
 @pytest.mark.parametrize("work", WORK)
 def test_no_fit_takes_more_than_was_estimated(work, loss, monkeypatch):
     monkeypatch.setattr("quadric.geometry.lifting.CHUNK_BYTES", 1 << 16)  # else blocks of rows outweigh the matrices
-    monkeypatch.setattr(footprint, "CHUNK_BYTES", 1 << 16)
+    monkeypatch.setattr(extent, "CHUNK_BYTES", 1 << 16)
     X, y = samples()
     run, details = WORK[work]
     peak, estimate = peak_of(lambda: run(X, y, loss)), loss_named(loss).bytes_needed(Extent(X.shape, **details))
@@ -102,7 +103,7 @@ def test_searches_by_passes_are_allowed_where_lifted_rows_would_not_fit(monkeypa
 def test_no_fit_with_many_terms_takes_more_than_was_estimated(k, loss, monkeypatch):
     """The vectors of all terms must count, not what every fit needs."""
     monkeypatch.setattr("quadric.geometry.lifting.CHUNK_BYTES", 1 << 16)
-    monkeypatch.setattr(footprint, "CHUNK_BYTES", 1 << 16)
+    monkeypatch.setattr(extent, "CHUNK_BYTES", 1 << 16)
     monkeypatch.setattr("quadric.losses.base.KEPT_BYTES", 0)
     monkeypatch.setattr("quadric.losses.base.WORKING_TERMS", 50)
     for module in ("least_squares.wide", "wide_rows"):

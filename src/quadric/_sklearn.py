@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.calibration import _sigmoid_calibration
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, log_loss
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 from quadric.labels import refuse_masked
@@ -60,15 +60,16 @@ def scorer_is_accuracy(scorer: Any) -> bool:
     return type(scorer).__name__ == "_PassthroughScorer" or is_accuracy
 
 
+def scorer_is_log_loss(scorer: Any) -> bool:
+    """Whether a scorer gives the mean log-loss, with its sign turned."""
+    is_plain = getattr(scorer, "_sign", None) == -1 and not getattr(scorer, "_kwargs", None)
+    return getattr(scorer, "_score_func", None) is log_loss and is_plain
+
+
 def scorer_counts_labels(scorer: Any) -> bool:
     """Whether a score follows from how much weight each class has among the rows with each predicted label."""
     labels = getattr(scorer, "_response_method", None) == "predict" and scorer_takes_weights(scorer)
     return labels or scorer_is_accuracy(scorer)
-
-
-def scorer_needs_probabilities(scorer: Any) -> bool:
-    """Whether a scorer asks for probabilities and takes nothing else."""
-    return getattr(scorer, "_response_method", None) == "predict_proba"
 
 
 def scorer_misfit(scorer: Any) -> str | None:

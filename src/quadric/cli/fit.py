@@ -126,6 +126,7 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
         "base rate": _base_rates(trained),
         "accuracy": _accuracy(trained),
         "AUC": _area(trained),
+        "log-loss": _log_loss(trained),
         "terms": _terms(trained),
         "chosen": _chosen(trained),
         "runner-up": _runner_up(trained),
@@ -179,6 +180,11 @@ def _area(trained: quadric.workflow.Trained) -> str | None:
     return None if found is None or found.auc is None else f"{_figure(found.auc, 'roc_auc')} out of fold"
 
 
+def _log_loss(trained: quadric.workflow.Trained) -> str | None:
+    found = trained.cross_validation
+    return None if found is None else f"{_figure(found.log_loss, 'log_loss')} out of fold"
+
+
 def _figure(figure: Figure, scoring: str) -> str:
     """A mean with its standard error, in the units of a measure."""
     from quadric.workflow.scorers import measure_named
@@ -203,19 +209,33 @@ def _chosen(trained: quadric.workflow.Trained) -> str | None:
     from quadric.workflow.scorers import measure_named
 
     options, found = trained.options, trained.cross_validation
-    free = {"loss": options.loss == AUTO, "k": options.k is None, "C": options.C is None}
+    if found is None:
+        return None
+    free = {
+        f"{found.chosen.terms} terms": found.products is not None,
+        "loss": options.loss == AUTO,
+        "k": options.k is None,
+        "C": options.C is None,
+    }
     names = [name for name, is_free in free.items() if is_free]
-    if found is None or not names:
+    if not names:
         return None
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
     slack = "one standard error" if found.rule == "1se" else f"{found.rule}"
     rule = f", the fewest terms within {slack} of the best" if free["k"] and found.rule != "best" else ""
     measure = measure_named(found.scoring)
-    text = f"{listed} by cross-validated {measure.words}{rule}; scored {_figure(found.chosen.score, found.scoring)}"
-    if _labels_as_chosen(trained) or not measure.is_share:
+    text = f"{listed} by cross-validated {measure.words}{rule}"
+    if found.scoring != "log_loss":  # which has a line of its own
+        text += f"; scored {_figure(found.chosen.score, found.scoring)}"
+    if measure.is_share and not _labels_as_chosen(trained):
+        # the model's own labels, whose accuracy is told above, follow the calibration, which comes after the choice
+        text += f", with labels by the {'sign of f' if len(trained.labelled) == 2 else 'largest f'}"
+    if found.products is None:
         return text
-    # the model's own labels, whose accuracy is told above, follow the calibration, which comes after the choice
-    return f"{text}, with labels by the {'sign of f' if len(trained.labelled) == 2 else 'largest f'}"
+    factor, digits, unit = (100, 1, " points") if measure.is_share else (1, 4, "")
+    change = f"{factor * found.products.mean:+.{digits}f} ± {factor * found.products.error:.{digits}f}{unit}"
+    helped = "helped" if found.chosen.terms != "linear" else "did not help"
+    return f"{text}; products {helped}: {measure.words} {change}"
 
 
 def _runner_up(trained: quadric.workflow.Trained) -> str | None:

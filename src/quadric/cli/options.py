@@ -122,24 +122,25 @@ FLAGS = {
     "k": Flag("Largest number of terms. Without it, cross-validation chooses."),
     "C": Flag("Weight of the loss. Without it, cross-validation chooses."),
     "loss": Flag("Loss to minimise; auto: cross-validation chooses."),
+    "terms": Flag("Terms to choose from: linear ones, or squares and products, too; auto: cross-validation chooses."),
     "method": Flag("Search for the terms: local search, the paper's algorithm, or branch and bound with a proof."),
     "cross_validate": Flag("Cross-validate, to choose and to judge; without it, --k and --C are needed.  [default: cv]"),
     "folds": Flag("Folds of the cross-validation."),
     "groups": Flag("Column of groups, such as customers, that folds keep together. It is not a feature.", "COLUMN"),
     "scoring": Flag(
-        "What cross-validation maximises: accuracy, roc_auc, balanced_accuracy, log_loss, brier, ks, average_precision, or any "
+        "What cross-validation chooses by: log_loss, accuracy, roc_auc, balanced_accuracy, brier, ks, average_precision, or any "
         "scorer of classes of scikit-learn.",
         "MEASURE",
     ),
     "rule": Flag(
         "Choose the best mean score; or the fewest terms within one standard error (1se), or within a tolerance, of it.  "
-        "[default: 0.005, and 1se for scores that are not between 0 and 1]",
+        "[default: best for log_loss, and 0.005 for scores between 0 and 1]",
         "best|1se|TOLERANCE",
         str | None,
         number_or_word,
     ),
     "ks": Flag(
-        "Numbers of terms to try, such as 1:10,15.  [default: 1:6,8,10,12,15,20]",
+        "Numbers of terms to try, such as 1:10,15.  [default: 1:6,8,10,12,15,20; also 25,30,40 if linear]",
         "NUMBERS",
         str | None,
         partial(integers, option="--ks"),

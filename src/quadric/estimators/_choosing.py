@@ -1,7 +1,8 @@
 """The choice of a cell from cross-validated scores, and of the cells that are worth scoring.
 
 Tables of scores have the shape (n_folds, n_rows, n_ks). A row is a value of C or, where losses compete, a pair of a loss and a
-value of C. Cells that were not scored are NaN.
+value of C. Cells that were not scored are NaN. Dictionaries of terms have grids of k of their own: first the one with the best
+mean is chosen, then a cell of it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from quadric.defaults import DEFAULT_TOLERANCE
 from quadric.types import BoolArray, FloatArray
 
-Rule: TypeAlias = str | float
+Rule: TypeAlias = str | float | None
 ROUNDING = 1e-12
 """Difference of means that is none."""
 ALWAYS_SCORED = 3
@@ -25,18 +26,50 @@ ERRORS = 1.0
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A cell among those of several losses.
+class Family:
+    """What has a grid of C and k of its own.
 
     Attributes
     ----------
+    terms : str
+        Name of a dictionary.
     loss : str
+    """
+
+    terms: str
+    loss: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A cell among those of several families.
+
+    Attributes
+    ----------
+    family : Family
     C_index, k_index : int
     """
 
-    loss: str
+    family: Family
     C_index: int
     k_index: int
+
+
+@dataclass(frozen=True)
+class Margin:
+    """How much better the best cell of the chosen dictionary is than that of the other one, paired over the folds.
+
+    Attributes
+    ----------
+    other : str
+        The dictionary that was not chosen.
+    mean, error : float
+        Of the differences of the scores; ``error`` is the standard error of the mean, NaN for one fold.
+    """
+
+    other: str
+    mean: float
+    error: float
 
 
 def chosen_cell(scores: FloatArray, rule: Rule) -> tuple[int, int]:
@@ -57,11 +90,46 @@ def chosen_cell(scores: FloatArray, rule: Rule) -> tuple[int, int]:
     return int(np.argmax(mean[:, k_index])), k_index
 
 
-def chosen_among(scores: Mapping[str, FloatArray], rule: Rule) -> Choice:
-    """The cell of all losses that ``chosen_cell`` takes; ties go to the loss that is named first."""
-    rows = [(loss, i) for loss, table in scores.items() for i in range(table.shape[1])]
-    row, k_index = chosen_cell(np.concatenate(list(scores.values()), axis=1), rule)
+def chosen_among(scores: Mapping[Family, FloatArray], rule: Rule) -> Choice:
+    """The cell of the best dictionary that ``chosen_cell`` takes; ties go to the dictionary and the loss that are named first."""
+    terms = best_terms(scores)
+    rows = [(family, i) for family, table in scores.items() if family.terms == terms for i in range(table.shape[1])]
+    row, k_index = chosen_cell(together(scores, terms), rule)
     return Choice(*rows[row], k_index)
+
+
+def together(scores: Mapping[Family, FloatArray], terms: str) -> FloatArray:
+    """The tables of all losses of a dictionary as one."""
+    return np.concatenate([table for family, table in scores.items() if family.terms == terms], axis=1)
+
+
+def best_terms(scores: Mapping[Family, FloatArray]) -> str:
+    """The dictionary with the best mean among cells with scores of most folds."""
+    means, counts = {}, {}
+    for terms in dict.fromkeys(family.terms for family in scores):
+        table = together(scores, terms)
+        means[terms], counts[terms] = mean_scores(table).max(), np.isfinite(table).sum(axis=0).max()
+    complete = [terms for terms, count in counts.items() if count == max(counts.values())]
+    return max(complete, key=means.__getitem__)
+
+
+def margin(scores: Mapping[Family, FloatArray]) -> Margin | None:
+    """Of the best dictionary over the second best; None where there is no other."""
+    first = best_terms(scores)
+    others = {family: table for family, table in scores.items() if family.terms != first}
+    if not others:
+        return None
+    second = best_terms(others)
+    best = []
+    for table in (together(scores, first), together(scores, second)):
+        row, k_index = chosen_cell(table, "best")
+        best.append(table[:, row, k_index])
+    difference = best[0] - best[1]
+    difference = difference[np.isfinite(difference)]
+    if not len(difference):  # a time limit left them no fold in common
+        return None
+    error = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else np.nan
+    return Margin(second, float(difference.mean()), float(error))
 
 
 def mean_scores(scores: FloatArray) -> FloatArray:
@@ -72,13 +140,13 @@ def mean_scores(scores: FloatArray) -> FloatArray:
     return np.where(count == count.max(), total / np.maximum(count, 1), -np.inf)
 
 
-def suitable_rule(rule: Rule, scores: Mapping[str, FloatArray]) -> Rule:
-    """The rule; but the default tolerance is one of shares: where scores leave [0, 1], one standard error takes its place."""
-    if rule != DEFAULT_TOLERANCE:
+def suitable_rule(rule: Rule, scores: Mapping[Family, FloatArray]) -> Rule:
+    """The rule; None: a tolerance where scores are shares, between 0 and 1, and for others the best mean."""
+    if rule is not None:
         return rule
     values = np.concatenate([table.ravel() for table in scores.values()])
     values = values[np.isfinite(values)]
-    return rule if ((values >= 0.0) & (values <= 1.0)).all() else "1se"
+    return DEFAULT_TOLERANCE if ((values >= 0.0) & (values <= 1.0)).all() else "best"
 
 
 def coarse_rows(n_rows: int) -> list[int]:
@@ -86,21 +154,26 @@ def coarse_rows(n_rows: int) -> list[int]:
     return list(range(n_rows)) if n_rows <= ALWAYS_SCORED else list(range((n_rows - 1) % 2, n_rows, 2))
 
 
-def cells_worth_scoring(scores: Mapping[str, FloatArray], rule: Rule) -> dict[str, BoolArray]:
+def cells_worth_scoring(scores: Mapping[Family, FloatArray], rule: Rule) -> dict[Family, BoolArray]:
     """Cells between scored values of C that could still be chosen.
 
     A cell could be as good as the better of its neighbours in C, and better by the standard error of the differences that this
     neighbour has to the best cell, fold by fold. It counts if it then could replace the choice: with fewer terms within the
-    slack of the rule, with the same number a better mean than the choice, with more the best mean of all.
+    slack of the rule, with the same number a better mean than the choice, with more the best mean of all. Cells of a dictionary
+    that is not the best one so far need the best mean.
     """
-    everything = np.concatenate(list(scores.values()), axis=1)
+    terms = best_terms(scores)
+    everything = together(scores, terms)
     best_row, best_k = chosen_cell(everything, "best")
     row, k_index = chosen_cell(everything, rule)
     best, mean = everything[:, best_row, best_k], mean_scores(everything)
     needed = np.full(everything.shape[2], mean[best_row, best_k])
     needed[:k_index] -= _slack(best, rule)
     needed[k_index] = mean[row, k_index]
-    return {loss: _promising(table, best, needed) for loss, table in scores.items()}
+    return {
+        family: _promising(table, best, needed if family.terms == terms else np.full(table.shape[2], mean[best_row, best_k]))
+        for family, table in scores.items()
+    }
 
 
 def _promising(scores: FloatArray, best: FloatArray, needed: FloatArray) -> BoolArray:
@@ -116,21 +189,21 @@ def _promising(scores: FloatArray, best: FloatArray, needed: FloatArray) -> Bool
     return unscored & (np.maximum(below, above) >= needed)
 
 
-def end_of_grid(scores: Mapping[str, FloatArray]) -> tuple[str, int] | None:
-    """The loss of the best cell and the side, 1 or -1, if its C is the largest or the smallest and better than the next."""
+def end_of_grid(scores: Mapping[Family, FloatArray]) -> tuple[Family, int] | None:
+    """The family of the best cell and the side, 1 or -1, if its C is the largest or the smallest and better than the next."""
     best = chosen_among(scores, "best")
-    along_C = mean_scores(scores[best.loss])[:, best.k_index]
+    along_C = mean_scores(scores[best.family])[:, best.k_index]
     others = np.delete(along_C, best.C_index)
     if len(others) and others.max() == along_C[best.C_index]:  # a tie says nothing of what lies beyond the grid
         return None
     if best.C_index == len(along_C) - 1:
-        return best.loss, 1
-    return (best.loss, -1) if best.C_index == 0 else None
+        return best.family, 1
+    return (best.family, -1) if best.C_index == 0 else None
 
 
 def _slack(best: FloatArray, rule: Rule) -> float:
     """How much worse than the best cell, with these scores in the folds, the chosen one may be on average."""
-    if rule == "best":
+    if rule == "best" or rule is None:
         return 0.0
     if rule == "1se":
         scored = best[np.isfinite(best)]

@@ -15,7 +15,13 @@ from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
 
 
-def support_limits(include: Any, exclude: Any, feature_names: Sequence[str] | None, n_features: int, k: int) -> SupportLimits:
+LINEAR, QUADRATIC, AUTO = "linear", "quadratic", "auto"
+"""Dictionaries of terms: linear ones only, squares and products, too, and the better one."""
+
+
+def support_limits(
+    include: Any, exclude: Any, feature_names: Sequence[str] | None, n_features: int, k: int, terms: str = QUADRATIC
+) -> SupportLimits:
     """Resolve both constraints and check them against each other and against k.
 
     Parameters
@@ -25,6 +31,8 @@ def support_limits(include: Any, exclude: Any, feature_names: Sequence[str] | No
         feature, a position in ``coef_``, or a pair of features by name or number.
     feature_names : sequence of str or None
     n_features, k : int
+    terms : {"quadratic", "linear"}
+        Linear terms alone leave all others out.
     """
     names = default_names(n_features) if feature_names is None else [str(name) for name in feature_names]
     vocabulary = _Vocabulary(names)
@@ -34,7 +42,34 @@ def support_limits(include: Any, exclude: Any, feature_names: Sequence[str] | No
         raise ValueError(f"include and exclude contradict each other on {vocabulary.listed(both)}")
     if len(wanted) > k:
         raise ValueError(f"include holds {len(wanted)} terms, more than k = {k}: {vocabulary.listed(wanted)}")
-    return SupportLimits(wanted, unwanted)
+    limits = SupportLimits(wanted, unwanted)
+    if terms != LINEAR:
+        return limits
+    products = wanted[wanted < term_count(n_features) - n_features]
+    if len(products):
+        raise ValueError(f"terms='linear' leaves out {vocabulary.listed(products)}, which include names: take 'quadratic'")
+    return limits.linear(n_features)
+
+
+def dictionaries(terms: str, limits: SupportLimits, n_features: int) -> dict[str, SupportLimits]:
+    """The limits of each dictionary that cross-validation compares; the last one has all terms of the others.
+
+    Parameters
+    ----------
+    terms : {"auto", "linear", "quadratic"}
+        "auto": both, unless they are the same, or linear terms are not enough for what must be included.
+    limits : SupportLimits
+        With the products that ``terms`` leaves out, if it does.
+    n_features : int
+    """
+    if terms != AUTO:
+        return {terms: limits}
+    linear, n_products = limits.linear(n_features), term_count(n_features) - n_features
+    if len(linear.exclude) == len(limits.exclude):
+        return {LINEAR: limits}
+    if len(linear.exclude) == n_products + n_features or (limits.include < n_products).any():
+        return {QUADRATIC: limits}
+    return {LINEAR: linear, QUADRATIC: limits}
 
 
 class _Vocabulary:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,15 +12,10 @@ from sklearn.utils.parallel import delayed
 
 from quadric.blas import one_blas_thread
 from quadric.estimators._base import ClassWeight
+from quadric.estimators._fold_scores import FoldSurfaces
 from quadric.estimators._scoreboard import Cell, FoldResult, Plan, Scoreboard, ScoredCell
-from quadric.estimators._scoring import (
-    Chances,
-    Scoring,
-    StackedSurfaces,
-    decision_values,
-    own_chances,
-    sigmoid_chances,
-)
+from quadric.estimators._scoring import Scoring, StackedSurfaces, chances
+from quadric.estimators._sigmoids import BinnedDecisions, Sigmoids, of_other_folds
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
 from quadric.labels import class_weights
@@ -34,8 +28,7 @@ from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.sums import FoldMoments, SummedSamples
 from quadric.samples.units import Units
 from quadric.search.path import PathCell
-from quadric.search.quick import QuickSearch, Row
-from quadric.search.rules import SupportLimits
+from quadric.search.quick import Dictionary, QuickSearch
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workers import workers
 
@@ -46,8 +39,7 @@ class FoldTask:
 
     Attributes
     ----------
-    limits : SupportLimits
-    ks : array
+    dictionaries : mapping from names to Dictionary
     class_weight : dict, "balanced" or None
     units : dict
         Parameters of ``Units.of``.
@@ -57,13 +49,16 @@ class FoldTask:
     verbose : int
     """
 
-    limits: SupportLimits
-    ks: IntArray
+    dictionaries: Mapping[str, Dictionary]
     class_weight: ClassWeight
     units: dict[str, Any]
     by_decomposition: bool
     deadline: float | None
     verbose: int
+
+    def only(self, terms: str) -> dict[str, Dictionary]:
+        """One of the dictionaries alone."""
+        return {terms: self.dictionaries[terms]}
 
     def out_of_time(self) -> bool:
         """Whether the deadline has passed."""
@@ -93,6 +88,9 @@ class TrainingParts(Protocol):
 
     def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart: ...
 
+    def drawn(self, rows: IntArray) -> IntArray:
+        """Those of some samples that are in the random sample; all where none of them are."""
+
 
 @dataclass(frozen=True, eq=False)
 class SampledParts:
@@ -118,6 +116,10 @@ class SampledParts:
 
     def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
         return self.of_rows(task, samples, fold.train)
+
+    def drawn(self, rows: IntArray) -> IntArray:
+        some = rows if self.is_drawn is None else rows[self.is_drawn[rows]]
+        return some if len(some) else rows
 
     def of_rows(self, task: FoldTask, samples: Samples, rows: IntArray) -> TrainingPart:
         """What is fitted to some of the samples: sums over all of them, and those in the random sample."""
@@ -166,6 +168,9 @@ class SummedParts:
         check_fold(moments, fold.number)
         return summed_part(moments, samples.part(fold.train), task)
 
+    def drawn(self, rows: IntArray) -> IntArray:
+        return rows  # nothing else is at hand
+
 
 def check_fold(moments: Moments, number: int) -> None:
     """Refuse a training part without rows of some class."""
@@ -202,11 +207,47 @@ class FoldSearch:
         self.part = work.parts.part(task, work.samples, fold)
         self.quick = QuickSearch(
             self.part.data,
-            task.limits,
-            task.ks,
+            task.dictionaries,
             by_decomposition=task.by_decomposition,
             report=lambda line: report(f"fold {fold.number}, {line}"),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFold:
+    """What one fold fitted.
+
+    Attributes
+    ----------
+    number : int
+        Of the fold.
+    units : Units or None
+        In which its surfaces are; None: there was no time.
+    cells : dict of tuples of PathCell
+        The surfaces of each cell.
+    binned : dict of BinnedDecisions
+        Their decision values of rows left out, where the loss has no probabilities.
+    """
+
+    number: int
+    units: Units | None = None
+    cells: dict[Cell, tuple[PathCell, ...]] = field(default_factory=dict)
+    binned: dict[Cell, BinnedDecisions] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """What the folds say of the samples that they left out; NaN where none did.
+
+    Attributes
+    ----------
+    decision : array of shape (m,) or (m, n_classes)
+    probability : array of shape (m, n_classes)
+        By the loss, or by the sigmoids of the other folds.
+    """
+
+    decision: FloatArray
+    probability: FloatArray
 
 
 class CrossValidation:
@@ -228,75 +269,102 @@ class CrossValidation:
         """Score the cells of a plan in all folds, and enter them."""
         if not plan:
             return
-        jobs = (delayed(score_fold)(self.work, fold, self._searches[fold.number], plan) for fold in self.folds)
+        alone = len(self.folds) == 1
+        jobs = (delayed(fit_fold)(self.work, fold, self._searches[fold.number], plan, alone) for fold in self.folds)
         results = workers(self.processes, return_as="generator")(jobs)
-        for result, search in counted(results, len(self.folds), what):
-            self._searches[result.number] = None if has_many_terms(self.work.samples.X) else search  # many terms, much memory
+        fitted = []
+        for found, search in counted(results, len(self.folds), what):
+            self._searches[found.number] = None if has_many_terms(self.work.samples.X) else search  # many terms, much memory
+            fitted.append(found)
+        sigmoids = sigmoids_of_folds(fitted, len(self.work.samples.positives()))
+        pairs = zip(self.folds, fitted, sigmoids, strict=True)
+        scoring = (delayed(score_fold)(self.work, fold, found, curves) for fold, found, curves in pairs)
+        for result in workers(self.processes)(scoring):
             board.take(result)
 
-    def out_of_fold(self, board: Scoreboard, cell: Cell) -> FloatArray:
-        """Decision values of each sample by the folds that left it out; NaN where none did."""
+    def out_of_fold(self, board: Scoreboard, cell: Cell) -> OutOfFold:
+        """Decision values and probabilities of each sample by the folds that left it out, on average over these."""
         samples = self.work.samples
-        n_surfaces = len(samples.positives())
-        total, count = np.zeros((len(samples.codes), n_surfaces)), np.zeros((len(samples.codes), 1))
-        for number, (units, surfaces) in board.surfaces(cell).items():
+        n_samples, n_surfaces, n_classes = len(samples.codes), len(samples.positives()), len(samples.classes)
+        total, count = np.zeros((n_samples, n_surfaces + n_classes)), np.zeros((n_samples, 1))
+        for number, (units, found) in board.at(cell).items():
             rows = self.folds[number].test
-            total[rows] += decision_values(units(samples.X[rows]), surfaces).reshape(len(rows), -1)
+            decision = StackedSurfaces.of(found.surfaces)(units(samples.X[rows]))
+            total[rows] += np.hstack([decision, chances(found.sigmoids.log_odds(decision))])
             count[rows] += 1
-        decision = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-        return decision[:, 0] if n_surfaces == 1 else decision
+        mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+        return OutOfFold(mean[:, 0] if n_surfaces == 1 else mean[:, :n_surfaces], mean[:, n_surfaces:])
 
 
 @one_blas_thread()
-def score_fold(work: FoldWork, fold: Fold, search: FoldSearch | None, plan: Plan) -> tuple[FoldResult, FoldSearch | None]:
-    """Fit the cells of a plan to one part of the samples and score them on the other; as many as there is time for.
+def fit_fold(
+    work: FoldWork, fold: Fold, search: FoldSearch | None, plan: Plan, alone: bool
+) -> tuple[FittedFold, FoldSearch | None]:
+    """Fit the cells of a plan to one part of the samples; as many as there is time for.
 
-    The first fold always scores the first row, so that there is something to choose. The search serves the next plan.
+    The first fold always fits the first row, so that there is something to choose. The search serves the next plan. A fold that
+    is alone has no others that could tell it a sigmoid: that is fitted on its training part.
     """
     task = work.task
     if task.out_of_time() and fold.number > 0:
-        return FoldResult(fold.number), search
+        return FittedFold(fold.number), search
     search = FoldSearch(work, fold) if search is None else search
-    scorer = _FoldScorer(work.scoring, work.samples.part(fold.test), search.part, f"fold {fold.number}")
-    result = FoldResult(fold.number, search.part.units)
-    for loss, rows in plan.items():
-        by_class = [search.quick.rows(loss, positive, rows) for positive in work.samples.positives()]
+    result = FittedFold(fold.number, search.part.units)
+    drawn = search.part.samples if alone else work.samples.part(work.parts.drawn(fold.test))
+    X = drawn.X if alone else search.part.units(drawn.X)
+    for family, rows in plan.items():
+        by_class = [search.quick.rows(family.terms, family.loss, positive, rows) for positive in work.samples.positives()]
         for row, *surfaces in zip(rows, *by_class, strict=False):
-            result.cells.update(scorer.scored(loss, row, list(zip(*surfaces, strict=True))))
+            cells = [Cell(family.terms, family.loss, row.C, k) for k in row.ks]
+            found = list(zip(*surfaces, strict=True))
+            result.cells.update(zip(cells, found, strict=True))
+            if not loss_named(family.loss).has_probabilities:
+                result.binned.update(zip(cells, _binned(found, X, drawn), strict=True))
             if task.out_of_time():
                 return result, search
     return result, search
 
 
-class _FoldScorer:
-    """Scores of surfaces on the samples that a fold leaves out."""
-
-    def __init__(self, scoring: Scoring, left_out: Samples, part: TrainingPart, where: str) -> None:
-        self._scoring, self._left_out, self._where = scoring, left_out, where
-        self._train, self._X = part.samples, part.units(left_out.X)
-
-    def scored(self, loss: str, row: Row, surfaces: Sequence[tuple[PathCell, ...]]) -> dict[Cell, ScoredCell]:
-        """The cells of a row, with the surfaces of all classes at each."""
-        n_surfaces = len(surfaces[0])
-        stacked = StackedSurfaces.of([surface for cells in surfaces for surface in cells])
-        decisions = _by_cell(stacked(self._X), n_surfaces)
-        chances: Callable[[int], Chances]
-        if loss_named(loss).has_probabilities:
-            chances = lambda _: own_chances  # noqa: E731 - one of two
-        else:
-            training = cache(lambda: _by_cell(stacked(self._train.X), n_surfaces))  # most scorers do not ask for it
-            chances = lambda at: sigmoid_chances(training()[at], self._train)  # noqa: E731
-        scores = [
-            self._scoring.score(self._left_out, decision, partial(chances, at), self._where)
-            for at, decision in enumerate(decisions)
-        ]
-        return {
-            Cell(loss, row.C, k): ScoredCell(score, cells) for k, score, cells in zip(row.ks, scores, surfaces, strict=True)
-        }
+def _binned(cells: Sequence[tuple[PathCell, ...]], X: FloatArray, samples: Samples) -> list[BinnedDecisions]:
+    """Decision values of samples, X in the units of the surfaces, by each cell."""
+    positives = samples.positives()
+    is_event = samples.codes[:, None] == np.tile(positives, len(cells))
+    binned = BinnedDecisions.of(StackedSurfaces.of_cells(cells)(X), is_event, samples.loss_weight)
+    return [
+        binned.part(slice(first, first + len(positives))) for first in range(0, len(cells) * len(positives), len(positives))
+    ]
 
 
-def _by_cell(decisions: FloatArray, n_surfaces: int) -> list[FloatArray]:
-    """Columns of decision values, cell by cell: (m,) for two classes, (m, n_classes) otherwise."""
-    if n_surfaces == 1:
-        return list(np.ascontiguousarray(decisions.T))
-    return np.split(decisions, decisions.shape[1] // n_surfaces, axis=1)
+def sigmoids_of_folds(fitted: Sequence[FittedFold], n_surfaces: int) -> list[dict[Cell, Sigmoids]]:
+    """From decision values to log-odds, for each fold: by the other folds where the loss has no probabilities.
+
+    Parameters
+    ----------
+    fitted : sequence of FittedFold
+    n_surfaces : int
+        Per cell.
+    """
+    out: list[dict[Cell, Sigmoids]] = [dict.fromkeys(fold.cells, Sigmoids.none(n_surfaces)) for fold in fitted]
+    folds_with: dict[Cell, list[int]] = {}
+    for place, fold in enumerate(fitted):
+        for cell in fold.binned:
+            folds_with.setdefault(cell, []).append(place)
+    for places in {tuple(found) for found in folds_with.values()}:  # a time limit may have kept some folds from the end
+        cells = [cell for cell, found in folds_with.items() if tuple(found) == places]
+        curves = of_other_folds([BinnedDecisions.stacked([fitted[place].binned[cell] for cell in cells]) for place in places])
+        for place, curve in zip(places, curves, strict=True):
+            each = (curve.part(slice(i * n_surfaces, (i + 1) * n_surfaces)) for i in range(len(cells)))
+            out[place].update(zip(cells, each, strict=True))
+    return out
+
+
+@one_blas_thread()
+def score_fold(work: FoldWork, fold: Fold, fitted: FittedFold, sigmoids: dict[Cell, Sigmoids]) -> FoldResult:
+    """Score what a fold fitted on the samples that it leaves out."""
+    if not fitted.cells or fitted.units is None:
+        return FoldResult(fold.number)
+    curves = [sigmoids[cell] for cell in fitted.cells]
+    surfaces = FoldSurfaces(fitted.units, list(fitted.cells.values()), curves, f"fold {fold.number}")
+    scores = surfaces.scores(work.scoring, work.samples.part(fold.test))
+    found = zip(fitted.cells.items(), scores, curves, strict=True)
+    return FoldResult(fold.number, fitted.units, {cell: ScoredCell(score, own, curve) for (cell, own), score, curve in found})

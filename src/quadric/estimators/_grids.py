@@ -16,21 +16,22 @@ MOST_POWERS = 100
 """Further powers of 4 are larger than any C may be."""
 
 
-def k_grid(ks: Any, n_terms: int, n_required: int = 0) -> IntArray:
+def k_grid(ks: Any, n_terms: int, n_required: int = 0, default: Sequence[int] = DEFAULT_KS) -> IntArray:
     """ks as an increasing array.
 
     Parameters
     ----------
     ks : increasing sequence of int or None
-        None means DEFAULT_KS, as far as the data have that many terms.
+        None means the default, as far as the data have that many terms, and all terms if these are fewer than its last.
     n_terms : int
         Terms that may be used.
     n_required : int
         Terms that must be used: the smallest k allows them all.
+    default : sequence of int
     """
     if ks is None:
-        low = max(n_required, 1)
-        return np.array([k for k in DEFAULT_KS if low <= k <= n_terms] or [low], dtype=np.intp)
+        low, high = max(n_required, 1), min(n_terms, default[-1])
+        return np.array(sorted({k for k in (*default, high) if low <= k <= high}) or [low], dtype=np.intp)
     values = _listed("ks", ks)
     for value in values:
         if not N_TERMS.holds(value):

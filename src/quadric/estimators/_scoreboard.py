@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from quadric.estimators._choosing import (
-    Choice,
+    Family,
     Rule,
     cells_worth_scoring,
     chosen_among,
@@ -17,30 +17,37 @@ from quadric.estimators._choosing import (
     end_of_grid,
     suitable_rule,
 )
+from quadric.estimators._sigmoids import Sigmoids
 from quadric.samples.units import Units
 from quadric.search.path import PathCell
 from quadric.search.quick import Row
 from quadric.types import BoolArray, FloatArray, IntArray
 
-Plan: TypeAlias = Mapping[str, Sequence[Row]]
-"""Rows to score, for each loss."""
+Plan: TypeAlias = Mapping[Family, Sequence[Row]]
+"""Rows to score, for each family."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A loss with values of its parameters."""
+    """A dictionary and a loss with values of its parameters."""
 
+    terms: str
     loss: str
     C: float
     k: int
 
+    @property
+    def family(self) -> Family:
+        return Family(self.terms, self.loss)
+
 
 @dataclass(frozen=True, eq=False)
 class ScoredCell:
-    """What one fold found at a cell: a score, and a surface for each class."""
+    """What one fold found at a cell: a score, a surface for each class, and from their decision values to log-odds."""
 
     score: float
     surfaces: tuple[PathCell, ...]
+    sigmoids: Sigmoids
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +73,13 @@ class Scoreboard:
 
     Parameters
     ----------
-    Cs : mapping from losses to arrays
+    Cs : mapping from families to arrays
         Grids, increasing.
-    ks : array
+    ks : mapping from dictionaries to arrays
     n_folds : int
     """
 
-    def __init__(self, Cs: Mapping[str, FloatArray], ks: IntArray, n_folds: int) -> None:
+    def __init__(self, Cs: Mapping[Family, FloatArray], ks: Mapping[str, IntArray], n_folds: int) -> None:
         self.Cs, self.ks, self.n_folds = dict(Cs), ks, n_folds
         self._found: list[dict[Cell, ScoredCell]] = [{} for _ in range(n_folds)]
         self._units: list[Units | None] = [None] * n_folds
@@ -86,57 +93,58 @@ class Scoreboard:
         """What was entered for a fold."""
         return FoldResult(number, self._units[number], self._found[number])
 
-    def scores(self) -> dict[str, FloatArray]:
-        """One array of shape (n_folds, n_Cs, n_ks) for each loss; NaN: not scored."""
+    def scores(self) -> dict[Family, FloatArray]:
+        """One array of shape (n_folds, n_Cs, n_ks) for each family; NaN: not scored."""
         tables = {}
-        for loss, Cs in self.Cs.items():
-            cells = [[Cell(loss, float(C), int(k)) for k in self.ks] for C in Cs]
+        for family, Cs in self.Cs.items():
+            cells = [[self._cell(family, C, k) for k in self.ks[family.terms]] for C in Cs]
             found = [[[fold[cell].score if cell in fold else np.nan for cell in row] for row in cells] for fold in self._found]
-            tables[loss] = np.array(found)
+            tables[family] = np.array(found)
         return tables
 
     def coarse(self) -> Plan:
         """A part of the grids to begin with."""
-        every_k = np.ones(len(self.ks), dtype=bool)
-        return {loss: [self._row(Cs[i], every_k) for i in coarse_rows(len(Cs))] for loss, Cs in self.Cs.items()}
+        return {family: [self._row(family, Cs[i], slice(None)) for i in coarse_rows(len(Cs))] for family, Cs in self.Cs.items()}
 
     def worth_scoring(self, rule: Rule) -> Plan:
         """What could still be chosen."""
         scores = self.scores()
         worth = cells_worth_scoring(scores, suitable_rule(rule, scores))
-        plan = {loss: self._rows(self.Cs[loss], cells) for loss, cells in worth.items()}
-        return {loss: rows for loss, rows in plan.items() if rows}
+        plan = {family: self._rows(family, cells) for family, cells in worth.items()}
+        return {family: rows for family, rows in plan.items() if rows}
 
     def extended(self) -> Plan:
-        """One more C for the loss of the best cell, if that is at an end of its grid; the grid grows by it."""
+        """One more C for the family of the best cell, if that is at an end of its grid; the grid grows by it."""
         end = end_of_grid(self.scores())
         if end is None:
             return {}
-        loss, side = end
-        Cs = self.Cs[loss]
+        family, side = end
+        Cs = self.Cs[family]
         further = Cs[-1] ** 2 / Cs[-2] if side == 1 else Cs[0] ** 2 / Cs[1]
-        self.Cs[loss] = np.append(Cs, further) if side == 1 else np.append(further, Cs)
-        return {loss: [self._row(further, np.ones(len(self.ks), dtype=bool))]}
+        self.Cs[family] = np.append(Cs, further) if side == 1 else np.append(further, Cs)
+        return {family: [self._row(family, further, slice(None))]}
 
-    def choice(self, rule: Rule) -> Choice:
+    def choice(self, rule: Rule) -> Cell:
         """The cell that a rule takes."""
         scores = self.scores()
-        return chosen_among(scores, suitable_rule(rule, scores))
+        chosen = chosen_among(scores, suitable_rule(rule, scores))
+        return self._cell(chosen.family, self.Cs[chosen.family][chosen.C_index], self.ks[chosen.family.terms][chosen.k_index])
 
-    def at(self, choice: Choice) -> Cell:
-        """Loss, C and k of a choice."""
-        return Cell(choice.loss, float(self.Cs[choice.loss][choice.C_index]), int(self.ks[choice.k_index]))
-
-    def surfaces(self, cell: Cell) -> dict[int, tuple[Units, tuple[PathCell, ...]]]:
-        """What the folds fitted at a cell, by number of the fold, with the units; folds that did not come to it are missing."""
+    def at(self, cell: Cell) -> dict[int, tuple[Units, ScoredCell]]:
+        """What the folds found at a cell, by number of the fold, with the units; folds that did not come to it are missing."""
         return {
-            number: (units, found[cell].surfaces)
+            number: (units, found[cell])
             for number, (units, found) in enumerate(zip(self._units, self._found, strict=True))
             if units is not None and cell in found
         }
 
-    def _row(self, C: float, wanted: BoolArray) -> Row:
-        return Row(float(C), tuple(self.ks[wanted].tolist()))
+    @staticmethod
+    def _cell(family: Family, C: float, k: int) -> Cell:
+        return Cell(family.terms, family.loss, float(C), int(k))
 
-    def _rows(self, Cs: FloatArray, wanted: BoolArray) -> list[Row]:
-        return [self._row(C, cells) for C, cells in zip(Cs, wanted, strict=True) if cells.any()]
+    def _row(self, family: Family, C: float, wanted: BoolArray | slice) -> Row:
+        return Row(float(C), tuple(self.ks[family.terms][wanted].tolist()))
+
+    def _rows(self, family: Family, wanted: BoolArray) -> list[Row]:
+        Cs = self.Cs[family]
+        return [self._row(family, C, cells) for C, cells in zip(Cs, wanted, strict=True) if cells.any()]

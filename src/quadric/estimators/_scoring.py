@@ -7,30 +7,35 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
 from quadric._sklearn import (
-    platt_scaling,
     scorer_counts_labels,
     scorer_is_accuracy,
+    scorer_is_log_loss,
     scorer_misfit,
     scorer_takes_weights,
     scorer_towards,
 )
 from quadric.errors import ParameterError
-from quadric.estimators._base import predicted, predicted_codes
-from quadric.estimators.curves import LOG_ODDS, SigmoidCalibration, probabilities
+from quadric.estimators._base import predicted
+from quadric.estimators._sigmoids import Sigmoids
+from quadric.estimators.curves import LOG_ODDS, probabilities
 from quadric.geometry.lifting import lift
-from quadric.samples.labelled import Samples
+from quadric.samples.labelled import LabelledSamples, Samples
 from quadric.search.path import PathCell
 from quadric.types import FloatArray, IntArray
 
-Chances = Callable[[FloatArray], FloatArray]
 USUAL = "accuracy, balanced_accuracy, roc_auc, average_precision, neg_log_loss, neg_brier_score"
 """Scorers of classes, for people who chose another one."""
 USUAL_POSITIVE = 1
 """What metrics of scikit-learn call the positive class, unless they are told."""
+LOG_LOSS = "neg_log_loss"
+"""The scorer that is meant where none is named."""
+LARGEST_LOSS = -float(np.log(np.finfo(float).eps))
+"""Of one row: no probability is taken to be smaller than the rounding of 1, as in scikit-learn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,44 +62,76 @@ class StackedSurfaces:
             column[np.searchsorted(terms, surface.terms)] = surface.z
         return StackedSurfaces(terms, coef, np.array([surface.c for surface in surfaces]))
 
+    @staticmethod
+    def of_cells(cells: Sequence[tuple[PathCell, ...]]) -> StackedSurfaces:
+        """The surfaces of one cell after the other."""
+        return StackedSurfaces.of([surface for cell in cells for surface in cell])
+
     def __call__(self, X: FloatArray) -> FloatArray:
         """f of each row, in the units of the surfaces, by each surface: (m, n_surfaces)."""
         return lift(X, self.terms) @ self.coef + self.intercept
 
 
-def decision_values(X: FloatArray, cells: Sequence[PathCell]) -> FloatArray:
-    """f of each class, (m,) for two classes and (m, n_classes) otherwise.
+def chances(log_odds: FloatArray) -> FloatArray:
+    """Probabilities of all classes, by the log-odds of the second of two, or of each against the rest: (m, n_classes)."""
+    n_surfaces = log_odds.shape[1]
+    return probabilities(log_odds[:, 0] if n_surfaces == 1 else log_odds, (LOG_ODDS,) * n_surfaces)
+
+
+def log_losses(log_odds: FloatArray, codes: IntArray, n_surfaces: int) -> FloatArray:
+    """-log of the probability of each row's class, by each cell.
 
     Parameters
     ----------
-    X : array of shape (m, n)
-        In the units of the surfaces.
-    cells : sequence of PathCell
-        One surface, or one per class.
+    log_odds : array of shape (m, n_cells * n_surfaces)
+        The surfaces of one cell after the other.
+    codes : array of shape (m,)
+    n_surfaces : int
+        Per cell: one for two classes, otherwise one for each class, whose probabilities are divided by their sum.
+
+    Returns
+    -------
+    array of shape (m, n_cells)
     """
-    values = StackedSurfaces.of(cells)(X)
-    return values[:, 0] if len(cells) == 1 else values
+    if n_surfaces == 1:
+        against = np.where(codes == 1, -1.0, 1.0)[:, None] * log_odds
+        loss = np.exp(-np.abs(against))  # logaddexp(0, .), which takes twice as long
+        np.log1p(loss, out=loss)
+        loss += np.maximum(against, 0.0, out=against)
+        return np.minimum(loss, LARGEST_LOSS, out=loss)
+    p = expit(log_odds).reshape(len(codes), -1, n_surfaces)
+    own, total = p[np.arange(len(codes)), :, codes], p.sum(axis=2)
+    share = np.divide(own, total, out=np.full_like(own, 1.0 / n_surfaces), where=total > 0.0)
+    out: FloatArray = -np.log(np.maximum(share, np.finfo(float).eps))
+    return out
 
 
-def own_chances(decision: FloatArray) -> FloatArray:
-    """Probabilities of all classes where decision values are log-odds."""
-    return probabilities(decision, (LOG_ODDS,) * (1 if decision.ndim == 1 else decision.shape[1]))
-
-
-def sigmoid_chances(decision: FloatArray, samples: Samples) -> Chances:
-    """Probabilities of all classes by Platt's sigmoids, fitted to decision values of training samples.
+def tally(decision: FloatArray, sigmoids: Sigmoids, rows: LabelledSamples, *, log_loss: bool) -> FloatArray:
+    """What some rows add to the scores of several cells.
 
     Parameters
     ----------
-    decision : array of shape (m,) or (m, n_classes)
-    samples : Samples
+    decision : array of shape (m, n_cells * n_surfaces)
+        The surfaces of one cell after the other.
+    sigmoids : Sigmoids
+        Of the same surfaces.
+    rows : LabelledSamples
+    log_loss : bool
+        Whether the log-loss is wanted, otherwise counts of labels.
+
+    Returns
+    -------
+    array of shape (n_cells, 1, 2) or (n_cells, n_classes, n_classes)
+        The sum of weighted log-losses and that of the weights, which are those of the loss; or the weight of the rows of each
+        class with each label.
     """
-    columns = decision.reshape(len(decision), -1).T
-    curves = [
-        SigmoidCalibration(*platt_scaling(column, samples.codes == positive, samples.sample_weight))
-        for column, positive in zip(columns, samples.positives(), strict=True)
-    ]
-    return lambda values: probabilities(values, curves)
+    n_surfaces, n_classes = len(rows.positives()), len(rows.class_weight)
+    if log_loss:
+        sums = rows.loss_weight @ log_losses(sigmoids.log_odds(decision), rows.codes, n_surfaces)
+        return np.stack([sums, np.full_like(sums, rows.loss_weight.sum())], axis=1)[:, None]
+    labels = decision > 0.0 if n_surfaces == 1 else decision.reshape(len(decision), -1, n_surfaces).argmax(axis=2)
+    weight = np.where(rows.codes == np.arange(n_classes)[:, None], rows.sample_weight, 0.0)
+    return np.stack([(weight @ (labels == label)).T for label in range(n_classes)], axis=2)
 
 
 @dataclass(frozen=True)
@@ -113,11 +150,11 @@ class Scoring:
 
     @staticmethod
     def of(scoring: Any, classes: np.ndarray) -> Scoring:
-        """What a ``scoring`` parameter asks for; None: accuracy. A scorer that is not made for classes is refused.
+        """What a ``scoring`` parameter asks for; None: log-loss. A scorer that is not made for classes is refused.
 
         One that calls a class positive that is not there, such as f1 where labels are texts, calls the second one so.
         """
-        scorer = check_scoring(_ScoredClassifier(classes), scoring=scoring)
+        scorer = check_scoring(_ScoredClassifier(classes), scoring=LOG_LOSS if scoring is None else scoring)
         if (other := scorer_misfit(scorer)) is not None:
             raise ParameterError(
                 f"scoring must be a scorer of classes, such as {USUAL}, got {scoring!r}, which is for {other}", scoring=None
@@ -126,24 +163,22 @@ class Scoring:
             scorer = scorer_towards(scorer, classes[1])
         return Scoring(scorer, classes)
 
-    def score(self, left_out: Samples, decision: FloatArray, chances: Callable[[], Chances], where: str) -> float:
+    def score(self, left_out: Samples, decision: FloatArray, sigmoids: Sigmoids, where: str) -> float:
         """The score of one cell.
 
         Parameters
         ----------
         left_out : Samples
             In the user's units.
-        decision : array
+        decision : array of shape (m, n_surfaces)
             Their decision values.
-        chances : callable
-            Gives the map to probabilities, for scorers that ask for them.
+        sigmoids : Sigmoids
+            To log-odds, for scorers that ask for probabilities.
         where : str
             What an error names, such as "fold 0".
         """
-        if scorer_is_accuracy(self.scorer):  # the checks of scikit-learn take longer than many a cell of a cross-validation
-            return float(np.average(predicted_codes(decision) == left_out.codes, weights=left_out.sample_weight))
         extra = {"sample_weight": left_out.sample_weight} if scorer_takes_weights(self.scorer) else {}
-        stand_in = _ScoredClassifier(self.classes, decision, chances)
+        stand_in = _ScoredClassifier(self.classes, decision, sigmoids)
         try:
             score = float(self.scorer(stand_in, left_out.X, self.classes[left_out.codes], **extra))
         except Exception as error:
@@ -156,35 +191,41 @@ class Scoring:
         return score
 
     @property
-    def counts_labels(self) -> bool:
-        """Whether ``score_counts`` serves."""
-        return scorer_counts_labels(self.scorer)
+    def is_log_loss(self) -> bool:
+        """Whether the score is the mean log-loss, with its sign turned, by the weights of the loss."""
+        return scorer_is_log_loss(self.scorer)
 
-    def score_counts(self, counts: FloatArray, where: str) -> float:
-        """The score of rows that are only counted.
+    @property
+    def is_additive(self) -> bool:
+        """Whether sums over rows, as ``tally`` has them, tell the score."""
+        return self.is_log_loss or scorer_counts_labels(self.scorer)
+
+    def of_tally(self, tally: FloatArray, where: str) -> float:
+        """The score that the sums over all rows of one cell tell.
 
         Parameters
         ----------
-        counts : array of shape (n_classes, n_classes)
-            Weight of the rows of each class with each label.
+        tally : array
         where : str
             What an error names.
         """
-        codes, labels = np.nonzero(counts)
-        decision = np.array([-1.0, 1.0])[labels] if len(counts) == 2 else np.eye(len(counts))[labels]
-        rows = Samples(np.empty((len(codes), 0)), codes, counts[codes, labels], np.ones(len(counts)), self.classes)
-        return self.score(rows, decision, lambda: own_chances, where)
+        if self.is_log_loss:
+            return float(-tally[0, 0] / tally[0, 1])
+        if scorer_is_accuracy(self.scorer):  # the checks of scikit-learn take longer than many a cell of a cross-validation
+            return float(np.trace(tally) / tally.sum())
+        codes, labels = np.nonzero(tally)
+        decision = np.array([[-1.0], [1.0]])[labels] if len(tally) == 2 else np.eye(len(tally))[labels]
+        rows = Samples(np.empty((len(codes), 0)), codes, tally[codes, labels], np.ones(len(tally)), self.classes)
+        return self.score(rows, decision, Sigmoids.none(decision.shape[1]), where)
 
 
 class _ScoredClassifier(ClassifierMixin, BaseEstimator):
     """Stands before a scorer in place of a fitted classifier whose decisions are known already."""
 
-    def __init__(
-        self, classes: np.ndarray, decision: FloatArray | None = None, chances: Callable[[], Chances] | None = None
-    ) -> None:
+    def __init__(self, classes: np.ndarray, decision: FloatArray | None = None, sigmoids: Sigmoids | None = None) -> None:
         self.classes = classes
         self.decision = decision
-        self.chances = chances
+        self.sigmoids = sigmoids
         self.classes_ = classes
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -192,11 +233,12 @@ class _ScoredClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> FloatArray:
         assert self.decision is not None
-        return self.decision
+        return self.decision[:, 0] if self.decision.shape[1] == 1 else self.decision
 
     def predict(self, X: Any) -> np.ndarray:
         return predicted(self.decision_function(X), self.classes_)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        assert self.chances is not None
-        return self.chances()(self.decision_function(X))
+        assert self.decision is not None
+        assert self.sigmoids is not None
+        return chances(self.sigmoids.log_odds(self.decision))

@@ -13,7 +13,7 @@ from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT
 from quadric.errors import ParameterError
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
-from quadric.estimators._constraints import support_limits
+from quadric.estimators._constraints import LINEAR, QUADRATIC, support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._from_moments import DigestedMoments, check_needs_only_sums, check_sums, digested
 from quadric.estimators._validation import (
@@ -79,6 +79,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         Weight of the loss against the regulariser.
     loss : {"hinge", "least_squares", "logistic"}
         Loss function.
+    terms : {"quadratic", "linear"}
+        Terms to choose from: linear ones only, or squares and products, too.
     method : {"pd", "best", "exact"}
         How the terms are searched. "pd": penalty decomposition followed by an exact refit on the terms it chose. "best":
         that and forward selection, then exchanges of terms and seeded perturbations; never worse than "pd". "exact": branch
@@ -168,6 +170,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         "k": N_TERMS,
         "C": LOSS_WEIGHT,
         "loss": one_of(*LOSS_NAMES),
+        "terms": one_of(QUADRATIC, LINEAR),
         "method": one_of(*METHODS),
         "standardize": TRUE_OR_FALSE,
         "clip": CLIP,
@@ -184,6 +187,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         C: float = 1.0,
         *,
         loss: str = "hinge",
+        terms: Literal["quadratic", "linear"] = "quadratic",
         method: Literal["best", "pd", "exact"] = "best",
         standardize: bool = True,
         clip: float | None = 0.01,
@@ -204,6 +208,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self.k = k
         self.C = C
         self.loss = loss
+        self.terms = terms
         self.method = method
         self.standardize = standardize
         self.clip = clip
@@ -229,7 +234,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _fit_samples(self, samples: Samples) -> None:
         samples, units = self._in_units(samples)
         names = getattr(self, "feature_names_in_", None)
-        limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k))
+        limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k), self.terms)
         processes = processes_of(self.n_jobs, len(samples.positives()))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
@@ -258,7 +263,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         check_parameters(self, self._rules)
         check_needs_only_sums([self.loss])
         check_sums(moments)
-        limits = support_limits(self.include, self.exclude, moments.columns, len(moments.columns), int(self.k))
+        n_features = len(moments.columns)
+        limits = support_limits(self.include, self.exclude, moments.columns, n_features, int(self.k), self.terms)
         sums = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
         seed = seed_of(self.random_state)
         fits = [self._fit_sums(sums, self._search_options(seed, positive, deadline)) for positive in sums.positives()]
@@ -284,7 +290,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
 
     def _fit_by_passes(self, surveyed: CappedStream, deadline: float | None, starts: Sequence[IntArray]) -> None:
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
-        limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k))
+        limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k), self.terms)
         rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
         for number, positive in enumerate([1] if len(classes) == 2 else range(len(classes))):

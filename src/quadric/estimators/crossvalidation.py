@@ -1,9 +1,9 @@
-"""Cross-validated choice of the loss, of k and of C."""
+"""Cross-validated choice of the terms to choose from, of the loss, of k and of C."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from quadric._sklearn import check_sample_weight
-from quadric.defaults import DEFAULT_TOLERANCE
+from quadric.defaults import DEFAULT_KS, DEFAULT_LINEAR_KS
 from quadric.errors import warn_user
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
-from quadric.estimators._choosing import chosen_cell
-from quadric.estimators._constraints import support_limits
+from quadric.estimators._choosing import Family, Margin, chosen_cell, margin
+from quadric.estimators._constraints import AUTO, LINEAR, QUADRATIC, dictionaries, support_limits
 from quadric.estimators._convergence import warn_unless_converged
 from quadric.estimators._final import FinalSearch
 from quadric.estimators._fold_scores import score_all_rows
@@ -25,6 +25,7 @@ from quadric.estimators._foldwork import (
     CrossValidation,
     FoldTask,
     FoldWork,
+    OutOfFold,
     SampledParts,
     SummedParts,
     TrainingPart,
@@ -49,6 +50,7 @@ from quadric.estimators._validation import (
 )
 from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.geometry.terms import term_count
+from quadric.labels import class_weights
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import TrainingData, training_data
 from quadric.losses.footprint import check_memory
@@ -60,7 +62,7 @@ from quadric.samples.labelled import Samples
 from quadric.samples.units import Units
 from quadric.search.methods import METHODS
 from quadric.search.path import QuadraticPath, certified
-from quadric.search.quick import QuickSearch
+from quadric.search.quick import Dictionary, QuickSearch
 from quadric.types import FloatArray, IntArray
 
 __all__ = ["SparseQuadraticSVCCV", "chosen_cell"]
@@ -76,9 +78,9 @@ def _names_losses(value: Any) -> bool:
 
 
 class SparseQuadraticSVCCV(SparseSurfaceClassifier):
-    """SparseQuadraticSVC with the loss, the number of terms and C chosen by cross-validation.
+    """SparseQuadraticSVC with the kind of terms, the loss, the number of terms and C chosen by cross-validation.
 
-    All losses are compared on the same folds. Inside the folds the search for terms is short (forward selection and exchanges),
+    Linear terms compete with quadratic ones, and all losses with each other, on the same folds. Inside the folds the search for terms is short (forward selection and exchanges),
     and a loss with a cheaper stand-in refits on the terms that this one chose; ``method`` in full is for the final fit at the
     chosen cell. Of a longer grid every second C is scored first, then only cells that could still be chosen, given how much the
     folds differ.
@@ -86,23 +88,29 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     Parameters
     ----------
     ks : increasing sequence of int or None
-        Numbers of terms to try; None: 1 to 6, 8, 10, 12, 15 and 20, as far as the data have that many terms.
+        Numbers of terms to try; None: 1 to 6, 8, 10, 12, 15 and 20, for linear terms also 25, 30 and 40, as far as the data
+        have that many terms; and all of them where they are fewer.
     Cs : sequence of float, int or None
         Values of C to try, in any order; a number n means the n values 4^-1, 4^0, 4^1, ...; None: a grid for each loss
         (8, 64, 512 and 4096 for the hinge loss, 1, 8, 64 and 512 for others), which grows by up to three values while the best
         cell is at its end.
     loss : str or sequence of str
         Loss function, or several of them to choose from: "least_squares", "logistic", "hinge".
+    terms : {"auto", "linear", "quadratic"}
+        Terms to choose from: linear ones only, or squares and products, too. "auto": both are scored on the same folds, and the
+        one with the best mean score is taken, the linear ones in a tie. Where columns are many and rows few, the choice among
+        all products overfits, and linear terms are often better.
     cv : int, splitter or iterable
         Folds, as in scikit-learn. A number means stratified folds, which keep ``groups`` together if there are any.
     scoring : str, callable or None
-        Score to maximise, as in scikit-learn; None: accuracy. Scorers of probabilities are given those of the loss; where it
-        has none, those of a sigmoid (Platt's) that is fitted to the decision values of the training part of the fold.
-    rule : float, "best" or "1se"
+        Score to maximise, as in scikit-learn; None: log-loss, in which samples weigh what they weigh in the loss (class weights
+        included). Scorers of probabilities are given those of the loss; where it has none, those of sigmoids (Platt's) that
+        are fitted on the decision values of the rows that the other folds leave out, of at most 50,000 of them.
+    rule : float, "best", "1se" or None
         A number: the fewest terms whose mean score is within this tolerance of the best, and the best loss and C for them.
         "1se": the same with one standard error of the best cell as the tolerance. "best": the best mean; ties go to fewer
-        terms, then to the loss that is named first, then to the smaller C. The default, 0.005, is meant for scores between
-        0 and 1, such as accuracy and AUC; with scores beyond (log-loss, for example) it means "1se".
+        terms, then to the loss that is named first, then to the smaller C. None: 0.005 for scores between 0 and 1, such as
+        accuracy and AUC, "best" for others, such as log-loss.
     standardize : bool
         Standardise the features by the training rows of each fold, and for the final fit, as in SparseQuadraticSVC.
     clip : float or None
@@ -133,24 +141,31 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     Attributes
     ----------
-    best_loss_, best_k_, best_C_ : str, int, float
+    best_terms_, best_loss_, best_k_, best_C_ : str, str, int, float
         The choice.
     cv_scores_ : array of shape (n_folds, n_Cs, n_ks), or dict of such arrays
-        Scores of all cells; NaN: skipped. Where ``loss`` is a sequence, one array for each loss.
+        Scores of all cells with the chosen kind of terms; NaN: skipped. Where ``loss`` is a sequence, one array for each loss.
     ks_ : array
-        Numbers of terms.
+        Numbers of terms that were tried with the chosen kind of terms.
     Cs_ : array, or dict of arrays
         Values of C, increasing; where ``loss`` is a sequence, for each loss.
+    terms_scores_ : dict
+        ``cv_scores_`` by the kind of terms.
+    terms_margin_ : Margin or None
+        How much better than that of the ``other`` kind of terms the best score of the chosen kind is: ``mean`` and standard
+        ``error`` of the differences, paired over the folds. None where only one kind was scored.
     n_extensions_ : int
         Values of C that were added to a default grid since the best cell was at its end.
     oof_decision_ : array of shape (m,) or (m, n_classes)
         Decision values of each sample at the chosen cell, from the fold (or on average over the folds) that left it out; NaN
         for samples that were never left out or have weight zero.
+    oof_proba_ : array of shape (m, n_classes)
+        Their probabilities, by the loss or by the sigmoids that scorers of probabilities are given.
     paths_ : list of QuadraticPath
-        The chosen loss on all data, by the short search; one for two classes, otherwise one per class, in the order of
+        The chosen loss and kind of terms on all data, by the short search; one for two classes, otherwise one per class, in the order of
         ``classes_``. Their ``scores`` are those of the chosen loss.
     best_estimator_ : SparseQuadraticSVC
-        The final fit as a model of its own, with the chosen loss, k and C; ready to predict, save and export.
+        The final fit as a model of its own, with the chosen terms, loss, k and C; ready to predict, save and export.
     surfaces_, coef_, intercept_, certificates_, status_, traces_, n_iter_, raw_surfaces_, classes_ :
         Of the final fit, as in SparseQuadraticSVC.
     clip_low_, clip_high_, center_, scale_ :
@@ -162,9 +177,10 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     _rules = {
         "loss": Rule(_names_losses, f"one of {', '.join(map(repr, LOSS_NAMES))}, or a sequence of different ones"),
         "rule": Rule(
-            lambda value: _TOLERANCE.holds(value) or (isinstance(value, str) and value in ("best", "1se")),
-            f"'best' or '1se' or {_TOLERANCE.words}",
+            lambda value: value is None or _TOLERANCE.holds(value) or (isinstance(value, str) and value in ("best", "1se")),
+            f"None, 'best' or '1se' or {_TOLERANCE.words}",
         ),
+        "terms": one_of(AUTO, LINEAR, QUADRATIC),
         "standardize": TRUE_OR_FALSE,
         "clip": CLIP,
         "method": one_of(*METHODS),
@@ -182,9 +198,10 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Cs: Sequence[float] | int | None = None,
         *,
         loss: str | Sequence[str] = ("least_squares", "logistic"),
+        terms: Literal["auto", "linear", "quadratic"] = "auto",
         cv: Any = 5,
         scoring: str | Callable[..., float] | None = None,
-        rule: float | Literal["best", "1se"] = DEFAULT_TOLERANCE,
+        rule: float | Literal["best", "1se"] | None = None,
         standardize: bool = True,
         clip: float | None = 0.01,
         method: Literal["best", "pd", "exact"] = "best",
@@ -202,6 +219,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.ks = ks
         self.Cs = Cs
         self.loss = loss
+        self.terms = terms
         self.cv = cv
         self.scoring = scoring
         self.rule = rule
@@ -220,7 +238,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.verbose = verbose
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
-        """Choose the loss, k and C, then fit on all data.
+        """Choose the terms, the loss, k and C, then fit on all data.
 
         Parameters
         ----------
@@ -245,15 +263,17 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         X, y = self._validated(X, y, ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
-        decision = self._fit_samples(samples, folds_of(self.cv, X, y, groups, present), deadline)
-        self.oof_decision_ = np.full((len(y), *decision.shape[1:]), np.nan)
-        self.oof_decision_[present] = decision
+        unseen = self._fit_samples(samples, folds_of(self.cv, X, y, groups, present), deadline)
+        self.oof_decision_, self.oof_proba_ = (
+            np.full((len(y), *values.shape[1:]), np.nan) for values in (unseen.decision, unseen.probability)
+        )
+        self.oof_decision_[present], self.oof_proba_[present] = unseen.decision, unseen.probability
 
     def _deadline(self) -> float | None:
         return None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
 
-    def _fit_samples(self, samples: Samples, folds: Sequence[Fold], deadline: float | None) -> FloatArray:
-        """Choose and fit in memory; the decision values of each sample by the folds that left it out."""
+    def _fit_samples(self, samples: Samples, folds: Sequence[Fold], deadline: float | None) -> OutOfFold:
+        """Choose and fit in memory; what the folds say of the samples that they left out."""
         prepared, units = self._in_units(samples)
         check_folds(folds, samples)
         task = self._task(samples.n_features, deadline)
@@ -283,7 +303,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 samples, keys = surveyed.samples(self.class_weight), surveyed.groups
                 everyone = np.ones(len(samples.codes), dtype=bool)
                 folds = folds_of(self.cv, samples.X, samples.classes[samples.codes], keys, everyone)
-                self.oof_decision_ = self._fit_samples(samples, folds, deadline)
+                unseen = self._fit_samples(samples, folds, deadline)
+                self.oof_decision_, self.oof_proba_ = unseen.decision, unseen.probability
                 self.all_rows_scored_ = True
             else:
                 if not isinstance(self.cv, Integral) or self.cv < 2:
@@ -308,22 +329,25 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         board, scoring = self._scoreboard(task, n_folds), Scoring.of(self.scoring, samples.classes)
         with part(0.0, 0.4):
             sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
+        moments = sums.whole()
+        classes, totals = samples.classes, moments.class_weights
+        samples = replace(samples, class_weight=class_weights(self.class_weight, classes, np.arange(len(classes)), totals))
         work = CrossValidation(FoldWork(task, samples, scoring, SummedParts(sums)), folds, processes_of(self.n_jobs, n_folds))
         with part(0.4, 0.6):
             self._cross_validate(board, work)
         with part(0.6, 0.7):
-            self.all_rows_scored_ = surveyed.has_all_rows or (scoring.counts_labels and not task.out_of_time())
+            self.all_rows_scored_ = surveyed.has_all_rows or (scoring.is_additive and not task.out_of_time())
             if self.all_rows_scored_ and not surveyed.has_all_rows:
-                score_all_rows(board, scoring, surveyed.stream.source, surveyed.stream.seed)
+                score_all_rows(board, scoring, surveyed.stream.source, samples.class_weight, surveyed.stream.seed)
         cell = self._set_choice(board)
-        self.oof_decision_ = work.out_of_fold(board, cell)
-        moments = sums.whole()
+        unseen = work.out_of_fold(board, cell)
+        self.oof_decision_, self.oof_proba_ = unseen.decision, unseen.probability
         with part(0.7, 0.8):
             whole = summed_part(moments, samples, task)
-            quick = QuickSearch(whole.data, task.limits, task.ks, by_decomposition=task.by_decomposition)
+            quick = QuickSearch(whole.data, task.only(cell.terms), by_decomposition=task.by_decomposition)
             self.paths_ = self._paths(quick, whole.samples, task, board, cell)
             if self.certify:
-                self.paths_ = self._certified(self.paths_, quick.digest(cell.loss), whole.samples, task)
+                self.paths_ = self._certified(self.paths_, quick.digest(cell.terms, cell.loss), whole.samples, task)
         with part(0.8, 1.0):
             self.best_estimator_ = self._chosen_classifier()
             if loss_named(cell.loss).keeps_rows:
@@ -337,24 +361,41 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
-        limits = support_limits(self.include, self.exclude, names, n_features, n_terms)
-        ks = k_grid(self.ks, n_terms - len(limits.exclude), len(limits.include))
+        limits = support_limits(self.include, self.exclude, names, n_features, n_terms, self.terms)
+        listed = {
+            terms: Dictionary(own, self._ks(terms, n_terms - len(own.exclude), len(own.include)))
+            for terms, own in dictionaries(self.terms, limits, n_features).items()
+        }
         units = {"standardize": bool(self.standardize), "clip": self.clip}
-        return FoldTask(limits, ks, self.class_weight, units, self.method == "pd", deadline, int(self.verbose))
+        return FoldTask(listed, self.class_weight, units, self.method == "pd", deadline, int(self.verbose))
+
+    def _ks(self, terms: str, n_terms: int, n_required: int) -> IntArray:
+        """The grid of a dictionary with so many terms."""
+        ks = k_grid(self.ks, n_terms, n_required, DEFAULT_LINEAR_KS if terms == LINEAR else DEFAULT_KS)
+        return ks if terms != LINEAR or self.terms == LINEAR else np.unique(np.minimum(ks, max(n_terms, ks[0])))
 
     def _scoreboard(self, task: FoldTask, n_folds: int) -> Scoreboard:
         grids = {name: loss_named(name).default_Cs if self.Cs is None else C_grid(self.Cs) for name in named_losses(self.loss)}
-        return Scoreboard({name: np.unique(Cs) for name, Cs in grids.items()}, task.ks, n_folds)
+        Cs = {Family(terms, loss): np.unique(values) for terms in task.dictionaries for loss, values in grids.items()}
+        return Scoreboard(Cs, {terms: own.ks for terms, own in task.dictionaries.items()}, n_folds)
 
     def _check_memory(self, board: Scoreboard, task: FoldTask, samples: Samples, folds: Sequence[Fold], processes: int) -> None:
         n_scored = max(len(fold.test) for fold in folds)
-        for loss, Cs in board.Cs.items():
-            grid = (len(Cs), len(board.ks))
-            proves, k = self.method == "exact" or bool(self.certify), int(board.ks[-1])
+        widest = list(task.dictionaries)[-1]
+        n_ks = sum(len(ks) for ks in board.ks.values())
+        for family, Cs in board.Cs.items():
+            if family.terms != widest:
+                continue
+            proves, k = self.method == "exact" or bool(self.certify), int(board.ks[widest][-1])
             extent = samples.extent(
-                len(task.limits.exclude), grid=grid, n_scored=n_scored, proves=proves, k=k, n_folds=len(folds)
+                len(task.dictionaries[widest].limits.exclude),
+                grid=(len(Cs), n_ks),
+                n_scored=n_scored,
+                proves=proves,
+                k=k,
+                n_folds=len(folds),
             )
-            check_memory(loss, extent, processes)
+            check_memory(family.loss, extent, processes)
 
     def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:
         """Fill the board: a part of the grid, what could still be chosen, and what lies beyond the ends of a default grid."""
@@ -368,32 +409,38 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             plan = board.extended()
             if not plan:
                 break
-            for loss, rows in plan.items():
-                report(f"the best C of {loss} is at the end of its grid: trying C = {rows[0].C:g}, too")
+            for family, rows in plan.items():
+                report(f"the best C of {family.loss} is at the end of its grid: trying C = {rows[0].C:g}, too")
             with part(*(0.75 + 0.25 * (self.n_extensions_ + done) / MOST_EXTENSIONS for done in (0, 1))):
                 work.score(plan, board, "cross-validation, a longer grid")
             self.n_extensions_ += 1
 
     def _set_choice(self, board: Scoreboard) -> Cell:
         """What was chosen, and from what."""
-        cell, scores = board.at(board.choice(self.rule)), board.scores()
-        alone = isinstance(self.loss, str)
-        self.cv_scores_: Any = scores[cell.loss] if alone else scores
-        self.Cs_: Any = board.Cs[cell.loss] if alone else board.Cs
-        self.ks_ = board.ks
-        self.best_loss_, self.best_C_, self.best_k_ = cell.loss, cell.C, cell.k
+        cell, scores = board.choice(self.rule), board.scores()
+        self.terms_scores_ = {terms: self._by_loss(scores, terms) for terms in board.ks}
+        self.terms_margin_: Margin | None = margin(scores)
+        self.cv_scores_: Any = self.terms_scores_[cell.terms]
+        self.Cs_: Any = self._by_loss(board.Cs, cell.terms)
+        self.ks_ = board.ks[cell.terms]
+        self.best_terms_, self.best_loss_, self.best_C_, self.best_k_ = cell.terms, cell.loss, cell.C, cell.k
         return cell
+
+    def _by_loss(self, values: Mapping[Family, FloatArray], terms: str) -> Any:
+        """Those of one dictionary, by loss where ``loss`` is a sequence."""
+        own = {family.loss: value for family, value in values.items() if family.terms == terms}
+        return next(iter(own.values())) if isinstance(self.loss, str) else own
 
     def _fit_all_rows(
         self, task: FoldTask, samples: Samples, short: TrainingPart | None, cell: Cell, board: Scoreboard
     ) -> list[SurfaceFit]:
         """The chosen surface of each class; leaves the paths behind, which sums and a random sample tell where there is one."""
         of = samples if short is None else short.data
-        quick = QuickSearch(
-            of, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose)
-        )
+        report, own = writer_for(task.verbose), task.only(cell.terms)
+        quick = QuickSearch(of, own, by_decomposition=task.by_decomposition, report=report)
         of_all_rows = short is None or not loss_named(cell.loss).keeps_rows
-        data = quick.digest(cell.loss) if of_all_rows else training_data(samples, cell.loss, task.limits)
+        limits = own[cell.terms].limits
+        data = quick.digest(cell.terms, cell.loss) if of_all_rows else training_data(samples, cell.loss, limits)
         self.paths_ = self._paths(quick, samples, task, board, cell)
         processes = processes_of(self.n_jobs, len(self.paths_))
         how = FinalSearch(
@@ -409,18 +456,18 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 warn_unless_converged(fit, how.schedule(), type(self).__name__)
         with proving:
             if self.certify:
-                self.paths_ = self._certified(self.paths_, quick.digest(cell.loss), samples, task)
+                self.paths_ = self._certified(self.paths_, quick.digest(cell.terms, cell.loss), samples, task)
         return fits
 
     def _paths(
         self, quick: QuickSearch, samples: Samples, task: FoldTask, board: Scoreboard, cell: Cell
     ) -> list[QuadraticPath]:
         """Paths of the chosen loss, one per surface."""
-        Cs, ks, scores = board.Cs[cell.loss], board.ks, board.scores()[cell.loss]
+        Cs, ks, scores = board.Cs[cell.family], board.ks[cell.terms], board.scores()[cell.family]
         if task.out_of_time():  # the chosen cell is all that there is of the paths
             row, column = Cs == cell.C, ks == cell.k
             Cs, ks, scores = Cs[row], ks[column], scores[:, row][:, :, column]
-        paths = [quick.path(cell.loss, positive, Cs, ks) for positive in samples.positives()]
+        paths = [quick.path(cell.terms, cell.loss, positive, Cs, ks) for positive in samples.positives()]
         return [replace(path, scores=scores) for path in paths]
 
     def _certified(
@@ -453,7 +500,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _chosen_classifier(self) -> SparseQuadraticSVC:
         """What was chosen, with the parameters that both estimators have, not fitted."""
-        own = self.get_params() | {"loss": self.best_loss_}
+        own = self.get_params() | {"loss": self.best_loss_, "terms": self.best_terms_}
         parameters = {name: own[name] for name in SparseQuadraticSVC().get_params() if name in own}
         return SparseQuadraticSVC(self.best_k_, self.best_C_, **parameters)
 

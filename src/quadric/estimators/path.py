@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
 from quadric._sklearn import feature_names
-from quadric.defaults import LARGEST_COUNT
+from quadric.defaults import DEFAULT_KS, DEFAULT_LINEAR_KS, LARGEST_COUNT
 from quadric.estimators._base import ClassWeight, RandomState, Terms, seed_of
-from quadric.estimators._constraints import support_limits
+from quadric.estimators._constraints import LINEAR, QUADRATIC, support_limits
 from quadric.estimators._grids import C_grid, k_grid
 from quadric.estimators._validation import (
     TRUE_OR_FALSE,
@@ -41,6 +41,7 @@ def sparse_quadratic_path(
     ks: Sequence[int] | None = None,
     Cs: Sequence[float] | int = (1.0,),
     loss: str = "hinge",
+    terms: Literal["quadratic", "linear"] = "quadratic",
     method: Literal["best", "pd"] = "best",
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight = None,
@@ -65,11 +66,14 @@ def sparse_quadratic_path(
     y : array-like of shape (m,)
         Labels of two classes; surfaces are positive for the second in sorted order.
     ks : increasing sequence of int or None
-        Numbers of terms; None: 1 to 6, 8, 10, 12, 15 and 20, as far as the data have that many terms.
+        Numbers of terms; None: 1 to 6, 8, 10, 12, 15 and 20, for linear terms also 25, 30 and 40, as far as the data have that
+        many terms; and all of them where they are fewer.
     Cs : sequence of float
         Weights of the loss.
     loss : {"hinge", "least_squares", "logistic"}
         Loss function.
+    terms : {"quadratic", "linear"}
+        Terms to choose from: linear ones only, or squares and products, too.
     method : {"pd", "best"}
         "pd": penalty decomposition at each point. "best": forward selection and exchanges of terms, where neighbours in k and
         C hand each other their supports; the objective then never increases along k.
@@ -103,10 +107,11 @@ def sparse_quadratic_path(
         "max_iter": max_iter,
     }
     check_values(
-        {"loss": loss, "method": method, "certify": certify, "node_limit": node_limit, **schedule},
+        {"loss": loss, "terms": terms, "method": method, "certify": certify, "node_limit": node_limit, **schedule},
         {
             **DECOMPOSITION,
             "loss": one_of(*LOSS_NAMES),
+            "terms": one_of(QUADRATIC, LINEAR),
             "method": one_of(*PATH_METHODS),
             "certify": TRUE_OR_FALSE,
             "node_limit": none_or(integer_from(0, LARGEST_COUNT)),
@@ -119,8 +124,9 @@ def sparse_quadratic_path(
     if len(samples.classes) > 2:
         raise ValueError(f"a path needs two classes, but y has {len(samples.classes)}; use SparseQuadraticSVCCV for more")
     n_features, n_terms = samples.X.shape[1], term_count(samples.X.shape[1])
-    limits = support_limits(include, exclude, names, n_features, n_terms)
-    grid, weights = k_grid(ks, n_terms - len(limits.exclude), len(limits.include)), C_grid(Cs)
+    limits = support_limits(include, exclude, names, n_features, n_terms, terms)
+    default = DEFAULT_LINEAR_KS if terms == LINEAR else DEFAULT_KS
+    grid, weights = k_grid(ks, n_terms - len(limits.exclude), len(limits.include), default), C_grid(Cs)
     check_memory(loss, samples.extent(len(limits.exclude), grid=(len(weights), len(grid)), proves=certify, k=int(grid[-1])))
     check_magnitude(samples.X)
     warn_of_spread(samples.X, names, "standardise them first, with StandardScaler().fit_transform(X)")

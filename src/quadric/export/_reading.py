@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from quadric.certificate import Certificate
 from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators._base import SparseSurfaceClassifier
+from quadric.estimators._constraints import LINEAR, QUADRATIC
 from quadric.estimators._validation import check_parameters
 from quadric.estimators.calibration import METHODS, CalibratedModel, decided
 from quadric.estimators.cutoffs import read_cutoff
@@ -52,8 +53,8 @@ ANSWER = (*(field.name for field in fields(Sample)), "prediction")
 ROUNDING, FORMULA_ROUNDING = 1e-12, 1e-9
 """How far scores may be from those in the file, relative to the sum of the absolute terms: sums are rounded in another order on
 other processors; formulas also combine the scalers, which cancels digits."""
-ADDED_LATER = ("gap_limit",)
-"""Parameters that the first files of this schema do not have; they had what is the default now."""
+ADDED_LATER = ("gap_limit", "terms", "best_terms")
+"""What the first files of this schema do not have; they had all terms, and otherwise what is the default now."""
 
 
 def read_document(document: Any) -> SavedModel:
@@ -154,7 +155,7 @@ def _steps(node: Node) -> list[tuple[str, Any]]:
 
 
 def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> Any:
-    keys = top["estimator"].fields(ESTIMATOR_KEYS)
+    keys = top["estimator"].fields(_as_old(ESTIMATOR_KEYS, top["estimator"]))
     kind = ESTIMATORS[keys["class"].choice(ESTIMATORS)]
     n_surfaces = 1 if len(labels) == 2 else len(labels)
     top["surfaces"].require(
@@ -162,9 +163,10 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         f"of {n_features} features are too large: at most {MAX_COEFFICIENTS} coefficients",
     )
     with top["params"].usable():
-        present = top["params"].value if isinstance(top["params"].value, dict) else {}
-        known = [name for name in kind().get_params(deep=False) if name not in ADDED_LATER or name in present]
+        known = _as_old(kind().get_params(deep=False), top["params"])
         classifier = kind(**read_parameters(top["params"], known))
+        if "terms" not in known and hasattr(classifier, "terms"):
+            classifier.terms = QUADRATIC
         check_parameters(classifier, kind._rules)
     classifier.classes_, classifier.n_features_in_ = labels, n_features
     names = top["features"].fields(("count", "names"))["names"]
@@ -181,12 +183,19 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
             classifier._set_units(_units(keys, n_features))
     if kind is SparseQuadraticSVCCV:
         classifier.best_loss_ = keys["best_loss"].choice(LOSS_NAMES)
+        classifier.best_terms_ = keys["best_terms"].choice((LINEAR, QUADRATIC)) if "best_terms" in keys else QUADRATIC
         classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), _amount(keys["best_C"])
     if top["certificates"].value != []:  # baselines have none
         k, items = getattr(classifier, "best_k_", getattr(classifier, "k", 0)), top["certificates"].items(n_surfaces)
         pairs = zip(items, classifier.surfaces_, strict=True)
         classifier.certificates_ = [_certificate(item, surface, k) for item, surface in pairs]
     return classifier
+
+
+def _as_old(names: Iterable[str], node: Node) -> list[str]:
+    """The keys that a file should have, as old as it is."""
+    present = node.value if isinstance(node.value, dict) else {}
+    return [name for name in names if name not in ADDED_LATER or name in present]
 
 
 def _units(keys: dict[str, Node], n_features: int) -> Units:

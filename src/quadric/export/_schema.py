@@ -36,7 +36,7 @@ ESTIMATORS: dict[str, Any] = {
 }
 """The only classes that a file can ask for."""
 UNITS = ("clip_low", "clip_high", "center", "scale")
-FITTED = ("status", "n_iter", *UNITS, "best_loss", "best_k", "best_C")
+FITTED = ("status", "n_iter", *UNITS, "best_terms", "best_loss", "best_k", "best_C")
 """What a file keeps of a fit beside the surfaces and certificates: attributes, without the underscore at their end."""
 MEMBERS = (
     "schema",

@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 
 from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators._base import predicted
-from quadric.estimators._constraints import support_limits
+from quadric.estimators._constraints import QUADRATIC, support_limits
 from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.decisions import Decisions
@@ -110,7 +110,8 @@ class FittedModel(Columns, Decisions):
         SupportLimits
         """
         names = getattr(self.classifier, "feature_names_in_", None)
-        return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k)
+        terms = self.question("terms") or QUADRATIC
+        return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms)
 
     def procedure(self) -> SparseQuadraticSVC:
         """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.
@@ -119,7 +120,7 @@ class FittedModel(Columns, Decisions):
         -------
         SparseQuadraticSVC
         """
-        own = self.classifier.get_params() | {name: self.question(name) for name in ("loss", "k", "C")}
+        own = self.classifier.get_params() | {name: self.question(name) for name in ("terms", "loss", "k", "C")}
         limits = self.limits(int(own["k"]))
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
         return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})

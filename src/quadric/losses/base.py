@@ -287,6 +287,10 @@ class TrainingData(ABC):
         """Digest sums over samples, where the loss needs nothing else (``Loss.keeps_rows`` is False)."""
         raise NotImplementedError
 
+    def limited(self, limits: Limits) -> TrainingData | None:
+        """The same samples with fewer candidates, where that spares digesting them again; None: it does not."""
+        return None
+
     @abstractmethod
     def one_against_rest(self, positive: int, C: float, k: int) -> SparseProblem:
         """The problem whose positive class is ``positive``."""

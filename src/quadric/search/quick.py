@@ -7,7 +7,7 @@ of these supports only. Losses, classes and values of C share what they can: sam
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,15 +43,29 @@ class Row:
     ks: tuple[int, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """Terms to choose from.
+
+    Attributes
+    ----------
+    limits : SupportLimits
+    ks : array
+        All k that may be asked for, increasing: the search goes from one to the next.
+    """
+
+    limits: SupportLimits
+    ks: IntArray
+
+
 class QuickSearch:
-    """Surfaces of one set of samples for any loss, C and k.
+    """Surfaces of one set of samples for any dictionary, loss, C and k.
 
     Parameters
     ----------
     samples : LabelledSamples or SummedSamples
-    limits : SupportLimits
-    ks : array
-        All k that may be asked for, increasing: the search goes from one to the next.
+    dictionaries : mapping from names to Dictionary
+        The last one has all terms of the others, which share its sums.
     by_decomposition : bool
         Whether supports come from penalty decomposition at each cell, as with method "pd", instead.
     report : callable
@@ -61,55 +75,60 @@ class QuickSearch:
     def __init__(
         self,
         samples: LabelledSamples | SummedSamples,
-        limits: SupportLimits,
-        ks: IntArray,
+        dictionaries: Mapping[str, Dictionary],
         *,
         by_decomposition: bool = False,
         report: Report = silent,
     ) -> None:
-        self._samples, self._limits, self._ks = samples, limits, ks
+        self._samples, self._dictionaries = samples, dict(dictionaries)
         self._by_decomposition = by_decomposition
         self._report = report
-        self._digests: dict[str, TrainingData] = {}
-        self._supports: dict[tuple[str, int, float], dict[int, IntArray]] = {}
+        self._digests: dict[tuple[str, str], TrainingData] = {}
+        self._supports: dict[tuple[str, str, int, float], dict[int, IntArray]] = {}
 
-    def rows(self, loss: str, positive: int, rows: Sequence[Row]) -> Iterator[list[PathCell]]:
+    def rows(self, terms: str, loss: str, positive: int, rows: Sequence[Row]) -> Iterator[list[PathCell]]:
         """The cells of one row after the other, for one class against the rest."""
         if self._by_decomposition:
-            yield from (self._decomposed(loss, positive, row) for row in rows)
+            yield from (self._decomposed(terms, loss, positive, row) for row in rows)
             return
-        supports = [self._chosen(loss_named(loss).screen or loss, positive, row.C) for row in rows]
-        data = self._data(loss, supports)
+        supports = [self._chosen(terms, loss_named(loss).screen or loss, positive, row.C) for row in rows]
+        data = self._data(terms, loss, rows, supports)
         yield from (self._refitted(data, positive, row, found) for row, found in zip(rows, supports, strict=True))
 
-    def path(self, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
+    def path(self, terms: str, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
         """All cells of a grid as a path."""
-        cells = list(self.rows(loss, positive, [Row(float(C), tuple(int(k) for k in ks)) for C in Cs]))
+        cells = list(self.rows(terms, loss, positive, [Row(float(C), tuple(int(k) for k in ks)) for C in Cs]))
         return assembled_path(term_count(self._samples.n_features), Cs, ks, cells)
 
-    def digest(self, loss: str) -> TrainingData:
-        """The samples digested for a loss, on all terms."""
-        if loss not in self._digests:
-            self._digests[loss] = training_data(self._samples, loss, self._limits)
-        return self._digests[loss]
+    def digest(self, terms: str, loss: str) -> TrainingData:
+        """The samples digested for a loss, on all terms of a dictionary."""
+        key, limits, widest = (terms, loss), self._dictionaries[terms].limits, list(self._dictionaries)[-1]
+        if key not in self._digests:
+            shared = None
+            if terms != widest and not loss_named(loss).keeps_rows:
+                shared = self.digest(widest, loss).limited(limits)
+            self._digests[key] = shared or training_data(self._samples, loss, limits)
+        return self._digests[key]
 
-    def _data(self, loss: str, supports: Sequence[dict[int, IntArray]]) -> TrainingData:
-        """The same, but only on the terms of some supports where another loss chose them."""
+    def _data(self, terms: str, loss: str, rows: Sequence[Row], supports: Sequence[dict[int, IntArray]]) -> TrainingData:
+        """The same, but only on the terms of the wanted supports where another loss chose them."""
         if loss_named(loss).screen is None:
-            return self.digest(loss)
-        terms = np.unique(np.concatenate([support for chosen in supports for support in chosen.values()]))
-        return training_data(self._samples, loss, self._limits.only(terms, term_count(self._samples.n_features)))
+            return self.digest(terms, loss)
+        wanted = [chosen[k] for row, chosen in zip(rows, supports, strict=True) for k in row.ks]
+        n_terms = term_count(self._samples.n_features)
+        limits = self._dictionaries[terms].limits.only(np.unique(np.concatenate(wanted)), n_terms)
+        return training_data(self._samples, loss, limits)
 
     @one_blas_thread()
-    def _chosen(self, loss: str, positive: int, C: float) -> dict[int, IntArray]:
+    def _chosen(self, terms: str, loss: str, positive: int, C: float) -> dict[int, IntArray]:
         """Supports of all k as positions in the full z; each starts from the one before, whichever cells are wanted."""
-        key = loss, positive, C
+        key, ks = (terms, loss, positive, C), self._dictionaries[terms].ks
         if key not in self._supports:
-            whole = self.digest(loss).one_against_rest(positive, C, int(self._ks[-1]))
+            whole = self.digest(terms, loss).one_against_rest(positive, C, int(ks[-1]))
             problem = whole.promising(MOST_CANDIDATES)
             explorer, support = problem.explorer(), problem.rule.required
             self._supports[key] = chosen = {}
-            for k in self._ks.tolist():
+            for k in ks.tolist():
                 support = explorer.descend(explorer.resized(support, min(k, problem.n_terms))).support
                 chosen[k] = problem.terms[support]
         return self._supports[key]
@@ -128,14 +147,14 @@ class QuickSearch:
         return cells
 
     @one_blas_thread()
-    def _decomposed(self, loss: str, positive: int, row: Row) -> list[PathCell]:
-        problem: SparseProblem = self.digest(loss).one_against_rest(positive, row.C, row.ks[-1]).decomposable()
+    def _decomposed(self, terms: str, loss: str, positive: int, row: Row) -> list[PathCell]:
+        problem: SparseProblem = self.digest(terms, loss).one_against_rest(positive, row.C, row.ks[-1]).decomposable()
         step, cells = problem.step(), []
         for k in row.ks:
             began = time.perf_counter()
             found = decompose(problem.with_k(k), Schedule(), step=step)
             seconds = time.perf_counter() - began
-            terms, z = problem.terms[found.support], found.z[found.support]
-            cells.append(PathCell(terms, z, found.c, found.objective, found.n_iter, found.status, seconds))
+            support, z = problem.terms[found.support], found.z[found.support]
+            cells.append(PathCell(support, z, found.c, found.objective, found.n_iter, found.status, seconds))
         self._report(f"{problem.loss.name}, C = {row.C:g}: {len(cells)} numbers of terms by decomposition")
         return cells

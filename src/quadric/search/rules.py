@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from quadric.geometry.terms import term_count
 from quadric.losses.base import Completion, Moves, Projection
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -129,6 +130,10 @@ class SupportLimits:
 
     include: IntArray = field(default_factory=_no_terms)
     exclude: IntArray = field(default_factory=_no_terms)
+
+    def linear(self, n_features: int) -> SupportLimits:
+        """The same limits without squares and products."""
+        return SupportLimits(self.include, np.union1d(self.exclude, np.arange(term_count(n_features) - n_features)))
 
     def only(self, terms: IntArray, n_terms: int) -> SupportLimits:
         """The same limits with some of all ``n_terms`` terms as the only candidates."""

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from quadric.estimators import SparseQuadraticSVCCV
-from quadric.estimators._choosing import suitable_rule
+from quadric.estimators._choosing import Family, Margin, suitable_rule
+from quadric.estimators._constraints import LINEAR
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.scorers import measure_named
 
@@ -41,6 +42,8 @@ class Cell:
 
     Attributes
     ----------
+    terms : str
+        What terms were chosen from: "linear" or "quadratic".
     loss : str
     k : int
     C : float
@@ -48,6 +51,7 @@ class Cell:
         In the measure that was asked for, with its own sign.
     """
 
+    terms: str
     loss: str
     k: int
     C: float
@@ -65,6 +69,8 @@ class CrossValidated:
         Of the model's own labels, its calibration and cut-off included, on rows left out.
     auc : Figure or None
         Of two classes; None for more.
+    log_loss : Figure
+        Of probabilities by the loss, or by sigmoids of the other folds, weighted as the loss is.
     scoring : str
         What the choice was made by.
     rule : "best", "1se" or float
@@ -72,15 +78,20 @@ class CrossValidated:
     chosen : Cell
     runner_up : Cell or None
         The best cell of the second best loss; of a single loss, the best cell beside the chosen one.
+    products : Figure or None
+        What products and squares change of the score, in the measure that was asked for, from the best cell with linear terms
+        to the best one with all terms, paired over the folds; None where only one of them was tried.
     """
 
     folds: int
     accuracy: Figure
     auc: Figure | None
+    log_loss: Figure
     scoring: str
-    rule: str | float
+    rule: str | float | None
     chosen: Cell
     runner_up: Cell | None
+    products: Figure | None
 
     def recorded(self) -> dict[str, Any]:
         """As plain values.
@@ -89,13 +100,17 @@ class CrossValidated:
         -------
         dict
         """
-        area = None if self.auc is None else asdict(self.auc)
         accuracy = {"accuracy": self.accuracy.mean, "standard_error": self.accuracy.error}
-        return asdict(self) | accuracy | {"auc": area}
+        return asdict(self) | accuracy
 
 
 def cross_validated(
-    search: SparseQuadraticSVCCV, scoring: str, codes: IntArray, folds: list[IntArray], decide: Callable[[FloatArray], IntArray]
+    search: SparseQuadraticSVCCV,
+    scoring: str,
+    codes: IntArray,
+    weight: FloatArray,
+    folds: list[IntArray],
+    decide: Callable[[FloatArray], IntArray],
 ) -> CrossValidated:
     """Measure a model by the decision values that its cross-validation had for rows left out.
 
@@ -105,6 +120,8 @@ def cross_validated(
     scoring : str
     codes : array of shape (m,)
         Positions of the rows' classes.
+    weight : array of shape (m,)
+        Of the rows in the loss.
     folds : list of arrays
         Rows that each fold left out.
     decide : callable
@@ -126,11 +143,25 @@ def cross_validated(
         folds=len(folds),
         accuracy=Figure.of(np.array([right[rows].mean() for rows in folds])),
         auc=_areas(codes, decision, two_sided) if decision.ndim == 1 and two_sided else None,
+        log_loss=chosen.score if scoring == "log_loss" else _log_losses(search.oof_proba_, codes, weight, folds),
         scoring=scoring,
-        rule=suitable_rule(search.rule, {grid.loss: grid.scores for grid in grids_of(search)}),
+        rule=suitable_rule(search.rule, {Family(grid.terms, grid.loss): grid.scores for grid in grids_of(search)}),
         chosen=chosen,
         runner_up=max(others, key=lambda cell: sign * cell.score.mean, default=None),
+        products=_products(search.terms_margin_, sign),
     )
+
+
+def _products(found: Margin | None, sign: int) -> Figure | None:
+    if found is None:
+        return None
+    better = found.mean if found.other == LINEAR else -found.mean
+    return Figure(sign * better, found.error)
+
+
+def _log_losses(chances: FloatArray, codes: IntArray, weight: FloatArray, folds: list[IntArray]) -> Figure:
+    loss = -np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps))
+    return Figure.of(np.array([np.average(loss[rows], weights=weight[rows]) for rows in folds]))
 
 
 def _areas(codes: IntArray, decision: FloatArray, folds: list[IntArray]) -> Figure:
@@ -152,7 +183,7 @@ def tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:
     sign, grids = measure_named(scoring).sign, grids_of(search)
     most = max(int(np.isfinite(grid.scores).sum(axis=0).max()) for grid in grids)
     return [
-        Cell(grid.loss, int(k), float(C), Figure.of(sign * scores))
+        Cell(grid.terms, grid.loss, int(k), float(C), Figure.of(sign * scores))
         for grid in grids
         for i, C in enumerate(grid.Cs)
         for j, k in enumerate(grid.ks)
@@ -166,12 +197,13 @@ class Grid:
 
     Attributes
     ----------
-    loss : str
+    terms, loss : str
     Cs, ks : arrays
     scores : array of shape (n_folds, n_Cs, n_ks)
         NaN: skipped.
     """
 
+    terms: str
     loss: str
     Cs: FloatArray
     ks: IntArray
@@ -179,7 +211,7 @@ class Grid:
 
 
 def grids_of(search: SparseQuadraticSVCCV) -> list[Grid]:
-    """The grid of each loss; that of the chosen one is first.
+    """The grid of each loss with the chosen kind of terms; that of the chosen loss is first.
 
     Parameters
     ----------
@@ -189,11 +221,11 @@ def grids_of(search: SparseQuadraticSVCCV) -> list[Grid]:
     -------
     list of Grid
     """
-    tables, Cs = search.cv_scores_, search.Cs_
+    tables, Cs, terms = search.cv_scores_, search.Cs_, search.best_terms_
     if not (isinstance(tables, dict) and isinstance(Cs, dict)):
-        return [Grid(search.best_loss_, np.asarray(Cs), search.ks_, np.asarray(tables))]
+        return [Grid(terms, search.best_loss_, np.asarray(Cs), search.ks_, np.asarray(tables))]
     losses = sorted(tables, key=lambda loss: loss != search.best_loss_)
-    return [Grid(loss, Cs[loss], search.ks_, tables[loss]) for loss in losses]
+    return [Grid(terms, loss, Cs[loss], search.ks_, tables[loss]) for loss in losses]
 
 
 def standard_error(scores: FloatArray) -> FloatArray:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
 from quadric.errors import ParameterError
-from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses import LOSS_NAMES
 
 if TYPE_CHECKING:
     from quadric.estimators._validation import Rule
 
 AUTO = "auto"
-"""The loss that is chosen with k and C."""
+"""The loss and the kind of terms that are chosen with k and C."""
 
 
 class OptionError(ParameterError):
@@ -34,6 +34,8 @@ class TrainingOptions:
     loss : str
         One of LOSS_NAMES; "auto": chosen by cross-validation among the defaults of SparseQuadraticSVCCV, or the default of
         SparseQuadraticSVC where there is none.
+    terms : {"auto", "linear", "quadratic"}
+        Terms to choose from, as in SparseQuadraticSVCCV; "auto" without cross-validation means quadratic ones.
     method : {"best", "pd", "exact"}
         Of the final fit; cross-validation uses "best" where this is "exact".
     cross_validate : bool or None
@@ -42,7 +44,7 @@ class TrainingOptions:
     groups : str or None
         Column whose equal values stay in the same fold; not a feature.
     scoring : str
-        What cross-validation maximises: accuracy, roc_auc, balanced_accuracy, log_loss, brier, ks, average_precision, or the
+        What cross-validation chooses by: log_loss, accuracy, roc_auc, balanced_accuracy, brier, ks, average_precision, or the
         name of a scikit-learn scorer.
     rule : "best", "1se", float or None
         How cross-validation chooses k; a number is a tolerance in score. None: as SparseQuadraticSVCCV does.
@@ -95,11 +97,12 @@ class TrainingOptions:
     k: int | None = None
     C: float | None = None
     loss: str = AUTO
+    terms: Literal["auto", "linear", "quadratic"] = "auto"
     method: Literal["best", "pd", "exact"] = "best"
     cross_validate: bool | None = None
     folds: int = 5
     groups: str | None = None
-    scoring: str = "accuracy"
+    scoring: str = "log_loss"
     rule: str | float | None = None
     ks: tuple[int, ...] | None = None
     Cs: tuple[float, ...] | None = None
@@ -130,7 +133,7 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
         from quadric.estimators.cutoffs import EVEN, read_cutoff
-        from quadric.workflow.scorers import check_scoring, needs_probabilities
+        from quadric.workflow.scorers import check_scoring
 
         tolerance = rule.number_from(0.0)
         rules = {
@@ -170,12 +173,6 @@ class TrainingOptions:
                 raise OptionError(str(error), **{name: None}) from None
         if self.calibrate is None and self.cutoff != EVEN:
             raise OptionError("a cut-off is one on probabilities: calibrate the scores", calibrate="auto")
-        if self.calibrate is None and needs_probabilities(self.scoring) and not self._gives_probabilities():
-            raise OptionError(f"{self.scoring} is a score of probabilities: calibrate the scores", calibrate="auto")
-
-    def _gives_probabilities(self) -> bool:
-        """Whether the loss does without a calibration; one that is still to be chosen may not."""
-        return self.loss != AUTO and loss_named(self.loss).has_probabilities
 
     @property
     def crosses(self) -> bool:

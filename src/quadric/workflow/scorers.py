@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
-from quadric._sklearn import scorer_misfit, scorer_needs_probabilities, scorer_towards
+from quadric._sklearn import scorer_misfit, scorer_towards
 from quadric.credit import ks_statistic
 from quadric.errors import near_name
 
@@ -40,10 +40,10 @@ class Measure:
 
 
 MEASURES = {
+    "log_loss": Measure("log-loss", "neg_log_loss", sign=-1),
     "accuracy": Measure("accuracy", "accuracy", is_share=True),
     "roc_auc": Measure("AUC", "roc_auc", two_classes=True),
     "balanced_accuracy": Measure("balanced accuracy", "balanced_accuracy", is_share=True),
-    "log_loss": Measure("log-loss", "neg_log_loss", sign=-1),
     "brier": Measure("Brier score", "neg_brier_score", sign=-1, two_classes=True),
     "ks": Measure("KS", make_scorer(ks_statistic, response_method="decision_function"), two_classes=True),
     "average_precision": Measure("average precision", "average_precision", two_classes=True),
@@ -62,20 +62,6 @@ def measure_named(name: str) -> Measure:
     Measure
     """
     return MEASURES.get(name) or Measure(name.removeprefix("neg_"), name, sign=-1 if name.startswith("neg_") else 1)
-
-
-def needs_probabilities(name: str) -> bool:
-    """Whether a measure is one of probabilities.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    bool
-    """
-    return scorer_needs_probabilities(get_scorer(measure_named(name).scorer))
 
 
 def check_scoring(name: str) -> None:

@@ -14,12 +14,13 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from quadric.credit import CalibratedModel
-from quadric.defaults import DEFAULT_CS, DEFAULT_KS
+from quadric.defaults import DEFAULT_CS, DEFAULT_KS, DEFAULT_LINEAR_KS
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import fitted_model
 from quadric.fitted.decisions import FAR
+from quadric.labels import class_weights
 from quadric.losses.footprint import affordable_processes
 from quadric.samples.extent import Extent
 from quadric.tables import Table
@@ -263,7 +264,8 @@ def _cross_validated(
 ) -> CrossValidated:
     """Figures of the model on rows left out."""
     view, codes = fitted_model(model), np.unique(data.y, return_inverse=True)[1]
-    return cross_validated(search, options.scoring, codes, tests, lambda decision: view.decided(decision)[0])
+    weight = class_weights(data.class_weight(options.class_weight), view.classes, codes, np.ones(len(codes)))[codes]
+    return cross_validated(search, options.scoring, codes, weight, tests, lambda decision: view.decided(decision)[0])
 
 
 @contextmanager
@@ -326,6 +328,7 @@ def new_search(data: PreparedData, options: TrainingOptions, classes: np.ndarray
         ks=_ks(data, options) if options.k is None else (options.k,),
         Cs=options.Cs if options.C is None else (options.C,),
         cv=options.folds,
+        terms=options.terms,
         scoring=scorer,
         **{name: value for name, value in given.items() if value is not None},
         **_shared_parameters(data, options),
@@ -374,7 +377,8 @@ def new_classifier(
     k, C = k or options.k, C or options.C
     assert k is not None
     assert C is not None
-    return SparseQuadraticSVC(k, C, **_shared_parameters(data, options))
+    own = {} if options.terms == AUTO else {"terms": options.terms}
+    return SparseQuadraticSVC(k, C, **own, **_shared_parameters(data, options))
 
 
 def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | StratifiedGroupKFold:
@@ -479,7 +483,7 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
 
 def _extent(data: PreparedData, options: TrainingOptions) -> Extent:
     """The size of a cross-validation."""
-    grid = (len(options.Cs or DEFAULT_CS), len(options.ks or DEFAULT_KS))
+    grid = (len(options.Cs or DEFAULT_CS), len(options.ks or (*DEFAULT_KS, *DEFAULT_LINEAR_KS)))
     n_scored = len(data.X) // min(options.folds, 5)
     return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, n_scored)
 

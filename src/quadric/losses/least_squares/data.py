@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
+from quadric.geometry.terms import term_count
 from quadric.losses.base import Limits, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem, SampleRows
 from quadric.losses.least_squares.wide import WideData
@@ -64,6 +66,18 @@ class LeastSquaresData(TrainingData):
         cls, moments: LabelledMoments, n_samples: int, class_weight: FloatArray, limits: Limits
     ) -> LeastSquaresData:
         return cls(moments, class_weight, limits, n_samples=n_samples)
+
+    def limited(self, limits: Limits) -> LeastSquaresData:
+        absent = np.ones(term_count(len(self._energy.s)), dtype=bool)
+        absent[self._terms] = False
+        terms = limits.candidates(absent)
+        kept = np.searchsorted(self._terms, terms)
+        other, square = copy(self), np.ix_(kept, kept)
+        other._terms, other._rule = terms, limits.rule(terms)
+        other._mean, other._scatter = self._mean[kept], self._scatter[square]
+        other._class_means, other._curvatures = self._class_means[:, kept], {}
+        other.__dict__["_G"] = self._G[square]  # in place of the cached one
+        return other
 
     @cached_property
     def _G(self) -> FloatArray:

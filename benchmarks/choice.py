@@ -36,21 +36,21 @@ def whole_grid() -> AbstractContextManager[Any]:
 def full_search() -> AbstractContextManager[Any]:
     """Search inside the folds as ``sparse_quadratic_path`` does."""
 
-    def rows(self: QuickSearch, loss: str, positive: int, rows: Sequence[Row]) -> Iterator[list[PathCell]]:
-        data = self.digest(loss)
+    def rows(self: QuickSearch, terms: str, loss: str, positive: int, rows: Sequence[Row]) -> Iterator[list[PathCell]]:
+        data = self.digest(terms, loss)
         for row in rows:
             path = trace_path(data, positive, [row.C], row.ks, seed=(0, positive))
             yield [
                 PathCell(
-                    terms,
-                    path.coef[0, j, terms],
+                    support,
+                    path.coef[0, j, support],
                     float(path.intercept[0, j]),
                     float(path.objective[0, j]),
                     0,
                     path.status[0, j],
                     0.0,
                 )
-                for j, terms in enumerate(map(np.flatnonzero, path.support[0]))
+                for j, support in enumerate(map(np.flatnonzero, path.support[0]))
             ]
 
     return patch.object(QuickSearch, "rows", rows)

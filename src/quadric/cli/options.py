@@ -128,8 +128,8 @@ FLAGS = {
     "folds": Flag("Folds of the cross-validation."),
     "groups": Flag("Column of groups, such as customers, that folds keep together. It is not a feature.", "COLUMN"),
     "scoring": Flag(
-        "What cross-validation chooses by: log_loss, accuracy, roc_auc, balanced_accuracy, brier, ks, average_precision, or any "
-        "scorer of classes of scikit-learn.",
+        "What cross-validation chooses by: log_loss, accuracy, roc_auc, balanced_accuracy, brier, ks, average_precision, or "
+        "any scorer of classes of scikit-learn.",
         "MEASURE",
     ),
     "rule": Flag(

@@ -19,10 +19,14 @@ from quadric.types import BoolArray, FloatArray
 Rule: TypeAlias = str | float | None
 ROUNDING = 1e-12
 """Difference of means that is none."""
+NEGLIGIBLE = 1e-3
+"""Share of a mean score by which the last C of a grid must be better than others for the grid to grow."""
 ALWAYS_SCORED = 3
 """Grids of so many values of C are scored as a whole."""
 ERRORS = 1.0
 """Standard errors of the differences between folds by which a cell may be better than its neighbours in C."""
+CLEAR = 5.0
+"""Standard errors of the differences between folds by which a dictionary is given up before all losses have scored it."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,11 @@ class Margin:
     mean: float
     error: float
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether the other dictionary need not be scored with further losses."""
+        return self.mean > CLEAR * self.error
+
 
 def chosen_cell(scores: FloatArray, rule: Rule) -> tuple[int, int]:
     """Positions of row and k.
@@ -91,7 +100,7 @@ def chosen_cell(scores: FloatArray, rule: Rule) -> tuple[int, int]:
 
 
 def chosen_among(scores: Mapping[Family, FloatArray], rule: Rule) -> Choice:
-    """The cell of the best dictionary that ``chosen_cell`` takes; ties go to the dictionary and the loss that are named first."""
+    """The cell of the best dictionary that ``chosen_cell`` takes; ties go to the dictionary and the loss named first."""
     terms = best_terms(scores)
     rows = [(family, i) for family, table in scores.items() if family.terms == terms for i in range(table.shape[1])]
     row, k_index = chosen_cell(together(scores, terms), rule)
@@ -114,7 +123,7 @@ def best_terms(scores: Mapping[Family, FloatArray]) -> str:
 
 
 def margin(scores: Mapping[Family, FloatArray]) -> Margin | None:
-    """Of the best dictionary over the second best; None where there is no other."""
+    """Of the best dictionary over the second best; None where there is no other, or none with a score."""
     first = best_terms(scores)
     others = {family: table for family, table in scores.items() if family.terms != first}
     if not others:
@@ -137,7 +146,7 @@ def mean_scores(scores: FloatArray) -> FloatArray:
     scored = np.isfinite(scores)
     count = scored.sum(axis=0)
     total = np.where(scored, scores, 0.0).sum(axis=0)
-    return np.where(count == count.max(), total / np.maximum(count, 1), -np.inf)
+    return np.where((count > 0) & (count == count.max()), total / np.maximum(count, 1), -np.inf)
 
 
 def suitable_rule(rule: Rule, scores: Mapping[Family, FloatArray]) -> Rule:
@@ -194,8 +203,8 @@ def end_of_grid(scores: Mapping[Family, FloatArray]) -> tuple[Family, int] | Non
     best = chosen_among(scores, "best")
     along_C = mean_scores(scores[best.family])[:, best.k_index]
     others = np.delete(along_C, best.C_index)
-    if len(others) and others.max() == along_C[best.C_index]:  # a tie says nothing of what lies beyond the grid
-        return None
+    if len(others) and others.max() >= along_C[best.C_index] * (1.0 - np.sign(along_C[best.C_index]) * NEGLIGIBLE):
+        return None  # a tie, or nearly one, says nothing of what lies beyond the grid
     if best.C_index == len(along_C) - 1:
         return best.family, 1
     return (best.family, -1) if best.C_index == 0 else None

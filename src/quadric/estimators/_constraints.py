@@ -14,7 +14,6 @@ from quadric.geometry.terms import default_names, term_count, term_index, term_n
 from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
 
-
 LINEAR, QUADRATIC, AUTO = "linear", "quadratic", "auto"
 """Dictionaries of terms: linear ones only, squares and products, too, and the better one."""
 

@@ -15,10 +15,19 @@ from quadric.losses.base import SparseProblem, TrainingData
 from quadric.progress import counted, writer_for
 from quadric.samples.labelled import Samples
 from quadric.search.decomposition import Schedule, Status
-from quadric.search.methods import SearchOptions, SearchResult, search
+from quadric.search.methods import MOST_EXAMINED, SearchOptions, SearchResult, search
 from quadric.search.path import QuadraticPath
 from quadric.types import FloatArray, IntArray
 from quadric.workers import workers
+
+EXAMINED_ROWS = 20_000_000
+"""Rows that are looked at in all, about, to examine exchanges of one support by passes: a proof for many rows takes its time,
+which ``certify`` has."""
+
+
+def most_examined(n_rows: int) -> int:
+    """Exchanges of one support that the final fit examines by passes over so many rows."""
+    return min(EXAMINED_ROWS // n_rows, MOST_EXAMINED)
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,8 @@ def _final_surface(
         found = _on_terms(problem, start)
     else:
         report = writer_for(how.verbose)
-        found = search(problem, how.method, SearchOptions(schedule, (how.seed, positive), report, (start,), how.gap_limit))
+        options = SearchOptions(schedule, (how.seed, positive), report, (start,), how.gap_limit, most_examined(len(y)))
+        found = search(problem, how.method, options)
         # a time limit, or a search that takes no starts: what the path found stays where it is better
         may_be_worse = found.status is Status.TIME_LIMIT or how.method != "best"
         if may_be_worse and not np.array_equal(start, found.support):

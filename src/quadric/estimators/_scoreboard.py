@@ -15,6 +15,7 @@ from quadric.estimators._choosing import (
     chosen_among,
     coarse_rows,
     end_of_grid,
+    margin,
     suitable_rule,
 )
 from quadric.estimators._sigmoids import Sigmoids
@@ -102,9 +103,16 @@ class Scoreboard:
             tables[family] = np.array(found)
         return tables
 
-    def coarse(self) -> Plan:
-        """A part of the grids to begin with."""
-        return {family: [self._row(family, Cs[i], slice(None)) for i in coarse_rows(len(Cs))] for family, Cs in self.Cs.items()}
+    def coarse(self, *, first: bool) -> Plan:
+        """A part of the grids to begin with: of the first loss, then of the others where they could still be chosen."""
+        losses = list(dict.fromkeys(family.loss for family in self.Cs))
+        behind = None if first else margin(self.scores())
+        given_up = behind.other if behind is not None and behind.is_clear else None
+        return {
+            family: [self._row(family, Cs[i], slice(None)) for i in coarse_rows(len(Cs))]
+            for family, Cs in self.Cs.items()
+            if (family.loss == losses[0]) == first and family.terms != given_up
+        }
 
     def worth_scoring(self, rule: Rule) -> Plan:
         """What could still be chosen."""

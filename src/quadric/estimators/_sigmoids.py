@@ -59,8 +59,10 @@ class BinnedDecisions:
         bins = np.minimum(((place + 1.0) * (0.5 * BINS)).astype(np.intp), BINS - 1)
         bins += np.where(is_event, BINS, 0) + 2 * BINS * np.arange(n_surfaces)
         weights = np.broadcast_to(weight[:, None], decision.shape).ravel()
-        total = np.bincount(bins.ravel(), weights, 2 * BINS * n_surfaces)
-        sums = np.bincount(bins.ravel(), weights * decision.ravel(), 2 * BINS * n_surfaces)
+        total, sums = (
+            np.bincount(bins.ravel(), of_rows, 2 * BINS * n_surfaces).astype(float)
+            for of_rows in (weights, weights * decision.ravel())
+        )
         value = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0.0)
         shape = n_surfaces, 2 * BINS
         return BinnedDecisions(value.reshape(shape), total.reshape(shape), np.arange(2 * BINS) >= BINS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -272,7 +273,13 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self._set_columns(moments.columns)
         self._set_fits(fits, sums.classes, sums.moments.units)
 
-    def _fit_surveyed(self, surveyed: CappedStream, deadline: float | None = None, starts: Sequence[IntArray] = ()) -> Self:
+    def _fit_surveyed(
+        self,
+        surveyed: CappedStream,
+        deadline: float | None = None,
+        starts: Sequence[IntArray] = (),
+        most_examined: int | None = None,
+    ) -> Self:
         """Fit to samples that are read in batches; after the deadline of a cross-validation, on the terms that it found."""
         check_parameters(self, self._rules)
         if surveyed.is_gathered:
@@ -285,16 +292,18 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         if self.method == "exact":
             raise ParameterError(f"the loss {self.loss} is not proved in passes over rows: take another method", method="best")
         with self._or_forget():
-            self._fit_by_passes(surveyed, deadline, starts)
+            self._fit_by_passes(surveyed, deadline, starts, most_examined)
         return self
 
-    def _fit_by_passes(self, surveyed: CappedStream, deadline: float | None, starts: Sequence[IntArray]) -> None:
+    def _fit_by_passes(
+        self, surveyed: CappedStream, deadline: float | None, starts: Sequence[IntArray], most_examined: int | None
+    ) -> None:
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
         limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k), self.terms)
         rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
         for number, positive in enumerate([1] if len(classes) == 2 else range(len(classes))):
-            options = self._search_options(seed, positive, deadline)
+            options = replace(self._search_options(seed, positive, deadline), most_examined=most_examined)
             is_late = bool(starts) and options.schedule.time_limit == 0.0
             how: dict[str, Any] = {"method": self.method, "options": options, "terms": starts[number] if is_late else None}
             found = fit_streamed(rows, self.loss, positive, float(self.C), int(self.k), limits, **how)

@@ -19,7 +19,7 @@ from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClas
 from quadric.estimators._choosing import Family, Margin, chosen_cell, margin
 from quadric.estimators._constraints import AUTO, LINEAR, QUADRATIC, dictionaries, support_limits
 from quadric.estimators._convergence import warn_unless_converged
-from quadric.estimators._final import FinalSearch
+from quadric.estimators._final import FinalSearch, most_examined
 from quadric.estimators._fold_scores import score_all_rows
 from quadric.estimators._foldwork import (
     CrossValidation,
@@ -80,10 +80,11 @@ def _names_losses(value: Any) -> bool:
 class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     """SparseQuadraticSVC with the kind of terms, the loss, the number of terms and C chosen by cross-validation.
 
-    Linear terms compete with quadratic ones, and all losses with each other, on the same folds. Inside the folds the search for terms is short (forward selection and exchanges),
-    and a loss with a cheaper stand-in refits on the terms that this one chose; ``method`` in full is for the final fit at the
-    chosen cell. Of a longer grid every second C is scored first, then only cells that could still be chosen, given how much the
-    folds differ.
+    Linear terms compete with quadratic ones, and all losses with each other, on the same folds. Inside the folds the search for
+    terms is short (forward selection and exchanges), and a loss with a cheaper stand-in refits on the terms that this one
+    chose; ``method`` in full is for the final fit at the chosen cell. Of a longer grid every second C is scored first, then
+    only cells that could still be chosen, given how much the folds differ; a kind of terms that is far behind with the first
+    loss is not scored with the others.
 
     Parameters
     ----------
@@ -162,8 +163,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     oof_proba_ : array of shape (m, n_classes)
         Their probabilities, by the loss or by the sigmoids that scorers of probabilities are given.
     paths_ : list of QuadraticPath
-        The chosen loss and kind of terms on all data, by the short search; one for two classes, otherwise one per class, in the order of
-        ``classes_``. Their ``scores`` are those of the chosen loss.
+        The chosen loss and kind of terms on all data, by the short search; one for two classes, otherwise one per class, in
+        the order of ``classes_``. Their ``scores`` are those of the chosen loss.
     best_estimator_ : SparseQuadraticSVC
         The final fit as a model of its own, with the chosen terms, loss, k and C; ready to predict, save and export.
     surfaces_, coef_, intercept_, certificates_, status_, traces_, n_iter_, raw_surfaces_, classes_ :
@@ -352,7 +353,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self.best_estimator_ = self._chosen_classifier()
             if loss_named(cell.loss).keeps_rows:
                 starts = [np.flatnonzero(path.support[path.Cs == cell.C, path.ks == cell.k][0]) for path in self.paths_]
-                self.best_estimator_._fit_surveyed(surveyed, deadline, starts)
+                self.best_estimator_._fit_surveyed(surveyed, deadline, starts, most_examined(moments.n_rows))
             else:
                 self.best_estimator_._fit_moments(moments, deadline)
         if task.out_of_time():
@@ -400,8 +401,10 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:
         """Fill the board: a part of the grid, what could still be chosen, and what lies beyond the ends of a default grid."""
         report = writer_for(int(self.verbose))
-        with part(0.0, 0.5):
-            work.score(board.coarse(), board, "cross-validation")
+        with part(0.0, 0.2):
+            work.score(board.coarse(first=True), board, "cross-validation")
+        with part(0.2, 0.5):
+            work.score(board.coarse(first=False), board, "cross-validation, other losses")
         with part(0.5, 0.75):
             work.score(board.worth_scoring(self.rule), board, "cross-validation, cells that could still be chosen")
         self.n_extensions_ = 0

@@ -49,6 +49,9 @@ class SearchOptions:
         Further supports that the local search of "best" and "exact" starts from.
     gap_limit : float
         Relative gap at which the proof of "exact" may stop.
+    most_examined : int or None
+        Exchanges of one support that are examined by passes over many rows; where more are left, only the most promising are.
+        None: MOST_EXAMINED.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
@@ -56,6 +59,7 @@ class SearchOptions:
     report: Report = silent
     starts: tuple[IntArray, ...] = ()
     gap_limit: float = 0.0
+    most_examined: int | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,8 @@ def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[E
     starts = {support.tobytes(): support for support in (local.support, screened, *options.starts)}
     fits = (stream.fit(support) for number, support in enumerate(starts.values()) if number == 0 or going())
     fit = min(fits, key=lambda fit: fit.value)
-    explored = exchanged(stream, sample.explorer(), fit, MOST_EXAMINED, options.report)
+    most = MOST_EXAMINED if options.most_examined is None else options.most_examined
+    explored = exchanged(stream, sample.explorer(), fit, most, options.report)
     return replace(explored, fit=stream.exact(explored.fit)) if going() else explored, local
 
 

@@ -264,7 +264,8 @@ def _cross_validated(
 ) -> CrossValidated:
     """Figures of the model on rows left out."""
     view, codes = fitted_model(model), np.unique(data.y, return_inverse=True)[1]
-    weight = class_weights(data.class_weight(options.class_weight), view.classes, codes, np.ones(len(codes)))[codes]
+    weights: Any = data.class_weight(options.class_weight)
+    weight = class_weights(weights, view.classes, codes, np.ones(len(codes)))[codes]
     return cross_validated(search, options.scoring, codes, weight, tests, lambda decision: view.decided(decision)[0])
 
 
@@ -377,8 +378,8 @@ def new_classifier(
     k, C = k or options.k, C or options.C
     assert k is not None
     assert C is not None
-    own = {} if options.terms == AUTO else {"terms": options.terms}
-    return SparseQuadraticSVC(k, C, **own, **_shared_parameters(data, options))
+    terms = "quadratic" if options.terms == AUTO else options.terms
+    return SparseQuadraticSVC(k, C, **{"terms": terms, **_shared_parameters(data, options)})
 
 
 def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | StratifiedGroupKFold:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -33,6 +33,7 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
+from quadric.geometry.moments import Moments as LiftedMoments
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.losses.footprint import check_memory
@@ -41,6 +42,8 @@ from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream
 from quadric.samples.labelled import Samples
 from quadric.samples.moments import Moments
+from quadric.samples.sums import InUnits
+from quadric.samples.units import Units
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions, search
 from quadric.search.rules import SupportLimits
@@ -56,6 +59,33 @@ DECOMPOSITION = {
     "max_iter": integer_from(1, LARGEST_COUNT),
 }
 """Parameters of penalty decomposition."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadStart:
+    """What a cross-validation knows before its final fit by passes.
+
+    Attributes
+    ----------
+    units : Units
+    class_weight : array of shape (n_classes,)
+        Factors on the losses of the classes.
+    moments : Moments
+        Of all samples in these units, with the weights of their losses.
+    starts : sequence of arrays
+        The terms of each surface, for when time is up.
+    most_examined : int
+        As in SearchOptions.
+    deadline : float or None
+        When to stop, by time.monotonic().
+    """
+
+    units: Units
+    class_weight: FloatArray
+    moments: LiftedMoments
+    starts: Sequence[IntArray]
+    most_examined: int
+    deadline: float | None
 
 
 class SparseQuadraticSVC(SparseSurfaceClassifier):
@@ -273,13 +303,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self._set_columns(moments.columns)
         self._set_fits(fits, sums.classes, sums.moments.units)
 
-    def _fit_surveyed(
-        self,
-        surveyed: CappedStream,
-        deadline: float | None = None,
-        starts: Sequence[IntArray] = (),
-        most_examined: int | None = None,
-    ) -> Self:
+    def _fit_surveyed(self, surveyed: CappedStream, ahead: HeadStart | None = None) -> Self:
         """Fit to samples that are read in batches; after the deadline of a cross-validation, on the terms that it found."""
         check_parameters(self, self._rules)
         if surveyed.is_gathered:
@@ -292,20 +316,24 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         if self.method == "exact":
             raise ParameterError(f"the loss {self.loss} is not proved in passes over rows: take another method", method="best")
         with self._or_forget():
-            self._fit_by_passes(surveyed, deadline, starts, most_examined)
+            self._fit_by_passes(surveyed, ahead)
         return self
 
-    def _fit_by_passes(
-        self, surveyed: CappedStream, deadline: float | None, starts: Sequence[IntArray], most_examined: int | None
-    ) -> None:
+    def _fit_by_passes(self, surveyed: CappedStream, ahead: HeadStart | None) -> None:
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
         limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k), self.terms)
-        rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
-        fits, seed = [], seed_of(self.random_state)
+        if ahead is None:
+            rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
+        else:
+            rows = InUnits(surveyed.stream.source, ahead.units, ahead.class_weight)
+        fits, seed, deadline = [], seed_of(self.random_state), None if ahead is None else ahead.deadline
         for number, positive in enumerate([1] if len(classes) == 2 else range(len(classes))):
-            options = replace(self._search_options(seed, positive, deadline), most_examined=most_examined)
-            is_late = bool(starts) and options.schedule.time_limit == 0.0
-            how: dict[str, Any] = {"method": self.method, "options": options, "terms": starts[number] if is_late else None}
+            options = self._search_options(seed, positive, deadline)
+            how: dict[str, Any] = {"method": self.method, "options": options}
+            if ahead is not None:
+                is_late = options.schedule.time_limit == 0.0
+                how["options"] = replace(options, most_examined=ahead.most_examined)
+                how |= {"terms": ahead.starts[number]} if is_late else {"moments": ahead.moments}
             found = fit_streamed(rows, self.loss, positive, float(self.C), int(self.k), limits, **how)
             fits.append(SurfaceFit.of_passes(found, len(columns), int(self.k)))
         self._warn_of(fits, classes, deadline)

@@ -48,7 +48,7 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
-from quadric.estimators.classifier import SparseQuadraticSVC
+from quadric.estimators.classifier import HeadStart, SparseQuadraticSVC
 from quadric.geometry.terms import term_count
 from quadric.labels import class_weights
 from quadric.losses import LOSS_NAMES, loss_named
@@ -59,6 +59,7 @@ from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream
 from quadric.samples.folds import Fold, check_folds, folds_of
 from quadric.samples.labelled import Samples
+from quadric.samples.sums import SummedSamples
 from quadric.samples.units import Units
 from quadric.search.methods import METHODS
 from quadric.search.path import QuadraticPath, certified
@@ -353,7 +354,11 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self.best_estimator_ = self._chosen_classifier()
             if loss_named(cell.loss).keeps_rows:
                 starts = [np.flatnonzero(path.support[path.Cs == cell.C, path.ks == cell.k][0]) for path in self.paths_]
-                self.best_estimator_._fit_surveyed(surveyed, deadline, starts, most_examined(moments.n_rows))
+                assert isinstance(whole.data, SummedSamples)
+                known = whole.data.moments.loss
+                weights, most = whole.samples.class_weight, most_examined(moments.n_rows)
+                ahead = HeadStart(whole.units, weights, known, starts, most, deadline)
+                self.best_estimator_._fit_surveyed(surveyed, ahead)
             else:
                 self.best_estimator_._fit_moments(moments, deadline)
         if task.out_of_time():

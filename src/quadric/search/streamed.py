@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
+from quadric.geometry.moments import Moments
 from quadric.losses import loss_named
 from quadric.losses.base import SAMPLE_ROWS, Limits
 from quadric.losses.streams import Candidates, Passes, StreamedFit, StreamedProblem
@@ -63,6 +64,7 @@ def fit_streamed(
     method: str = "best",
     options: SearchOptions | None = None,
     terms: IntArray | None = None,
+    moments: Moments | None = None,
     sample_rows: int = SAMPLE_ROWS,
 ) -> StreamedResult:
     """One surface of samples that are passed over again and again.
@@ -82,6 +84,8 @@ def fit_streamed(
         Its time limit holds for all passes; the first ones, which tell of the rows and of one surface, are always made.
     terms : array, optional
         Terms that are given, as positions in the full z: nothing is searched.
+    moments : Moments, optional
+        Of all samples, with the weights of their losses, where they are known already.
     sample_rows : int
         Rows of the random sample.
 
@@ -94,7 +98,9 @@ def fit_streamed(
         raise ValueError(f"loss={loss!r} does not fit by passes")
     options = options or SearchOptions()
     passes = Passes(source, clock(options.schedule.time_limit))
-    survey = surveyed(passes, positive, terms is None, sample_rows)
+    survey = surveyed(passes, positive, terms is None and moments is None, sample_rows)
+    if moments is not None:
+        survey = replace(survey, moments=moments)
     stream: StreamedProblem = make(passes, survey, positive, Candidates.of(survey, limits), C, k)
     if terms is not None:
         fit = stream.fit(np.searchsorted(stream.terms, np.sort(terms)), exact=True)

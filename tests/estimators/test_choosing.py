@@ -6,14 +6,18 @@ from numpy.testing import assert_array_equal
 
 from quadric.estimators._choosing import (
     Choice,
+    Family,
     cells_worth_scoring,
     chosen_among,
     chosen_cell,
     coarse_rows,
     end_of_grid,
+    margin,
     mean_scores,
     suitable_rule,
 )
+
+A, B, LINEAR = Family("quadratic", "a"), Family("quadratic", "b"), Family("linear", "a")
 
 
 def table(mean, n_folds=4, spread=0.0):
@@ -52,10 +56,44 @@ def test_a_tolerance_takes_the_fewest_terms_within_it_and_the_best_C_there(rule,
 
 def test_losses_compete_for_the_fewest_terms_then_for_the_best_mean():
     first, second = table([[0.80, 0.88, 0.90]]), table([[0.70, 0.897, 0.90], [0.70, 0.896, 0.85]])
-    scores = {"first": first, "second": second}
-    assert chosen_among(scores, "best") == Choice("first", 0, 2)  # a tie: the loss that is named first
-    assert chosen_among(scores, 0.005) == Choice("second", 0, 1)
-    assert chosen_among(scores, 0.03) == Choice("second", 0, 1)  # both would do: the better mean
+    scores = {A: first, B: second}
+    assert chosen_among(scores, "best") == Choice(A, 0, 2)  # a tie: the loss that is named first
+    assert chosen_among(scores, 0.005) == Choice(B, 0, 1)
+    assert chosen_among(scores, 0.03) == Choice(B, 0, 1)  # both would do: the better mean
+
+
+def test_the_best_dictionary_is_chosen_first_then_a_cell_of_it():
+    """Dictionaries have grids of their own; the rule looks at the better one only, and a tie goes to the first."""
+    linear, quadratic = table([[0.880, 0.896]]), table([[0.70, 0.897, 0.90]])
+    scores = {LINEAR: linear, A: quadratic}
+    assert chosen_among(scores, "best") == Choice(A, 0, 2)
+    assert chosen_among(scores, 0.03) == Choice(A, 0, 1)
+    assert chosen_among({LINEAR: linear + 0.004, A: quadratic}, 0.03) == Choice(LINEAR, 0, 0)
+    partly = quadratic.copy()
+    partly[1:] = np.nan  # time ran out
+    assert chosen_among({LINEAR: linear, A: partly}, "best") == Choice(LINEAR, 0, 1)
+
+
+def test_the_margin_of_a_dictionary_is_paired_over_the_folds():
+    linear, quadratic = table([[0.88, 0.89]], spread=0.1), table([[0.70, 0.90]], spread=0.1)
+    quadratic[:, 0, 1] += [0.01, -0.01, 0.03, -0.03]
+    found = margin({LINEAR: linear, A: quadratic})
+    assert found.other == "linear"
+    assert found.mean == pytest.approx(0.01)
+    assert found.error == pytest.approx(np.std([0.02, 0.0, 0.04, -0.02], ddof=1) / 2)
+    assert not found.is_clear
+    assert margin({LINEAR: linear, A: table([[0.9, 0.95]], spread=0.1)}).is_clear
+    assert margin({A: quadratic, B: quadratic}) is None
+
+
+def test_cells_of_the_dictionary_behind_need_the_best_mean():
+    linear = table([[np.nan], [0.895], [np.nan], [0.5]])
+    quadratic = table([[np.nan] * 3, [0.893, 0.896, 0.900], [np.nan] * 3, [0.5, 0.5, 0.5]])
+    worth = cells_worth_scoring({LINEAR: linear, A: quadratic}, 0.005)
+    assert_array_equal(worth[A][0], [False, True, True])
+    assert not worth[LINEAR].any()
+    unscored = cells_worth_scoring({LINEAR: linear, Family("linear", "b"): np.full((4, 4, 1), np.nan), A: quadratic}, 0.005)
+    assert not unscored[Family("linear", "b")].any()
 
 
 def test_cells_without_all_scores_are_not_chosen():
@@ -70,11 +108,11 @@ def test_cells_without_all_scores_are_not_chosen():
     assert chosen_cell(early, "best") == (0, 0)
 
 
-def test_the_default_tolerance_is_for_shares():
-    assert suitable_rule(0.005, {"a": table([[0.0, 1.0]])}) == 0.005
-    assert suitable_rule(0.005, {"a": table([[0.5, np.nan]]), "b": table([[-0.4, -0.3]])}) == "1se"
-    assert suitable_rule(0.01, {"a": table([[-0.4, -0.3]])}) == 0.01
-    assert suitable_rule("best", {"a": table([[-0.4, -0.3]])}) == "best"
+def test_the_default_rule_is_a_tolerance_for_shares():
+    assert suitable_rule(None, {A: table([[0.0, 1.0]])}) == 0.005
+    assert suitable_rule(None, {A: table([[0.5, np.nan]]), B: table([[-0.4, -0.3]])}) == "best"
+    assert suitable_rule(0.005, {A: table([[-0.4, -0.3]])}) == 0.005
+    assert suitable_rule("1se", {A: table([[-0.4, -0.3]])}) == "1se"
 
 
 @pytest.mark.parametrize(("n_rows", "rows"), [(1, [0]), (3, [0, 1, 2]), (4, [1, 3]), (5, [0, 2, 4]), (10, [1, 3, 5, 7, 9])])
@@ -87,12 +125,12 @@ def test_cells_that_differences_between_folds_rule_out_are_skipped():
     scores = table([[0.5, 0.5, 0.5], [np.nan] * 3, [0.8, 0.9, 0.9], [np.nan] * 3, [0.5, 0.89, 0.5]], n_folds=6)
     best = scores[:, 2, 1].copy()
     scores[:, 4, 1] = best - 0.01 + 0.05 * np.array([1, -1, 1, -1, 1, -1])  # as good, as far as six folds can tell
-    (worth,) = cells_worth_scoring({"a": scores}, "best").values()
+    (worth,) = cells_worth_scoring({A: scores}, "best").values()
     assert_array_equal(worth[[0, 2, 4]], False)  # scored already
     assert_array_equal(worth[1], [False, True, True])  # next to the best cells
     assert_array_equal(worth[3], [False, True, True])
     scores[:, 2] -= 0.1  # now the best cell is in the last row
-    (worth,) = cells_worth_scoring({"a": scores}, "best").values()
+    (worth,) = cells_worth_scoring({A: scores}, "best").values()
     assert_array_equal(worth[1], False)
     assert_array_equal(worth[3], [False, True, False])
 
@@ -100,28 +138,30 @@ def test_cells_that_differences_between_folds_rule_out_are_skipped():
 def test_fewer_terms_are_worth_scoring_within_the_slack():
     scores = table([[np.nan] * 3, [0.893, 0.896, 0.900], [np.nan] * 3, [0.5, 0.5, 0.5]])
     near = [False, True, True]  # the chosen cell has 0.896: 0.893 is beyond the tolerance
-    assert_array_equal(cells_worth_scoring({"a": scores}, 0.005)["a"], [near, [False] * 3, near, [False] * 3])
+    assert_array_equal(cells_worth_scoring({A: scores}, 0.005)[A], [near, [False] * 3, near, [False] * 3])
     near = [True, False, True]  # the chosen cell has 0.893: 0.896 at the next k can be neither chosen nor the best
-    assert_array_equal(cells_worth_scoring({"a": scores}, 0.008)["a"], [near, [False] * 3, near, [False] * 3])
+    assert_array_equal(cells_worth_scoring({A: scores}, 0.008)[A], [near, [False] * 3, near, [False] * 3])
     scores[:, 1, 0] += [0.02, -0.02, 0.02, -0.02]
     near = [True, True, True]
-    assert_array_equal(cells_worth_scoring({"a": scores}, 0.005)["a"], [near, [False] * 3, near, [False] * 3])
+    assert_array_equal(cells_worth_scoring({A: scores}, 0.005)[A], [near, [False] * 3, near, [False] * 3])
 
 
 def test_one_fold_rules_nothing_out():
     scores = table([[np.nan], [0.9], [np.nan], [0.1]], n_folds=1)
-    assert_array_equal(cells_worth_scoring({"a": scores}, "best")["a"], [[True], [False], [True], [False]])
+    assert_array_equal(cells_worth_scoring({A: scores}, "best")[A], [[True], [False], [True], [False]])
 
 
 @pytest.mark.parametrize(
-    ("best", "end"), [((0, 1), ("a", -1)), ((2, 0), ("a", 1)), ((1, 1), None)], ids=["smallest", "largest", "inside"]
+    ("best", "end"), [((0, 1), (A, -1)), ((2, 0), (A, 1)), ((1, 1), None)], ids=["smallest", "largest", "inside"]
 )
 def test_ends_of_the_grid(best, end):
     mean = np.full((3, 2), 0.5)
     mean[best] = 0.6
-    assert end_of_grid({"a": table(mean), "b": table([[0.4, 0.4]])}) == end
+    assert end_of_grid({A: table(mean), B: table([[0.4, 0.4]])}) == end
 
 
 def test_equal_scores_are_no_end_of_the_grid():
-    assert end_of_grid({"a": table([[0.6], [np.nan], [0.6]])}) is None
-    assert end_of_grid({"a": table([[0.6], [np.nan], [0.5]])}) == ("a", -1)
+    assert end_of_grid({A: table([[0.6], [np.nan], [0.6]])}) is None
+    assert end_of_grid({A: table([[-0.4], [-0.3999]])}) is None  # nor are scores that hardly differ
+    assert end_of_grid({A: table([[-0.4], [-0.399]])}) == (A, 1)
+    assert end_of_grid({A: table([[0.6], [np.nan], [0.5]])}) == (A, -1)

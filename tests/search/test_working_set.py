@@ -11,7 +11,7 @@ from quadric.losses.base import Found
 from quadric.search.decomposition import decompose
 from quadric.search.methods import SearchOptions, is_swap_optimal, search
 from quadric.search.path import trace_path
-from quadric.search.quick import QuickSearch
+from quadric.search.quick import Dictionary, QuickSearch
 from quadric.search.rules import NO_LIMITS, SupportLimits
 from quadric.search.ties import near_ties
 
@@ -119,7 +119,8 @@ def test_paths_and_short_searches(monkeypatch):
     for many in (10**9, 0):
         monkeypatch.setattr(products, "MANY_TERMS", many)
         data = loss_named("least_squares").data.from_samples(samples, NO_LIMITS)
-        results.append((trace_path(data, 1, Cs, ks), QuickSearch(samples, NO_LIMITS, ks).path("least_squares", 1, Cs, ks)))
+        quick = QuickSearch(samples, {"quadratic": Dictionary(NO_LIMITS, ks)})
+        results.append((trace_path(data, 1, Cs, ks), quick.path("quadratic", "least_squares", 1, Cs, ks)))
     (path, short), (wide_path, wide_short) = results
     assert (wide_path.objective <= path.objective * (1.0 + 1e-9)).all()
     assert_allclose(wide_short.objective, short.objective, rtol=1e-9)

@@ -106,12 +106,12 @@ class SampledParts:
 
     @staticmethod
     def of(samples: Samples) -> SampledParts:
-        """Draw the random sample by the number of the row, if there are more."""
+        """Draw the random sample by the number of the row, from 1, if there are more: the same rows as in a file."""
         size = sample_size(samples.n_features)
         if len(samples.codes) <= size or has_many_terms(samples.X):
             return SampledParts(None)
         is_drawn = np.zeros(len(samples.codes), dtype=bool)
-        is_drawn[drawn_rows(np.arange(len(samples.codes)), size, 0)] = True
+        is_drawn[drawn_rows(np.arange(1, len(samples.codes) + 1), size, 0)] = True
         return SampledParts(is_drawn)
 
     def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:

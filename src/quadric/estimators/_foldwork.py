@@ -277,10 +277,8 @@ class CrossValidation:
             self._searches[found.number] = None if has_many_terms(self.work.samples.X) else search  # many terms, much memory
             fitted.append(found)
         sigmoids = sigmoids_of_folds(fitted, len(self.work.samples.positives()))
-        pairs = zip(self.folds, fitted, sigmoids, strict=True)
-        scoring = (delayed(score_fold)(self.work, fold, found, curves) for fold, found, curves in pairs)
-        for result in workers(self.processes)(scoring):
-            board.take(result)
+        for fold, found, curves in zip(self.folds, fitted, sigmoids, strict=True):
+            board.take(score_fold(self.work, fold, found, curves))  # here: little work beside that of the fits
 
     def out_of_fold(self, board: Scoreboard, cell: Cell) -> OutOfFold:
         """Decision values and probabilities of each sample by the folds that left it out, on average over these."""

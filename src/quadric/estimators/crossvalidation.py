@@ -290,6 +290,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                     raise ValueError(
                         f"cv must be a number of folds, at least 2, where rows are read in passes, got {self.cv!r}"
                     )
+                self._check_provable()
                 folds = surveyed.folds(int(self.cv))
                 self._fit_by_passes(surveyed, folds, deadline)
             self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds, len(surveyed.sample.ids))
@@ -328,7 +329,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self.best_estimator_ = self._chosen_classifier()
             if loss_named(cell.loss).keeps_rows:
                 starts = [np.flatnonzero(path.support[path.Cs == cell.C, path.ks == cell.k][0]) for path in self.paths_]
-                self.best_estimator_._fit_surveyed(surveyed, deadline, starts)
+                self.best_estimator_._fit_by_passes(surveyed, moments, deadline, starts)
             else:
                 self.best_estimator_._fit_moments(moments, deadline)
         if task.out_of_time():

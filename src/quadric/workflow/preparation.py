@@ -192,7 +192,9 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     return Stream(source, features, target, labels_of(names), options.seed, options.groups is not None), data
 
 
-def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: TrainingOptions) -> PreparedData:
+def with_rows(
+    data: PreparedData, stream: Stream, rows: SampleBatch, options: TrainingOptions, *, by_passes: bool = False
+) -> PreparedData:
     """What was decided, with coded rows: all of them, or a random sample.
 
     Parameters
@@ -201,6 +203,8 @@ def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: Tr
     stream : Stream
     rows : SampleBatch
     options : TrainingOptions
+    by_passes : bool
+        Whether the rows are a sample of a table that is read in passes.
 
     Returns
     -------
@@ -212,7 +216,7 @@ def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: Tr
         assert rows.keys is not None
         _, first, places = np.unique(rows.keys, return_index=True, return_inverse=True)
         groups = np.argsort(np.argsort(first))[places]
-    data = replace(data, X=rows.X, y=stream.classes[rows.codes], groups=groups, is_sampled=len(rows.ids) < data.n_rows)
+    data = replace(data, X=rows.X, y=stream.classes[rows.codes], groups=groups, is_sampled=by_passes)
     trouble = None if options.standardize else spread_trouble(data.X, data.feature_names)
     if trouble is not None:  # what the classifier would say, with the names of the table and without advice on pipelines
         warning = ScaleWarning(f"{trouble}; standardise them")

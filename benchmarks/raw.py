@@ -32,13 +32,23 @@ from typing import Any
 from checkout import HERE, TREE, Checkout
 from defaults import used, write_table
 from paper_data import NAMES, folder
-from raw_summary import BASE, DEFAULT, MODELS, all_pairs, means_of, numeric_targets, show_means, show_pairs, table_targets
+from raw_summary import (
+    BASE,
+    DEFAULT,
+    MODELS,
+    SURFACES,
+    all_pairs,
+    means_of,
+    numeric_targets,
+    show_means,
+    show_pairs,
+    table_targets,
+)
 from raw_tables import PAPER, TABLES, missing_packages
 from row_store import append, latest
 from table import Row, environment, show, write_json
 
 PARTS = ("tables", "numeric", "time")
-SURFACES = (DEFAULT, BASE)
 FOLDS, RESULTS = 5, HERE / "results" / "raw.json"
 SECONDS = {"german": 8.0, "titanic": 5.0, "270 x 13": 4.0, "20,000 x 10": 5.0}
 """Processor time that ``quadric fit`` may take."""
@@ -140,7 +150,9 @@ def judged(bench: Bench, part: str, arguments: argparse.Namespace) -> tuple[list
     rows = bench.rows(tables, models, arguments.folds)
     means = means_of(rows)
     pairs = all_pairs(means)
-    print(f"\n{show_means(means, models)}\n\n{show_pairs(pairs)}\n")
+    print(f"\n{show_means(means, models)}\n")
+    if pairs:
+        print(f"{show_pairs(pairs)}\n")
     refused = {f"{row['model']}, {row['table']}": row["refused"] for row in rows if "refused" in row}
     for name, reason in refused.items():
         print(f"no figures of {name}: {reason}")

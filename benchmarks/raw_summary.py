@@ -9,14 +9,17 @@ import numpy as np
 
 from accuracy_page import spread
 from paper_data import FloatArray
+from raw_tables import PAPER
 from table import Row
 
 DEFAULT, BASE, LOGISTIC, BOOSTING = MODELS = ("default", "base", "logistic", "boosting")
+SURFACES = (DEFAULT, BASE)
 PAIRS = ((DEFAULT, BASE), (DEFAULT, LOGISTIC), (DEFAULT, BOOSTING), (BASE, LOGISTIC), (BASE, BOOSTING))
 SCALES = {"accuracy": 100.0, "auc": 100.0, "log_loss": 1.0, "terms": 1.0, "seconds": 1.0}
 """Figures, with the factors that make per cent of shares."""
 HEADS = {"auc": ("AUC", 1), "log_loss": ("log-loss", 3), "accuracy": ("accuracy", 1), "terms": ("terms", 1)}
 """What is printed: names and digits."""
+SHORT = {DEFAULT: "own", BASE: "base", LOGISTIC: "logit", BOOSTING: "boost"}
 
 Means = dict[str, dict[str, dict[str, float]]]
 """Figures by table and model, means over folds; a model that refused a fold of a table is not there."""
@@ -66,14 +69,19 @@ def all_pairs(means: Means) -> dict[str, dict[str, Any]]:
 
 
 def show_means(means: Means, models: Sequence[str]) -> str:
-    """Figures by table, and their means over the tables that all models took."""
-    shown = {figure: [model for model in models if figure != "terms" or model != BOOSTING] for figure in HEADS}
+    """Figures by table, their means over the tables that all models took, and the mean time of a fit."""
+    shown = {figure: [model for model in models if figure != "terms" or model in SURFACES] for figure in HEADS}
+    average = common_mean(means, models)
+    width = max(len(table.removeprefix(PAPER)) for table in means | average)
     groups = [f"{HEADS[figure][0]:^{6 * len(names)}}" for figure, names in shown.items()]
-    heads = ["".join(f"{name[:5]:>6}" for name in names) for names in shown.values()]
-    lines = [f"{'':10}{' '.join(groups)}".rstrip(), f"{'':10}{' '.join(heads)}"]
-    for table, of_models in (means | common_mean(means, models)).items():
+    heads = ["".join(f"{SHORT[name]:>6}" for name in names) for names in shown.values()]
+    lines = [f"{'':{width}}{' '.join(groups)}".rstrip(), f"{'':{width}}{' '.join(heads)}"]
+    for table, of_models in (means | average).items():
         cells = [[_cell(of_models.get(name, {}).get(figure), HEADS[figure][1]) for name in shown[figure]] for figure in HEADS]
-        lines.append(f"{table.split()[-1]:10}{' '.join(''.join(group) for group in cells)}")
+        lines.append(f"{table.removeprefix(PAPER):{width}}{' '.join(''.join(group) for group in cells)}")
+    for of_models in average.values():
+        seconds = [f"{SHORT[model]} {figures['seconds']:.2f}" for model, figures in of_models.items()]
+        lines.append(f"processor seconds of a fit, mean: {', '.join(seconds)}")
     return "\n".join(lines)
 
 
@@ -95,7 +103,7 @@ def _cell(value: float | None, digits: int) -> str:
 
 
 def show_pairs(pairs: dict[str, dict[str, Any]]) -> str:
-    """One line for each pair of models."""
+    """One line for each pair of models: mean and standard error over tables, and on how many the first is better and worse."""
     scaled = {"auc": ("AUC, points", 1.0), "log_loss": ("log-loss, 0.001", 1000.0), "accuracy": ("accuracy, points", 1.0)}
     lines = [f"{'':20}{''.join(f'{head:>24}' for head, _ in scaled.values())}{'terms':>7}"]
     for name, rows in pairs.items():
@@ -103,7 +111,7 @@ def show_pairs(pairs: dict[str, dict[str, Any]]) -> str:
         for figure, (_, scale) in scaled.items():
             row = rows[figure]
             counts = f"({row['better']}/{row['worse']})"
-            line += f"{scale * row['mean']:+9.2f} ± {scale * row['error']:4.2f}{counts:>8}"
+            line += f"{scale * row['mean']:+8.2f} ± {scale * row['error']:5.2f}{counts:>8}"
         lines.append(line + (f"{rows['terms']['mean']:+7.1f}" if "terms" in rows else f"{'-':>7}"))
     return "\n".join(lines)
 

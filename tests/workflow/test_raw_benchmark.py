@@ -79,6 +79,21 @@ def test_differences_are_paired_and_less_log_loss_is_better():
     assert not verdicts["tables, default - base: share with a better log-loss"]
 
 
+def test_printed_tables_are_narrow_and_say_what_is_missing():
+    rows = [
+        *table("default", 0.01, "ab"),
+        *(row for name in ("base", "logistic") for row in table(name, 0.0, ("a", "b", "paper c"))),
+    ]
+    rows += [row | {"terms": None} for row in table("boosting", 0.0, ("a", "b", "paper c"))]
+    means = raw_summary.means_of(rows)
+    lines = raw_summary.show_means(means, raw_summary.MODELS).splitlines()
+    assert lines[4].split()[:5] == ["c", "-", "70.0", "70.0", "70.0"]
+    assert lines[5].split()[:5] == ["mean", "of", "2", "71.5", "70.0"]
+    pairs = raw_summary.show_pairs(raw_summary.all_pairs(means)).splitlines()
+    assert pairs[1].split()[:7] == ["default", "-", "base", "+1.50", "±", "0.50", "(2/0)"]
+    assert max(map(len, lines + pairs)) <= 100
+
+
 def test_a_refused_table_is_reported_and_counts_as_no_better(monkeypatch, tmp_path, capsys):
     child = Child(refused=("union",))
     arguments = raw.argparse.Namespace(tables=["german", "union", "chile"], models=["default"], folds=2)

@@ -20,6 +20,7 @@ from quadric.certificate import Certificate, Judge, Question, SumFacts, certific
 from quadric.errors import ParameterError
 from quadric.estimators._validation import named_losses, warn_of_spread
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
+from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
 from quadric.labels import refuse_masked
@@ -27,12 +28,15 @@ from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.losses.footprint import fits
 from quadric.samples.capped import CappedStream, Stream
+from quadric.samples.extent import is_small
+from quadric.samples.folds import key_of
 from quadric.samples.labelled import Samples, check_magnitude
+from quadric.samples.source import SamplesInMemory
 from quadric.samples.units import Units
 from quadric.search.decomposition import Status
 from quadric.search.methods import SearchResult
 from quadric.search.streamed import StreamedResult
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 RandomState: TypeAlias = int | np.random.RandomState | None
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
@@ -325,6 +329,20 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         """A stream with what its first passes tell."""
         return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
 
+    def _as_stream(self, samples: Samples, present: BoolArray, groups: Any = None) -> Stream | None:
+        """Samples that are so many that passes over them are quicker, as a stream; None: they are not.
+
+        It is the rule for files and frames: the same rows give the same model wherever they are.
+        """
+        m, n = samples.X.shape
+        if issparse(samples.X) or is_small(m, n) or has_many_terms(samples.X):
+            return None
+        keys = None if groups is None else _keys_of(np.asarray(groups)[present])
+        plain = replace(samples, class_weight=np.ones(len(samples.classes)))
+        source = SamplesInMemory(plain, ids=np.flatnonzero(present) + 1, keys=keys)
+        names = tuple(map(str, getattr(self, "feature_names_in_", default_names(n))))
+        return Stream(source, names, "y", samples.classes, has_groups=keys is not None)
+
     def _check_provable(self) -> None:
         """Refuse proofs by passes that need all rows at hand."""
         needy = [loss for loss in named_losses(self.loss) if loss_named(loss).keeps_rows]
@@ -367,3 +385,10 @@ class SparseSurfaceClassifier(SurfaceClassifier):
 
     def _prepared(self, X: FloatArray) -> FloatArray:
         return self._units(X)
+
+
+def _keys_of(groups: np.ndarray) -> IntArray:
+    """Numbers for groups, those of a table with the same values."""
+    values, places = np.unique(groups, return_inverse=True)
+    texts = (str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in values.tolist())
+    return np.array([key_of(text) for text in texts], dtype=np.int64)[places]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import zlib
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from quadric.errors import ParameterError, unknown_names
+from quadric.samples.folds import key_of
 from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
@@ -484,11 +484,7 @@ class LabelledColumns:
         if len(missing):
             row = table.first_row + int(missing[0])
             raise ParameterError(f"the column {self.groups!r} of groups has no value in row {row}", groups=None)
-        return np.array([_number_of(str(name)) for name in names], dtype=np.int64)[places]
-
-
-def _number_of(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big")
+        return np.array([key_of(str(name)) for name in names], dtype=np.int64)[places]
 
 
 @dataclass(frozen=True, eq=False)

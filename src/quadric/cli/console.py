@@ -48,7 +48,7 @@ def flag(parameter: str) -> str:
     return OTHER_NAMES.get(parameter) or f"--{parameter.replace('_', '-')}"
 
 
-def with_flags(problem: BaseException) -> str:
+def with_flags(problem: object) -> str:
     """What an error or a warning says, followed by the flags that would help."""
     values = {name: (value,) if isinstance(value, str) else value for name, value in getattr(problem, "remedies", {}).items()}
     flags = ", ".join(f"{flag(name)}{_typed(value)}" for name in values for value in values[name] or [""])

@@ -167,6 +167,7 @@ FLAGS = {
     "unseen": Flag("Levels that only new data have: refuse them, or treat them as the dropped level."),
     "max_levels": Flag("Refuse text columns with more levels."),
     "ignore": _several("Column to leave out, such as an identifier. Repeatable.", "COLUMN"),
+    "keep": _several("Column to use even if it looks like an identifier. Repeatable.", "COLUMN"),
     "texts": _several("Column of names that look like numbers or dates, such as codes. Repeatable.", "COLUMN"),
     "dates": _several("Column of dates, which become days since the earliest one. Repeatable.", "COLUMN"),
     "class_weight": Flag(

@@ -4,6 +4,7 @@ from quadric._lazy import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from quadric.workflow.checking import TableCheck, TableWarning, check_stream, check_table, look_over
     from quadric.workflow.comparison import Comparison, Result, compare
     from quadric.workflow.judging import Judged, certify_stream, certify_table
     from quadric.workflow.options import OptionError, TrainingOptions
@@ -19,20 +20,26 @@ __all__ = [
     "PreparedData",
     "Result",
     "Scores",
+    "TableCheck",
     "TableModel",
+    "TableWarning",
     "Trained",
     "TrainingOptions",
     "certify_stream",
     "certify_table",
+    "check_stream",
+    "check_table",
     "choose",
     "compare",
     "is_streamed",
+    "look_over",
     "prepare",
     "train",
     "train_stream",
 ]
 
 _HOMES = {
+    "checking": "TableCheck TableWarning check_stream check_table look_over",
     "comparison": "Comparison Result compare",
     "judging": "Judged certify_stream certify_table",
     "options": "OptionError TrainingOptions",

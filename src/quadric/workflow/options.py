@@ -63,6 +63,8 @@ class TrainingOptions:
         A text column with more levels is refused.
     ignore : tuple of str
         Columns that are not used.
+    keep : tuple of str
+        Columns that are used even if they look like identifiers.
     texts : tuple of str
         Columns of names that look like numbers or dates, such as codes.
     dates : tuple of str
@@ -111,6 +113,7 @@ class TrainingOptions:
     unseen: Literal["refuse", "as_dropped"] = "refuse"
     max_levels: int = 100
     ignore: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     missing_texts: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from quadric.losses import LOSS_NAMES, loss_named
 from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
 from quadric.tables.inputs import missing_cells
 from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.workflow.checking import TableCheck, check_table, settled
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
 
@@ -69,6 +70,8 @@ class PreparedData:
         Rows of each class.
     is_sampled : bool
         Whether the table was read in passes, and X and y are a random sample of its rows.
+    check : TableCheck
+        What a look at the table brought up.
     """
 
     table: Table
@@ -83,6 +86,7 @@ class PreparedData:
     sha256: str | None = None
     class_counts: tuple[int, ...] = ()
     is_sampled: bool = False
+    check: TableCheck = field(default_factory=TableCheck)
 
     @property
     def n_rows(self) -> int:
@@ -135,6 +139,8 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     PreparedData
     """
     check_roles(table, target, options)
+    check = check_table(table, target, options)
+    options = settled(check, options, target, table.names)
     inputs = table.drop([target, *_named(options.groups), *options.ignore])
     check_columns(inputs)
     codes, names = class_codes(table.labels(target), options.positive)
@@ -161,6 +167,7 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
         groups=None if groups is None else groups[kept],
         sha256=table.sha256,
         class_counts=tuple(counts),
+        check=check,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     if not options.standardize:
@@ -290,7 +297,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     target : str
     options : TrainingOptions
     """
-    lists = {option: getattr(options, option) for option in ("ignore", "dates", "texts", "frozen")}
+    lists = {option: getattr(options, option) for option in ("ignore", "keep", "dates", "texts", "frozen")}
     used = {"target": (target,), "groups": _named(options.groups), **lists}
     absent = {option: [name for name in names if name not in table.names] for option, names in used.items()}
     unknown = dict.fromkeys(name for names in absent.values() for name in names)
@@ -303,7 +310,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     if options.groups == target:
         raise OptionError(f"the column {target!r} is the target: it cannot hold the groups", groups=None)
     unused = (target, *_named(options.groups), *options.ignore)
-    for option, others in {"dates": unused, "texts": (*unused, *options.dates)}.items():
+    for option, others in {"keep": unused, "dates": unused, "texts": (*unused, *options.dates)}.items():
         twice = [name for name in getattr(options, option) if name in others]
         if twice:
             raise OptionError(f"the column {twice[0]!r} is the target, ignored or named twice", **{option: None})

@@ -14,6 +14,7 @@ from quadric.fitted import FittedModel, fitted_model
 from quadric.tables import Table
 from quadric.tables.targets import class_position
 from quadric.types import FloatArray, IntArray
+from quadric.workflow.checking import recorded_findings
 from quadric.workflow.preparation import complete_rows
 
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
@@ -84,6 +85,11 @@ class TableModel:
         """Columns that changes must leave alone, as recorded when the model was fitted."""
         recorded = self._options.get("frozen")
         return tuple(name for name in recorded if name in self.input_names) if isinstance(recorded, list) else ()
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What a look at the table brought up when the model was fitted, one sentence each."""
+        return recorded_findings(self._history)
 
     @property
     def favourable(self) -> int:

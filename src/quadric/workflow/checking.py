@@ -1,0 +1,229 @@
+"""A look at a table before the fit: what is left out, what to look at, what to know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from quadric.errors import listed, warn_user
+from quadric.tables import Table, TableStream
+from quadric.tables.streams import gathered
+from quadric.types import IntArray
+from quadric.workflow.findings import LOOKS, Finding, TableView, known_classes, quoted
+from quadric.workflow.options import OptionError, TrainingOptions
+from quadric.workflow.profiles import ColumnProfile
+
+MOST_ROWS = 50_000
+"""Rows that are looked at; of larger tables, a random sample."""
+
+
+class TableWarning(UserWarning):
+    """Something about a table that somebody should know before using a model of it.
+
+    Parameters
+    ----------
+    words : str
+    remedies : mapping
+        Options that help.
+    """
+
+    def __init__(self, words: str, remedies: Mapping[str, str | tuple[str, ...] | None]) -> None:
+        super().__init__(words)
+        self.remedies = dict(remedies)
+
+
+@dataclass(frozen=True)
+class TableCheck:
+    """What a look at a table brought up.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    n_rows, n_seen : int
+        Of the table, and of the sample that was looked at.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    n_rows: int = 0
+    n_seen: int = 0
+
+    def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
+        """Findings of some kinds.
+
+        Parameters
+        ----------
+        *kinds : str
+
+        Returns
+        -------
+        tuple of Finding
+        """
+        return tuple(finding for finding in self.findings if finding.kind in kinds)
+
+    def recorded(self) -> dict[str, Any]:
+        """As plain values, for model files.
+
+        Returns
+        -------
+        dict
+        """
+        findings = [finding.recorded() for finding in self.findings]
+        return {"rows": self.n_rows, "rows_seen": self.n_seen, "findings": findings}
+
+
+def check_table(table: Table, target: str, options: TrainingOptions, *, n_rows: int | None = None) -> TableCheck:
+    """Look at the columns of a table that a fit would use.
+
+    Parameters
+    ----------
+    table : Table
+        All rows; at most 50,000 random ones are looked at.
+    target : str
+    options : TrainingOptions
+    n_rows : int, optional
+        Number of all rows, where the table is a sample already.
+
+    Returns
+    -------
+    TableCheck
+    """
+    unused = [*options.ignore, *(() if options.groups is None else (options.groups,))]
+    looked_at = table.drop([name for name in unused if name != target])
+    if table.n_rows > MOST_ROWS:
+        looked_at = looked_at[_picked(table.n_rows, options.seed)]
+    return look_over(looked_at, target, n_rows=n_rows or table.n_rows, options=options)
+
+
+def check_stream(parts: TableStream, target: str, options: TrainingOptions) -> TableCheck:
+    """The same of a table that is read in batches.
+
+    Parameters
+    ----------
+    parts : TableStream
+    target : str
+    options : TrainingOptions
+
+    Returns
+    -------
+    TableCheck
+    """
+    n_rows = parts.count_rows()
+    sample = gathered(parts, _picked(n_rows, options.seed))
+    return check_table(sample, target, options, n_rows=n_rows)
+
+
+def _picked(n_rows: int, seed: int) -> IntArray:
+    """Positions of random rows, in their order."""
+    chosen: IntArray = np.random.default_rng(seed).choice(n_rows, min(n_rows, MOST_ROWS), replace=False)
+    return np.sort(chosen)
+
+
+def look_over(table: Table, target: str, *, n_rows: int | None = None, options: TrainingOptions | None = None) -> TableCheck:
+    """Look at a table.
+
+    Parameters
+    ----------
+    table : Table
+        All rows, or a random sample of them in their order.
+    target : str
+        Column with the classes.
+    n_rows : int, optional
+        Number of all rows.
+    options : TrainingOptions, optional
+        Say which columns are dates, texts or to be kept, and which texts mean a missing value.
+
+    Returns
+    -------
+    TableCheck
+    """
+    options = TrainingOptions() if options is None else options
+    n_all = table.n_rows if n_rows is None else n_rows
+    if table.n_rows == 0:
+        return TableCheck((), n_all, 0)
+    findings: list[Finding] = []
+    y, names, rows = known_classes(table, target, findings)
+    columns = []
+    for name in table.names:
+        if name != target:
+            try:
+                columns.append(ColumnProfile.of(name, table, options.missing_texts))
+            except ValueError as error:
+                findings.append(Finding("unreadable", (name,), str(error), remedies={"ignore": name}))
+    view = TableView(tuple(columns), target, y, names, rows, n_all, options)
+    for look in LOOKS:
+        findings += look(view)
+    return TableCheck(tuple(findings), n_all, table.n_rows)
+
+
+def left_out(check: TableCheck, options: TrainingOptions) -> tuple[str, ...]:
+    """Columns that a fit leaves out.
+
+    Parameters
+    ----------
+    check : TableCheck
+    options : TrainingOptions
+        Columns to be kept, and those named as dates or texts, are not left out.
+
+    Returns
+    -------
+    tuple of str
+    """
+    wanted = {*options.keep, *options.texts, *options.dates}
+    return tuple(name for finding in check.findings if finding.left_out for name in finding.columns if name not in wanted)
+
+
+def settled(check: TableCheck, options: TrainingOptions, target: str, columns: Sequence[str]) -> TrainingOptions:
+    """The options with what the look at the table decides; it warns of what is left out, and of leaks.
+
+    Parameters
+    ----------
+    check : TableCheck
+    options : TrainingOptions
+    target : str
+    columns : sequence of str
+        All of the table.
+
+    Returns
+    -------
+    TrainingOptions
+        Which ignore the columns that are left out, and name the columns of dates.
+    """
+    apart = left_out(check, options)
+    rest = [name for name in columns if name not in (target, options.groups, *options.ignore, *apart)]
+    if apart and not rest:
+        raise OptionError(
+            f"every column besides the target is an identifier or empty ({listed([quoted(name) for name in apart])}): "
+            "add columns that say something about the rows, or keep one of these",
+            keep=apart[0],
+        )
+    dates = [finding.columns[0] for finding in check.of_kind("date") if finding.columns[0] in rest]
+    for finding in check.findings:
+        if finding.left_out and finding.columns[0] in apart:
+            warn_user(TableWarning(f"left out: {finding}", finding.remedies))
+        if finding.kind in ("leak", "disguise") and rest == list(finding.columns):
+            warn_user(TableWarning(f"{finding}; no other column is left: add columns that are known before the target is", {}))
+        elif finding.kind in ("leak", "disguise") or (finding.kind == "date" and finding.columns[0] in dates):
+            warn_user(TableWarning(finding.words, finding.remedies))
+    return replace(options, ignore=(*options.ignore, *apart), dates=(*options.dates, *dates))
+
+
+def recorded_findings(history: object) -> tuple[str, ...]:
+    """The sentences that a model file keeps of the look at its table; none in files of before.
+
+    Parameters
+    ----------
+    history : object
+        What the file says of the training; anything, since anybody can write a file.
+
+    Returns
+    -------
+    tuple of str
+    """
+    check = history.get("check") if isinstance(history, Mapping) else None
+    findings = check.get("findings") if isinstance(check, Mapping) else None
+    found: Sequence[object] = findings if isinstance(findings, list) else ()
+    words = (each.get("words") for each in found if isinstance(each, Mapping))
+    return tuple(text for text in words if isinstance(text, str))

@@ -33,16 +33,23 @@ def read_training(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.Table, TrainingOptions]:
     """The table to train on, and the options with the missing values that it was read with."""
-    table = read_data(path, how, texts_of(target, options))
-    return table, replace(options, missing_texts=tuple(how["missing"]))
+    how, options = _settled(how, options)
+    return read_data(path, how, texts_of(target, options)), options
 
 
 def training_stream(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.TableStream, TrainingOptions]:
     """The same, to be read in batches."""
-    stream = quadric.tables.TableStream(path, text=texts_of(target, options), **how)
-    return stream, replace(options, missing_texts=tuple(how["missing"]))
+    how, options = _settled(how, options)
+    return quadric.tables.TableStream(path, text=texts_of(target, options), **how), options
+
+
+def _settled(how: Mapping[str, Any], options: TrainingOptions) -> tuple[Mapping[str, Any], TrainingOptions]:
+    """How a table is read, with the columns without a name where they are to be ignored, and the options that go with it."""
+    ignore = tuple(name for name in options.ignore if name)
+    settled = replace(options, ignore=ignore, missing_texts=tuple(how["missing"]))
+    return {**how, "drop_unnamed": len(ignore) < len(options.ignore)}, settled
 
 
 def read_table_model(path: Path) -> quadric.workflow.TableModel:

@@ -81,7 +81,7 @@ class TableFormat:
             notation["missing"] = [text.strip() for text in self.na.split(",")]
         if self.decimal is not None or self.thousands is not None:
             notation |= {"decimal": self.decimal or ".", "thousands": self.thousands}
-        how = {"delimiter": delimiter, "encoding": self.encoding, **notation}
+        how = {"delimiter": delimiter, "encoding": self.encoding, "drop_unnamed": model is not None, **notation}
         with as_usage():
             Notation(**how)  # an impossible one is refused before a file is opened
         return how

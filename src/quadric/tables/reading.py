@@ -27,6 +27,7 @@ def read_table(
     missing: Collection[str] = MISSING,
     decimal: str = ".",
     thousands: str | None = None,
+    drop_unnamed: bool = False,
     text: Collection[str] = (),
 ) -> Table:
     """Read a whole CSV, Parquet or Feather file, or a folder of Parquet files.
@@ -51,6 +52,9 @@ def read_table(
         Decimal mark in a CSV file.
     thousands : str, optional
         Mark between groups of three digits in a CSV file.
+    drop_unnamed : bool
+        Whether columns of a CSV file without a name are left out. Otherwise they are an error, but for a first column that
+        counts the rows from 0 or 1, as pandas writes its index, which is left out with a warning.
     text : collection of str
         Columns to read as texts even if all values are numbers, such as codes, or a target whose labels keep their spelling:
         "01" and "1" are two classes then.
@@ -59,7 +63,8 @@ def read_table(
     -------
     Table
     """
-    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, decimal=decimal, thousands=thousands)
+    how = {"decimal": decimal, "thousands": thousands, "drop_unnamed": drop_unnamed}
+    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, **how)
     pieces = _pieces(source, text, None)
     if not pieces:
         raise ValueError("the table has no rows")
@@ -77,6 +82,7 @@ def read_chunks(
     missing: Collection[str] = MISSING,
     decimal: str = ".",
     thousands: str | None = None,
+    drop_unnamed: bool = False,
     text: Collection[str] = (),
 ) -> Iterator[Table]:
     """Read a table in chunks, to score tables larger than memory.
@@ -87,7 +93,7 @@ def read_chunks(
         As in :func:`read_table`.
     rows : int
         Rows per chunk.
-    delimiter, encoding, missing, decimal, thousands :
+    delimiter, encoding, missing, decimal, thousands, drop_unnamed :
         As in :func:`read_table`.
     text : collection of str
         Columns to read as texts. The types of other columns of a CSV file are found again for each chunk, so name all columns
@@ -99,7 +105,8 @@ def read_chunks(
     """
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
-    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, decimal=decimal, thousands=thousands)
+    how = {"decimal": decimal, "thousands": thousands, "drop_unnamed": drop_unnamed}
+    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, **how)
     first_row = 1
     for chunk in regrouped(source.tables(rows, None, text), rows):
         columns = (source.typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))

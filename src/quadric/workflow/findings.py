@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import ParameterError, listed
+from quadric.errors import MOST_LISTED, ParameterError, listed
 from quadric.tables import Table, target_labels
 from quadric.tables.dates import parsed_date
 from quadric.tables.suspects import suspect_texts
@@ -195,9 +195,11 @@ def _empty(view: TableView) -> Iterator[Finding]:
             share = _share(column.n_missing, m)
             words = f"column {name} is missing in {share} of the rows: leave it out unless that says something"
             yield Finding("nearly empty", (column.name,), words, KNOW, remedies={"ignore": column.name})
-        elif column.n_values == 1 and m > 1 and not column.n_missing:
-            words = f"column {name} has the same value in every row: it cannot help, so leave it out"
-            yield Finding("constant", (column.name,), words, KNOW, remedies={"ignore": column.name})
+    constant = tuple(c.name for c in view.columns if c.n_values == 1 and len(c.codes) > 1 and not c.n_missing)
+    if constant:
+        have = f"column {quoted(constant[0])} has" if len(constant) == 1 else f"columns {listed([*map(quoted, constant)])} have"
+        words = f"{have} the same value in every row and cannot help: leave {'it' if len(constant) == 1 else 'them'} out"
+        yield Finding("constant", constant, words, KNOW, remedies={"ignore": constant[:MOST_LISTED]})
 
 
 def _dates_and_notations(view: TableView) -> Iterator[Finding]:
@@ -226,9 +228,7 @@ def _equal(view: TableView) -> Iterator[Finding]:
         if column.kind == "text" or column.n_values <= FEWEST_ROWS:
             earlier = first_of.setdefault(column.marks(), column) if earlier is None else earlier
         if earlier is not None and earlier is not column:
-            words = (
-                f"columns {quoted(earlier.name)} and {quoted(column.name)} say the same in other values: leave one of them out"
-            )
+            words = f"columns {quoted(earlier.name)} and {quoted(column.name)} say the same: leave one of them out"
             yield Finding("equal", (earlier.name, column.name), words, KNOW, remedies={"ignore": column.name})
 
 
@@ -253,29 +253,30 @@ class _NumberCopies:
         of_rows = np.append(shares, -1.0)[column.codes]  # the last where a value is missing
         turned = np.append(1.0 - shares, -1.0)[column.codes]
         for places in (of_rows, turned):
-            mark = float(self._weights @ places)  # near for equal columns, so that few pairs are compared row by row
+            mark = float((self._weights * places).sum())  # near for equal columns, so that few pairs are compared row by row
             for other, theirs, earlier in self._seen:
                 if abs(mark - other) < 1e-6 * len(places) and np.allclose(places, theirs, rtol=0.0, atol=1e-10):
                     return earlier
-        self._seen.append((float(self._weights @ of_rows), of_rows, column))
+        self._seen.append((float((self._weights * of_rows).sum()), of_rows, column))
         return None
 
 
 def _rare_levels(view: TableView) -> Iterator[Finding]:
     """One line on all levels, and products of levels, with few rows."""
-    texts = [column for column in view.used() if column.kind == "text" and column.name not in view.dates]
+    meant = {*view.dates, *view.suspicions}
+    texts = [column for column in view.used() if column.kind == "text" and column.name not in meant]
     scale = view.n_all / len(view.rows)
     rare = {column.name: int((column.counts * scale < FEW_ROWS).sum()) for column in texts}
     few = {name: count for name, count in rare.items() if count}
     products = sum(_few_products(a, b, scale) for a, b in combinations([c for c in texts if c.n_values <= MOST_LEVELS], 2))
     if few or products:
-        places = f" ({listed([f'{count} in {quoted(name)}' for name, count in few.items()])})" if few else ""
-        n = sum(few.values())
-        levels = f"{n:,} level{'s' * (n != 1)} of texts{places}"
-        words = (
-            f"{levels} and {products:,} product{'s' * (products != 1)} of levels have fewer than {FEW_ROWS} rows: "
-            "do not trust terms of so few rows, and merge such levels"
-        )
+        places = listed([f"{count} in {quoted(name)}" for name, count in few.items()])
+        n_levels = sum(few.values())
+        levels = f"{n_levels:,} level{'s' * (n_levels != 1)} ({places})" if few else ""
+        pairs = f"{products:,} product{'s' * (products != 1)} of two levels" if products else ""
+        have = "has" if n_levels + products == 1 else "have"
+        advice = "do not trust terms of so few rows, or merge levels"
+        words = f"{' and '.join(filter(None, (levels, pairs)))} {have} fewer than {FEW_ROWS} rows: {advice}"
         yield Finding("rare levels", tuple(few), words, KNOW)
 
 

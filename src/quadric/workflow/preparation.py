@@ -342,7 +342,8 @@ def check_classes_left(counts: Sequence[int], names: Sequence[str]) -> None:
     """
     lost = [name for name, count in zip(names, counts, strict=True) if not count]
     if lost:
-        raise ValueError(f"without the rows that have missing values no row of class {lost[0]!r} is left")
+        words = f"without the rows that have missing values no row of class {lost[0]!r} is left: keep these rows"
+        raise ParameterError(words, missing="impute")
 
 
 def term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:

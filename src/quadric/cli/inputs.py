@@ -10,7 +10,9 @@ from typing import Any
 import quadric
 from quadric.cli.console import UsageError, check_free
 from quadric.defaults import LONGEST_GRID
+from quadric.errors import warn_user
 from quadric.progress import part
+from quadric.tables.date_forms import find_date_forms, with_iso_dates
 from quadric.workflow.options import TrainingOptions
 
 READING = 0.1
@@ -34,7 +36,9 @@ def read_training(
 ) -> tuple[quadric.tables.Table, TrainingOptions]:
     """The table to train on, and the options with the missing values that it was read with."""
     how, options = _settled(how, options)
-    return read_data(path, how, texts_of(target, options)), options
+    table = read_data(path, how, texts_of(target, options))
+    options = _with_date_forms(quadric.tables.TableStream(table), target, options)
+    return with_iso_dates(table, options.date_forms), options
 
 
 def training_stream(
@@ -42,7 +46,21 @@ def training_stream(
 ) -> tuple[quadric.tables.TableStream, TrainingOptions]:
     """The same, to be read in batches."""
     how, options = _settled(how, options)
+    stream = quadric.tables.TableStream(path, text=texts_of(target, options), **how)
+    options = _with_date_forms(stream, target, options)
+    if not options.date_forms:
+        return stream, options
+    how = {**how, "date_forms": options.date_forms}
     return quadric.tables.TableStream(path, text=texts_of(target, options), **how), options
+
+
+def _with_date_forms(parts: quadric.tables.TableStream, target: str, options: TrainingOptions) -> TrainingOptions:
+    """The options with the forms in which the table writes its dates, where they are not ours; a remark tells them."""
+    unused = {*texts_of(target, options), *options.ignore}
+    forms = find_date_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
+    for name, form in forms.items():
+        warn_user(f"column {start_of(name)!r} holds dates, read as {form}")
+    return replace(options, date_forms=forms)
 
 
 def _settled(how: Mapping[str, Any], options: TrainingOptions) -> tuple[Mapping[str, Any], TrainingOptions]:

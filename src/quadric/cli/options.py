@@ -71,12 +71,13 @@ class TableFormat:
     ] = None
 
     def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
-        """As ``read_table`` takes it; by default missing values and numbers are written as where the model was fitted."""
+        """As ``read_table`` takes it; by default all is written as where the model was fitted."""
         from quadric.tables._csv import Notation
         from quadric.tables.suspects import MISSING
 
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
         notation = {"missing": list(MISSING), "decimal": ".", "thousands": None} | (model.notation if model else {})
+        forms = notation.pop("date_forms", {})
         if self.na is not None:
             notation["missing"] = [text.strip() for text in self.na.split(",")]
         if self.decimal is not None or self.thousands is not None:
@@ -84,7 +85,7 @@ class TableFormat:
         how = {"delimiter": delimiter, "encoding": self.encoding, "drop_unnamed": model is not None, **notation}
         with as_usage():
             Notation(**how)  # an impossible one is refused before a file is opened
-        return how
+        return {**how, "date_forms": forms}
 
 
 EXACT_TIME_LIMIT = 60.0

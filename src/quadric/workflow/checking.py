@@ -18,6 +18,8 @@ from quadric.workflow.profiles import ColumnProfile
 
 MOST_ROWS = 50_000
 """Rows that are looked at; of larger tables, a random sample."""
+LEAKS, TIMES = ("leak", "disguise"), ("date", "ambiguous dates")
+"""Kinds of findings of which a fit warns; dates count as days, or as texts where days and months cannot be told apart."""
 
 
 class TableWarning(UserWarning):
@@ -49,19 +51,6 @@ class TableCheck:
     findings: tuple[Finding, ...] = ()
     n_rows: int = 0
     n_seen: int = 0
-
-    def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
-        """Findings of some kinds.
-
-        Parameters
-        ----------
-        *kinds : str
-
-        Returns
-        -------
-        tuple of Finding
-        """
-        return tuple(finding for finding in self.findings if finding.kind in kinds)
 
     def recorded(self) -> dict[str, Any]:
         """As plain values, for model files.
@@ -199,15 +188,17 @@ def settled(check: TableCheck, options: TrainingOptions, target: str, columns: S
             "add columns that say something about the rows, or keep one of these",
             keep=apart[0],
         )
-    dates = [finding.columns[0] for finding in check.of_kind("date") if finding.columns[0] in rest]
     for finding in check.findings:
-        if finding.left_out and finding.columns[0] in apart:
+        name = finding.columns[0] if finding.columns else ""
+        if finding.left_out and name in apart:
             warn_user(TableWarning(f"left out: {finding}", finding.remedies))
-        if finding.kind in ("leak", "disguise") and rest == list(finding.columns):
-            warn_user(TableWarning(f"{finding}; no other column is left: add columns that are known before the target is", {}))
-        elif finding.kind in ("leak", "disguise") or (finding.kind == "date" and finding.columns[0] in dates):
-            warn_user(TableWarning(finding.words, finding.remedies))
-    return replace(options, ignore=(*options.ignore, *apart), dates=(*options.dates, *dates))
+        elif finding.kind in (*LEAKS, *TIMES) and name in rest:
+            is_last = finding.kind in LEAKS and rest == [name]
+            more = "; no other column is left: add columns that are known before the target is" if is_last else ""
+            warn_user(TableWarning(f"{finding}{more}", {} if is_last else finding.remedies))
+    dates, texts = (tuple(f.columns[0] for f in check.findings if f.kind == kind and f.columns[0] in rest) for kind in TIMES)
+    ignore = (*options.ignore, *apart)
+    return replace(options, ignore=ignore, dates=(*options.dates, *dates), texts=(*options.texts, *texts))
 
 
 def recorded_findings(history: object) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from quadric.errors import MOST_LISTED, ParameterError, listed
 from quadric.tables import Table, target_labels
+from quadric.tables.date_forms import AMBIGUOUS, chosen_form, possible_forms
 from quadric.tables.dates import parsed_date
 from quadric.tables.suspects import suspect_texts
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -38,7 +39,7 @@ class Finding:
     ----------
     kind : str
         "identifier", "empty", "leak", "disguise", "constant", "nearly empty", "rare levels", "equal", "date", "notation",
-        "unreadable", "target", "imbalance" or "order".
+        "ambiguous dates", "unreadable", "target", "imbalance" or "order".
     columns : tuple of str
     words : str
         One sentence with what to do.
@@ -105,14 +106,22 @@ class TableView:
     @cached_property
     def identifiers(self) -> dict[str, str]:
         """Names of identifiers, and why they are ones."""
-        known = {*self.named, *self.dates, *(name for name in self.suspicions if not is_named_so(name))}
+        known = {*self.named, *self.dates, *self.ambiguous, *(name for name in self.suspicions if not is_named_so(name))}
         found = {column.name: identifier_words(column) for column in self.columns if column.name not in known}
         return {name: words for name, words in found.items() if words is not None}
 
     @cached_property
+    def ambiguous(self) -> dict[str, str]:
+        """Columns of dates whose days and months cannot be told apart, each with one of them."""
+        texts = [
+            column for column in self.columns if column.kind == "text" and column.n_values and column.name not in self.named
+        ]
+        return {c.name: min(c.values) for c in texts if chosen_form(possible_forms(c.values)) == AMBIGUOUS}
+
+    @cached_property
     def suspicions(self) -> dict[str, ParameterError]:
         """Columns of texts that most likely are numbers or dates, and what is to be done."""
-        known = {*self.named, *self.dates}
+        known = {*self.named, *self.dates, *self.ambiguous}
         texts = [column for column in self.columns if column.kind == "text" and column.n_values and column.name not in known]
         found = {column.name: suspect_texts(column.name, column.level_counts) for column in texts}
         return {name: error for name, error in found.items() if error is not None}
@@ -207,6 +216,12 @@ def _dates_and_notations(view: TableView) -> Iterator[Finding]:
         advice = "leave it out if time must not count"
         words = f"column {quoted(name)} holds dates, which count as days since the first one: {advice}"
         yield Finding("date", (name,), words, KNOW, remedies={"ignore": name})
+    for name, example in view.ambiguous.items():
+        words = (
+            f"column {quoted(name)} holds dates such as {quoted(example)}, whose days and months cannot be told apart: "
+            "they count as texts unless you write them as 2020-01-31"
+        )
+        yield Finding("ambiguous dates", (name,), words, remedies={"ignore": name})
     for name, error in view.suspicions.items():
         if name not in view.identifiers:
             yield Finding("notation", (name,), str(error).replace(repr(name), quoted(name), 1), remedies=error.remedies)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
@@ -71,6 +71,8 @@ class TrainingOptions:
         Columns of dates, which become days since the earliest date.
     missing_texts : tuple of str
         Other texts than blank ones that mean a missing value: those that the table was read with.
+    date_forms : mapping
+        How dates were written in the file that the table was read from, as in ``read_table``; new files are read the same way.
     class_weight : "balanced", mapping from class names to factors, or None
     calibrate : {"auto", "sigmoid", "isotonic"} or None
         Whether, and how, scores become probabilities, as in CalibratedModel.
@@ -117,6 +119,7 @@ class TrainingOptions:
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     missing_texts: tuple[str, ...] = ()
+    date_forms: Mapping[str, str] = field(default_factory=dict)
     class_weight: str | Mapping[str, float] | None = None
     calibrate: Literal["auto", "sigmoid", "isotonic"] | None = "auto"
     cutoff: float | str = 0.5

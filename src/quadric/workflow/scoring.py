@@ -12,6 +12,7 @@ from quadric.errors import unknown_names
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.tables import Table
+from quadric.tables.date_forms import FORMS
 from quadric.tables.targets import class_position
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
@@ -73,12 +74,15 @@ class TableModel:
 
     @property
     def notation(self) -> dict[str, Any]:
-        """How the file that the model was fitted to wrote missing values and numbers, as ``read_table`` takes it."""
+        """How the file that the model was fitted to wrote missing values, numbers and dates, as ``read_table`` takes it."""
         recorded = {name: self.saved.metadata.get(key) for name, key in NOTATION.items()}
         texts = recorded["missing"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             recorded["missing"] = None
-        return {name: value for name, value in recorded.items() if isinstance(value, list | str)}
+        forms = self._options.get("date_forms")
+        known = forms.items() if isinstance(forms, dict) else ()
+        dates = {name: form for name, form in known if isinstance(form, str) and form in FORMS}
+        return {name: value for name, value in recorded.items() if isinstance(value, list | str)} | {"date_forms": dates}
 
     @property
     def frozen(self) -> tuple[str, ...]:

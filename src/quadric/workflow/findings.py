@@ -18,7 +18,7 @@ from quadric.tables.suspects import suspect_texts
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.leaks import column_auc, is_disguise, telling_gap
 from quadric.workflow.options import TrainingOptions
-from quadric.workflow.profiles import FEWEST_ROWS, ColumnProfile, identifier_words, is_named_so
+from quadric.workflow.profiles import DENSE, FEWEST_ROWS, ColumnProfile, identifier_words, is_named_so
 
 LEAK = 0.995
 """AUC from which on one column alone is suspicious."""
@@ -108,7 +108,8 @@ class TableView:
         """Names of identifiers, and why they are ones."""
         known = {*self.named, *self.dates, *self.ambiguous, *(name for name in self.suspicions if not is_named_so(name))}
         found = {column.name: identifier_words(column) for column in self.columns if column.name not in known}
-        return {name: words for name, words in found.items() if words is not None}
+        are_ranks = list(found.values()).count(DENSE) > 1
+        return {name: words for name, words in found.items() if words is not None and not (are_ranks and words == DENSE)}
 
     @cached_property
     def ambiguous(self) -> dict[str, str]:

@@ -21,6 +21,8 @@ MOSTLY_DIFFERENT = 0.95
 """Share of texts that differ from which on they tell rows apart, not groups of rows."""
 CERTAIN, LIKELY = 12.0, 3.0
 """Pairs of rows that would share a value if whole numbers were spread at random: none does by chance with exp(-pairs)."""
+DENSE = "has a different whole number in every row, out of few, as identifiers have"
+"""What is said of whole numbers in no order. Ranks are like that, too: where there are several such columns, they are ranks."""
 ID_WORDS = frozenset(["id", "ids", "uuid", "guid", "rowid", "rownames", "rownum", "identifier", "unnamed"])
 """Words that make a name that of an identifier, wherever they stand."""
 LAST_WORDS = frozenset(["key", "no", "nr", "nro", "num", "number", "nummer", "serial"])
@@ -157,9 +159,9 @@ def identifier_words(column: ColumnProfile) -> str | None:
     expected, in_order = n * (n - 1) / (2 * (span + 1)), column.is_sorted()
     if in_order and len(set(np.diff(column.values).tolist())) == 1 and n >= 5:
         return "counts the rows"
-    if expected >= CERTAIN:
-        return "has a different whole number in every row, out of few, as identifiers have"
-    return "rises or falls with every row, as identifiers do" if in_order and expected >= LIKELY and n >= FEWEST_ROWS else None
+    if in_order and expected >= LIKELY and n >= FEWEST_ROWS:
+        return "rises or falls with every row, as identifiers do"
+    return DENSE if expected >= CERTAIN else None
 
 
 def is_named_so(name: str) -> bool:

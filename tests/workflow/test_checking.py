@@ -39,7 +39,7 @@ def identifiers(data, **how):
 def test_measurements_are_never_identifiers(seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(30, 3000))
-    income = rng.choice(np.arange(10_000, 10_000 + 40 * m * m), m, replace=False).astype(float)  # distinct whole numbers
+    income = rng.permutation(np.cumsum(rng.integers(1, 80 * m, m))).astype(float)  # distinct whole numbers, far apart
     columns = {
         "id": rng.normal(size=m),  # a name proves nothing of fractions
         "sorted": np.sort(rng.normal(size=m)),
@@ -61,7 +61,7 @@ def test_measurements_are_never_identifiers(seed):
 def test_permuted_and_counting_numbers_are_identifiers(seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(30, 3000))
-    large = rng.choice(10**9, m, replace=False).astype(float)
+    large = rng.permutation(np.cumsum(rng.integers(1, 10**6, m))).astype(float)
     columns = {
         "id": large,
         "CustomerNo": rng.permutation(large),
@@ -69,7 +69,7 @@ def test_permuted_and_counting_numbers_are_identifiers(seed):
         "steps": 10.0 * np.arange(m)[::-1],
         "shuffled": rng.permutation(m) + 1000.0,
         "gaps": np.sort(rng.choice(3 * m, m, replace=False)).astype(float),
-        "code": texts(f"{value:x}-{value % 7}" for value in rng.permutation(10**6)[:m]),
+        "code": texts(f"{value:x}-{value % 7}" for value in large.astype(int)),
     }
     names = identifiers(table(**columns, x=rng.normal(size=m), y=target(rng, m)))
     assert sorted(names) == sorted(columns)

@@ -276,9 +276,9 @@ class _Gathering:
         return _Columns(tuple(table[name] for name in self.names))
 
 
-def gathered(parts: TableParts, rows: IntArray | None = None) -> Table:
-    """All rows of a table in parts, or those at some positions, in memory and in their order."""
-    names = parts.head().names
+def gathered(parts: TableParts, rows: IntArray | None = None, names: Sequence[str] | None = None) -> Table:
+    """All rows of a table in parts, or those at some positions, in memory and in their order; all columns, or some."""
+    names = parts.head().names if names is None else tuple(names)
     found = parts.total(_Gathering(names, rows))
     assert found is not None
     return Table(names, found.values)

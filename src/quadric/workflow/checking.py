@@ -10,7 +10,7 @@ import numpy as np
 
 from quadric.errors import listed, warn_user
 from quadric.tables import Table, TableStream
-from quadric.tables.streams import gathered
+from quadric.tables.streams import TableParts, gathered
 from quadric.types import IntArray
 from quadric.workflow.findings import LOOKS, Finding, TableView, known_classes, quoted
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -86,12 +86,13 @@ def check_table(table: Table, target: str, options: TrainingOptions, *, n_rows: 
     return look_over(looked_at, target, n_rows=n_rows or table.n_rows, options=options)
 
 
-def check_stream(parts: TableStream, target: str, options: TrainingOptions) -> TableCheck:
-    """The same of a table that is read in batches.
+def check_stream(parts: TableParts, target: str, options: TrainingOptions) -> TableCheck:
+    """The same of a table that is read in batches: of the same rows, so that it does not matter how a table is read.
 
     Parameters
     ----------
-    parts : TableStream
+    parts : TableParts
+        Of those elsewhere, only the first rows are looked at.
     target : str
     options : TrainingOptions
 
@@ -99,8 +100,11 @@ def check_stream(parts: TableStream, target: str, options: TrainingOptions) -> T
     -------
     TableCheck
     """
-    n_rows = parts.count_rows()
-    sample = gathered(parts, _picked(n_rows, options.seed))
+    if not isinstance(parts, TableStream):
+        return check_table(parts.head(), target, options)
+    n_rows, unused = parts.count_rows(), (*options.ignore, options.groups)
+    names = [name for name in parts.head().names if name == target or name not in unused]
+    sample = gathered(parts, _picked(n_rows, options.seed), names)
     return check_table(sample, target, options, n_rows=n_rows)
 
 

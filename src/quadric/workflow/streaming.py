@@ -19,7 +19,7 @@ from quadric.tables.encoder import redundant_pairs
 from quadric.tables.facts import MixedColumnError
 from quadric.tables.reading import digest_of, estimated_values
 from quadric.tables.streams import CodedRows, LabelledColumns, LearnedTable, TableParts, gathered, learn_table, retyped
-from quadric.workflow.checking import check_table, settled
+from quadric.workflow.checking import check_stream, settled
 from quadric.workflow.limits import check_columns, check_features
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.preparation import (
@@ -113,7 +113,7 @@ def _prepared(stream: TableParts, target: str, options: TrainingOptions) -> tupl
     """What a first pass over the table tells: coded rows in batches, and data that have no rows yet."""
     head = stream.head()
     check_roles(head, target, options)
-    check = check_table(head, target, options)
+    check = check_stream(stream, target, options)
     options = settled(check, options, target, head.names)
     unused = {target, options.groups, *options.ignore}
     inputs = tuple(name for name in head.names if name not in unused)

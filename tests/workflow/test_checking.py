@@ -75,6 +75,11 @@ def test_permuted_and_counting_numbers_are_identifiers(seed):
     assert sorted(names) == sorted(columns)
 
 
+def test_several_columns_of_ranks_are_no_identifiers(rng):
+    ranks = {name: rng.permutation(M) + 1.0 for name in ("wealth", "crime", "lottery")}
+    assert identifiers(table(**ranks, y=target(rng))) == []
+
+
 @pytest.mark.parametrize(
     "name", ["id", "ID", "PassengerId", "customer_id", "EmployeeNumber", "account no", "uuid", "Unnamed: 0"]
 )

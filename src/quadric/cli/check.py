@@ -9,7 +9,6 @@ from quadric.cli import options as shared
 from quadric.cli.console import as_usage, say, say_json, with_flags, working
 from quadric.cli.inputs import check_there, read_training, training_stream
 from quadric.cli.layout import indented
-from quadric.workflow.findings import LOOK, Finding
 from quadric.workflow.options import TrainingOptions
 
 USED = ("groups", "ignore", "keep", "texts", "dates", "seed")
@@ -58,6 +57,8 @@ def _looked(data: Path, target: str, options: TrainingOptions, table_format: sha
 
 
 def _tell(found: quadric.workflow.TableCheck) -> None:
+    from quadric.workflow.findings import LOOK, Finding
+
     groups: dict[str, list[Finding]] = {"left out by fit": [], "look at this": [], "good to know": []}
     for finding in found.findings:
         kind = "left out by fit" if finding.left_out else "look at this" if finding.severity == LOOK else "good to know"

@@ -12,7 +12,6 @@ from quadric.cli.console import UsageError, check_free
 from quadric.defaults import LONGEST_GRID
 from quadric.errors import warn_user
 from quadric.progress import part
-from quadric.tables.date_forms import find_date_forms, with_iso_dates
 from quadric.workflow.options import TrainingOptions
 
 READING = 0.1
@@ -35,6 +34,8 @@ def read_training(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.Table, TrainingOptions]:
     """The table to train on, and the options with the missing values that it was read with."""
+    from quadric.tables.date_forms import with_iso_dates
+
     how, options = _settled(how, options)
     table = read_data(path, how, texts_of(target, options))
     options = _with_date_forms(quadric.tables.TableStream(table), target, options)
@@ -56,6 +57,8 @@ def training_stream(
 
 def _with_date_forms(parts: quadric.tables.TableStream, target: str, options: TrainingOptions) -> TrainingOptions:
     """The options with the forms in which the table writes its dates, where they are not ours; a remark tells them."""
+    from quadric.tables.date_forms import find_date_forms
+
     unused = {*texts_of(target, options), *options.ignore}
     forms = find_date_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
     for name, form in forms.items():

@@ -72,4 +72,4 @@ def _tell(found: quadric.workflow.TableCheck) -> None:
     if found.findings:
         say(f"looked at {seen}")
     else:
-        say(f"nothing to remark: no identifiers, leaks, empty columns or rare levels (looked at {seen})")
+        say(f"nothing to remark: looked at {seen}")

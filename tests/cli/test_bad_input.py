@@ -43,13 +43,24 @@ TABLES = {
     "continuous target": (csv_text(credit_columns()), ["--target", "income"], 1, "looks continuous"),
     "missing target": (csv_text(with_column("risk", ["good", "bad", None] * 40)), [], 1, "the target is missing in 40 row(s)"),
     "missing values": (csv_text(credit_columns(gaps=2)), [], 1, "or impute them (--missing impute)"),
-    "identifier": (
-        csv_text(with_column("home", [f"n{i}" for i in range(120)])),
+    "many levels": (
+        csv_text(with_column("home", [f"n{i % 110}" for i in range(120)])),
         [],
         1,
-        "if it is an identifier, or raise max_levels (--ignore home",
+        "if it is an identifier, or raise max_levels (--ignore home, --max-levels)",
     ),
-    "many levels": (csv_text(with_column("home", [f"n{i}" for i in range(120)])), [], 1, ", --max-levels)"),
+    "only identifiers": (
+        "id,name,risk\n" + "".join(f"{i * 37 % 120},n{i},{'good' if i % 3 else 'bad'}\n" for i in range(120)),
+        [],
+        2,
+        "every column besides the target is an identifier or empty ('id', 'name'): add columns that say something about the rows",
+    ),
+    "one class left": (
+        "x,risk\n" + "".join(f"{i % 7 if i % 3 else ''},{'good' if i % 3 else 'bad'}\n" for i in range(60)),
+        ["--missing", "drop"],
+        1,
+        "no row of class 'bad' is left: keep these rows (--missing impute)",
+    ),
     "long level": (
         csv_text(with_column("home", ["own", "x" * 10_001] * 60)),
         [],

@@ -23,7 +23,7 @@ Each command has --help with examples. Results go to standard output or to files
 Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. quadric --version prints the version; --debug anywhere
 shows the traceback of an error."""
 
-COMMANDS = ("fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data")
+COMMANDS = ("check", "fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data")
 """Each is a function in a module of its name here."""
 
 

@@ -48,19 +48,21 @@ def flag(parameter: str) -> str:
     return OTHER_NAMES.get(parameter) or f"--{parameter.replace('_', '-')}"
 
 
-def with_flags(problem: BaseException) -> str:
+def with_flags(problem: object) -> str:
     """What an error or a warning says, followed by the flags that would help."""
     values = {name: (value,) if isinstance(value, str) else value for name, value in getattr(problem, "remedies", {}).items()}
-    flags = ", ".join(f"{flag(name)}{_typed(value)}" for name in values for value in values[name] or [""])
+    flags = ", ".join(f"{flag(name)}{_typed(value)}" for name in values for value in values[name] or [None])
     text = str(problem).replace(" must be None or ", " must be ")  # which nobody can type
     return f"{text} ({flags})" if flags else text
 
 
-def _typed(value: str) -> str:
+def _typed(value: str | None) -> str:
     """A value behind its flag; a single mark in quotes, so that it is not taken for a part of the sentence."""
+    if value is None:
+        return ""
     mark = '"' if "'" in value else "'"
     quoted = shlex.quote(value) if any(map(str.isalnum, value)) else f"{mark}{value}{mark}"
-    return f" {quoted}" if value else ""
+    return f" {quoted}"
 
 
 def say(text: str) -> None:

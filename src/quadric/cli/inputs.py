@@ -10,6 +10,7 @@ from typing import Any
 import quadric
 from quadric.cli.console import UsageError, check_free
 from quadric.defaults import LONGEST_GRID
+from quadric.errors import warn_user
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
@@ -33,16 +34,43 @@ def read_training(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.Table, TrainingOptions]:
     """The table to train on, and the options with the missing values that it was read with."""
+    from quadric.tables.date_forms import with_iso_dates
+
+    how, options = _settled(how, options)
     table = read_data(path, how, texts_of(target, options))
-    return table, replace(options, missing_texts=tuple(how["missing"]))
+    options = _with_date_forms(quadric.tables.TableStream(table), target, options)
+    return with_iso_dates(table, options.date_forms), options
 
 
 def training_stream(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.TableStream, TrainingOptions]:
     """The same, to be read in batches."""
+    how, options = _settled(how, options)
     stream = quadric.tables.TableStream(path, text=texts_of(target, options), **how)
-    return stream, replace(options, missing_texts=tuple(how["missing"]))
+    options = _with_date_forms(stream, target, options)
+    if not options.date_forms:
+        return stream, options
+    how = {**how, "date_forms": options.date_forms}
+    return quadric.tables.TableStream(path, text=texts_of(target, options), **how), options
+
+
+def _with_date_forms(parts: quadric.tables.TableStream, target: str, options: TrainingOptions) -> TrainingOptions:
+    """The options with the forms in which the table writes its dates, where they are not ours; a remark tells them."""
+    from quadric.tables.date_forms import find_date_forms
+
+    unused = {*texts_of(target, options), *options.ignore}
+    forms = find_date_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
+    for name, form in forms.items():
+        warn_user(f"column {start_of(name)!r} holds dates, read as {form}")
+    return replace(options, date_forms=forms)
+
+
+def _settled(how: Mapping[str, Any], options: TrainingOptions) -> tuple[Mapping[str, Any], TrainingOptions]:
+    """How a table is read, with the columns without a name where they are to be ignored, and the options that go with it."""
+    ignore = tuple(name for name in options.ignore if name)
+    settled = replace(options, ignore=ignore, missing_texts=tuple(how["missing"]))
+    return {**how, "drop_unnamed": len(ignore) < len(options.ignore)}, settled
 
 
 def read_table_model(path: Path) -> quadric.workflow.TableModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import warn_user
 from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.tables.table import BLANKS, CONVERT_OR_IGNORE, check_names, label_texts
@@ -19,6 +21,7 @@ parquet: Any = require("pyarrow.parquet", "cli")
 types: Any = pa.types
 
 PARQUET, FEATHER = b"PAR1", b"ARROW1"
+INDEX = re.compile(r"__index_level_\d+__")
 BUFFER = 1 << 18
 """Bytes of a column that are read at a time."""
 
@@ -174,10 +177,19 @@ def _common_schema(paths: Sequence[Path]) -> Any:
     common = None
     for path in paths:
         with _opened(path) as file:
-            own = getattr(file, "schema_arrow", file.schema)
+            own = _without_index(getattr(file, "schema_arrow", file.schema))
             check_names(own.names)
             common = own if common is None else _promoted(common, own, paths[0].name)
     return common
+
+
+def _without_index(schema: Any) -> Any:
+    """Without what pandas writes for an index that has no name."""
+    names = [name for name in schema.names if INDEX.fullmatch(name)]
+    if not names or len(names) == len(schema.names):
+        return schema
+    warn_user(f"column {names[0]!r} is an index of pandas: it is left out")
+    return pa.schema([field for field in schema if field.name not in names])
 
 
 def _starts_with(path: Path, *magic: bytes) -> bool:

@@ -321,15 +321,19 @@ class _Gathering:
     """The pass that brings all rows to one place."""
 
     names: tuple[str, ...]
+    rows: IntArray | None
 
     def __call__(self, table: Table) -> _Columns:
+        if self.rows is not None:
+            places = self.rows - (table.first_row - 1)
+            table = table[places[(places >= 0) & (places < table.n_rows)]]
         return _Columns(tuple(table[name] for name in self.names))
 
 
-def gathered(parts: TableParts) -> Table:
-    """All rows of a table in parts, in memory and in their order."""
-    names = parts.head().names
-    found = parts.total(_Gathering(names))
+def gathered(parts: TableParts, rows: IntArray | None = None, names: Sequence[str] | None = None) -> Table:
+    """All rows of a table in parts, or those at some positions, in memory and in their order; all columns, or some."""
+    names = parts.head().names if names is None else tuple(names)
+    found = parts.total(_Gathering(names, rows))
     assert found is not None
     return Table(names, found.values)
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from quadric.errors import ParameterError
 from quadric.geometry.terms import default_names
 from quadric.types import FloatArray, IntArray
 
@@ -136,7 +137,7 @@ def check_names(names: Sequence[str]) -> None:
         if not isinstance(name, str):
             raise TypeError(f"column names must be texts, but column {position} is named {name!r}")
         if not name.strip():
-            raise ValueError(f"column {position} has no name{hints.get(position, '')}")
+            raise ParameterError(f"column {position} has no name{hints.get(position, '')}", ignore="")
     name, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:
         places = [str(position) for position, other in enumerate(names, start=1) if other == name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
@@ -63,12 +63,16 @@ class TrainingOptions:
         A text column with more levels is refused.
     ignore : tuple of str
         Columns that are not used.
+    keep : tuple of str
+        Columns that are used even if they look like identifiers.
     texts : tuple of str
         Columns of names that look like numbers or dates, such as codes.
     dates : tuple of str
         Columns of dates, which become days since the earliest date.
     missing_texts : tuple of str
         Other texts than blank ones that mean a missing value: those that the table was read with.
+    date_forms : mapping
+        How dates were written in the file that the table was read from, as in ``read_table``; new files are read the same way.
     class_weight : "balanced", mapping from class names to factors, or None
     calibrate : {"auto", "sigmoid", "isotonic"} or None
         Whether, and how, scores become probabilities, as in CalibratedModel.
@@ -111,9 +115,11 @@ class TrainingOptions:
     unseen: Literal["refuse", "as_dropped"] = "refuse"
     max_levels: int = 100
     ignore: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     missing_texts: tuple[str, ...] = ()
+    date_forms: Mapping[str, str] = field(default_factory=dict)
     class_weight: str | Mapping[str, float] | None = None
     calibrate: Literal["auto", "sigmoid", "isotonic"] | None = "auto"
     cutoff: float | str = 0.5

@@ -12,8 +12,10 @@ from quadric.errors import unknown_names
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.tables import Table
+from quadric.tables.date_forms import FORMS
 from quadric.tables.targets import class_position
 from quadric.types import FloatArray, IntArray
+from quadric.workflow.checking import recorded_findings
 from quadric.workflow.preparation import complete_rows
 
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
@@ -72,18 +74,26 @@ class TableModel:
 
     @property
     def notation(self) -> dict[str, Any]:
-        """How the file that the model was fitted to wrote missing values and numbers, as ``read_table`` takes it."""
+        """How the file that the model was fitted to wrote missing values, numbers and dates, as ``read_table`` takes it."""
         recorded = {name: self.saved.metadata.get(key) for name, key in NOTATION.items()}
         texts = recorded["missing"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             recorded["missing"] = None
-        return {name: value for name, value in recorded.items() if isinstance(value, list | str)}
+        forms = self._options.get("date_forms")
+        known = forms.items() if isinstance(forms, dict) else ()
+        dates = {name: form for name, form in known if isinstance(form, str) and form in FORMS}
+        return {name: value for name, value in recorded.items() if isinstance(value, list | str)} | {"date_forms": dates}
 
     @property
     def frozen(self) -> tuple[str, ...]:
         """Columns that changes must leave alone, as recorded when the model was fitted."""
         recorded = self._options.get("frozen")
         return tuple(name for name in recorded if name in self.input_names) if isinstance(recorded, list) else ()
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What a look at the table brought up when the model was fitted, one sentence each."""
+        return recorded_findings(self._history)
 
     @property
     def favourable(self) -> int:

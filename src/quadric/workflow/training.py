@@ -111,6 +111,7 @@ class Trained:
         history = {
             "options": self.options.recorded(),
             "excluded": {"squares": self.data.limits.n_squares, "products": self.data.limits.n_products},
+            "check": self.data.check.recorded(),
             "missing": self.data.missing,
             "rows_dropped": self.data.n_dropped,
             "accuracy": self.accuracy,

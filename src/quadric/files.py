@@ -7,6 +7,7 @@ with the process: a part without a lock is left over, and the next writer in tha
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import platform
@@ -126,8 +127,29 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     folder : path
         It must exist.
     """
-    path = Path(folder, LOCK)
-    descriptor = _taken(path)
+    with _holding(Path(folder, LOCK), f"works in {Path(folder)}: wait for it, or choose another folder"):
+        yield
+
+
+@contextmanager
+def claimed(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep other processes that claim the same file from writing it meanwhile.
+
+    Parameters
+    ----------
+    path : path
+        Its folder must exist, the file need not. Of a link, the file that it leads to is claimed.
+    """
+    target = Path(os.path.realpath(path))
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]  # short, whatever the file is called
+    with _holding(target.with_name(f".quadric-{name}.lock"), f"is writing {path}: wait for it, or choose another file"):
+        yield
+
+
+@contextmanager
+def _holding(path: Path, words: str) -> Iterator[None]:
+    """A lock file with its lock; the words end the sentence on another process that has it."""
+    descriptor = _taken(path, words)
     try:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"process {os.getpid()} on {platform.node()}".encode())
@@ -136,14 +158,14 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
         _remove(path, descriptor)
 
 
-def _taken(path: Path) -> int:
+def _taken(path: Path, words: str) -> int:
     """The descriptor of a lock file with its lock."""
     while True:
         descriptor = os.open(path, OPENED | os.O_CREAT, 0o666)
         if _lock(descriptor) is False:
             owner = os.read(descriptor, 200).decode(errors="replace") or "another process"
             os.close(descriptor)
-            raise ParameterError(f"{owner} works in {path.parent}: wait for it, or choose another folder", folder=None)
+            raise ParameterError(f"{owner} {words}", folder=None)
         if os.fstat(descriptor).st_nlink:
             return descriptor
         os.close(descriptor)  # whoever had the lock removed the file before letting go of it

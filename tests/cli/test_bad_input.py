@@ -207,6 +207,31 @@ def test_nothing_is_overwritten_unasked(command, made, refused, csv_file, tmp_pa
     assert old.read_text() == "old"
 
 
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_two_commands_at_once_do_not_write_one_file(command, made, run, refused, tmp_path, monkeypatch):
+    """The one that comes later is refused, whether the file is there already or not."""
+    from quadric.cli import console
+    from quadric.files import claimed
+
+    more = {"fit": [made.data_csv, "--target", "risk", *K], "predict": [made.model, made.data_csv]}[command]
+    arguments = [command, *more, "--output", tmp_path / "out.csv"]
+    with claimed(tmp_path / "out.csv"):
+        assert "is writing" in refused(*arguments, code=2)
+    claim = console.claim
+
+    def late(path):
+        """Another command ends between the look at the file and the claim."""
+        path.write_text("of another command")
+        claim(path)
+
+    monkeypatch.setattr("quadric.cli.inputs.claim", late)
+    result = run(*arguments)
+    assert result.code == 2
+    assert "exists; give --force" in result.errors[0]
+    assert (tmp_path / "out.csv").read_text() == "of another command"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
 def test_what_is_read_is_not_overwritten_even_if_asked(made, refused, csv_file):
     data = csv_file(credit_columns())
     assert "is read by this command" in refused("predict", made.model, data, "--output", data, "--force", code=2)

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 import typer
 
 import quadric
-from quadric.cli.console import UsageError, printable, say, with_flags
+from quadric.cli.console import CLAIMS, UsageError, printable, say, with_flags
 from quadric.cli.inputs import start_of
 from quadric.workflow.options import OptionError
 
@@ -37,7 +37,8 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
             return 0, ""
         named = words[:1] if words[0] in COMMANDS else []
         app = _app(named or COMMANDS)  # all commands together take typer 0.1 s longer
-        code = app(args=words[len(named) :], prog_name=" ".join(["quadric", *named]), standalone_mode=False)
+        with CLAIMS:
+            code = app(args=words[len(named) :], prog_name=" ".join(["quadric", *named]), standalone_mode=False)
         if code == 130:  # what typer makes of an interrupt
             raise KeyboardInterrupt
         sys.stdout.flush()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import quadric
-from quadric.cli.console import UsageError
+from quadric.cli.console import UsageError, claim
 from quadric.errors import unknown_names
 
 if TYPE_CHECKING:
@@ -71,7 +71,13 @@ def check_parquet(path: Path) -> None:
 
 
 def check_folder(path: Path, force: bool, *sources: Path) -> None:
-    """Refuse to overwrite a folder without --force, and one that the command reads even with it."""
+    """Refuse to overwrite a folder without --force, and one that the command reads even with it; then claim it."""
+    _check_folder(path, force, *sources)
+    claim(path)
+    _check_folder(path, force, *sources)  # another command may have written it before it was claimed
+
+
+def _check_folder(path: Path, force: bool, *sources: Path) -> None:
     if path.exists() and any(path.samefile(each) or path in each.resolve().parents for each in sources if each.exists()):
         raise UsageError(f"{path} is read by this command: give another --output")
     if path.exists() and not force:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import quadric
-from quadric.cli.console import UsageError, check_free
+from quadric.cli.console import UsageError, check_free, claim
 from quadric.defaults import LONGEST_GRID
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
@@ -68,8 +68,13 @@ def check_there(path: Path, *, or_folder: bool = False) -> None:
 
 
 def check_output(path: Path, force: bool, *sources: Path) -> None:
-    """Refuse to overwrite a file without --force, and one that the command reads even with it."""
+    """Refuse to overwrite a file without --force, and one that the command reads even with it.
+
+    Until the command ends, no other command writes the file.
+    """
     check_free(path, force)
+    claim(path)
+    check_free(path, force)  # another command may have written it before it was claimed
     if path.exists() and any(each.exists() and path.samefile(each) for each in sources):
         raise UsageError(f"{path} is read by this command: give another --output")
 

@@ -100,8 +100,7 @@ def _check_descriptors(n_jobs: int) -> None:
     """Refuse to start processes that could not open what they share: those already started would print how they failed."""
     opened: list[int] = []
     try:
-        for _ in range(DESCRIPTORS + PER_PROCESS * n_jobs):
-            opened.append(os.open(os.devnull, os.O_RDONLY))
+        opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS + PER_PROCESS * n_jobs))
     except OSError as error:
         raise ParameterError(
             f"{n_jobs} processes need more files open at a time than the system allows ({error.strerror}): use one process, or "

@@ -232,6 +232,33 @@ def test_two_commands_at_once_do_not_write_one_file(command, made, run, refused,
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 
+LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize("options", [[], ["--streamed"]])
+def test_long_values_are_quoted_in_part(options, made, refused, csv_file, tmp_path, streamed):
+    if options:
+        streamed()
+    columns = credit_columns()
+    strange = {**columns, "home": ["rent", LONG, *columns["home"][2:]]}
+    output = ["--output", tmp_path / "out.csv"]
+    line = refused("predict", made.model, csv_file(strange), *output, code=1)
+    assert "'xxxxxx" in line
+    assert "100,000 characters" in line
+    lines = [
+        line,
+        refused("predict", made.model, csv_file({**columns, "age": ["1", LONG, *columns["age"][2:]]}), *output, code=1),
+        refused("predict", made.model, csv_file(columns), "--keep", LONG, *output, code=2),
+        refused("fit", csv_file(columns), "--target", LONG, *K, *output, code=2),
+        refused("fit", csv_file(columns), "--target", "risk", "--positive", LONG, *K, *output, code=2),
+        refused("fit", csv_file({**columns, "risk": [LONG] * len(columns["risk"])}), "--target", "risk", *K, *output, code=1),
+        refused("certify", made.model, csv_file({**columns, "risk": [LONG, *columns["risk"][1:]]}), code=1),
+        refused("path", csv_file(columns), "--target", "risk", "--ks", LONG, code=2),
+        refused("export", made.model, "--format", LONG, code=2),
+    ]
+    assert max(map(len, lines)) < 1_000
+
+
 def test_what_is_read_is_not_overwritten_even_if_asked(made, refused, csv_file):
     data = csv_file(credit_columns())
     assert "is read by this command" in refused("predict", made.model, data, "--output", data, "--force", code=2)

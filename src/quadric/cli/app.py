@@ -14,7 +14,7 @@ import typer
 
 import quadric
 from quadric.cli.console import CLAIMS, UsageError, printable, say, with_flags
-from quadric.cli.inputs import start_of
+from quadric.errors import quoted
 from quadric.workflow.options import OptionError
 
 HELP = """Sparse quadratic-surface classifiers: a small non-linear equation you can defend.
@@ -82,7 +82,7 @@ def _refused(error: Any, words: Sequence[str]) -> str:
     limits = "" if own.min is None else f" from {own.min:,.0f} to {own.max:,.0f}"
     pieces = ((*word.partition("="), following) for word, following in pairwise([*words, ""]))
     *_, typed = (after if mark else following for start, mark, after, following in pieces if start == name)  # the last counts
-    return f"{name}: {start_of(typed)!r} is {wanted}{limits}"
+    return f"{name}: {quoted(typed)} is {wanted}{limits}"
 
 
 def _kind_words(kind: Any) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 import quadric
 from quadric.cli.console import UsageError, check_free, claim
 from quadric.defaults import LONGEST_GRID
+from quadric.errors import quoted
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
@@ -89,10 +90,10 @@ def integers(text: str | None, option: str) -> tuple[int, ...] | None:
         try:
             values = range(int(low), int(high if colon else low) + 1)
         except ValueError:
-            raise UsageError(f"{option}: cannot read {start_of(text)!r}; write 1,2,5 or 1:20") from None
+            raise UsageError(f"{option}: cannot read {quoted(text)}; write 1,2,5 or 1:20") from None
         out += values[: LONGEST_GRID + 1]
         if len(out) > LONGEST_GRID:
-            raise UsageError(f"{option}: {start_of(text)} has more than {LONGEST_GRID:,} numbers: give fewer")
+            raise UsageError(f"{option}: {quoted(text)} has more than {LONGEST_GRID:,} numbers: give fewer")
     return tuple(out)
 
 
@@ -103,7 +104,7 @@ def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
     try:
         return tuple(float(piece) for piece in text.split(","))
     except ValueError:
-        raise UsageError(f"{option}: cannot read {start_of(text)!r}; write numbers separated by commas") from None
+        raise UsageError(f"{option}: cannot read {quoted(text)}; write numbers separated by commas") from None
 
 
 def number_or_word(text: str | None) -> float | str | None:
@@ -122,10 +123,10 @@ def rows(text: str, n_rows: int) -> list[int]:
             ends = [int(end) if end.strip() else None for end in piece.split(":")]
             picked += range(n_rows)[slice(*ends)] if len(ends) > 1 else [int(piece)]
     except (TypeError, ValueError):  # no numbers, or more than a slice has
-        raise UsageError(f"--rows: cannot read {start_of(text)!r}; write 0:10 or 0,5,9") from None
+        raise UsageError(f"--rows: cannot read {quoted(text)}; write 0:10 or 0,5,9") from None
     outside = [row for row in picked if not 0 <= row < n_rows]
     if outside or not picked:
-        what = f"there is no row {outside[0]}" if outside else f"{start_of(text)!r} selects no row"
+        what = f"there is no row {outside[0]}" if outside else f"{quoted(text)} selects no row"
         raise UsageError(f"--rows: {what}; the table has rows 0 to {n_rows - 1}")
     return picked
 
@@ -143,11 +144,6 @@ def last_row(text: str) -> int | None:
     return max(lasts)
 
 
-def start_of(text: str) -> str:
-    """What the user typed, cut short."""
-    return text if len(text) <= 40 else f"{text[:40]}..."
-
-
 def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:
     """Read "balanced", or weights by the names of the classes."""
     if not items or list(items) == ["balanced"]:
@@ -158,5 +154,5 @@ def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:
             name, weight = item.rsplit("=", 1)
             out[name] = float(weight)
         except ValueError:
-            raise UsageError(f"--class-weight: cannot read {item!r}; write balanced alone, or CLASS=WEIGHT") from None
+            raise UsageError(f"--class-weight: cannot read {quoted(item)}; write balanced alone, or CLASS=WEIGHT") from None
     return out

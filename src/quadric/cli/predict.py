@@ -18,7 +18,7 @@ from quadric.cli.engines import Engine, check_folder, write_scores
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
 from quadric.cli.streams import data_output
-from quadric.errors import unknown_names
+from quadric.errors import quoted, unknown_names
 from quadric.files import replacing
 from quadric.spreadsheets import CsvWriter
 
@@ -104,9 +104,9 @@ def _check_kept(kept: Sequence[str], written: Sequence[str]) -> None:
     """Refuse columns that the output already has."""
     for position, name in enumerate(kept):
         if name in written:
-            raise UsageError(f"--keep: the output has its own column {name!r}; rename the one in the data to keep it")
+            raise UsageError(f"--keep: the output has its own column {quoted(name)}; rename the one in the data to keep it")
         if name in kept[:position]:
-            raise UsageError(f"--keep: {name!r} is given twice")
+            raise UsageError(f"--keep: {quoted(name)} is given twice")
 
 
 def _score(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.export import SavedModel
 from quadric.fitted import Model
 from quadric.tables.table import as_table
@@ -71,4 +72,4 @@ def check_columns(model: TableModel, columns: Sequence[str], new: Sequence[str])
     names = {name.lower() for name in new}  # Spark takes no notice of case
     taken = [name for name in columns if name.lower() in names]
     if taken:
-        raise ValueError(f"the table has a column {taken[0]!r} already: choose another prefix")
+        raise ValueError(f"the table has a column {quoted(taken[0])} already: choose another prefix")

@@ -13,7 +13,7 @@ from typing import Any
 
 from quadric.blas import one_blas_thread
 from quadric.distributed import wire
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted
 from quadric.tables.facts import MixedColumnError
 from quadric.tables.streams import CHUNK_ROWS, summed
 from quadric.tables.table import Table, as_column, as_table, label_texts
@@ -83,7 +83,7 @@ class PartTask:
             table = as_table(piece)
             if set(table.names) != set(self.names):
                 odd = min(set(table.names).symmetric_difference(self.names))
-                raise ValueError(f"the parts of the table have different columns: only some of them have {odd!r}")
+                raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
             if table.n_rows:
                 yield replace(table, columns=tuple(map(self._typed, table.names, table.columns)), first_row=first_row)
                 first_row += table.n_rows

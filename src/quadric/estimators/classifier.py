@@ -11,7 +11,7 @@ from sklearn.utils.parallel import delayed
 
 from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
@@ -337,7 +337,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         if deadline is not None and time.monotonic() >= deadline:
             return
         name = type(self).__name__
-        ovr = [f"{name}, class {label!r} against the rest" for label in classes.tolist()]
+        ovr = [f"{name}, class {quoted(label)} against the rest" for label in classes.tolist()]
         for fit, label in zip(fits, [name] if len(classes) == 2 else ovr, strict=True):
             warn_unless_converged(fit, self._schedule(), label)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.estimators.calibration import Calibration
 from quadric.export._schema import SavedModel
 from quadric.fitted import FittedModel, Model, Variable, fitted_model
@@ -160,7 +161,7 @@ def checked_class_names(view: FittedModel, class_names: Sequence[str] | None) ->
         return view.class_texts
     n_classes = len(view.classes)
     if len(class_names) != n_classes or len(set(class_names)) != n_classes:
-        raise ValueError(f"class_names must be {n_classes} different names, got {list(class_names)!r}")
+        raise ValueError(f"class_names must be {n_classes} different names, got {quoted(list(class_names))}")
     return tuple(str(name) for name in class_names)
 
 

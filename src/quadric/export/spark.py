@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from quadric.errors import quoted
 from quadric.export import sql
 from quadric.export.scoring import scoring_model
 from quadric.fitted import Model
@@ -47,7 +48,7 @@ def spark_columns(model: Model, *, prefix: str = "quadric_") -> tuple[tuple[str,
 def identifier(name: str) -> str:
     """A name in backticks."""
     if "${" in name:
-        raise ValueError(f"Spark would put the value of a variable in place of ${{...}} in {name!r}: rename the column")
+        raise ValueError(f"Spark would put the value of a variable in place of ${{...}} in {quoted(name)}: rename the column")
     return "`" + sql.without_nul(name).replace("`", "``") + "`"
 
 

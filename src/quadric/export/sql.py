@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export.equations import equation, heading, sample_lines
 from quadric.export.scoring import ScoringModel, missing_values, scoring_model
@@ -102,13 +103,15 @@ def check_names(names: Sequence[str]) -> None:
     for name in names:
         other = known.setdefault(name.lower(), name)
         if other != name:
-            raise ValueError(f"the columns {other!r} and {name!r} are one and the same to most databases: rename one of them")
+            raise ValueError(
+                f"the columns {quoted(other)} and {quoted(name)} are one and the same to most databases: rename one of them"
+            )
 
 
 def without_nul(text: str) -> str:
     """The text; an error where it has the null character."""
     if "\0" in text:
-        raise ValueError(f"SQL has no way to write the null character in {text!r}")
+        raise ValueError(f"SQL has no way to write the null character in {quoted(text)}")
     return text
 
 

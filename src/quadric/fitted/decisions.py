@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.estimators._base import predicted
 from quadric.estimators.calibration import METHODS, Calibration, SigmoidCalibration, decided, probabilities
 from quadric.geometry.surface import QuadraticSurface
@@ -119,7 +120,7 @@ class Decisions:
         """
         found = [code for code, own in enumerate(self.classes.tolist()) if own == label]
         if len(found) != 1:
-            raise ValueError(f"{what} must be one of the classes {self.classes.tolist()}, got {label!r}")
+            raise ValueError(f"{what} must be one of the classes {self.classes.tolist()}, got {quoted(label)}")
         return found[0]
 
     def surface_towards(self, target: Any) -> QuadraticSurface:
@@ -182,7 +183,11 @@ class Decisions:
         low, high = -FAR, FAR
         if is_above(low) or not is_above(high):
             only = self.classes.tolist()[int(is_above(low))]
-            words = f"the model gives every row the class {only!r}" if is_above(high) == is_above(low) else "the sigmoid falls"
+            words = (
+                f"the model gives every row the class {quoted(only)}"
+                if is_above(high) == is_above(low)
+                else "the sigmoid falls"
+            )
             raise ValueError(
                 f"{words}: the calibrated probability does not rise through {self.threshold:g}: "
                 "give a cutoff on the decision function"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.tables.table import BLANKS, CONVERT_OR_IGNORE, check_names, label_texts
@@ -34,7 +35,7 @@ def values_of(name: str, column: Any) -> np.ndarray:
     if types.is_date(kind) or types.is_timestamp(kind):
         zone = getattr(kind, "tz", None)
         return column.cast(pa.timestamp("us", zone), safe=False).to_numpy().astype("datetime64[us]")
-    raise ValueError(f"column {name!r} is of type {kind}: {CONVERT_OR_IGNORE}")
+    raise ValueError(f"column {quoted(name)} is of type {kind}: {CONVERT_OR_IGNORE}")
 
 
 def exact_values(column: Any) -> list[Any]:
@@ -189,7 +190,7 @@ def _promoted(common: Any, own: Any, first: str) -> Any:
     """A schema that holds two, with the columns in the order of the first one."""
     different = set(common.names).symmetric_difference(own.names)
     if different:
-        raise ValueError(f"its columns are not those of {first}: only one of them has {min(different)!r}")
+        raise ValueError(f"its columns are not those of {first}: only one of them has {quoted(min(different))}")
     try:
         return pa.unify_schemas([common, own], promote_options="permissive")
     except pa.ArrowException as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import ParameterError, unknown_names
+from quadric.errors import ParameterError, quoted, unknown_names
 from quadric.losses.passes import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
@@ -194,7 +194,7 @@ class TableStream(TableParts):
                 names = table.names
             if set(table.names) != set(names):
                 odd = min(set(table.names).symmetric_difference(names))
-                raise ValueError(f"the parts of the table have different columns: only some of them have {odd!r}")
+                raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
             if table.n_rows:
                 n_rows += table.n_rows
                 yield table
@@ -343,7 +343,7 @@ class Labels:
         """Positions among known classes; an error for a label that is none of them."""
         unknown = set(self.names).difference(classes)
         if unknown:
-            raise ValueError(f"the target has the class {min(unknown)!r}, which is not one of {', '.join(classes)}")
+            raise ValueError(f"the target has the class {quoted(min(unknown))}, which is not one of {', '.join(classes)}")
         return np.array([list(classes).index(name) for name in self.names], dtype=np.intp)[self.places]
 
 
@@ -380,7 +380,9 @@ class LabelledColumns:
         check_names(inputs)
         twice = [name for name in inputs if name in special]
         if twice or not inputs:
-            raise ValueError(f"{twice[0]!r} cannot be a feature as well" if twice else "the table has no columns to learn from")
+            raise ValueError(
+                f"{quoted(twice[0])} cannot be a feature as well" if twice else "the table has no columns to learn from"
+            )
         return LabelledColumns(target, inputs, sample_weight, groups)
 
     def weights(self, table: Table) -> FloatArray:
@@ -389,7 +391,7 @@ class LabelledColumns:
             return np.ones(table.n_rows)
         weight = table[self.sample_weight]
         if weight.dtype.kind != "f" or not (np.isfinite(weight) & (weight >= 0.0)).all():
-            raise ValueError(f"the weights {self.sample_weight!r} must be finite numbers of at least 0, in every row")
+            raise ValueError(f"the weights {quoted(self.sample_weight)} must be finite numbers of at least 0, in every row")
         return weight
 
     def labels(self, table: Table) -> Labels:
@@ -418,7 +420,7 @@ class LabelledColumns:
         missing = np.flatnonzero(np.array([name is None for name in names], dtype=bool)[places])
         if len(missing):
             row = table.first_row + int(missing[0])
-            raise ParameterError(f"the column {self.groups!r} of groups has no value in row {row}", groups=None)
+            raise ParameterError(f"the column {quoted(self.groups)} of groups has no value in row {row}", groups=None)
         return np.array([_number_of(str(name)) for name in names], dtype=np.int64)[places]
 
 

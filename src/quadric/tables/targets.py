@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quadric.errors import unknown_names
+from quadric.errors import quoted, unknown_names
 from quadric.tables.table import is_number_text, label_texts
 from quadric.types import IntArray
 
@@ -40,7 +40,7 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
         raise ValueError(f"the target is missing in {len(rows)} row(s), the first is row {rows[0]}: drop them or fill them in")
     names = _sorted_names({text for text in texts if text is not None})
     if len(names) < 2:
-        problem = f"is {names[0]!r} in every row" if names else "has no rows"
+        problem = f"is {quoted(names[0])} in every row" if names else "has no rows"
         raise ValueError(f"the target {problem}: at least two classes are needed")
     _refuse_continuous(names)
     names = _positive_last(names, None if positive is None else label_texts("positive", [positive])[0])
@@ -84,7 +84,7 @@ def _refuse_continuous(names: list[str]) -> None:
     fractions = sum(number is not None and not number.is_integer() for number in numbers)
     if len(names) > MOST_CLASSES or fractions > MOST_FRACTIONS:
         raise ValueError(
-            f"the target has {len(names)} different values ({names[0]!r} to {names[-1]!r}) and looks continuous: "
+            f"the target has {len(names)} different values ({quoted(names[0])} to {quoted(names[-1])}) and looks continuous: "
             "a classifier needs classes, so divide it into a few first"
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted
 from quadric.losses import LOSS_NAMES, loss_named
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class TrainingOptions:
         for name, wanted in rules.items():
             value = getattr(self, name)
             if not wanted.holds(value) and not (value is None and type(None) in get_args(hints[name])):
-                raise OptionError(f"{name} must be {wanted.words}, got {value!r}", **{name: None})
+                raise OptionError(f"{name} must be {wanted.words}, got {quoted(value)}", **{name: None})
         if self.cross_validate is False and (self.k is None or self.C is None):
             raise OptionError("without cross-validation k and C must be given", k=None, C=None)
         self._check_grids(rule.N_TERMS, rule.LOSS_WEIGHT)

@@ -58,7 +58,7 @@ def test_a_number_in_one_file_that_is_a_text_in_another(fit, parts):
     folder = parts(by=replaced("income", lambda table: [f"{value} EUR" for value in table["income"].to_pylist()]))
     line = fit(folder, code=1)
     assert line.startswith("quadric: 1.parquet: its columns are not those of 0.parquet: ")
-    assert line.endswith("Field income has incompatible types: double vs string")
+    assert line.endswith("'income' is of type string instead of double")
 
 
 def test_whole_numbers_in_one_file_are_numbers_in_another(fit, parts):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import quadric
-from quadric.cli.console import UsageError, check_free, claim
+from quadric.cli.console import UsageError, as_usage, check_free, claim
 from quadric.defaults import LONGEST_GRID
 from quadric.errors import quoted
 from quadric.progress import part
@@ -59,9 +59,13 @@ def read_table_model(path: Path) -> quadric.workflow.TableModel:
 def check_there(path: Path, *, or_folder: bool = False) -> None:
     """Refuse a path that is no file; a table may be a folder of files."""
     if path.is_dir():
-        if or_folder and any(path.glob("*.parquet")):
-            return
-        raise UsageError(f"{path} is a folder{' without Parquet files' * or_folder}; give the name of a file")
+        if not or_folder:
+            raise UsageError(f"{path} is a folder; give the name of a file")
+        from quadric.tables._arrow import arrow_files
+
+        with as_usage():
+            arrow_files(path)
+        return
     if not path.exists():
         raise UsageError(f"there is no file {path}")
     if not path.is_file():

@@ -42,7 +42,8 @@ NOT_CSV = {
 QUOTE = ord('"')
 UTF_8 = "utf-8-sig"
 """With or without a byte order mark, which is not part of the first column name."""
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+MARKS = {"utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
+"""Byte order marks; one of UTF-32 begins with one of UTF-16."""
 
 
 @dataclass(frozen=True)
@@ -349,8 +350,9 @@ def _refuse_other_formats(path: Path, encoding: str) -> None:
     for magic, words in NOT_CSV.items():
         if start.startswith(magic):
             raise ValueError(f"the file is {words}")
-    if start.startswith(UTF_16) and not encoding.startswith("utf-16"):
-        raise ParameterError("the file is UTF-16: read it with that encoding", encoding="utf-16")
+    own = next((name for name, marks in MARKS.items() if start.startswith(marks)), None)
+    if own is not None and not encoding.startswith(own):
+        raise ParameterError(f"the file is {own.upper()}: read it with that encoding", encoding=own)
 
 
 def _sniffed(path: Path, encoding: str) -> str:

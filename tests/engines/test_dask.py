@@ -159,9 +159,9 @@ BAD = {
     "texts": ([{**each, "age": np.full(200, "old", object)} for each in PARTS], {}, "'age' holds texts: encode it first"),
     "one class": ([{**each, "y": np.full(200, "no", object)} for each in PARTS], {}, "class"),
     "no label": (
-        [PARTS[0], {**PARTS[1], "y": np.array([None, *["no"] * 199], object)}],
+        [{**each, "y": np.array(["yes", None, *["no"] * 197, None], object)} for each in PARTS],
         {},
-        "the target is missing in row 201",
+        r"the target is missing in 6 row\(s\), the first is row 2: drop them or fill them in",
     ),
     "infinite": ([PARTS[0], {**PARTS[1], "age": np.full(200, np.inf)}], {}, "'age' is infinite in row 201"),
     "weights": ([{**each, "weight": np.full(200, -1.0)} for each in PARTS], {}, "weights 'weight' must be finite"),

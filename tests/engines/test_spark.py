@@ -105,7 +105,10 @@ def test_training_then_scores_as_expressions(spark):
 
 BAD = {
     "texts": ({"age": np.full(50, "old", object)}, "'age' holds texts: encode it first"),
-    "no label": ({"y": np.array([None, *["no"] * 49], object)}, "the target is missing in row"),
+    "no label": (
+        {"y": np.array([None, *["no"] * 49], object)},
+        r"the target is missing in 1 row\(s\), the first is row \d+: drop them or fill them in",
+    ),
     "infinite": ({"age": np.full(50, np.inf)}, "'age' is infinite in row"),
     "one class": ({"y": np.full(50, "no", object)}, "class"),
 }

@@ -23,6 +23,7 @@ from quadric.tables.reading import read_chunks
 from quadric.tables.spool import Spool
 from quadric.tables.suspects import MISSING
 from quadric.tables.table import Table, as_table, check_names, holds_arrow
+from quadric.tables.targets import MissingLabelsError, refuse_missing_labels
 from quadric.types import BoolArray, FloatArray, IntArray
 
 CHUNK_ROWS = 32_768
@@ -70,11 +71,22 @@ class TableParts(ABC):
 
 
 def summed(states: Iterable[State | None]) -> State | None:
-    """The sum of those that are not None."""
+    """The sum of those that are not None; where labels are missing, the error that counts all of them."""
     total: State | None = None
-    for state in states:
+    missing: MissingLabelsError | None = None
+    each = iter(states)
+    while True:
+        try:
+            state = next(each)
+        except StopIteration:
+            break
+        except MissingLabelsError as error:
+            missing = error if missing is None else missing + error
+            continue
         if state is not None:
             total = state if total is None else total + state
+    if missing is not None:
+        raise missing
     return total
 
 
@@ -397,9 +409,7 @@ class LabelledColumns:
     def labels(self, table: Table) -> Labels:
         """Of the rows of a table; none is missing."""
         names, places = table.distinct_labels(self.target)
-        missing = np.flatnonzero(np.array([name is None for name in names], dtype=bool)[places])
-        if len(missing):
-            raise ValueError(f"the target is missing in row {table.first_row + int(missing[0])}")
+        refuse_missing_labels(names, places, table.first_row)
         used = np.flatnonzero(np.bincount(places, minlength=len(names)))
         return Labels(tuple(str(names[place]) for place in used), np.searchsorted(used, places))
 

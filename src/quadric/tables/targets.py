@@ -16,6 +16,42 @@ MOST_FRACTIONS = 20
 """A target with more distinct values, or with more fractions, is continuous."""
 
 
+class MissingLabelsError(ValueError):
+    """Rows have no label. Errors of the parts of a table add up to that of the table.
+
+    Parameters
+    ----------
+    count : int
+        How many rows.
+    first : int
+        The number of the first of them.
+    """
+
+    def __init__(self, count: int, first: int) -> None:
+        super().__init__(f"the target is missing in {count} row(s), the first is row {first}: drop them or fill them in")
+        self.count, self.first = count, first
+
+    def __add__(self, other: MissingLabelsError) -> MissingLabelsError:
+        return MissingLabelsError(self.count + other.count, min(self.first, other.first))
+
+
+def refuse_missing_labels(labels: Sequence[str | None], places: IntArray, first_row: int = 1) -> None:
+    """Raise an error where a row has no label.
+
+    Parameters
+    ----------
+    labels : sequence of str or None
+        The different ones.
+    places : array of shape (m,)
+        The position of each row's.
+    first_row : int
+        The number of the first row.
+    """
+    rows = np.flatnonzero(np.array([label is None for label in labels], dtype=bool)[places])
+    if len(rows):
+        raise MissingLabelsError(len(rows), first_row + int(rows[0]))
+
+
 def target_labels(values: ArrayLike, positive: str | float | None = None) -> tuple[IntArray, tuple[str, ...]]:
     """Encode a target column as class codes.
 
@@ -35,9 +71,7 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
         Labels as in the column; of two, the positive one is last.
     """
     texts = label_texts("the target", values).tolist()
-    if None in texts:
-        rows = [row for row, text in enumerate(texts, start=1) if text is None]
-        raise ValueError(f"the target is missing in {len(rows)} row(s), the first is row {rows[0]}: drop them or fill them in")
+    refuse_missing_labels(texts, np.arange(len(texts)))
     names = _sorted_names({text for text in texts if text is not None})
     if len(names) < 2:
         problem = f"is {quoted(names[0])} in every row" if names else "has no rows"

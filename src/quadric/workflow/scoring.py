@@ -12,7 +12,7 @@ from quadric.errors import unknown_names
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.tables import Table
-from quadric.tables.targets import class_position
+from quadric.tables.targets import class_position, refuse_missing_labels
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.preparation import complete_rows
 
@@ -165,11 +165,10 @@ class TableModel:
             raise ValueError("the model file does not say which column is the target")
         if target not in table.names:
             raise ValueError(unknown_names([target], table.names, "the table", note=", which is the target of the model"))
-        labels = table.labels(target).tolist()
-        if None in labels:
-            raise ValueError(f"the target is missing in row {table.first_row + labels.index(None)}")
-        codes = {label: self.code_of(label) for label in dict.fromkeys(labels)}
-        y = self.view.classes[[codes[label] for label in labels]]
+        labels, places = table.distinct_labels(target)
+        refuse_missing_labels(labels, places, table.first_row)
+        used, places = np.unique(places, return_inverse=True)
+        y = self.view.classes[[self.code_of(str(labels[place])) for place in used]][places]
         if not self._drops_incomplete_rows():
             return table, y
         kept = complete_rows(self.inputs(table))

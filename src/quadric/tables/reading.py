@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from quadric.defaults import MISSING
 from quadric.extras import require
-from quadric.tables.suspects import MISSING
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
 
 BLOCK_ROWS = 50_000

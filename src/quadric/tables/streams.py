@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.defaults import MISSING
 from quadric.errors import ParameterError, quoted, unknown_names
 from quadric.losses.passes import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
@@ -21,7 +22,6 @@ from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells
 from quadric.tables.reading import read_chunks
 from quadric.tables.spool import Spool
-from quadric.tables.suspects import MISSING
 from quadric.tables.table import Table, as_table, check_names, holds_arrow
 from quadric.tables.targets import MissingLabelsError, refuse_missing_labels
 from quadric.types import BoolArray, FloatArray, IntArray

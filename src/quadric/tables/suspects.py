@@ -6,11 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
+from quadric.defaults import MISSING
 from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import parsed_date
 
-MISSING = ("", "NA", "NaN", "null", "?")
-"""Texts that mean a missing value, unless others are named; upper and lower case are the same."""
 MOSTLY = 0.9
 """A column is meant as numbers, or as dates, if more than this share of its values can be read so."""
 MANY_NUMBERS = 20

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
-from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
+from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MISSING, MOST_LEVELS
 from quadric.errors import ParameterError, quoted
 from quadric.losses import LOSS_NAMES, loss_named
 
@@ -68,7 +68,7 @@ class TrainingOptions:
     dates : tuple of str
         Columns of dates, which become days since the earliest date.
     missing_texts : tuple of str
-        Other texts than blank ones that mean a missing value: those that the table was read with.
+        Texts in columns to learn from that mean a missing value, besides blank ones: those that the table was read with.
     class_weight : "balanced", mapping from class names to factors, or None
     calibrate : {"auto", "sigmoid", "isotonic"} or None
         Whether, and how, scores become probabilities, as in CalibratedModel.
@@ -113,7 +113,7 @@ class TrainingOptions:
     ignore: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
-    missing_texts: tuple[str, ...] = ()
+    missing_texts: tuple[str, ...] = MISSING
     class_weight: str | Mapping[str, float] | None = None
     calibrate: Literal["auto", "sigmoid", "isotonic"] | None = "auto"
     cutoff: float | str = 0.5

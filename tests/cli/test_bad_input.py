@@ -319,14 +319,17 @@ def test_only_files_are_read_and_written(made, refused, csv_file, tmp_path):
 @pytest.mark.parametrize("command", ["predict", "export"])
 def test_a_link_stays_and_its_file_is_replaced(command, made, run, tmp_path):
     (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "old.sql").write_text("old")
-    link = tmp_path / "link.sql"
-    link.symlink_to(tmp_path / "there" / "old.sql")
+    (tmp_path / "there" / "old.csv").write_text("old")
+    link = tmp_path / "link.csv"
+    link.symlink_to(tmp_path / "there" / "old.csv")
     more = [made.data_csv] if command == "predict" else []
-    assert run(command, made.model, *more, "--output", link, "--force").code == 0
+    assert (
+        run(command, made.model, *more, "--output", link, *(["--format", "sql"] if command == "export" else []), "--force").code
+        == 0
+    )
     assert link.is_symlink()
-    assert "score" in (tmp_path / "there" / "old.sql").read_text().lower()
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link.sql", "old.sql", "there"]
+    assert "score" in (tmp_path / "there" / "old.csv").read_text().lower()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link.csv", "old.csv", "there"]
 
 
 def test_a_target_is_needed_to_certify_and_to_report(made, refused, csv_file, tmp_path):
@@ -516,7 +519,7 @@ def test_a_link_that_leads_nowhere_is_not_followed_unasked(made, refused, run, t
 @pytest.mark.skipif(os.name == "nt", reason="files have no modes")
 @pytest.mark.parametrize("command", ["predict", "export", "fit"])
 def test_private_files_stay_private(command, made, run, tmp_path):
-    path = tmp_path / "private.sql"
+    path = tmp_path / ("private.csv" if command == "predict" else "private.sql")
     path.write_text("old")
     path.chmod(0o600)
     more = {"predict": [made.model, made.data_csv], "export": [made.model], "fit": [made.data_csv, "--target", "risk", *K]}

@@ -120,8 +120,8 @@ def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:
     model : fitted model, or what ``load_model`` returns
     frame : DataFrame of Dask or Spark
     prefix : str
-        Put before the names of the new columns: score, probability and label; with more than two classes score_1,
-        score_2, ... in the order of the classes.
+        Put before the names of the new columns: score, probability and label; with more than two classes
+        score_CLASS and probability_CLASS for each class.
 
     Returns
     -------

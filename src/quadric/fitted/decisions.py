@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,36 @@ FAR = 1e100
 """No decision value is farther from zero."""
 ZERO_SCORE = 1e-12
 """Decision values below, with margins of 1, are zero to people."""
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """Names of the columns that hold what a model makes of rows, the same wherever they are written.
+
+    Attributes
+    ----------
+    scores : tuple of str
+        "score" for two classes; otherwise "score_CLASS" for each class.
+    probabilities : tuple of str
+        The same with "probability", that of the second of two classes; none where the model is not calibrated.
+    label : str
+    """
+
+    scores: tuple[str, ...]
+    probabilities: tuple[str, ...]
+    label: str
+
+    @staticmethod
+    def of(class_names: Sequence[str], has_probabilities: bool, prefix: str = "") -> ScoreColumns:
+        """For a model with these classes; all names begin with the prefix."""
+        ends = [""] if len(class_names) == 2 else [f"_{name}" for name in class_names]
+        scores, chances = (tuple(f"{prefix}{kind}{end}" for end in ends) for kind in ("score", "probability"))
+        return ScoreColumns(scores, chances if has_probabilities else (), f"{prefix}label")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, in order."""
+        return (*self.scores, *self.probabilities, self.label)
 
 
 @dataclass(frozen=True, eq=False)

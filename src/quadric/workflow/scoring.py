@@ -10,7 +10,7 @@ import numpy as np
 
 from quadric.errors import unknown_names
 from quadric.export import SavedModel
-from quadric.fitted import FittedModel, fitted_model
+from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import Table
 from quadric.tables.targets import class_position, refuse_missing_labels
 from quadric.types import FloatArray, IntArray
@@ -37,6 +37,13 @@ class Scores:
     codes: IntArray
     probabilities: FloatArray | None
 
+    @property
+    def numbers(self) -> list[FloatArray]:
+        """The columns of scores and of probabilities, in the order of ``ScoreColumns``."""
+        is_binary, chances = self.decision.ndim == 1, self.probabilities
+        scores = [self.decision] if is_binary else list(self.decision.T)
+        return scores if chances is None else [*scores, *([chances[:, 1]] if is_binary else chances.T)]
+
 
 @dataclass(frozen=True, eq=False)
 class TableModel:
@@ -58,6 +65,20 @@ class TableModel:
     def class_names(self) -> tuple[str, ...]:
         """In the order of the classifier's labels."""
         return self.saved.class_names or self.view.class_texts
+
+    def outputs(self, prefix: str = "") -> ScoreColumns:
+        """Names of the columns for scores, probabilities and the label.
+
+        Parameters
+        ----------
+        prefix : str
+            Put before each name.
+
+        Returns
+        -------
+        ScoreColumns
+        """
+        return ScoreColumns.of(self.class_names, bool(self.view.calibrators), prefix)
 
     @cached_property
     def input_names(self) -> tuple[str, ...]:

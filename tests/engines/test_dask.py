@@ -131,16 +131,16 @@ def test_scores_are_added_lazily(cluster):
     found = lazy.compute()
     assert list(lazy.columns) == [
         *columns,
-        *(f"q_score_{i}" for i in (1, 2, 3)),
-        *(f"q_probability_{i}" for i in (1, 2, 3)),
+        *(f"q_score_{name}" for name in THREE),
+        *(f"q_probability_{name}" for name in THREE),
         "q_label",
     ]
     assert lazy.dtypes.tolist() == found.dtypes.tolist()
     np.testing.assert_allclose(
-        found[["q_score_1", "q_score_2", "q_score_3"]], named.decision_function(pd.DataFrame(columns)[FEATURES])
+        found[[f"q_score_{name}" for name in THREE]], named.decision_function(pd.DataFrame(columns)[FEATURES])
     )
     assert found["q_label"].tolist() == named.predict(pd.DataFrame(columns)[FEATURES]).tolist()
-    with pytest.raises(ValueError, match="has a column 'q_score_1' already"):
+    with pytest.raises(ValueError, match="has a column 'q_score_a' already"):
         distributed.predict(named, lazy, prefix="q_")
     with pytest.raises(ValueError, match="has a column 'Q_LABEL' already"):  # the same column, for Spark
         distributed.predict(named, frame.assign(Q_LABEL=1.0), prefix="q_")

@@ -98,8 +98,7 @@ def column(rows, name):
     return [row[name] for row in in_order(rows)]
 
 
-def matrix(rows, name, n):
-    names = [name] if n == 1 else [f"{name}_{i}" for i in range(1, n + 1)]
+def matrix(rows, names):
     return np.array([[float(row[name]) for name in names] for row in in_order(rows)])
 
 
@@ -109,13 +108,14 @@ def test_databases_agree_with_the_model(database, request):
         model, table = random_model(seed)
         rows = database(table_sql(table), to_sql(model))
         scores = scores_of(model, table)
-        found = matrix(rows, "quadric_score", scores.shape[1])
+        names = scoring_model(model).outputs("quadric_")
+        found = matrix(rows, names.scores)
         assert (np.abs(found - scores) <= allowed_error(model, table)).all(), seed
         assert column(rows, "quadric_label") == model.predict(table).tolist(), seed
         if isinstance(model, CalibratedModel):
             chances = model.predict_proba(table)
             expected = chances[:, 1:] if scores.shape[1] == 1 else chances
-            found = matrix(rows, "quadric_probability", scores.shape[1])
+            found = matrix(rows, names.probabilities)
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9, err_msg=str(seed))
         kinds.add((scores.shape[1], isinstance(model, CalibratedModel)))
     assert len(kinds) == 4
@@ -126,7 +126,7 @@ def test_all_columns_of_the_table_are_kept(database):
     rows = in_order(database(table_sql(table), to_sql(model, prefix="new ")))
     for row, original in zip(rows, rows_of(table), strict=True):
         assert {str(v) for v in original.values() if isinstance(v, str)} <= {str(v) for v in row.values()}
-        assert "new score" in row or "new score_1" in row
+        assert set(scoring_model(model).outputs("new ").names) <= set(row)
 
 
 def test_samples_are_in_the_file_and_give_their_scores(database):
@@ -141,7 +141,7 @@ def test_samples_are_in_the_file_and_give_their_scores(database):
         values = ["NULL" if v is None else literal(v) if isinstance(v, str) else repr(v) for v in sample["values"].values()]
         setup += f"INSERT INTO data VALUES ({i}, {', '.join(values)});"
     rows = database(setup, text)
-    found = matrix(rows, "quadric_score", len(samples[0]["scores"]))
+    found = matrix(rows, scoring_model(model).outputs("quadric_").scores)
     np.testing.assert_allclose(found, [sample["scores"] for sample in samples], rtol=1e-9, atol=1e-9)
     assert column(rows, "quadric_label") == [sample["label"] for sample in samples]
 

@@ -112,8 +112,9 @@ def train(frame: Any, target: str, options: TrainingOptions | None = None) -> Tr
 def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:
     """Add scores, probabilities (where the model is calibrated) and labels to a frame, lazily.
 
-    Spark computes them as column expressions, without Python on the executors, and gives NULL where a row cannot be scored, as
-    ``quadric.export.to_sql`` does. Dask runs the model on each partition, and refuses such rows.
+    Spark computes them as column expressions, without Python on the executors; Dask runs the model on each partition. A row
+    that cannot be scored is an error when the frame is computed, as it is for the model: a value that it does not take, or a
+    score that overflows. ``quadric.export.spark_columns`` gives NULL for such rows.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:
         from quadric.distributed import spark
         from quadric.export.spark import spark_columns
 
-        return spark.scored(frame, spark_columns(model, prefix=prefix))
+        return spark.scored(frame, spark_columns(model, prefix=prefix, refuses=True))
     from quadric.distributed import dask
 
     return dask.scored(frame, scores)

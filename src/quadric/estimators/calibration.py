@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from quadric._sklearn import check_sample_weight
 from quadric.errors import quoted
-from quadric.estimators._base import Classifier
+from quadric.estimators._base import Classifier, finite_scores
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.estimators.curves import (
@@ -266,7 +266,7 @@ class CalibratedModel(Classifier, BaseEstimator):
         array of shape (m, n_classes)
             Rows sum to 1; columns follow ``classes_``. Where all of several calibrations say 0, the classes are equally likely.
         """
-        return probabilities(self.decision_function(X), self.calibrators_)
+        return probabilities(finite_scores(self, X), self.calibrators_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with the largest probability, the first of equal ones; of two, the second above ``cutoff_``.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from quadric.errors import unknown_names
+from quadric.estimators._base import first_overflow
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import Table
@@ -148,9 +149,9 @@ class TableModel:
         with np.errstate(over="ignore", invalid="ignore"):
             decision = self.view.decision(self.inputs(table, only_needed=True))
         # overflow comes from inputs far beyond those of the fit; a label made of it would be arbitrary
-        rows = np.flatnonzero(~np.isfinite(decision.reshape(len(decision), -1)).all(axis=1))
-        if len(rows):
-            raise ValueError(f"row {table.first_row + rows[0]} has no finite score: its values are too large for the model")
+        row = first_overflow(decision)
+        if row is not None:
+            raise ValueError(f"row {table.first_row + row} has no finite score: its values are too large for the model")
         return Scores(decision, *self.view.decided(decision))
 
     def code_of(self, name: str) -> int:

@@ -95,7 +95,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes; they do not touch the regulariser.
     include : sequence or None
-        Terms that must be in the support; they count towards k. An item is a name ("age*income" in either order, "age^2",
+        Terms that must be in the support; they count towards k, also where the best coefficient of one is 0, which
+        ``n_terms`` of the certificate does not count. An item is a name ("age*income" in either order, "age^2",
         "age"), "age*" for every product of age with another feature, a position in ``coef_`` or a pair of features.
     exclude : sequence or None
         Terms that must not be in the support, written likewise.

@@ -149,7 +149,7 @@ def _score_on_cluster(
     if output is None:
         raise UsageError("--engine writes a folder of Parquet files: give its name as --output")
     with working("predict"):
-        counts = write_scores(engine, model, data, kept, output)
+        counts = write_scores(engine, model, data, kept, ROW, output)
     if as_json:
         say_json({"rows": counts.total(), "labels": dict(sorted(counts.items())), "output": str(output)})
     else:

@@ -31,8 +31,8 @@ ANCHOR = date(2000, 1, 1)
 def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 100) -> None:
     """Write a workbook that scores rows by formulas.
 
-    The sheet "Score" takes one row per case: inputs on the left, then score, probability (where the model is calibrated)
-    and label. Its first rows are samples with their expected scores. "Variables" and "Terms" hold what every term adds to
+    The sheet "Score" takes one row per case: inputs on the left, then score, label and, where the model is calibrated,
+    probability. Its first rows are samples with their expected scores. "Variables" and "Terms" hold what every term adds to
     each row, "Model" the coefficients. A row with an unknown category, with a text that is no date, or with a missing value
     that the model does not fill in, gets #N/A. Dates are date cells, or texts such as 2024-01-31. Missing values are empty
     cells, texts of nothing but blanks, and the other texts that mean one for the model.
@@ -83,8 +83,8 @@ class _Book:
         self.dates = [i for i, column in enumerate(scoring.inputs) if column.origin is not None]
         self.n_scores = len(scoring.surfaces)
         self.first_score = 1 + len(scoring.inputs)
-        self.first_chance = self.first_score + self.n_scores
-        self.first_expected = self.first_chance + len(scoring.calibrators) + 1  # after the label
+        self.first_chance = self.first_score + self.n_scores + 1  # after the label
+        self.first_expected = self.first_chance + len(scoring.calibrators)
         self.starts = [sum(len(p.products) for p in scoring.surfaces[:i]) for i in range(self.n_scores + 1)]
         self.first_coefficient = len(scoring.variables) + 3
         """Row of "Model" with the constant of the first score; its terms follow, then the next score."""
@@ -118,11 +118,11 @@ class _Book:
         for s, calibrator in enumerate(self.scoring.calibrators):
             curve = self._curve(calibrator, s, f"Score!{self.cell(row, self.first_score + s)}")
             self._write("Terms", row, self.starts[-1] + s, curve)
-        shown = [*(self._score(row, s) for s in range(self.n_scores)), *self._chances(row), self._label(row)]
+        shown = [*(self._score(row, s) for s in range(self.n_scores)), self._label(row), *self._chances(row)]
         cached: list[Any] = [""] * len(shown)
         if sample is not None:
             chances = sample.probabilities or ()
-            cached = [*sample.scores, *(chances[1:] if self.scoring.is_binary else chances), sample.label]
+            cached = [*sample.scores, sample.label, *(chances[1:] if self.scoring.is_binary else chances)]
         for column, (formula, value) in enumerate(zip(shown, cached, strict=True), start=self.first_score):
             self._write("Score", row, column, formula, value)
 
@@ -265,10 +265,11 @@ class _Book:
     def _heads(self) -> None:
         scoring = self.scoring
         outputs = scoring.outputs()
+        shown = [*outputs.scores, outputs.label, *outputs.probabilities]  # labels stand beside what most people look at
         expected = [f"expected {name}" for name in outputs.scores]
         curves = [name.replace("probability", "curve", 1) for name in outputs.probabilities]
         heads = {
-            "Score": ["row", *(column.name for column in scoring.inputs), *outputs.names, *expected, "check"],
+            "Score": ["row", *(column.name for column in scoring.inputs), *shown, *expected, "check"],
             "Variables": [*self.names, *(text.format(scoring.inputs[i].name) for i in self.dates for text in DATE_HEADS)],
             "Terms": [*(name for surface in scoring.surfaces for name, _ in surface.terms(self.names)), *curves],
         }

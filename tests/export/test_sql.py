@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 
 from helpers.databases import in_duckdb, in_sqlite, table_sql
 from helpers.random_models import allowed_error, fitted_classifier, random_model, rows_of, scores_of
+from quadric import SparseQuadraticSVC
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import scoring_model, to_sql
 from quadric.export.sql import identifier, literal
@@ -231,3 +232,13 @@ def test_a_model_with_thousands_of_terms_runs(database):
 def test_a_null_character_is_refused():
     with pytest.raises(ValueError, match="null character"):
         identifier("a\0b")
+
+
+@pytest.mark.parametrize("others", [("a", "A"), ("n" * 60 + "1", "n" * 60 + "2")])
+def test_classes_whose_columns_databases_do_not_tell_apart_are_refused(others):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = SparseQuadraticSVC(k=2, loss="least_squares").fit(X, np.array([*others, "b"])[np.arange(60) % 3])
+    with pytest.raises(ValueError, match=r"the columns 'quadric_score_.* are one and the same to most databases"):
+        to_sql(model)
+    assert scoring_model(model).outputs("p_").names == (*(f"p_score_{name}" for name in model.classes_), "p_label")

@@ -19,13 +19,13 @@ def fitted(kind):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(90, 2))
     scores = X[:, 0] * X[:, 1] - X[:, 0] ** 2 + 0.5 * X[:, 1] ** 2
-    y = np.digitize(scores, [-0.5, 0.3]) if kind == "three" else np.where(scores > 0.0, "yes", "no")
+    y = np.digitize(scores, [-0.5, 0.3]) if "three" in kind else np.where(scores > 0.0, "yes", "no")
     loss = "logistic" if kind == "logistic" else "least_squares"
     model = SparseQuadraticSVC(k=4, C=4.0, loss=loss, clip=None)
-    return (CalibratedModel(model, cv=3) if kind == "calibrated" else model).fit(X, y), X
+    return (CalibratedModel(model, cv=3) if "calibrated" in kind else model).fit(X, y), X
 
 
-@pytest.fixture(params=["plain", "calibrated", "logistic", "three"])
+@pytest.fixture(params=["plain", "calibrated", "logistic", "three", "three, calibrated"])
 def model(request):
     return fitted(request.param)[0]
 

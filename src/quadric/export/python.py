@@ -46,7 +46,7 @@ def filled(value, name, fill):
     return value
 
 
-def total(parts):
+def finite_sum(parts):
     try:
         score = math.fsum(parts)
     except (OverflowError, ValueError):  # too large, or infinity less infinity
@@ -195,7 +195,7 @@ def _variable(scoring: ScoringModel, variable: Variable) -> str:
 
 def _predict(scoring: ScoringModel) -> list[str]:
     none = '{"scores": nothing, "label": None' + ', "probabilities": [None] * len(CLASSES)' * bool(scoring.calibrators) + "}"
-    lines = ["def predict(row):", "scores = [total(parts) for parts in terms(row)]", "if None in scores:"]
+    lines = ["def predict(row):", "scores = [finite_sum(parts) for parts in terms(row)]", "if None in scores:"]
     lines += ["    nothing = [None] * len(scores)", f"    return {none}"]
     judged, chances = "scores", ""
     if scoring.calibrators:

@@ -41,6 +41,7 @@ HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 CANNOT_SYNC = (errno.EINVAL, errno.EBADF, errno.EACCES, errno.EPERM, errno.ENOTSUP)
 """What syncing a folder says where folders cannot be synced."""
 OPENED = os.O_RDWR | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
+SECONDS_BETWEEN_LOOKS = 0.01
 ATTEMPTS = 20
 """How often a new file may be taken for a leftover by others that write to the same folder."""
 LOCKED_BYTE = 1 << 30
@@ -142,7 +143,8 @@ def claimed(path: str | os.PathLike[str]) -> Iterator[None]:
     """
     target = Path(os.path.realpath(path))
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]  # short, whatever the file is called
-    with _holding(target.with_name(f".quadric-{name}.lock"), f"is writing {path}: wait for it, or choose another file"):
+    # the name of a part: what a dead process leaves is removed by the next writer in the folder
+    with _holding(target.with_name(f".quadric-{name}.part"), f"is writing {path}: wait for it, or choose another file"):
         yield
 
 
@@ -160,15 +162,19 @@ def _holding(path: Path, words: str) -> Iterator[None]:
 
 def _taken(path: Path, words: str) -> int:
     """The descriptor of a lock file with its lock."""
+    looks = 0
     while True:
         descriptor = os.open(path, OPENED | os.O_CREAT, 0o666)
         if _lock(descriptor) is False:
-            owner = os.read(descriptor, 200).decode(errors="replace") or "another process"
+            owner, looks = os.read(descriptor, 200).decode(errors="replace"), looks + 1
             os.close(descriptor)
-            raise ParameterError(f"{owner} {words}", folder=None)
-        if os.fstat(descriptor).st_nlink:
+            if owner or looks == ATTEMPTS:
+                raise ParameterError(f"{owner or 'another process'} {words}", folder=None)
+            time.sleep(SECONDS_BETWEEN_LOOKS)  # somebody has just taken it, or removes what it takes for a leftover
+        elif os.fstat(descriptor).st_nlink:
             return descriptor
-        os.close(descriptor)  # whoever had the lock removed the file before letting go of it
+        else:
+            os.close(descriptor)  # whoever had the lock removed the file before letting go of it
 
 
 def _new_part(path: str | os.PathLike[str], folder: Path, mode: int) -> tuple[Path, _Part]:

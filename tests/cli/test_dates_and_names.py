@@ -76,7 +76,7 @@ def test_every_command_takes_a_model_of_dates(dated, run, tmp_path):
 
 def test_scores_of_a_file_are_those_of_the_exports(dated, run, tmp_path):
     model, data = dated / "model.json", dated / "data.csv"
-    scores = [float(line.split(",")[0]) for line in run("predict", model, data).out.splitlines()[1:]]
+    scores = [float(line.split(",")[1]) for line in run("predict", model, data).out.splitlines()[1:]]
     select = run("export", model, "--format", "sql").out
     header, *rows = [line.split(",") for line in loans().splitlines()]
     with sqlite3.connect(":memory:") as connection:

@@ -60,3 +60,7 @@ def test_a_folder_of_parquet_files_is_a_table(run, tmp_path):
     assert fit(run, folder, model).code == 0
     assert run("predict", model, folder, "--output", out).code == 0
     assert n_scores(out) == 60
+    (folder / "more").mkdir()
+    (folder / "0.parquet").rename(folder / "more" / "0.parquet")
+    deeper = fit(run, folder, tmp_path / "other.json")
+    assert (deeper.code, "has Parquet files in subfolders, such as 'more'" in deeper.errors[0]) == (2, True)

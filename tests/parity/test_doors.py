@@ -118,6 +118,7 @@ def test_passes_choose_the_same_at_every_door(doors, loss, monkeypatch):
 @pytest.mark.parametrize("classes", [("good", "bad"), ("a", "b", "c")])
 def test_tables_with_texts_and_gaps_are_trained_alike(doors, loss, classes):
     columns = credit_columns(240, gaps=12, classes=classes)
+    columns["home"][[3, 100, 210]] = ["NA", "?", "null"]  # missing values, as in a CSV file
     options = TrainingOptions(ks=(2, 3), Cs=(1.0, 16.0), loss=loss, missing="impute", rule="best")
     whole = train(Table(tuple(columns), tuple(columns.values())), "risk", options)
     for name, data in doors(columns).items():

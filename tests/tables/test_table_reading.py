@@ -252,6 +252,8 @@ WRONG = {
     "odd mark": (b"a;b\n1;2\n", {"thousands": "0"}, "the thousands mark must be one character"),
     "not UTF-8": (b"a,b\n1,2\nx,Gr\xfcn\n", {}, r"byte 12 \(line 3\) is not utf-8; try latin-1"),
     "UTF-16": ("a,b\n1,2\n".encode("utf-16"), {}, "the file is UTF-16: read it with that encoding"),
+    "UTF-32": ("a,b\n1,2\n".encode("utf-32"), {}, "the file is UTF-32: read it with that encoding"),
+    "UTF-32 as UTF-16": ("a,b\n1,2\n".encode("utf-32"), {"encoding": "utf-16"}, "the file is UTF-32: read it"),
     "unknown encoding": (b"a,b\n1,2\n", {"encoding": "klingon"}, "no encoding 'klingon'"),
     "cut off character": (b"a,b\n1,2\xc3", {}, "try latin-1"),
     "name twice": (b"a,b,a\n1,2,3\n", {}, r"column name 'a' appears 2 times \(columns 1, 3\)"),
@@ -474,12 +476,71 @@ def test_a_folder_of_parquet_files_is_one_table(parquet, tmp_path):
     assert values(read_table(folder)["home"])[-1] is None
     parquet({"x": pa.array(["a"]), "home": pa.array(["own"])}, "parts/d.parquet")
     with pytest.raises(
-        ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: .*Field x has incompatible types"
+        ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: 'x' is of type string instead of"
     ):
         read_table(folder)
     parquet({"x": pa.array([1.5]), "house": pa.array(["own"])}, "parts/d.parquet")
     with pytest.raises(ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: only one of them has 'home'"):
         read_table(folder)
+
+
+JOINED_TEXTS = {
+    "dictionary": lambda pa, texts: pa.array(texts).dictionary_encode(),
+    "large dictionary": lambda pa, texts: pa.array(texts, pa.large_string()).dictionary_encode(),
+    "string": lambda pa, texts: pa.array(texts),
+    "large string": lambda pa, texts: pa.array(texts, pa.large_string()),
+    "view": lambda pa, texts: pa.array(texts, pa.string_view()),
+    "nothing": lambda pa, texts: pa.nulls(len(texts)),
+}
+
+
+@pytest.mark.parametrize("first", JOINED_TEXTS)
+@pytest.mark.parametrize("second", JOINED_TEXTS)
+def test_texts_are_texts_whatever_their_type_in_a_file(first, second, parquet, tmp_path):
+    pa, texts = pytest.importorskip("pyarrow"), ["own", None, "rent"]
+    (tmp_path / "parts").mkdir()
+    for number, kind in enumerate((first, second)):
+        parquet({"home": JOINED_TEXTS[kind](pa, texts)}, f"parts/{number}.parquet")
+    expected = [each for kind in (first, second) for each in ([None] * 3 if kind == "nothing" else texts)]
+    assert values(read_table(tmp_path / "parts")["home"]) == expected
+    assert [each for chunk in read_chunks(tmp_path / "parts", 2) for each in values(chunk["home"])] == expected
+
+
+def test_numbers_are_numbers_whatever_their_type_in_a_file(parquet, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    (tmp_path / "parts").mkdir()
+    folder, large = tmp_path / "parts", 2**53 + 1
+    others = {
+        "double": pa.array([0.5]),
+        "uint64": pa.array([2**64 - 1], pa.uint64()),
+        "decimal": pa.array(["0.25"]).cast(pa.decimal128(38, 2)),
+        "int8": pa.array([7], pa.int8()),
+    }
+    parquet({"x": pa.array([large]), "t": pa.array([1])}, "parts/0.parquet")
+    for other in others.values():
+        parquet({"x": other, "t": pa.array([1.0])}, "parts/1.parquet")
+        assert read_table(folder)["x"].tolist() == [float(large), float(other[0].as_py())]
+    parquet({"x": pa.array([1.0]), "t": others["uint64"]}, "parts/1.parquet")
+    assert read_table(folder, text=["t"])["t"].tolist() == ["1", str(2**64 - 1)]
+    with pytest.raises(ValueError, match=r"0\.parquet: column 'x' holds whole numbers that double cannot hold, .* one type"):
+        read_table(folder, text=["x"])
+    days = {"d": pa.array([0]).cast(pa.int32()).cast(pa.date32())}, {"d": pa.array([86_400_000_000_000], pa.timestamp("ns"))}
+    for number, columns in enumerate(days):
+        parquet(columns, f"parts/{number}.parquet")
+    assert read_table(folder)["d"].astype(int).tolist() == [0, 86_400_000_000]
+
+
+@pytest.mark.parametrize("name", ["year=2020", "more.parquet"])
+def test_parquet_files_in_subfolders_are_not_left_out_silently(name, parquet, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    (tmp_path / "parts" / name / "deeper").mkdir(parents=True)
+    parquet({"x": pa.array([1.0])}, "parts/0.parquet")
+    assert read_table(tmp_path / "parts")["x"].tolist() == [1.0]
+    parquet({"x": pa.array([1.0])}, f"parts/{name}/deeper/1.parquet")
+    with pytest.raises(ValueError, match=f"parts has Parquet files in subfolders, such as '{name}', which are not read: put"):
+        read_table(tmp_path / "parts")
+    (tmp_path / "parts" / name).rename(tmp_path / "parts" / "_hidden")
+    assert len(read_table(tmp_path / "parts")) == 1
 
 
 def test_lazy_frames_are_collected(tmp_path):

@@ -10,11 +10,11 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
-from quadric.files import replaceable, write_atomically
+from quadric.files import claimed, replaceable, write_atomically
 from quadric.progress import Report, RowsRead, listening
 
 FIRST_AFTER = 2.0
@@ -26,6 +26,8 @@ SMALLEST_MOVE = 0.001
 SLACK = 3.0
 """Seconds for which an estimate that has run out is still believed."""
 
+CLAIMS = ExitStack()
+"""Files that only this command writes; it lets go of them when it ends."""
 OTHER_NAMES = {"cross_validate": "--cv", "n_jobs": "--jobs", "folder": "--output"}
 """Flags that are not named like the parameter of the library that they set."""
 
@@ -101,6 +103,12 @@ def check_free(path: Path, force: bool) -> None:
         raise UsageError(f"there is no folder {folder}; make it first")
     if not os.access(folder, os.W_OK):
         raise UsageError(f"cannot write to the folder {folder}")
+
+
+def claim(path: Path) -> None:
+    """Keep other commands from writing a file until this one ends."""
+    with as_usage():
+        CLAIMS.enter_context(claimed(path))
 
 
 def write_output(path: Path, content: str | bytes, force: bool) -> None:

@@ -72,8 +72,8 @@ class TableFormat:
 
     def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
         """As ``read_table`` takes it; by default all is written as where the model was fitted."""
+        from quadric.defaults import MISSING
         from quadric.tables._csv import Notation
-        from quadric.tables.suspects import MISSING
 
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
         notation = {"missing": list(MISSING), "decimal": ".", "thousands": None} | (model.notation if model else {})

@@ -155,8 +155,9 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         Returns
         -------
         array of shape (m,)
+            A sample whose f overflows has no class: it is an error that names the row.
         """
-        return predicted(self.decision_function(X), self.classes_)
+        return predicted(finite_scores(self, X), self.classes_)
 
     def term_names(self) -> list[str]:
         """Names of the terms, aligned with the columns of ``coef_``.
@@ -169,6 +170,22 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         return term_names(default_names(self.n_features_in_) if names is None else [str(name) for name in names])
+
+
+def finite_scores(model: Any, X: Any) -> FloatArray:
+    """Decision values that classes follow from; an error where one overflows, whose class would be arbitrary."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores: FloatArray = model.decision_function(X)
+    row = first_overflow(scores)
+    if row is not None:
+        raise ValueError(f"row {row} of X, counted from 0, has no finite score: its values are too large for the model")
+    return scores
+
+
+def first_overflow(scores: FloatArray) -> int | None:
+    """Position of the first row without a finite score, if there is one."""
+    rows = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
+    return int(rows[0]) if len(rows) else None
 
 
 def predicted(scores: FloatArray, classes: np.ndarray) -> np.ndarray:
@@ -305,7 +322,7 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         array of shape (m, n_classes)
             Columns follow ``classes_``.
         """
-        return probabilities(self.decision_function(X), self.calibrators_)
+        return probabilities(finite_scores(self, X), self.calibrators_)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class of each sample: the likeliest where the loss gives probabilities, else by f as in ``decision_function``.

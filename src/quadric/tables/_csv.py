@@ -16,7 +16,7 @@ from typing import IO, Any, TextIO
 
 import numpy as np
 
-from quadric.errors import ParameterError, warn_user
+from quadric.errors import ParameterError, quoted, warn_user
 from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.tables.suspects import number_pattern
@@ -44,7 +44,8 @@ INDEX_ROWS = 1_000
 QUOTE = ord('"')
 UTF_8 = "utf-8-sig"
 """With or without a byte order mark, which is not part of the first column name."""
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+MARKS = {"utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
+"""Byte order marks; one of UTF-32 begins with one of UTF-16."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +76,24 @@ class Notation:
         try:
             "".encode(self.encoding)  # some registered codecs convert bytes to bytes
         except (LookupError, ValueError):
-            raise ParameterError(f"there is no encoding {self.encoding!r}; try utf-8 or latin-1", encoding=None) from None
+            raise ParameterError(f"there is no encoding {quoted(self.encoding)}; try utf-8 or latin-1", encoding=None) from None
         character = "," if self.delimiter is None else self.delimiter
         if len(character) != 1 or character in '"\r\n\0' or not character.isascii():
             raise ParameterError(
-                f"the delimiter must be one ASCII character, but not a quote or a line end, got {character!r}", delimiter=None
+                f"the delimiter must be one ASCII character, but not a quote or a line end, got {quoted(character)}",
+                delimiter=None,
             )
         for what, mark in (("decimal", self.decimal), ("thousands", self.thousands)):
             if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '+-"\r\n'):
                 raise ParameterError(
-                    f"the {what} mark must be one character, but no digit, letter, sign or quote, got {mark!r}", **{what: None}
+                    f"the {what} mark must be one character, but no digit, letter, sign or quote, got {quoted(mark)}",
+                    **{what: None},
                 )
         if self.decimal == self.thousands:
             raise ParameterError(
-                f"the decimal and the thousands mark must differ, got {self.decimal!r} for both", decimal=None, thousands=None
+                f"the decimal and the thousands mark must differ, got {quoted(self.decimal)} for both",
+                decimal=None,
+                thousands=None,
             )
 
     @property
@@ -180,10 +185,12 @@ class CsvFile:
             names = tuple(name.strip() for name in header)
             first_line = str(notation.delimiter).join(names)
             if re.fullmatch("sep=.", first_line, re.IGNORECASE):
-                raise ValueError(f"the first line, {first_line!r}, is a hint for Excel: remove it")
+                raise ValueError(f"the first line, {quoted(first_line)}, is a hint for Excel: remove it")
             others = [other for other in DELIMITERS if other != notation.delimiter and other in names[0]]
             if len(names) == 1 and others:
-                raise ValueError(f"there is only one column, {names[0]!r}: wrong delimiter? the header has {others[0]!r}")
+                raise ValueError(
+                    f"there is only one column, {quoted(names[0])}: wrong delimiter? the header has {quoted(others[0])}"
+                )
             unnamed = _unnamed(names, starts, notation.drop_unnamed)
             numbered = tuple(f"\0{place}" if place in unnamed else name for place, name in enumerate(names))
             check_names(numbered)
@@ -367,8 +374,9 @@ def _refuse_other_formats(path: Path, encoding: str) -> None:
     for magic, words in NOT_CSV.items():
         if start.startswith(magic):
             raise ValueError(f"the file is {words}")
-    if start.startswith(UTF_16) and not encoding.startswith("utf-16"):
-        raise ParameterError("the file is UTF-16: read it with that encoding", encoding="utf-16")
+    own = next((name for name, marks in MARKS.items() if start.startswith(marks)), None)
+    if own is not None and not encoding.startswith(own):
+        raise ParameterError(f"the file is {own.upper()}: read it with that encoding", encoding=own)
 
 
 def _sniffed(path: Path, encoding: str) -> str:

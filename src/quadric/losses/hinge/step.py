@@ -20,6 +20,7 @@ from quadric.losses.dual import DualStep
 from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set, with_exact_margins
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.interior_point import InteriorPoint
+from quadric.losses.hinge.merging import MergedRows
 from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -28,8 +29,6 @@ HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 """Relative gaps at which the interior point offers its partition to the active set."""
 WORKING_GAPS = HANDOVER_GAPS[:3]
 """The same on a working set: what is not settled by then is the fault of the samples left out."""
-DEPENDENT_GAP = 1e-8
-"""From this accuracy on, what still looks free is, though the rows may be linearly dependent."""
 WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
 EXACT = 1e-9
 """Violation above which an answer is worth another attempt."""
@@ -197,16 +196,22 @@ def solve_hinge(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: Fl
 
     ``likely`` are multipliers that may be nearer; a failed attempt costs little beside the interior point it may save.
     """
+    merged = MergedRows.of(qp)
+    if merged is None:
+        return _solved_distinct(qp, w, alpha, likely)
+    return merged.apart(_solved_distinct(merged.qp, w, merged.together(alpha), merged.together(likely)))
+
+
+def _solved_distinct(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None) -> HingeSolution:
     if alpha is not None:
         solution = None if likely is None else solve_active_set(qp, likely)
         solution = solution or solve_active_set(qp, alpha) or _on_working_set(qp, w)
         if solution is not None:
             return solution
     solution = _from_scratch(qp, w)
-    for another in (_with_equal_rows_merged, _equilibrated):
-        if solution.violation > EXACT:
-            other = another(qp, w)
-            solution = other if other is not None and other.violation < solution.violation else solution
+    if solution.violation > EXACT:
+        other = _equilibrated(qp, w)
+        solution = other if other.violation < solution.violation else solution
     return solution
 
 
@@ -214,23 +219,10 @@ def _from_scratch(qp: HingeQP, w: FloatArray) -> HingeSolution:
     """Interior point on all samples, finished by the active set where that can."""
     interior = InteriorPoint(qp, w, COLD_SPREAD)
     for partition in _partitions(interior, HANDOVER_GAPS):
-        solution = solve_active_set(qp, partition, dependent_rows=interior.relative_gap() <= DEPENDENT_GAP)
+        solution = solve_active_set(qp, partition)
         if solution is not None:
             return solution
     return with_exact_margins(qp, interior.solution())
-
-
-def _with_equal_rows_merged(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
-    """The same problem with equal samples taken as one: they are what keeps an active set from settling."""
-    rows, group = np.unique(np.column_stack([qp.A, qp.y, qp.target]), axis=0, return_inverse=True)
-    if len(rows) == len(qp.y):
-        return None
-    group = group.ravel()
-    upper = np.bincount(group, weights=qp.upper).astype(float)
-    A, y, target = np.ascontiguousarray(rows[:, :-2]), rows[:, -2].copy(), rows[:, -1].copy()
-    small = HingeQP(A, y, upper, qp.P, qp.g, qp.offset, target)
-    solution = _from_scratch(small, w)
-    return replace(solution, alpha=(solution.alpha / upper)[group] * qp.upper)
 
 
 def _equilibrated(qp: HingeQP, w: FloatArray) -> HingeSolution:
@@ -250,7 +242,7 @@ def _equilibrated(qp: HingeQP, w: FloatArray) -> HingeSolution:
     solution = _from_scratch(scaled, np.append(typical * (np.tril(qp.factor).T @ w[:-1]), w[-1]))
     alpha = solution.alpha / stretch
     z = dtrtrs(qp.factor, solution.w[:-1] / typical, lower=1, trans=1)[0]
-    return solve_active_set(qp, alpha, dependent_rows=True) or replace(solution, w=np.append(z, solution.w[-1]), alpha=alpha)
+    return solve_active_set(qp, alpha) or replace(solution, w=np.append(z, solution.w[-1]), alpha=alpha)
 
 
 def _on_working_set(qp: HingeQP, w: FloatArray) -> HingeSolution | None:

@@ -27,9 +27,13 @@ from quadric.types import BoolArray, FloatArray, IntArray
 
 HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 """Relative gaps at which the interior point offers its partition to the active set."""
-WORKING_GAPS = HANDOVER_GAPS[:3]
+WORKING_GAPS = HANDOVER_GAPS[:4]
 """The same on a working set: what is not settled by then is the fault of the samples left out."""
+DEPENDENT_GAP = 1e-7
+"""From this accuracy on, what still looks free is, though there are more rows than can be independent."""
 WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
+LARGE = 50_000
+"""Entries of A from which on it pays to try a part of the samples first."""
 EXACT = 1e-9
 """Violation above which an answer is worth another attempt."""
 NEGLIGIBLE = 1e-10
@@ -204,22 +208,27 @@ def solve_hinge(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: Fl
 
 def _solved_distinct(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None) -> HingeSolution:
     if alpha is not None:
-        solution = None if likely is None else solve_active_set(qp, likely)
-        solution = solution or solve_active_set(qp, alpha) or _on_working_set(qp, w)
-        if solution is not None:
+        for start in (likely, alpha):
+            solution = None if start is None else solve_active_set(qp, start)
+            if solution is not None:
+                return solution
+        crowded = np.count_nonzero((alpha > 0.0) & (alpha < qp.upper)) > qp.n_terms + 1
+        solution = None if crowded or qp.A.size < LARGE else _on_working_set(qp, w)
+        solution = solution or _on_all(qp, w, WARM_SPREAD)
+        if solution.violation <= EXACT:
             return solution
-    solution = _from_scratch(qp, w)
+    solution = _on_all(qp, w, COLD_SPREAD)
     if solution.violation > EXACT:
         other = _equilibrated(qp, w)
         solution = other if other.violation < solution.violation else solution
     return solution
 
 
-def _from_scratch(qp: HingeQP, w: FloatArray) -> HingeSolution:
+def _on_all(qp: HingeQP, w: FloatArray, spread: float) -> HingeSolution:
     """Interior point on all samples, finished by the active set where that can."""
-    interior = InteriorPoint(qp, w, COLD_SPREAD)
+    interior = InteriorPoint(qp, w, spread)
     for partition in _partitions(interior, HANDOVER_GAPS):
-        solution = solve_active_set(qp, partition)
+        solution = _finished(qp, partition, interior)
         if solution is not None:
             return solution
     return with_exact_margins(qp, interior.solution())
@@ -239,7 +248,7 @@ def _equilibrated(qp: HingeQP, w: FloatArray) -> HingeSolution:
     A = np.column_stack([R / typical, qp.A[:, -1]]) / unit[:, None]
     g = np.append(dtrtrs(qp.factor, qp.g[:-1], lower=1)[0] * typical, qp.g[-1] * typical**2)
     scaled = HingeQP(A, qp.y, qp.upper * stretch, np.eye(qp.n_terms), g, qp.offset * typical**2, qp.target / unit)
-    solution = _from_scratch(scaled, np.append(typical * (np.tril(qp.factor).T @ w[:-1]), w[-1]))
+    solution = _on_all(scaled, np.append(typical * (np.tril(qp.factor).T @ w[:-1]), w[-1]), COLD_SPREAD)
     alpha = solution.alpha / stretch
     z = dtrtrs(qp.factor, solution.w[:-1] / typical, lower=1, trans=1)[0]
     return solve_active_set(qp, alpha) or replace(solution, w=np.append(z, solution.w[-1]), alpha=alpha)
@@ -258,10 +267,18 @@ def _on_working_set(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
     for partition in _partitions(interior, WORKING_GAPS):
         alpha = at_bound.copy()
         alpha[working] = partition
-        solution = solve_active_set(qp, alpha)
+        solution = _finished(qp, alpha, interior)
         if solution is not None:
             return solution
     return None
+
+
+def _finished(qp: HingeQP, alpha: FloatArray, interior: InteriorPoint) -> HingeSolution | None:
+    """The active set's answer from a partition of the interior point, if it is accurate enough to be worth the attempt."""
+    n_free = np.count_nonzero((alpha > 0.0) & (alpha < qp.upper))
+    if n_free > qp.n_terms + 1 and interior.relative_gap() > DEPENDENT_GAP:
+        return None
+    return solve_active_set(qp, alpha)
 
 
 def _partitions(interior: InteriorPoint, gaps: Sequence[float]) -> Iterator[FloatArray]:

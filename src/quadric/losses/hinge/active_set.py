@@ -33,8 +33,10 @@ CANCELLED = 1e-4
 PROXIMAL = 1e-12
 """Relative shift of K, whose effect the proximal refinement takes out again: free rows may be linearly dependent."""
 REFINEMENTS = 3
-DEPENDENT = 1e-6
-"""Distance of a row of length one from those of a basis below which it counts as dependent on them."""
+NEARLY_DEPENDENT = 4e-6
+"""Distance of a row of length one from the others below which a basis of them is looked for."""
+DEPENDENT = 1e-5
+"""Distance of a row of length one from a basis below which it counts as dependent on it."""
 LEAST_WEIGHT = 0.1
 """Weight of a multiplier at a bound beside a typical one, where the change of dependent multipliers is spread."""
 MAX_ITERATIONS = 20
@@ -167,6 +169,7 @@ class _FreeSystem(NamedTuple):
     curvature: float
     along_c: FloatArray
     balance: float
+    shift: float
 
     @staticmethod
     def of(V: FloatArray, e: FloatArray) -> _FreeSystem | None:
@@ -180,17 +183,22 @@ class _FreeSystem(NamedTuple):
         K /= unit[:, None] * unit
         K.flat[:: len(e) + 1] += PROXIMAL
         factor, failed = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
-        if failed or factor.diagonal().min() < DEPENDENT * 4:
+        if failed or factor.diagonal().min() < NEARLY_DEPENDENT:
             return None
+        return _FreeSystem.factored(factor, e, unit, curvature, PROXIMAL)
+
+    @staticmethod
+    def factored(factor: FloatArray, e: FloatArray, unit: FloatArray, curvature: float, shift: float) -> _FreeSystem:
+        """``factor``: of K in its unit with curvature and shift."""
         e = e / unit
         along_c = dpotrs(factor, e, lower=1)[0]
-        return _FreeSystem(factor, e, unit, curvature, along_c, float((e * along_c).sum()))
+        return _FreeSystem(factor, e, unit, curvature, along_c, float((e * along_c).sum()), shift)
 
     def solve(self, rhs: FloatArray, total: float, signed: FloatArray) -> tuple[FloatArray, float]:
         """s and c; what the equations leave undetermined of s stays where ``signed`` has it."""
         rhs, signed, c = rhs / self.unit + self.curvature * total * self.e, signed * self.unit, 0.0
-        for _ in range(REFINEMENTS):
-            partial = dpotrs(self.factor, rhs + PROXIMAL * signed, lower=1)[0]
+        for _ in range(REFINEMENTS if self.shift else 1):
+            partial = dpotrs(self.factor, rhs + self.shift * signed, lower=1)[0]
             c = (float((self.e * partial).sum()) - total) / self.balance if self.balance else 0.0
             signed = partial - c * self.along_c
         return signed / self.unit, c
@@ -214,12 +222,13 @@ class _Basis(NamedTuple):
     order: IntArray
     triangle: FloatArray
     weight: FloatArray
+    system: _FreeSystem
 
     @staticmethod
     def of(V: FloatArray, e: FloatArray, room: FloatArray) -> _Basis:
         """``room``: how far the multipliers are from their bounds; those with more of it are preferred."""
-        B = np.asfortranarray(np.vstack([V, e]))
-        B[-1] *= np.sqrt(_typical(np.einsum("ij,ij->j", V, V)) or 1.0)
+        curvature = _typical(np.einsum("ij,ij->j", V, V)) or 1.0
+        B = np.asfortranarray(np.vstack([V, np.sqrt(curvature) * e]))
         length = np.sqrt(np.einsum("ij,ij->j", B, B))
         length[length == 0.0] = 1.0
         reach = room * length
@@ -228,7 +237,10 @@ class _Basis(NamedTuple):
         factors, order, *_ = dgeqp3(B, lwork=64 * B.shape[1], overwrite_a=1)
         diagonal, order = np.abs(factors.diagonal()), order - 1
         rank = int(np.count_nonzero(diagonal > DEPENDENT * diagonal[0]))
-        return _Basis(order[:rank], order, np.triu(factors[:rank]), weight[order])
+        rows, R = order[:rank], np.triu(factors[:rank])
+        # R_b is the factor of the basis's K: no square of it loses digits
+        system = _FreeSystem.factored(R[:, :rank].T, e[rows], 1.0 / weight[rows], curvature, 0.0)
+        return _Basis(rows, order, R, weight[order], system)
 
     def spread(self, change: FloatArray) -> FloatArray:
         """The change of all multipliers, for one of the basis."""
@@ -268,9 +280,7 @@ class _FreeRows:
             signed, z, c = equations.solved(system, slice(None), y * alpha)
         else:
             basis = _Basis.of(V, A[:, -1], np.minimum(alpha, qp.upper[free] - alpha))
-            system = _FreeSystem.of(V[:, basis.rows], A[basis.rows, -1])
-            if system is None:
-                return None
+            system = basis.system
             signed, _, _ = equations.solved(system, basis.rows, y * alpha)
             signed = y * alpha + basis.spread((signed - y * alpha)[basis.rows])
             signed, z, c = equations.solved(system, basis.rows, signed)

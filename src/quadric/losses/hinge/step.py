@@ -29,13 +29,15 @@ HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 """Relative gaps at which the interior point offers its partition to the active set."""
 WORKING_GAPS = HANDOVER_GAPS[:4]
 """The same on a working set: what is not settled by then is the fault of the samples left out."""
-DEPENDENT_GAP = 1e-7
+DEPENDENT_GAP = 1e-11
 """From this accuracy on, what still looks free is, though there are more rows than can be independent."""
 WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
 LARGE = 50_000
 """Entries of A from which on it pays to try a part of the samples first."""
 EXACT = 1e-9
 """Violation above which an answer is worth another attempt."""
+EXACT_VALUE = 1e-11
+"""Relative gap from which on a value counts as exact."""
 NEGLIGIBLE = 1e-10
 """A refitted term that moves no margin by more than this is dropped if it is also ROUNDING."""
 ROUNDING = 1e-13
@@ -212,16 +214,29 @@ def _solved_distinct(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likel
             solution = None if start is None else solve_active_set(qp, start)
             if solution is not None:
                 return solution
-        crowded = np.count_nonzero((alpha > 0.0) & (alpha < qp.upper)) > qp.n_terms + 1
-        solution = None if crowded or qp.A.size < LARGE else _on_working_set(qp, w)
+        solution = None if _is_crowded(qp, alpha) or qp.A.size < LARGE else _on_working_set(qp, w)
         solution = solution or _on_all(qp, w, WARM_SPREAD)
-        if solution.violation <= EXACT:
+        if _is_settled(qp, solution):
             return solution
     solution = _on_all(qp, w, COLD_SPREAD)
-    if solution.violation > EXACT:
+    if not _is_settled(qp, solution):
         other = _equilibrated(qp, w)
         solution = other if other.violation < solution.violation else solution
     return solution
+
+
+def _is_crowded(qp: HingeQP, alpha: FloatArray) -> bool:
+    """Whether more rows are on their margin than can be independent."""
+    return bool(np.count_nonzero((alpha > 0.0) & (alpha < qp.upper)) > qp.n_terms + 1)
+
+
+def _is_settled(qp: HingeQP, solution: HingeSolution) -> bool:
+    """Whether another attempt is not worth it: conditions of optimality hold, or the value is exact and rows are crowded, so that
+    many multipliers are as good.
+    """
+    if solution.violation <= EXACT:
+        return True
+    return _is_crowded(qp, solution.alpha) and qp.relative_gap(solution.w, solution.alpha, qp.margins(solution.w)) <= EXACT_VALUE
 
 
 def _on_all(qp: HingeQP, w: FloatArray, spread: float) -> HingeSolution:
@@ -275,8 +290,7 @@ def _on_working_set(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
 
 def _finished(qp: HingeQP, alpha: FloatArray, interior: InteriorPoint) -> HingeSolution | None:
     """The active set's answer from a partition of the interior point, if it is accurate enough to be worth the attempt."""
-    n_free = np.count_nonzero((alpha > 0.0) & (alpha < qp.upper))
-    if n_free > qp.n_terms + 1 and interior.relative_gap() > DEPENDENT_GAP:
+    if _is_crowded(qp, alpha) and interior.relative_gap() > DEPENDENT_GAP:
         return None
     return solve_active_set(qp, alpha)
 

@@ -46,6 +46,10 @@ SETTLING = 10
 """So few moves may come in any order; a larger number that exceeds an earlier one by a tenth means divergence."""
 
 
+CROWDED = 5
+"""Where more rows are free than can be independent, more moves than one in so many of them lead nowhere."""
+
+
 def solve_active_set(qp: HingeQP, alpha: FloatArray) -> HingeSolution | None:
     """Solve from the partition that ``alpha`` suggests; None when the partitions diverge or cycle."""
     place = _places(qp, alpha)
@@ -64,7 +68,8 @@ def solve_active_set(qp: HingeQP, alpha: FloatArray) -> HingeSolution | None:
         n_moves = int(np.count_nonzero(moved != place))
         if n_moves == 0:
             return _checked(qp, free, candidate, iteration)
-        if n_moves > max(SETTLING, 1.1 * fewest_moves):
+        most_moves = len(free) // CROWDED if len(free) > qp.n_terms + 1 else fewest_moves
+        if n_moves > max(SETTLING, 1.1 * min(fewest_moves, most_moves)):
             return None
         fewest_moves = min(fewest_moves, n_moves)
         place, alpha = moved, candidate.alpha

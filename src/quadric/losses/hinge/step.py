@@ -25,14 +25,14 @@ from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.types import BoolArray, FloatArray, IntArray
 
-HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-9, 1e-12)
 """Relative gaps at which the interior point offers its partition to the active set."""
 WORKING_GAPS = HANDOVER_GAPS[:4]
 """The same on a working set: what is not settled by then is the fault of the samples left out."""
-DEPENDENT_GAP = 1e-11
+DEPENDENT_GAP = 1e-8
 """From this accuracy on, what still looks free is, though there are more rows than can be independent."""
 WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
-LARGE = 50_000
+LARGE = 200_000
 """Entries of A from which on it pays to try a part of the samples first."""
 EXACT = 1e-9
 """Violation above which an answer is worth another attempt."""

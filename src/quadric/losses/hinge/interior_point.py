@@ -144,10 +144,10 @@ class InteriorPoint:
     def _max_step(self, step: _Direction) -> float:
         """Largest step in [0, 1] that keeps every positive variable positive."""
         fastest = max(
-            float(np.max(-step.alpha / self.alpha)),
-            float(np.max(step.alpha / self.beta)),
-            float(np.max(-step.t / self.t)),
-            float(np.max(-step.x / self.x)),
+            -float((step.alpha / self.alpha).min()),
+            float((step.alpha / self.beta).max()),
+            -float((step.t / self.t).min()),
+            -float((step.x / self.x).min()),
         )
         return 1.0 if fastest <= 1.0 else 1.0 / fastest
 

@@ -6,7 +6,7 @@ multiplier of it is the sum of theirs (docs/mathematics.md, section 3). The regu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -53,9 +53,13 @@ class MergedRows:
         return None if alpha is None else np.bincount(self.group, weights=alpha, minlength=len(self.qp.y))
 
     def apart(self, solution: HingeSolution) -> HingeSolution:
-        """The solution of the original: equal rows share their multiplier by their weights."""
-        share = (solution.alpha / self.qp.upper)[self.group]
-        return HingeSolution(solution.w, share * self.original.upper, solution.n_iter, solution.violation)
+        """The solution of the original."""
+        return replace(solution, alpha=self.shared(solution.alpha))
+
+    def shared(self, alpha: FloatArray) -> FloatArray:
+        """Multipliers of the original: equal rows share theirs by their weights."""
+        share: FloatArray = (alpha / self.qp.upper)[self.group]
+        return share * self.original.upper
 
 
 def _hashes(qp: HingeQP, rows: IntArray, n_columns: int) -> npt.NDArray[np.uint64]:

@@ -29,6 +29,8 @@ HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-9, 1e-12)
 """Relative gaps at which the interior point offers its partition to the active set."""
 WORKING_GAPS = HANDOVER_GAPS[:4]
 """The same on a working set: what is not settled by then is the fault of the samples left out."""
+BOUND_GAPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
+"""The same where a bound may be enough."""
 DEPENDENT_GAP = 1e-8
 """From this accuracy on, what still looks free is, though there are more rows than can be independent."""
 WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
@@ -106,9 +108,7 @@ class HingeStep(DualStep):
         problem = self.problem
         if len(support) == 0:
             return self._without_terms()
-        columns = np.append(support, problem.n_terms)
-        G = problem.G[np.ix_(support, support)]
-        qp = HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns)))
+        qp, columns = self._on(support)
         solution = self._solved(qp, *self._start(columns))
         w = np.zeros(problem.n_terms + 1)
         w[support] = np.where(_is_noise(solution, qp), 0.0, solution.w[:-1])
@@ -122,6 +122,29 @@ class HingeStep(DualStep):
         self._remember(w, solution.alpha)
         self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
         return self._solution(w, value, solution.violation)
+
+    def exceeds(self, support: IntArray, ceiling: float) -> bool:
+        """By an interior point, until its bound reaches the ceiling or its value is below; a refit would start from there."""
+        if len(support) == 0 or self._last is None or self._narrow is not None:
+            return False
+        qp, columns = self._on(support)
+        merged = MergedRows.of(qp)
+        interior = InteriorPoint(qp if merged is None else merged.qp, self._start(columns)[0], WARM_SPREAD)
+        for partition in _partitions(interior, BOUND_GAPS):
+            if interior.qp.lower_bound(interior.alpha) >= ceiling:
+                return True
+            if interior.qp.value(interior.w, interior.margins) < ceiling:
+                break
+        w = np.zeros(self.problem.n_terms + 1)
+        w[columns] = interior.w
+        self._remember(w, partition if merged is None else merged.shared(partition))
+        return False
+
+    def _on(self, support: IntArray) -> tuple[HingeQP, IntArray]:
+        """The problem of a refit, and its columns of A."""
+        problem, columns = self.problem, np.append(support, self.problem.n_terms)
+        G = problem.G[np.ix_(support, support)]
+        return HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns))), columns
 
     def weighted(self, penalty: FloatArray) -> StepSolution:
         return self._penalised(penalty, np.zeros(self.problem.n_terms))

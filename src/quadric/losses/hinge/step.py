@@ -34,7 +34,7 @@ BOUND_GAPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
 DEPENDENT_GAP = 1e-8
 """From this accuracy on, what still looks free is, though there are more rows than can be independent."""
 WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
-LARGE = 200_000
+LARGE = 50_000
 """Entries of A from which on it pays to try a part of the samples first."""
 EXACT = 1e-9
 """Violation above which an answer is worth another attempt."""

@@ -44,8 +44,6 @@ FEW = 4
 """Changes of place are added up one by one where they concern fewer than one sample in so many."""
 SETTLING = 10
 """So few moves may come in any order; a larger number that exceeds an earlier one by a tenth means divergence."""
-
-
 CROWDED = 5
 """Where more rows are free than can be independent, more moves than one in so many of them lead nowhere."""
 
@@ -218,9 +216,9 @@ def _typical(reaches: FloatArray) -> float:
 class _Basis(NamedTuple):
     """Free rows that determine all others, and how a change of their multipliers is spread over all.
 
-    With B the rows as columns (the entry of c among them) times their weights, B = Q [R_b R_o] with a triangle R_b. Changes d
-    of all multipliers that do to the surface what the change of the basis alone does have R (d / weights) = R_b (d_b / weights).
-    The shortest of them leaves multipliers in their boxes that have little room there.
+    Let B hold the rows as columns, the entry of c among them, times their weights, and B = Q R with R = [R_b R_o], R_b a
+    triangle. Changes d of all multipliers do to the surface what the change d_b of the basis alone does where
+    R (d / weights) = R_b (d_b / weights). The shortest of them moves those little that have little room in their boxes.
     """
 
     rows: IntArray

@@ -1,7 +1,8 @@
 """Equal samples taken as one: on discrete data they are many, and more so on few terms.
 
-The loss is linear in its weights, so samples with equal rows and labels are one sample that weighs as much as all of them, and a
-multiplier of it is the sum of theirs (docs/mathematics.md, section 3). The regulariser is not concerned: it is a matrix by now.
+The loss is linear in its weights: samples with equal rows and labels are one sample that weighs as much as all of them, whose
+multiplier is the sum of theirs (docs/mathematics.md, section 3). The weights of the regulariser play no part here: it is a
+matrix by now, made of all samples.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ class MergedRows:
         kept, group = np.unique(leader, return_inverse=True)
         if len(kept) == len(leader) or not _equal(qp, suspects, leader[suspects]):
             return None
-        upper = np.bincount(group, weights=qp.upper)
+        upper = _sums(group, qp.upper)
         return MergedRows(HingeQP(qp.A[kept], qp.y[kept], upper, qp.P, qp.g, qp.offset, qp.target[kept]), qp, group)
 
     def together(self, alpha: FloatArray | None) -> FloatArray | None:
         """Multipliers of the merged rows."""
-        return None if alpha is None else np.bincount(self.group, weights=alpha, minlength=len(self.qp.y))
+        return None if alpha is None else _sums(self.group, alpha)
 
     def apart(self, solution: HingeSolution) -> HingeSolution:
         """The solution of the original."""
@@ -60,6 +61,10 @@ class MergedRows:
         """Multipliers of the original: equal rows share theirs by their weights."""
         share: FloatArray = (alpha / self.qp.upper)[self.group]
         return share * self.original.upper
+
+
+def _sums(group: IntArray, values: FloatArray) -> FloatArray:
+    return np.bincount(group, weights=values).astype(float)
 
 
 def _hashes(qp: HingeQP, rows: IntArray, n_columns: int) -> npt.NDArray[np.uint64]:

@@ -93,7 +93,7 @@ class HingeQP:
         return abs(primal - dual) / max(abs(primal), 1e-300)
 
     def lower_bound(self, alpha: FloatArray) -> float:
-        """The dual at multipliers near ``alpha`` that balance, where g_c is zero and all rows see the level: q is not below it."""
+        """The dual at multipliers near ``alpha`` that balance: q is not below it (g_c = 0, and all rows see the level)."""
         alpha = evenly_balanced(np.clip(alpha, 0.0, self.upper), self.y)
         h = self.g[:-1] + (self.y * alpha) @ self.A[:, :-1]
         return float(self.target @ alpha) + self.offset - 0.5 * float(h @ self.solve_P(h))

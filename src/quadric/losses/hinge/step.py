@@ -1,9 +1,10 @@
-"""z-step of the hinge loss: a warm active set first, then an interior point on the samples that matter, then on all.
+"""z-step of the hinge loss: equal samples become one, then a warm active set, an interior point on part of them, and on all.
 
 The warm attempt costs a few small systems and fails when many samples change place at once. The interior point then
-starts from the old surface, at first with only the samples nearest to their margin (the others held at their bounds), and
-hands over to the active set as soon as that can finish, which is also what checks the samples left out. Should even the
-last stage not settle exactly, the interior point's own answer is returned with the violation it has.
+starts from the old surface and hands over to the active set as soon as that can finish. Large problems begin with only the
+samples nearest to their margin (the others held at their bounds); the active set also checks the samples left out. Should even
+the last stage not settle exactly, the interior point's own answer is returned with the violation it has. On discrete data that
+is common: so many samples share the margin that their multipliers are far from unique, while the value is exact.
 """
 
 from __future__ import annotations
@@ -130,14 +131,15 @@ class HingeStep(DualStep):
         qp, columns = self._on(support)
         merged = MergedRows.of(qp)
         interior = InteriorPoint(qp if merged is None else merged.qp, self._start(columns)[0], WARM_SPREAD)
-        for partition in _partitions(interior, BOUND_GAPS):
+        for gap in BOUND_GAPS:
+            advancing = interior.advance(gap)
             if interior.qp.lower_bound(interior.alpha) >= ceiling:
                 return True
-            if interior.qp.value(interior.w, interior.margins) < ceiling:
+            if not advancing or interior.qp.value(interior.w, interior.margins) < ceiling:
                 break
-        w = np.zeros(self.problem.n_terms + 1)
+        w, alpha = np.zeros(self.problem.n_terms + 1), interior.crossover()
         w[columns] = interior.w
-        self._remember(w, partition if merged is None else merged.shared(partition))
+        self._remember(w, alpha if merged is None else merged.shared(alpha))
         return False
 
     def _on(self, support: IntArray) -> tuple[HingeQP, IntArray]:
@@ -254,12 +256,13 @@ def _is_crowded(qp: HingeQP, alpha: FloatArray) -> bool:
 
 
 def _is_settled(qp: HingeQP, solution: HingeSolution) -> bool:
-    """Whether another attempt is not worth it: conditions of optimality hold, or the value is exact and rows are crowded, so that
-    many multipliers are as good.
+    """Whether another attempt is not worth it: the conditions of optimality hold, or the value is exact and the margin crowded,
+    so that many multipliers are as good.
     """
-    if solution.violation <= EXACT:
-        return True
-    return _is_crowded(qp, solution.alpha) and qp.relative_gap(solution.w, solution.alpha, qp.margins(solution.w)) <= EXACT_VALUE
+    w, alpha = solution.w, solution.alpha
+    if solution.violation <= EXACT or not _is_crowded(qp, alpha):
+        return solution.violation <= EXACT
+    return qp.relative_gap(w, alpha, qp.margins(w)) <= EXACT_VALUE
 
 
 def _on_all(qp: HingeQP, w: FloatArray, spread: float) -> HingeSolution:

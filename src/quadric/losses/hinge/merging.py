@@ -37,6 +37,8 @@ class MergedRows:
     @staticmethod
     def of(qp: HingeQP) -> MergedRows | None:
         """None where all rows differ."""
+        if qp.all_differ:
+            return None
         suspects = _repeated(_hashes(qp, np.arange(len(qp.y)), min(FEW_COLUMNS, qp.A.shape[1])))
         if len(suspects) == 0:
             return None

@@ -37,6 +37,8 @@ class HingeQP:
     g: FloatArray
     offset: float = 0.0
     targets: FloatArray | None = None
+    all_differ: bool = False
+    """Whether it is known that no two rows are equal."""
 
     @property
     def n_terms(self) -> int:

@@ -71,6 +71,7 @@ class HingeStep(DualStep):
         self.problem: HingeProblem = problem
         self._upper = problem.upper
         self._last: _Answer | None = None
+        self._all_differ: bool | None = None  # the samples, on all terms
         self._settled: dict[bytes, FloatArray] = {}
         self._from_zero: dict[float, tuple[StepSolution, _Answer]] = {}
 
@@ -156,7 +157,9 @@ class HingeStep(DualStep):
         P = problem.G.copy()
         P[np.diag_indices_from(P)] += penalty
         qp = HingeQP(problem.A, problem.y, self._upper, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))
-        solution = self._solved(qp, *self._start(slice(None)), likely)
+        if self._all_differ is None:
+            self._all_differ = MergedRows.of(qp) is None
+        solution = self._solved(replace(qp, all_differ=self._all_differ), *self._start(slice(None)), likely)
         z = solution.w[:-1]
         scores = problem.A[:, :-1] @ z
         level = hinge_intercept(scores, problem.y, problem.loss_weight)

@@ -122,7 +122,7 @@ REFUSED = {
     "identifier": ({**PLAIN, "name": text_column([f"n{i}" for i in range(N_ROWS)])}, []),
     "dates": (dated(PLAIN), []),
     "no date": ({**PLAIN, "since": text_column([*["2020-01-01"] * (N_ROWS - 1), "tomorrow"])}, ["--dates", "since"]),
-    "ranks of unseen levels": (PLAIN, ["--coding", "ordinal", "--unseen", "as_dropped"]),
+    "ranks of unseen levels": (PLAIN, ["--coding", "ordinal", "--unseen", "other"]),
     "no target": (PLAIN, ["--target", "riks"]),
     "ignored column": (PLAIN, ["--ignore", "shoe"]),
     "unknown class": (PLAIN, ["--class-weight", "ugly=2"]),

@@ -124,7 +124,7 @@ def test_an_old_output_survives_a_failure(made, refused, csv_file, tmp_path):
 
 def test_unseen_levels_can_count_as_the_dropped_one(made, run, csv_file, tmp_path):
     data, model = made.data_csv, tmp_path / "m.json"
-    fit = ["--target", "risk", "--k", 3, "--loss", "least_squares", "--unseen", "as_dropped"]
+    fit = ["--target", "risk", "--k", 3, "--loss", "least_squares", "--unseen", "other"]
     assert run("fit", data, *fit, "--output", model).code == 0
     columns = credit_columns()
     columns["home"][:] = "own"

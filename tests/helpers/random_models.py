@@ -107,12 +107,12 @@ def random_model(seed, hostile=True):
     names = [str(name) for name in rng.permutation(pool)[: n_numbers + n_categories]]
     missing = str(rng.choice(["refuse", "impute", "indicator"]))
     coding = str(rng.choice(["onehot", "ordinal"]))
-    unseen = str(rng.choice(["refuse", "as_dropped"])) if coding == "onehot" else "refuse"
+    unseen = str(rng.choice(["refuse", "other"])) if coding == "onehot" else "refuse"
     table = random_table(rng, names, n_numbers, 25, 0.0 if missing == "refuse" else 0.1, pool)
     encoder = TableEncoder(coding=coding, missing=missing, unseen=unseen).fit(table)
     if missing != "refuse":  # what stands for a missing value need not be the dropped level
         encoder = TableEncoder.from_inputs([with_any_fill(rng, c) for c in encoder.inputs_], **encoder.get_params())
-    if unseen == "as_dropped":
+    if unseen == "other":
         table = with_unseen_levels(rng, table)
     X = encoder.transform(table)
     if X.shape[1] == 0:

@@ -310,7 +310,7 @@ def test_calibration_and_weights_by_name_go_together():
         ({"Cs": (0.0,)}, "values of C"),
         ({"folds": 1}, "folds must be"),
         ({"calibrate": "platt"}, "calibrate must be"),
-        ({"coding": "ordinal", "unseen": "as_dropped"}, "onehot"),
+        ({"coding": "ordinal", "unseen": "other"}, "onehot"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(given, says):

@@ -17,6 +17,7 @@ from quadric.cli.engines import Engine
 from quadric.cli.inputs import READING, check_output, check_there, read_training, texts_of, training_stream
 from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
 from quadric.progress import part
+from quadric.samples.rare import FEWEST_ROWS
 from quadric.workflow.options import TrainingOptions
 
 if TYPE_CHECKING:
@@ -230,9 +231,11 @@ def _excluded(trained: quadric.workflow.Trained) -> str:
     limits = trained.data.limits
     counts = {"square{} of two-valued features": limits.n_squares, "product{} within one column": limits.n_products}
     redundant = [f"{count} {what.format('s' * (count > 1))}" for what, count in counts.items() if count]
-    text = f"{' and '.join(redundant)}: redundant with linear terms" if redundant else "no term"
-    requested = len(limits.exclude) - limits.n_squares - limits.n_products
-    return f"{text}; {requested} more as requested" if requested > 0 else text
+    parts = [f"{' and '.join(redundant)}: redundant with linear terms"] if redundant else []
+    if limits.n_rare:
+        parts.append(f"{limits.n_rare} product{'s' * (limits.n_rare > 1)} of rare levels: fewer than {FEWEST_ROWS} rows")
+    requested = len(limits.exclude) - sum(limits.counts.values())
+    return "; ".join([*(parts or ["no term"]), *[f"{requested} more as requested"] * (requested > 0)])
 
 
 def _passes(trained: quadric.workflow.Trained) -> str | None:
@@ -253,7 +256,7 @@ def _missing(trained: quadric.workflow.Trained) -> str:
     treatment = {
         "drop": f"{trained.data.n_dropped} rows dropped",
         "impute": "imputed by the mean or the most frequent level",
-        "indicator": "imputed by the mean or the most frequent level, with missing-value flags",
+        "indicator": "numbers imputed by the mean, with missing-value flags; in texts a level of its own",
     }
     return f"{counts}; {treatment[trained.options.missing]}"
 
@@ -284,7 +287,7 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
         "cutoff": trained.cutoff,
         "cross_validation": found,
         "certificates": [asdict(certificate) for certificate in model.certificates_],
-        "excluded": {"squares": data.limits.n_squares, "products": data.limits.n_products, "terms": len(data.limits.exclude)},
+        "excluded": data.limits.counts | {"terms": len(data.limits.exclude)},
         "missing": data.missing,
         "options": trained.options.recorded(),
         "seconds": round(seconds, 2),

@@ -57,6 +57,7 @@ from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream
 from quadric.samples.folds import Fold, check_folds, folds_of
 from quadric.samples.labelled import Samples
+from quadric.samples.recoding import Coding
 from quadric.samples.units import Units
 from quadric.search.methods import METHODS
 from quadric.search.path import QuadraticPath, certified
@@ -239,20 +240,26 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         """
         return self._fit_or_forget(X, y, sample_weight, groups)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+    def _fit_coded(self, X: FloatArray, y: np.ndarray, groups: IntArray | None, coding: Coding | None) -> Self:
+        """Fit to a coded table: each fold imputes values and groups levels as its own training rows say."""
+        return self._fit_or_forget(X, y, None, groups, coding)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coding: Coding | None = None) -> None:
         check_parameters(self, self._rules)
         deadline = self._deadline()
         X, y = self._validated(X, y, ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
-        decision = self._fit_samples(samples, folds_of(self.cv, X, y, groups, present), deadline)
+        decision = self._fit_samples(samples, folds_of(self.cv, X, y, groups, present), deadline, coding)
         self.oof_decision_ = np.full((len(y), *decision.shape[1:]), np.nan)
         self.oof_decision_[present] = decision
 
     def _deadline(self) -> float | None:
         return None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
 
-    def _fit_samples(self, samples: Samples, folds: Sequence[Fold], deadline: float | None) -> FloatArray:
+    def _fit_samples(
+        self, samples: Samples, folds: Sequence[Fold], deadline: float | None, coding: Coding | None = None
+    ) -> FloatArray:
         """Choose and fit in memory; the decision values of each sample by the folds that left it out."""
         prepared, units = self._in_units(samples)
         check_folds(folds, samples)
@@ -260,9 +267,11 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         board = self._scoreboard(task, len(folds))
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
-        parts = SampledParts.of(samples)
+        coding = coding if coding is not None and coding.learns else None
+        parts = SampledParts.of(samples, None if coding is None else replace(coding, gaps=None))  # X has them
         scoring = Scoring.of(self.scoring, samples.classes)
-        work = CrossValidation(FoldWork(task, samples, scoring, parts), folds, processes)
+        of_folds = samples if coding is None else replace(samples, X=coding.with_gaps(samples.X))
+        work = CrossValidation(FoldWork(task, of_folds, scoring, parts), folds, processes)
         with part(0.0, 0.7):
             self._cross_validate(board, work)
         cell = self._set_choice(board)

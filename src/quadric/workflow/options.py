@@ -55,12 +55,14 @@ class TrainingOptions:
     clip : float or None
         Share of the rows beyond the limits at which columns are capped; None: not capped.
     coding : {"onehot", "ordinal"}
-    missing : {"refuse", "drop", "impute", "indicator"}
+    missing : {"indicator", "impute", "drop", "refuse"}
         "drop" leaves out rows with missing values; the others are those of TableEncoder.
-    unseen : {"refuse", "as_dropped"}
-        What the model does later with a level that the data do not have.
+    unseen : {"other", "refuse"}
+        What the model does later with a level that the data do not have, as in TableEncoder.
+    rare : {"other", "keep"}
+        What happens to levels with few rows, as in TableEncoder. "keep" also lets products of levels have few rows.
     max_levels : int
-        A text column with more levels is refused.
+        Levels of a text column that stay, as in TableEncoder.
     ignore : tuple of str
         Columns that are not used.
     texts : tuple of str
@@ -107,8 +109,9 @@ class TrainingOptions:
     standardize: bool = True
     clip: float | None = 0.01
     coding: Literal["onehot", "ordinal"] = "onehot"
-    missing: Literal["refuse", "drop", "impute", "indicator"] = "refuse"
-    unseen: Literal["refuse", "as_dropped"] = "refuse"
+    missing: Literal["indicator", "impute", "drop", "refuse"] = "indicator"
+    unseen: Literal["other", "refuse"] = "other"
+    rare: Literal["other", "keep"] = "other"
     max_levels: int = 100
     ignore: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
@@ -159,10 +162,6 @@ class TrainingOptions:
         if self.cross_validate is False and (self.k is None or self.C is None):
             raise OptionError("without cross-validation k and C must be given", k=None, C=None)
         self._check_grids(rule.N_TERMS, rule.LOSS_WEIGHT)
-        if self.unseen == "as_dropped" and self.coding == "ordinal":
-            raise OptionError(
-                "a level that was not seen has no rank: unseen='as_dropped' needs coding='onehot'", coding="onehot"
-            )
         for name, check in {"cutoff": read_cutoff, "scoring": check_scoring}.items():
             try:
                 check(getattr(self, name))

@@ -13,7 +13,9 @@ from quadric.estimators._constraints import support_limits
 from quadric.estimators._validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES, loss_named
+from quadric.samples.recoding import Coding
 from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
+from quadric.tables.encoder import coding_of
 from quadric.tables.inputs import missing_cells
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.limits import check_columns, check_features, check_names
@@ -33,12 +35,20 @@ class TermLimits:
         Positions in z.
     n_squares, n_products : int
         How many of the excluded terms are squares of two-valued features, and products within one column.
+    n_rare : int
+        How many others are products of levels or flags that are not zero in fewer than ten rows.
     """
 
     include: list[int]
     exclude: list[int]
     n_squares: int
     n_products: int
+    n_rare: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many terms are left out by themselves, by the reason."""
+        return {"squares": self.n_squares, "products": self.n_products, "rare": self.n_rare}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +79,8 @@ class PreparedData:
         Rows of each class.
     is_sampled : bool
         Whether the table was read in passes, and X and y are a random sample of its rows.
+    coding : Coding or None
+        What each fold learns of the columns; None where folds share it, by passes.
     """
 
     table: Table
@@ -83,6 +95,7 @@ class PreparedData:
     sha256: str | None = None
     class_counts: tuple[int, ...] = ()
     is_sampled: bool = False
+    coding: Coding | None = None
 
     @property
     def n_rows(self) -> int:
@@ -148,7 +161,8 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     rows = inputs[kept]
     check_features(encoder.fit(rows), names, len(rows))
     X = np.asarray(encoder.transform(rows))
-    limits, groups = term_limits(encoder, structural_exclusions(encoder, X), options), _groups(table, options.groups)
+    coding, groups = coding_of(encoder, rows), _groups(table, options.groups)
+    limits = term_limits(encoder, structural_exclusions(encoder, X), options, coding.thin_products(X))
     data = PreparedData(
         table=inputs,
         encoder=encoder,
@@ -161,6 +175,7 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
         groups=None if groups is None else groups[kept],
         sha256=table.sha256,
         class_counts=tuple(counts),
+        coding=coding,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     if not options.standardize:
@@ -179,6 +194,7 @@ def new_encoder(options: TrainingOptions) -> TableEncoder:
         coding=options.coding,
         missing="refuse" if options.missing == "drop" else options.missing,
         unseen=options.unseen,
+        rare=options.rare,
         max_levels=options.max_levels,
         dates=options.dates,
         texts=options.texts,
@@ -338,14 +354,21 @@ def check_classes_left(counts: Sequence[int], names: Sequence[str]) -> None:
         raise ValueError(f"without the rows that have missing values no row of class {lost[0]!r} is left")
 
 
-def term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:
-    """What the options demand, and the redundant terms unless they are demanded.
+def term_limits(
+    encoder: TableEncoder,
+    redundant: Sequence[tuple[int, int]],
+    options: TrainingOptions,
+    thin: Sequence[tuple[int, int]] = (),
+) -> TermLimits:
+    """What the options demand, and the redundant terms and thin products unless they are demanded.
 
     Parameters
     ----------
     encoder : fitted TableEncoder
     redundant : sequence of pairs of features
     options : TrainingOptions
+    thin : sequence of pairs of features
+        Those that are both not zero in too few rows.
 
     Returns
     -------
@@ -361,8 +384,9 @@ def term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], opt
     include = demanded.include.tolist()
     pairs = [pair for pair in redundant if term_index(*pair, n) not in include]
     n_squares = sum(i == j for i, j in pairs)
-    exclude = sorted({*demanded.exclude.tolist(), *(term_index(i, j, n) for i, j in pairs)})
-    return TermLimits(include, exclude, n_squares, len(pairs) - n_squares)
+    unasked = {term_index(i, j, n) for i, j in pairs} | set(demanded.exclude.tolist())
+    rare = {term_index(i, j, n) for i, j in thin}.difference(unasked, include)
+    return TermLimits(include, sorted(unasked | rare), n_squares, len(pairs) - n_squares, len(rare))
 
 
 def _expanded(encoder: TableEncoder, terms: Iterable[str]) -> list[str]:

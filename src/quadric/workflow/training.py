@@ -106,7 +106,7 @@ class Trained:
         """
         history = {
             "options": self.options.recorded(),
-            "excluded": {"squares": self.data.limits.n_squares, "products": self.data.limits.n_products},
+            "excluded": self.data.limits.counts,
             "missing": self.data.missing,
             "rows_dropped": self.data.n_dropped,
             "accuracy": self.accuracy,
@@ -122,7 +122,7 @@ def train(table: Table, target: str, options: TrainingOptions | None = None, *, 
     """Code the columns, choose loss, k and C, fit, and calibrate.
 
     What cross-validation fitted to all rows is the model, with its certificates; what it left out serves calibration, cut-off
-    and figures. Levels of categories and imputed values are learned from all rows; limits, mean and scale inside each fold.
+    and figures. Levels, imputed values, limits, mean and scale are learned inside each fold.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def choose(data: PreparedData, options: TrainingOptions, *, certify: bool = Fals
     search = new_search(data, options, np.unique(data.y))
     # other processes would write past whoever listens here
     search.set_params(cv=folds_of(data, options), certify=certify, n_jobs=n_jobs, verbose=verbose if n_jobs is None else 0)
-    return search.fit(data.X, data.y, groups=data.groups)
+    return search._fit_coded(data.X, data.y, data.groups, data.coding)
 
 
 def new_search(data: PreparedData, options: TrainingOptions, classes: np.ndarray) -> SparseQuadraticSVCCV:

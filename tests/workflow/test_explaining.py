@@ -205,7 +205,7 @@ def test_three_classes_turn_to_the_second_best():
 
 def test_rows_with_missing_values_that_the_model_refuses_are_named():
     gaps = credit_table(gaps=2)
-    model = model_of(credit_table())
+    model = model_of(credit_table(), missing="refuse")
     with pytest.raises(ValueError, match="row 3 has missing values"):
         explain_rows(model, gaps, [2, 3], gaps, ExplainingOptions())
     assert len(explain_rows(model, gaps, [2], gaps, ExplainingOptions())) == 1  # others stay out of the background

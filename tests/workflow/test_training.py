@@ -133,7 +133,7 @@ def test_long_names_of_classes_are_not_repeated_in_every_row(tmp_path):
 def test_what_no_model_file_can_hold_is_refused_before_the_fit(columns, says, remedies):
     columns = {**columns, "risk": text_column(["a", "b", "a", "b"])}
     with pytest.raises(ValueError, match=says) as refused:
-        prepare(Table(tuple(columns), tuple(columns.values())), "risk", options())
+        prepare(Table(tuple(columns), tuple(columns.values())), "risk", options(rare="keep"))
     assert set(refused.value.remedies) == remedies
 
 
@@ -177,7 +177,7 @@ def test_an_unknown_term_is_refused():
 
 def test_missing_values_are_refused_by_column_and_count():
     with pytest.raises(ValueError, match=r"'age' \(4\), 'home' \(4\): fill them in, drop the rows, or impute them"):
-        train(credit_table(gaps=4), "risk", options())
+        train(credit_table(gaps=4), "risk", options(missing="refuse"))
 
 
 def test_dropping_rows_is_training_on_the_complete_ones():
@@ -190,12 +190,12 @@ def test_dropping_rows_is_training_on_the_complete_ones():
 
 
 def test_missing_values_are_filled_in_and_marked():
-    table = credit_table(gaps=4)
-    trained = train(table, "risk", options(missing="indicator"))
+    table = credit_table(gaps=14)
+    trained = train(table, "risk", options())
     assert {"age is missing", "home is missing"} <= set(trained.data.feature_names)
     age = trained.data.X[:, trained.data.feature_names.index("age")]
     assert age[0] == pytest.approx(np.nanmean(table["age"]))
-    assert trained.saved().metadata["training"]["missing"] == {"age": 4, "home": 4}
+    assert trained.saved().metadata["training"]["missing"] == {"age": 14, "home": 14}
     assert trained.saved().metadata["training"]["options"]["missing"] == "indicator"
 
 
@@ -232,8 +232,8 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
 @pytest.mark.parametrize("given", [{}, {"calibrate": "sigmoid"}, {"method": "exact", "k": 2, "cross_validate": True}])
 def test_what_cross_validation_fitted_is_the_model(given, monkeypatch):
     searched = []
-    original = SparseQuadraticSVCCV.fit
-    monkeypatch.setattr(SparseQuadraticSVCCV, "fit", lambda self, *a, **b: searched.append(self) or original(self, *a, **b))
+    original = SparseQuadraticSVCCV._fit_coded
+    monkeypatch.setattr(SparseQuadraticSVCCV, "_fit_coded", lambda self, *a, **b: searched.append(self) or original(self, *a, **b))
     monkeypatch.setattr(SparseQuadraticSVC, "fit", None)  # calibration uses what cross-validation knows
     table = credit_table()
     trained = train(table, "risk", options(**{"k": None, "ks": (1, 3), "Cs": (1.0, 16.0), "folds": 3, **given}))
@@ -310,7 +310,7 @@ def test_calibration_and_weights_by_name_go_together():
         ({"Cs": (0.0,)}, "values of C"),
         ({"folds": 1}, "folds must be"),
         ({"calibrate": "platt"}, "calibrate must be"),
-        ({"coding": "ordinal", "unseen": "other"}, "onehot"),
+        ({"coding": "ordinal", "unseen": "guess"}, "unseen must be"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(given, says):

@@ -242,10 +242,10 @@ def _passes(trained: quadric.workflow.Trained) -> str | None:
     """What is different where a table is too large to be read as a whole."""
     if not trained.data.is_sampled or trained.search is None:
         return None
-    caps = "" if trained.options.clip is None else "columns are capped at quantiles of all rows, the same in all folds; "
+    shared = "levels and imputed values" if trained.options.clip is None else "caps, levels and imputed values"
     scores = "; the choice goes by scores of all rows" if trained.search.all_rows_scored_ else ""
     folds = "folds go by the " + ("number of the row; " if trained.options.groups is None else "group; ")
-    return f"{caps}{folds}accuracy and AUC out of fold are of {len(trained.data.y)} random rows{scores}"
+    return f"{shared} are those of all rows, the same in all folds; {folds}accuracy and AUC out of fold are of {len(trained.data.y)} random rows{scores}"
 
 
 def _missing(trained: quadric.workflow.Trained) -> str:

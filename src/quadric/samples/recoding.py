@@ -124,13 +124,15 @@ class Coding:
         linear = [term_index(int(j), None, n) for j in empty]
         return np.array(sorted({*linear, *(term_index(*pair, n) for pair in self.thin_products(X))}), dtype=np.intp)
 
-    def thin_products(self, X: FloatArray) -> list[tuple[int, int]]:
+    def thin_products(self, X: FloatArray, share: float = 1.0) -> list[tuple[int, int]]:
         """Pairs of columns, one of them a level or a flag, that are both not zero in too few rows.
 
         Parameters
         ----------
         X : array of shape (m, n)
             Without NaN.
+        share : float
+            Of all rows, where X is a random sample.
 
         Returns
         -------
@@ -142,7 +144,7 @@ class Coding:
             return []
         live = (X != 0.0).astype(np.float32)  # counts are exact below 2^24 rows
         with one_blas_thread():
-            thin = live[:, flags].T @ live < FEWEST_ROWS
+            thin = live[:, flags].T @ live < share * FEWEST_ROWS
         thin &= self.blocks[flags][:, None] != self.blocks
         pairs = np.column_stack([flags[np.nonzero(thin)[0]], np.nonzero(thin)[1]])
         return sorted({(int(min(pair)), int(max(pair))) for pair in pairs.tolist()})

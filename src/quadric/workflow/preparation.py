@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,21 @@ class TermLimits:
     def counts(self) -> dict[str, int]:
         """How many terms are left out by themselves, by the reason."""
         return {"squares": self.n_squares, "products": self.n_products, "rare": self.n_rare}
+
+    def without_thin(self, pairs: Sequence[tuple[int, int]], n_features: int) -> TermLimits:
+        """The same without products that have too few rows, unless they must be used.
+
+        Parameters
+        ----------
+        pairs : sequence of pairs of features
+        n_features : int
+
+        Returns
+        -------
+        TermLimits
+        """
+        thin = {term_index(i, j, n_features) for i, j in pairs}.difference(self.include, self.exclude)
+        return replace(self, exclude=sorted(thin.union(self.exclude)), n_rare=self.n_rare + len(thin))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +177,8 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     check_features(encoder.fit(rows), names, len(rows))
     X = np.asarray(encoder.transform(rows))
     coding, groups = coding_of(encoder, rows), _groups(table, options.groups)
-    limits = term_limits(encoder, structural_exclusions(encoder, X), options, coding.thin_products(X))
+    limits = term_limits(encoder, structural_exclusions(encoder, X), options)
+    limits = limits.without_thin(coding.thin_products(X), X.shape[1])
     data = PreparedData(
         table=inputs,
         encoder=encoder,
@@ -354,21 +370,14 @@ def check_classes_left(counts: Sequence[int], names: Sequence[str]) -> None:
         raise ValueError(f"without the rows that have missing values no row of class {lost[0]!r} is left")
 
 
-def term_limits(
-    encoder: TableEncoder,
-    redundant: Sequence[tuple[int, int]],
-    options: TrainingOptions,
-    thin: Sequence[tuple[int, int]] = (),
-) -> TermLimits:
-    """What the options demand, and the redundant terms and thin products unless they are demanded.
+def term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:
+    """What the options demand, and the redundant terms unless they are demanded.
 
     Parameters
     ----------
     encoder : fitted TableEncoder
     redundant : sequence of pairs of features
     options : TrainingOptions
-    thin : sequence of pairs of features
-        Those that are both not zero in too few rows.
 
     Returns
     -------
@@ -384,9 +393,8 @@ def term_limits(
     include = demanded.include.tolist()
     pairs = [pair for pair in redundant if term_index(*pair, n) not in include]
     n_squares = sum(i == j for i, j in pairs)
-    unasked = {term_index(i, j, n) for i, j in pairs} | set(demanded.exclude.tolist())
-    rare = {term_index(i, j, n) for i, j in thin}.difference(unasked, include)
-    return TermLimits(include, sorted(unasked | rare), n_squares, len(pairs) - n_squares, len(rare))
+    exclude = sorted({*demanded.exclude.tolist(), *(term_index(i, j, n) for i, j in pairs)})
+    return TermLimits(include, exclude, n_squares, len(pairs) - n_squares)
 
 
 def _expanded(encoder: TableEncoder, terms: Iterable[str]) -> list[str]:

@@ -15,7 +15,7 @@ from quadric.samples.capped import CappedStream, Stream
 from quadric.samples.extent import is_small
 from quadric.samples.source import SampleBatch
 from quadric.tables import Table
-from quadric.tables.encoder import redundant_pairs
+from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.facts import MixedColumnError
 from quadric.tables.reading import digest_of, estimated_values
 from quadric.tables.streams import CodedRows, LabelledColumns, LearnedTable, TableParts, gathered, learn_table, retyped
@@ -94,7 +94,12 @@ def train_stream(stream: TableParts, target: str, options: TrainingOptions | Non
         surveyed = model._surveyed(stream_of_rows)
     sample, classes = surveyed.sample, stream_of_rows.classes
     groups = None if options.groups is None else sample.keys
-    data = replace(data, X=sample.X, y=classes[sample.codes], groups=groups, is_sampled=not surveyed.is_gathered)
+    thin = coding_of(data.encoder).thin_products(sample.X, len(sample.X) / data.n_rows)
+    limits = data.limits.without_thin(thin, sample.X.shape[1])
+    data = replace(
+        data, X=sample.X, y=classes[sample.codes], limits=limits, groups=groups, is_sampled=not surveyed.is_gathered
+    )
+    model.set_params(exclude=limits.exclude or None)
     if not options.standardize:
         warn_of_scales(data)
     if data.groups is not None:

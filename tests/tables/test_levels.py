@@ -107,7 +107,7 @@ def test_the_coding_tells_folds_what_to_learn():
     age = np.concatenate([np.arange(80.0), [np.nan] * 20])
     table = TableEncoder(**RARE).usable(as_table({"age": age, "home": home}))
     encoder = TableEncoder(**RARE).fit(table)
-    coding = coding_of(encoder, table)
+    coding = coding_of(encoder, encoder.transform(table), ["age", "home"])
     assert encoder.get_feature_names_out().tolist() == ["age", "age is missing", "home=rent", "home=other", "home is missing"]
     assert coding.is_flag.tolist() == [False, True, True, True, True]
     assert coding.other.tolist() == [NOWHERE, NOWHERE, 3, 3, 3]
@@ -135,10 +135,11 @@ def test_products_of_few_rows_are_found_and_only_those_of_levels_and_flags():
     }
     encoder = TableEncoder(**RARE).fit(columns)
     assert encoder.get_feature_names_out().tolist() == ["a=y", "b=u", "zeros", "n"]
-    coding, X = coding_of(encoder), encoder.transform(columns)
+    X = encoder.transform(columns)
+    coding = coding_of(encoder, X, [])
     assert coding.thin_products(X) == [(0, 1), (0, 2), (1, 2)]
     assert coding.thin_products(X, share=0.5) == [(0, 1), (0, 2)]
-    assert coding_of(TableEncoder(unseen="other").fit(columns)).thin_products(X) == []
+    assert coding_of(TableEncoder(unseen="other").fit(columns), X, []).thin_products(X) == []
     assert len(coding.thin_terms(X)) == 3
 
 

@@ -14,9 +14,8 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import remark, say, say_json, working
 from quadric.cli.engines import Engine
-from quadric.cli.inputs import READING, check_output, check_there, read_training, texts_of, training_stream
+from quadric.cli.inputs import check_output, check_there, texts_of, training_stream
 from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
-from quadric.progress import part
 from quadric.samples.rare import FEWEST_ROWS
 from quadric.workflow.options import TrainingOptions
 
@@ -82,19 +81,15 @@ def fit(
 def _trained(
     data: Path, target: str, options: TrainingOptions, how: Any, describe: Any, engine: Engine
 ) -> quadric.workflow.Trained:
-    """Fit in memory, in passes where the table is large, or on a cluster."""
+    """Fit here, or on a cluster."""
     check_there(data, or_folder=True)
     if engine.engine is not None:
         text, options = texts_of(target, options), replace(options, missing_texts=tuple(how["missing"]))
         with engine.table(data, text) as parts:
-            return quadric.workflow.train_stream(parts, target, options)
-    if quadric.workflow.is_streamed(data):
-        stream, options = training_stream(data, target, options, how)
-        return quadric.workflow.train_stream(stream, target, options)
-    table, options = read_training(data, target, options, how)
+            return quadric.workflow.train(parts, target, options)
+    stream, options = training_stream(data, target, options, how)
     describe(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
-    with part(READING, 1.0):
-        return quadric.workflow.train(table, target, options)
+    return quadric.workflow.train(stream, target, options)
 
 
 def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
@@ -245,7 +240,8 @@ def _passes(trained: quadric.workflow.Trained) -> str | None:
     shared = "levels and imputed values" if trained.options.clip is None else "caps, levels and imputed values"
     scores = "; the choice goes by scores of all rows" if trained.search.all_rows_scored_ else ""
     folds = "folds go by the " + ("number of the row; " if trained.options.groups is None else "group; ")
-    return f"{shared} are those of all rows, the same in all folds; {folds}accuracy and AUC out of fold are of {len(trained.data.y)} random rows{scores}"
+    figures = f"accuracy and AUC out of fold are of {len(trained.data.y)} random rows{scores}"
+    return f"{shared} are those of all rows, the same in all folds; {folds}{figures}"
 
 
 def _missing(trained: quadric.workflow.Trained) -> str:

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from quadric.certificate import Certificate, Judge, Question, SumFacts, certificate_of_sums
+from quadric.errors import ParameterError
 from quadric.estimators._validation import named_losses, warn_of_spread
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.geometry.surface import QuadraticSurface
@@ -323,6 +324,12 @@ class SparseSurfaceClassifier(SurfaceClassifier):
     def _surveyed(self, stream: Stream) -> CappedStream:
         """A stream with what its first passes tell."""
         return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
+
+    def _check_provable(self) -> None:
+        """Refuse proofs by passes that need all rows at hand."""
+        needy = [loss for loss in named_losses(self.loss) if loss_named(loss).keeps_rows]
+        if self.method == "exact" and needy:
+            raise ParameterError(f'method="exact" needs all rows in memory with the loss {needy[0]}; use "best"', method="best")
 
     def _in_units(self, samples: Samples) -> tuple[Samples, Units]:
         """Samples in the units in which terms are counted, and the map to them."""

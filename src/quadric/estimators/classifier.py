@@ -11,7 +11,6 @@ from sklearn.utils.parallel import delayed
 
 from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT
-from quadric.errors import ParameterError
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
@@ -266,8 +265,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self._set_columns(moments.columns)
         self._set_fits(fits, sums.classes, sums.moments.units)
 
-    def _fit_surveyed(self, surveyed: CappedStream, deadline: float | None = None, starts: Sequence[IntArray] = ()) -> Self:
-        """Fit to samples that are read in batches; after the deadline of a cross-validation, on the terms that it found."""
+    def _fit_surveyed(self, surveyed: CappedStream) -> Self:
+        """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
         if surveyed.is_gathered:
             with self._or_forget():
@@ -276,16 +275,18 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             return self
         if not loss_named(self.loss).keeps_rows:
             return self.fit_moments(surveyed.moments(by_class=self.class_weight is not None))
-        if self.method == "exact":
-            raise ParameterError(f"the loss {self.loss} is not proved in passes over rows: take another method", method="best")
+        self._check_provable()
         with self._or_forget():
-            self._fit_by_passes(surveyed, deadline, starts)
+            self._fit_by_passes(surveyed, surveyed.moments(by_class=self.class_weight is not None))
         return self
 
-    def _fit_by_passes(self, surveyed: CappedStream, deadline: float | None, starts: Sequence[IntArray]) -> None:
+    def _fit_by_passes(
+        self, surveyed: CappedStream, moments: Moments, deadline: float | None = None, starts: Sequence[IntArray] = ()
+    ) -> None:
+        """Fit by passes over rows whose sums are known; after the deadline of a cross-validation, on the terms it found."""
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
         limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k))
-        rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
+        rows = surveyed.in_units(moments, standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
         for number, positive in enumerate([1] if len(classes) == 2 else range(len(classes))):
             options = self._search_options(seed, positive, deadline)
@@ -295,7 +296,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             fits.append(SurfaceFit.of_passes(found, len(columns), int(self.k)))
         self._warn_of(fits, classes, deadline)
         self._set_columns(columns)
-        self._set_fits(fits, classes, rows.units)
+        self._set_fits(fits, classes, rows.source.units)
 
     def _fit_sums(self, sums: DigestedMoments, options: SearchOptions) -> SurfaceFit:
         problem = sums.data.one_against_rest(options.seed[-1], float(self.C), int(self.k))

@@ -282,8 +282,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.best_estimator_ = self._as_classifier(fits, units)
         return work.out_of_fold(board, cell)
 
-    def _fit_surveyed(self, surveyed: CappedStream) -> Self:
-        """Fit to samples that are read in batches."""
+    def _fit_surveyed(self, surveyed: CappedStream, coding: Coding | None = None) -> Self:
+        """Fit to samples that are read in batches; where they are gathered, folds learn of a coding as in ``_fit_coded``."""
         check_parameters(self, self._rules)
         with self._or_forget():
             deadline = self._deadline()
@@ -292,13 +292,14 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 samples, keys = surveyed.samples(self.class_weight), surveyed.groups
                 everyone = np.ones(len(samples.codes), dtype=bool)
                 folds = folds_of(self.cv, samples.X, samples.classes[samples.codes], keys, everyone)
-                self.oof_decision_ = self._fit_samples(samples, folds, deadline)
+                self.oof_decision_ = self._fit_samples(samples, folds, deadline, coding)
                 self.all_rows_scored_ = True
             else:
                 if not isinstance(self.cv, Integral) or self.cv < 2:
                     raise ValueError(
                         f"cv must be a number of folds, at least 2, where rows are read in passes, got {self.cv!r}"
                     )
+                self._check_provable()
                 folds = surveyed.folds(int(self.cv))
                 self._fit_by_passes(surveyed, folds, deadline)
             self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds, len(surveyed.sample.ids))
@@ -337,7 +338,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self.best_estimator_ = self._chosen_classifier()
             if loss_named(cell.loss).keeps_rows:
                 starts = [np.flatnonzero(path.support[path.Cs == cell.C, path.ks == cell.k][0]) for path in self.paths_]
-                self.best_estimator_._fit_surveyed(surveyed, deadline, starts)
+                self.best_estimator_._fit_by_passes(surveyed, moments, deadline, starts)
             else:
                 self.best_estimator_._fit_moments(moments, deadline)
         if task.out_of_time():
@@ -398,9 +399,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     ) -> list[SurfaceFit]:
         """The chosen surface of each class; leaves the paths behind, which sums and a random sample tell where there is one."""
         of = samples if short is None else short.data
-        quick = QuickSearch(
-            of, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose)
-        )
+        quick = QuickSearch(of, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose))
         of_all_rows = short is None or not loss_named(cell.loss).keeps_rows
         data = quick.digest(cell.loss) if of_all_rows else training_data(samples, cell.loss, task.limits)
         self.paths_ = self._paths(quick, samples, task, board, cell)

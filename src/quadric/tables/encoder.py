@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, Literal, Self
@@ -464,14 +464,16 @@ def redundant_pairs(encoder: TableEncoder, two_valued: Sequence[bool]) -> list[t
     return squares + [(i, j) for i, j in combinations(range(len(blocks)), 2) if blocks[i] == blocks[j]]
 
 
-def coding_of(encoder: TableEncoder, table: Table | None = None) -> Coding:
+def coding_of(encoder: TableEncoder, X: FloatArray, missing: Collection[str]) -> Coding:
     """How features come from columns, for what each fold of a cross-validation has to learn anew.
 
     Parameters
     ----------
     encoder : fitted TableEncoder
-    table : Table, optional
-        The rows that are coded, cleaned; None: nothing is said of their missing values.
+    X : array of shape (m, n_features_out)
+        The encoded data.
+    missing : collection of str
+        Columns that have missing values.
 
     Returns
     -------
@@ -479,13 +481,12 @@ def coding_of(encoder: TableEncoder, table: Table | None = None) -> Coding:
     """
     features, n = encoder.features_, len(encoder.features_)
     is_flag = np.array([feature.kind in ("level", "missing") for feature in features], dtype=bool)
-    other, gaps = np.full(n, NOWHERE), None
+    other, gaps = np.full(n, NOWHERE), np.zeros(X.shape, dtype=bool)
     for j, feature in enumerate(features):
         if feature.kind == "level" and feature.level is None:
             other[is_flag & (encoder.blocks_ == feature.input)] = j
-        elif feature.kind == "number" and table is not None:
-            absent = missing_cells(table[encoder.input_names_[feature.input]])
-            if absent.any():
-                gaps = np.zeros((table.n_rows, n), dtype=bool) if gaps is None else gaps
-                gaps[:, j] = absent
-    return Coding(encoder.blocks_, is_flag, other, encoder.rare == "other", gaps)
+        elif feature.kind == "number" and encoder.input_names_[feature.input] in missing:
+            column = encoder.inputs_[feature.input]
+            # its flag is next to a number; without one, what equals the mean is imputed, or all but equal to the mean of a fold
+            gaps[:, j] = X[:, j + 1] == 1.0 if column.indicator else X[:, j] == column.fill
+    return Coding(encoder.blocks_, is_flag, other, encoder.rare == "other", gaps if gaps.any() else None)

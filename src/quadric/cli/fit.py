@@ -252,9 +252,17 @@ def _missing(trained: quadric.workflow.Trained) -> str:
     treatment = {
         "drop": f"{trained.data.n_dropped} rows dropped",
         "impute": "imputed by the mean or the most frequent level",
-        "indicator": "numbers imputed by the mean, with missing-value flags; in texts a level of its own",
+        "indicator": "imputed by the mean or the most frequent level" + _flags(trained),
     }
     return f"{counts}; {treatment[trained.options.missing]}"
+
+
+def _flags(trained: quadric.workflow.Trained) -> str:
+    """Which columns have a missing-value flag."""
+    flagged = [column.name for column in trained.data.encoder.inputs_ if column.indicator]
+    if not flagged:
+        return "; too few for missing-value flags"
+    return ", with missing-value flags for " + ", ".join([*flagged[:6], *["..."] * (len(flagged) > 6)])
 
 
 def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> dict[str, Any]:

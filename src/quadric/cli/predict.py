@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, note, say, say_json, working
+from quadric.cli.console import UsageError, note, remark, say, say_json, working
 from quadric.cli.engines import Engine, check_folder, write_scores
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
@@ -21,6 +21,9 @@ from quadric.cli.streams import data_output
 from quadric.errors import unknown_names
 from quadric.files import replacing
 from quadric.spreadsheets import CsvWriter
+
+if TYPE_CHECKING:
+    from quadric.workflow.surprises import Surprises
 
 CHUNK_ROWS = 50_000
 
@@ -34,6 +37,9 @@ def predict(
         Path | None, typer.Option(help="CSV file to write; with --engine, folder of Parquet files.  [default: standard output]")
     ] = None,
     keep: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to copy to the output. Repeatable.")] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse missing values and levels that the training data did not have.")
+    ] = False,
     table_format: shared.TableFormat,
     engine: Engine,
     force: shared.Force = False,
@@ -43,7 +49,9 @@ def predict(
 
     Columns: score (above 0 for the positive class), label and, for calibrated models, the probability of the positive class,
     which then decides the label. With more than two classes, score and probability are those of the label, and one score
-    per class follows. Rows are read and written in pieces, so files can be larger than memory.
+    per class follows. Rows are read and written in pieces, so files can be larger than memory. Missing values and levels
+    that the training data did not have never stop a file, unless with --strict: they are scored as the model says, counted
+    and reported.
 
     \b
     Examples:
@@ -67,13 +75,17 @@ def predict(
     with working("predict", shown=output is not None or not sys.stdout.isatty()), destination as file:
         writer = CsvWriter(file)
         write = (lambda columns: rows.extend(zip(*columns, strict=True))) if as_json and not output else writer.writecolumns
-        counts, extra = _score(loaded, data, how, kept, write)
+        counts, extra, surprises = _score(loaded, data, how, kept, write, strict)
+    told = list(surprises.words(loaded.view))
+    for words in told:
+        remark(words)
     if writer.n_quoted:
         note(f"{writer.n_quoted} texts look like formulas: written with a ' before them, so that spreadsheets do not run them")
     if as_json:
         head, *lines = rows or [()]
         listed = {"output": str(output)} if output else {"predictions": [dict(zip(head, each, strict=True)) for each in lines]}
-        say_json({"rows": counts.total(), "labels": dict(sorted(counts.items())), "ignored_columns": extra, **listed})
+        labels = dict(sorted(counts.items()))
+        say_json({"rows": counts.total(), "labels": labels, "ignored_columns": extra, "remarks": told, **listed})
         return
     if extra:
         note(paragraph("columns not used by the model", ", ".join(extra)))
@@ -115,21 +127,28 @@ def _score(
     how: Mapping[str, Any],
     kept: tuple[str, ...],
     write: Callable[[Sequence[Sequence[Any]]], object],
-) -> tuple[Counter[str], list[str]]:
-    """Score all pieces; returns the counts of labels and the columns that were ignored."""
+    strict: bool,
+) -> tuple[Counter[str], list[str], Surprises]:
+    """Score all pieces; returns the counts of labels, the columns that were ignored, and values that training did not have."""
+    from quadric.workflow.surprises import Surprises
+
     text = (*model.text_names, *(name for name in kept if name not in model.input_names))
     counts: Counter[str] = Counter()
     extra: list[str] = []
+    surprises = Surprises()
     for table in quadric.tables.read_chunks(data, CHUNK_ROWS, text=text, **how):
         if not counts:
             absent = [name for name in kept if name not in table.names]
             if absent:
                 raise UsageError(f"--keep: {unknown_names(absent, table.names, 'the table')}")
             extra = [name for name in table if name not in (*model.view.needed, model.saved.target, *kept)]
+        surprises += model.surprises(table)
+        for words in surprises.words(model.view) if strict else ():
+            raise UsageError(f"--strict: {words.partition(': scored')[0]}")
         columns = _lines(model, table, kept)
         write(columns if counts else [[name, *column] for name, column in zip(_head(model, kept), columns, strict=True)])
         counts.update(columns[len(kept) + 1])
-    return counts, extra
+    return counts, extra, surprises
 
 
 def _head(model: quadric.workflow.TableModel, kept: tuple[str, ...]) -> list[str]:

@@ -15,6 +15,7 @@ from quadric.tables import Table
 from quadric.tables.targets import class_position
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.preparation import complete_rows
+from quadric.workflow.surprises import Surprises
 
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
 """Parameters of ``read_table`` that a model file records, and their names there."""
@@ -131,6 +132,22 @@ class TableModel:
         if len(rows):
             raise ValueError(f"row {table.first_row + rows[0]} has no finite score: its values are too large for the model")
         return Scores(decision, *self.view.decided(decision))
+
+    def surprises(self, table: Table) -> Surprises:
+        """Values that the training data did not have, in columns that matter.
+
+        Parameters
+        ----------
+        table : Table
+
+        Returns
+        -------
+        Surprises
+        """
+        recorded = self._history.get("missing")
+        familiar = {column.name for column in self.view.inputs if column.indicator}
+        familiar |= set(recorded) if isinstance(recorded, dict) else set()
+        return Surprises.of(self.view, self.inputs(table, only_needed=True), frozenset(familiar))
 
     def code_of(self, name: str) -> int:
         """Position of a class by its name.

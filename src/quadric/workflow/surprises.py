@@ -84,8 +84,8 @@ class Surprises:
             yield f"{_rows(count)} with missing values in {name}: scored with {_shown(columns[name])}"
         for name, levels in self.unknown.items():
             some = ", ".join([*(repr(level[:40]) for level, _ in levels.most_common(FEW)), *["..."] * (len(levels) > FEW)])
-            column = columns[name]
-            yield f"{_rows(levels.total())} with rare or new levels in {name} ({some}): scored as {column.other or column.dropped}"
+            group = columns[name].other or columns[name].dropped
+            yield f"{_rows(levels.total())} with rare or new levels in {name} ({some}): scored as {group}"
 
 
 def _rows(count: int) -> str:

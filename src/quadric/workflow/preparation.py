@@ -219,7 +219,9 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     return Stream(source, features, target, labels_of(names), options.seed, options.groups is not None), data
 
 
-def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: TrainingOptions) -> PreparedData:
+def with_rows(
+    data: PreparedData, stream: Stream, rows: SampleBatch, options: TrainingOptions, *, by_passes: bool = False
+) -> PreparedData:
     """What was decided, with coded rows: all of them, or a random sample.
 
     Parameters
@@ -228,6 +230,8 @@ def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: Tr
     stream : Stream
     rows : SampleBatch
     options : TrainingOptions
+    by_passes : bool
+        Whether the rows are a sample of a table that is read in passes.
 
     Returns
     -------
@@ -239,7 +243,7 @@ def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: Tr
         assert rows.keys is not None
         _, first, places = np.unique(rows.keys, return_index=True, return_inverse=True)
         groups = np.argsort(np.argsort(first))[places]
-    is_sampled, coding = len(rows.ids) < data.n_rows, coding_of(data.encoder, rows.X, data.missing)
+    coding = coding_of(data.encoder, rows.X, data.missing)
     thin = coding.thin_products(rows.X, len(rows.ids) / data.n_rows)
     data = replace(
         data,
@@ -247,8 +251,8 @@ def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: Tr
         y=stream.classes[rows.codes],
         limits=data.limits.without_thin(thin, rows.X.shape[1]),
         groups=groups,
-        is_sampled=is_sampled,
-        coding=None if is_sampled else coding,
+        is_sampled=by_passes,
+        coding=None if by_passes else coding,
     )
     trouble = None if options.standardize else spread_trouble(data.X, data.feature_names)
     if trouble is not None:  # what the classifier would say, with the names of the table and without advice on pipelines

@@ -163,7 +163,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     model = new_search(data, options, stream.classes) if options.crosses else new_classifier(data, options)
     with part(0.1, 0.2):
         surveyed = model._surveyed(stream)
-    data = with_rows(data, stream, surveyed.sample, options)
+    data = with_rows(data, stream, surveyed.sample, options, by_passes=not surveyed.is_gathered)
     if data.groups is not None:
         check_groups(data.groups, options)
     model.set_params(exclude=data.limits.exclude or None)

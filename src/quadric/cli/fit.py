@@ -113,7 +113,7 @@ def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
 def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
     data, certificates = trained.data, trained.classifier.certificates_
     equations = quadric.export.equation(trained.saved()).splitlines()
-    say("\n".join([*map(wrapped_equation, equations), ""]))
+    say("\n".join([*_subject(trained), *map(wrapped_equation, equations), ""]))
     subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
     constant = quadric.fitted.fitted_model(trained.classifier).is_constant(data.X)
     words = (certificate_words(*one, "no bound yet: run quadric certify") for one in zip(certificates, constant, strict=True))
@@ -133,6 +133,16 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
         "written to": str(output),
     }
     say(paragraphs(facts))
+
+
+def _subject(trained: quadric.workflow.Trained) -> list[str]:
+    """Which class f is the score of."""
+    data = trained.data
+    if len(data.class_names) > 2:
+        return []
+    share = f"{percent(trained.base_rates[1])} of {data.n_rows} rows"
+    text = f"f is the score of {trained.target} = {data.class_names[1]} ({share})"
+    return [text.replace("\n", "\\n")]
 
 
 def _classes(trained: quadric.workflow.Trained) -> str:

@@ -151,10 +151,11 @@ FLAGS = {
         partial(numbers, option="--Cs"),
     ),
     "positive": Flag(
-        "Class with positive scores, and the unfavourable one of two.  [default: the last in sorted order; the rarer one is "
-        "unfavourable]",
+        "Class of two with positive scores.  [default: 1, yes, true, bad, default, ... in pairs of plain sense, else the rarer "
+        "one]",
         "CLASS",
     ),
+    "favourable": Flag("Class that people want. Explanations advise how to reach it; without it, there is no advice.", "CLASS"),
     "standardize": Flag("Centre and scale the features."),
     "clip": Flag(
         "Cap numbers at the limits that leave this share of the rows beyond each.", "SHARE", off="Do not cap numbers."

@@ -50,7 +50,9 @@ class TrainingOptions:
         What it chooses from; ks is bounded by the number of terms that the data have, and by ``include``. None: as
         SparseQuadraticSVCCV does.
     positive : str or None
-        Of two classes, the one with positive scores; None: the last in sorted order.
+        Of two classes, the one with positive scores; None: as in ``target_labels``.
+    favourable : str or None
+        The class that people want, which explanations and advice then speak of; None: they do not, and there is no advice.
     standardize : bool
     clip : float or None
         Share of the rows beyond the limits at which columns are capped; None: not capped.
@@ -106,6 +108,7 @@ class TrainingOptions:
     ks: tuple[int, ...] | None = None
     Cs: tuple[float, ...] | None = None
     positive: str | None = None
+    favourable: str | None = None
     standardize: bool = True
     clip: float | None = 0.01
     coding: Literal["onehot", "ordinal"] = "onehot"

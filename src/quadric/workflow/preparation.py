@@ -21,6 +21,7 @@ from quadric.tables import Table, TableEncoder, target_labels
 from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.inputs import missing_cells
 from quadric.tables.streams import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
+from quadric.tables.targets import class_position, positive_class
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -195,7 +196,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     check_columns(head.drop([name for name in head.names if name not in inputs]))
     columns = LabelledColumns.of(head.names, target, inputs, None, options.groups)
     parts, learned = learn_table(parts, columns, new_encoder(options), drops=options.missing == "drop")
-    _, names = class_codes(np.array(list(learned.class_counts), dtype=object), options.positive)
+    names = class_order(learned.class_counts, options)
     counts = [learned.class_counts[name] for name in names]
     check_missing(learned.missing, options)
     check_classes_left(counts, names)
@@ -297,25 +298,30 @@ def labels_of(names: Sequence[str]) -> np.ndarray:
     return np.array(names) if are_labels else np.arange(len(names))
 
 
-def class_codes(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Codes and names of classes.
+def class_order(counts: Mapping[str, int], options: TrainingOptions) -> tuple[str, ...]:
+    """Names of the classes in the order of their codes; of two, the positive one is the last.
 
     Parameters
     ----------
-    column : array of str or None
-    positive : str or None
+    counts : mapping
+        Rows of each class.
+    options : TrainingOptions
 
     Returns
     -------
-    array of codes, and tuple of names
+    tuple of str
     """
-    found = target_labels(column)
+    column = np.array(list(counts), dtype=object)
+    names = target_labels(column)[1]
+    positive = positive_class(counts) if options.positive is None and len(names) == 2 else options.positive
     try:
-        found = found if positive is None else target_labels(column, positive)
+        names = names if positive is None else target_labels(column, positive)[1]
     except ValueError as error:
         raise OptionError(str(error), positive=None) from None
-    check_names("the target has a class", found[1])
-    return found
+    check_names("the target has a class", names)
+    if options.favourable is not None and class_position(options.favourable, names) is None:
+        raise OptionError(unknown_names([options.favourable], names, "the target", "class"), favourable=None)
+    return names
 
 
 def complete_rows(table: Table) -> BoolArray:

@@ -87,14 +87,11 @@ class TableModel:
         return tuple(name for name in recorded if name in self.input_names) if isinstance(recorded, list) else ()
 
     @property
-    def favourable(self) -> int:
-        """Position of the class of two that people want: the one that is not positive, where the user said which one is
-        positive; else the one that most rows of the fit get.
-        """
-        counts = self._history.get("labelled")
-        if self._options.get("positive") is not None or not isinstance(counts, list):
-            return 0
-        return 1 if all(type(count) is int for count in counts) and counts[1:] > counts[:1] else 0
+    def favourable(self) -> str | None:
+        """The class that people want, as recorded when the model was fitted; None: nobody said so."""
+        recorded = self._options.get("favourable")
+        position = class_position(recorded, self.class_names) if isinstance(recorded, str) else None
+        return None if position is None else self.class_names[position]
 
     def inputs(self, table: Table, *, only_needed: bool = False) -> Table:
         """The columns that the model takes.

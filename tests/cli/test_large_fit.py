@@ -109,7 +109,7 @@ def test_the_model_is_that_of_a_fit_in_memory(case, form, run, streamed, tmp_pat
 
 
 REFUSED = {
-    "missing values": (GAPS, []),
+    "missing values": (GAPS, ["--missing", "refuse"]),
     "no values": ({**PLAIN, "empty": np.full(N_ROWS, np.nan)}, ["--missing", "drop"]),
     "no complete row": (
         {**PLAIN, **{name: np.where(np.arange(N_ROWS) % 2 == i, np.nan, 1.0) for i, name in enumerate(("age", "phone"))}},

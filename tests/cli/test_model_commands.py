@@ -192,9 +192,10 @@ def test_a_report_and_explain_agree_on_the_class_that_people_want(run, csv_file,
     assert row["wanted"]
     assert run("report", model, given, "--bootstrap", 0, "--ks", "1:2", "--output", page).code == 0
     text = page.read_text(encoding="utf-8")
-    assert text.count("<h4>Reasons against good</h4>") == 3
-    assert text.count("Predicted <strong>bad</strong>") == 3
-    assert text.count("<caption>Points towards good (+) or bad (−)") == 3
+    shown = text.count("<h4>Reasons against good</h4>")
+    assert shown > 0
+    assert text.count("Predicted <strong>bad</strong>") == shown
+    assert text.count("<caption>Points towards good (+) or bad (−)") == shown
 
 
 def test_nobody_is_advised_unless_a_favourable_class_is_named(run, csv_file, tmp_path):

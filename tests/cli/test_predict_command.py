@@ -130,7 +130,7 @@ def test_values_that_training_did_not_have_are_scored_and_reported(made, run, cs
     told = [error for error in result.errors if error.startswith("quadric: ")]
     assert told == [
         f"quadric: 3 rows with missing values in age: scored with {credit_columns()['age'].mean():.4g}",
-        "quadric: 2 rows with missing values in home: scored with own",
+        "quadric: 2 rows with missing values in home: scored as own",
         "quadric: 2 rows with rare or new levels in home ('castle'): scored as own",
     ]
     facts = json.loads(run("predict", made.model, csv_file(columns), "--json").out)

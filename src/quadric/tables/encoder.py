@@ -273,7 +273,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _learned(self, facts: ColumnFacts) -> InputColumn:
         fills = self.missing != "refuse"
         if not fills:
-            facts.refuse_missing()
+            facts.refuse_missing(missing="impute")
         n_rows = facts.n_present + facts.n_missing
         flagged = self.missing == "indicator" and facts.n_missing > 0
         if flagged and self.rare == "other":

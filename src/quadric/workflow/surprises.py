@@ -81,7 +81,7 @@ class Surprises:
         """
         columns = {column.name: column for column in view.inputs}
         for name, count in self.missing.items():
-            yield f"{_rows(count)} with missing values in {name}: scored with {_shown(columns[name])}"
+            yield f"{_rows(count)} with missing values in {name}: scored {_shown(columns[name])}"
         for name, levels in self.unknown.items():
             some = ", ".join([*(repr(level[:40]) for level, _ in levels.most_common(FEW)), *["..."] * (len(levels) > FEW)])
             group = columns[name].other or columns[name].dropped
@@ -96,5 +96,5 @@ def _shown(column: InputColumn) -> str:
     """What stands for a missing value."""
     fill = column.fill
     if column.origin is not None:
-        return str(np.datetime64(column.origin, "D") + np.timedelta64(round(float(fill or 0.0)), "D"))
-    return fill if isinstance(fill, str) else number_text(float(f"{fill:.4g}"))
+        return f"with {np.datetime64(column.origin, 'D') + np.timedelta64(round(float(fill or 0.0)), 'D')}"
+    return f"as {fill}" if isinstance(fill, str) else f"with {number_text(float(f'{fill:.4g}'))}"

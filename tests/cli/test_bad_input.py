@@ -42,10 +42,10 @@ TABLES = {
     "constant target": (csv_text(with_column("risk", ["good"] * 120)), [], 1, "at least two classes are needed"),
     "continuous target": (csv_text(credit_columns()), ["--target", "income"], 1, "looks continuous"),
     "missing target": (csv_text(with_column("risk", ["good", "bad", None] * 40)), [], 1, "the target is missing in 40 row(s)"),
-    "missing values": (csv_text(credit_columns(gaps=2)), [], 1, "or impute them (--missing impute)"),
+    "missing values": (csv_text(credit_columns(gaps=2)), ["--missing", "refuse"], 1, "or impute them (--missing impute)"),
     "many levels": (
         csv_text(with_column("home", [f"n{i % 110}" for i in range(120)])),
-        [],
+        ["--rare", "keep"],
         1,
         "if it is an identifier, or raise max_levels (--ignore home, --max-levels)",
     ),
@@ -287,9 +287,6 @@ def test_force_overwrites(made, run, tmp_path):
     ("change", "says"),
     [
         (lambda c: c.pop("age"), "no column 'age', which the model needs"),
-        (lambda c: c["home"].__setitem__(2, "castle"), "'castle' was not there when fitted"),
-        (lambda c: c["home"].__setitem__(2, None), "'home' is missing in 1 row(s), the first is row 3"),
-        (lambda c: c["home"].__setitem__(2, None), "missing='impute'"),
         (lambda c: c["age"].__setitem__(2, np.inf), "infinite"),
         (lambda c: [c[name].__setitem__(2, 1e200) for name in ("age", "income")], "row 3 has no finite score"),
         (lambda c: c.update(age=np.array(["70", "20", "old"] * 40)), "'age' must hold numbers; row 3 has 'old'"),
@@ -299,6 +296,23 @@ def test_new_rows_that_do_not_fit(change, says, made, refused, csv_file, tmp_pat
     columns = credit_columns()
     change(columns)
     assert says in refused("predict", made.model, csv_file(columns), "--output", tmp_path / "s.csv", code=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda c: c["home"].__setitem__(2, "castle"), "'castle' was not there when fitted"),
+        (lambda c: c["home"].__setitem__(2, None), "'home' is missing in 1 row(s), the first is row 3"),
+    ],
+)
+def test_models_that_refuse_what_training_did_not_have(change, says, refused, run, csv_file, tmp_path):
+    fit = ["--target", "risk", *K, "--missing", "refuse", "--unseen", "refuse", "--output", tmp_path / "m.json"]
+    assert run("fit", csv_file(credit_columns(), "training.csv"), *fit).code == 0
+    columns = credit_columns()
+    change(columns)
+    line = refused("predict", tmp_path / "m.json", csv_file(columns), code=1)
+    assert says in line
+    assert "--missing" not in line  # predict has no such option
 
 
 @pytest.mark.parametrize("command", ["path", "compare", "report"])

@@ -30,7 +30,7 @@ def dated(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("dated")
     (folder / "data.csv").write_text(loans())
-    options = ["--dates", "issued", "--dates", "closed", "--missing", "indicator", "--unseen", "as_dropped"]
+    options = ["--dates", "issued", "--dates", "closed", "--missing", "indicator", "--unseen", "other"]
     arguments = [
         "fit",
         folder / "data.csv",

@@ -100,18 +100,59 @@ def test_json_sums_up_or_holds_the_rows(made, run, tmp_path):
 def test_a_failure_in_a_later_piece_leaves_nothing(made, refused, csv_file, tmp_path, monkeypatch):
     monkeypatch.setattr(predicting, "CHUNK_ROWS", 10)
     columns = credit_columns()
-    columns["home"][57] = "castle"
+    columns["income"] = columns["income"].astype(object)
+    columns["income"][57] = "many"
     line = refused("predict", made.model, csv_file(columns), "--output", tmp_path / "s.csv", code=1)
-    assert "'home'" in line
+    assert "'income'" in line
     assert "row 58" in line
-    assert "'castle'" in line
+    assert "'many'" in line
 
 
 def test_after_a_failure_at_once_nothing_is_printed(made, run, csv_file):
     columns = credit_columns()
-    columns["home"][0] = "castle"
+    columns["income"] = columns["income"].astype(object)
+    columns["income"][0] = "many"
     result = run("predict", made.model, csv_file(columns))
     assert (result.code, result.out) == (1, "")
+
+
+def test_values_that_training_did_not_have_are_scored_and_reported(made, run, csv_file, tmp_path):
+    columns, usual = credit_columns(), credit_columns()
+    columns["home"][:2] = "castle"
+    columns["home"][2] = columns["home"][3] = None
+    columns["age"][:3] = np.nan
+    usual["home"][:4] = "own"
+    usual["age"][:3] = credit_columns()["age"].mean()
+    result = run("predict", made.model, csv_file(columns))
+    expected = run("predict", made.model, csv_file(usual, "usual.csv"))
+    assert (result.code, expected.errors) == (0, [])
+    scores = [[float(line.split(",")[0]) for line in each.out.splitlines()[1:]] for each in (result, expected)]
+    np.testing.assert_allclose(*scores, atol=1e-9)
+    told = [error for error in result.errors if error.startswith("quadric: ")]
+    assert told == [
+        f"quadric: 3 rows with missing values in age: scored with {credit_columns()['age'].mean():.4g}",
+        "quadric: 2 rows with missing values in home: scored as own",
+        "quadric: 2 rows with rare or new levels in home ('castle'): scored as own",
+    ]
+    facts = json.loads(run("predict", made.model, csv_file(columns), "--json").out)
+    assert facts["remarks"] == [line.removeprefix("quadric: ") for line in told]
+
+
+def test_strict_refuses_values_that_training_did_not_have(made, refused, run, csv_file):
+    columns = credit_columns()
+    columns["age"][5] = np.nan
+    line = refused("predict", made.model, csv_file(columns), "--strict", code=2)
+    assert line == "quadric: --strict: 1 row with missing values in age"
+    columns = credit_columns()
+    columns["home"][5] = "castle"
+    assert "rare or new levels in home ('castle')" in refused("predict", made.model, csv_file(columns), "--strict", code=2)
+    assert run("predict", made.model, csv_file(credit_columns()), "--strict").code == 0
+
+
+def test_gaps_that_training_had_are_no_surprise(run, csv_file, tmp_path):
+    data, model = csv_file(credit_columns(gaps=14)), tmp_path / "m.json"
+    assert run("fit", data, "--target", "risk", "--k", 3, "--loss", "least_squares", "--output", model).code == 0
+    assert run("predict", model, data, "--strict").errors == []
 
 
 def test_an_old_output_survives_a_failure(made, refused, csv_file, tmp_path):
@@ -125,7 +166,7 @@ def test_an_old_output_survives_a_failure(made, refused, csv_file, tmp_path):
 
 def test_unseen_levels_can_count_as_the_dropped_one(made, run, csv_file, tmp_path):
     data, model = made.data_csv, tmp_path / "m.json"
-    fit = ["--target", "risk", "--k", 3, "--loss", "least_squares", "--unseen", "as_dropped"]
+    fit = ["--target", "risk", "--k", 3, "--loss", "least_squares", "--unseen", "other"]
     assert run("fit", data, *fit, "--output", model).code == 0
     columns = credit_columns()
     columns["home"][:] = "own"

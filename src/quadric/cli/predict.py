@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, as_usage, note, say, say_json, working
+from quadric.cli.console import UsageError, as_usage, note, remark, say, say_json, working
 from quadric.cli.engines import Engine, check_folder, write_scores
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
@@ -21,6 +21,9 @@ from quadric.cli.streams import data_output
 from quadric.errors import quoted, unknown_names
 from quadric.files import replacing
 from quadric.spreadsheets import CsvWriter
+
+if TYPE_CHECKING:
+    from quadric.workflow.surprises import Surprises
 
 CHUNK_ROWS = 50_000
 ROW = "row"
@@ -43,6 +46,9 @@ def predict(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Column to copy to the output. Repeatable.  [default: the number of the row]"),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse missing values and levels that the training data did not have.")
+    ] = False,
     table_format: shared.TableFormat,
     engine: Engine,
     force: shared.Force = False,
@@ -52,8 +58,9 @@ def predict(
 
     Columns: score (above 0 for the positive class), probability (of the positive class, for calibrated models, where it
     decides the label) and label. With more than two classes, each class has its own: score_CLASS and probability_CLASS. The
-    columns of --keep stand before them, or else the number of the row, counted from 0 as for quadric explain --rows. A row
-    that cannot be scored is an error that names it. Rows are read and written in pieces, so files can be larger than memory.
+    columns of --keep stand before them, or else the number of the row, counted from 0 as for quadric explain --rows. Missing
+    values and levels that the training data did not have never stop a file, unless with --strict: they are scored as the model
+    says, counted and reported. Rows are read and written in pieces, so files can be larger than memory.
 
     \b
     Examples:
@@ -78,10 +85,14 @@ def predict(
         working("predict", shown=output is not None or not sys.stdout.isatty()),
         _destination(output, rows if as_json else None) as (write, is_typed),
     ):
-        counts, extra = _score(loaded, data, how, kept, write, is_typed)
+        counts, extra, surprises = _score(loaded, data, how, kept, write, is_typed, strict)
+    told = list(surprises.words(loaded.view))
+    for words in told:
+        remark(words)
     if as_json:
         listed = {"output": str(output)} if output else {"predictions": rows}
-        say_json({"rows": counts.total(), "labels": dict(sorted(counts.items())), "ignored_columns": extra, **listed})
+        labels = dict(sorted(counts.items()))
+        say_json({"rows": counts.total(), "labels": labels, "ignored_columns": extra, "remarks": told, **listed})
         return
     if extra:
         note(paragraph("columns not used by the model", ", ".join(extra)))
@@ -172,25 +183,31 @@ def _score(
     kept: tuple[str, ...],
     write: Callable[[Mapping[str, Any]], None],
     is_typed: bool,
-) -> tuple[Counter[str], list[str]]:
-    """Score all pieces; returns the counts of labels and the columns that were ignored."""
+    strict: bool,
+) -> tuple[Counter[str], list[str], Surprises]:
+    """Score all pieces; returns the counts of labels, the columns that were ignored, and values that training did not have."""
     from quadric.tables._arrow import arrow_files
+    from quadric.workflow.surprises import Surprises
 
     text = list(model.text_names)
     if not (is_typed and arrow_files(data)):  # the types of a CSV file are found anew for each piece
         text += [name for name in kept if name not in model.input_names]
     counts: Counter[str] = Counter()
     extra: list[str] = []
+    surprises = Surprises()
     for table in quadric.tables.read_chunks(data, CHUNK_ROWS, text=text, **how):
         if not counts:
             absent = [name for name in kept if name not in table.names]
             if absent:
                 raise UsageError(f"--keep: {unknown_names(absent, table.names, 'the table')}")
             extra = [name for name in table if name not in (*model.view.needed, model.saved.target, *kept)]
+        surprises += model.surprises(table)
+        for words in surprises.words(model.view) if strict else ():
+            raise UsageError(f"--strict: {words.partition(': scored')[0]}")
         columns = _lines(model, table, kept, is_typed)
         write(columns)
         counts.update(columns[model.outputs().label])
-    return counts, extra
+    return counts, extra, surprises
 
 
 def _lines(

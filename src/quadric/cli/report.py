@@ -47,8 +47,7 @@ def report(
     r"""Write a self-contained HTML report on a model.
 
     It shows equation, accuracy, path, stability, explanations and history. The data should be those that the model was
-    fitted to, including the target column. Of two classes the favourable one is, as for quadric explain, the one that is not
-    --positive of quadric fit, or, without that, the more frequent one.
+    fitted to, including the target column. Rows get advice if quadric fit was told which class people want (--favourable).
 
     \b
     Examples:
@@ -85,7 +84,7 @@ def report(
                 class_names=loaded.class_names,
                 rows=explained,
                 frozen=(*(frozen or ()), *loaded.frozen),
-                favourable=loaded.class_names[loaded.favourable],
+                favourable=loaded.favourable,
                 ks=grid,
                 n_boot=bootstrap,
                 cv=StratifiedKFold(folds, shuffle=True, random_state=seed),  # those of quadric fit, by default

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from quadric.estimators._scoring import (
 )
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
+from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.labels import class_weights
 from quadric.losses import loss_named
 from quadric.progress import counted, writer_for
@@ -31,6 +32,7 @@ from quadric.samples.folds import Fold
 from quadric.samples.labelled import Samples
 from quadric.samples.moments import Moments
 from quadric.samples.random_rows import drawn_rows, sample_size
+from quadric.samples.recoding import Coding
 from quadric.samples.sums import FoldMoments, SummedSamples
 from quadric.samples.units import Units
 from quadric.search.path import PathCell
@@ -81,11 +83,20 @@ class TrainingPart:
     samples : Samples
         In these units; where the fit is to sums, a random part of the rows behind them.
     data : Samples or SummedSamples
+    thin : integer array
+        Terms with too few rows to learn from, beside those that are excluded everywhere.
     """
 
     units: Units
     samples: Samples
     data: Samples | SummedSamples
+    thin: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    def limits(self, task: FoldTask) -> SupportLimits:
+        """The limits of the task without thin terms, as long as there are enough others."""
+        exclude = np.union1d(task.limits.exclude, np.setdiff1d(self.thin, task.limits.include))
+        is_enough = term_count(self.samples.n_features) - len(exclude) >= task.ks[-1]
+        return replace(task.limits, exclude=exclude) if is_enough else task.limits
 
 
 class TrainingParts(Protocol):
@@ -102,28 +113,39 @@ class SampledParts:
     ----------
     is_drawn : boolean array of shape (m,) or None
         Which samples are in the random sample, where there are more rows than that; None: all of them.
+    coding : Coding or None
+        Where the samples are a coded table: imputed values and levels are also those of the training rows.
     """
 
     is_drawn: BoolArray | None
+    coding: Coding | None = None
 
     @staticmethod
-    def of(samples: Samples) -> SampledParts:
+    def of(samples: Samples, coding: Coding | None = None) -> SampledParts:
         """Draw the random sample by the number of the row, if there are more."""
         size = sample_size(samples.n_features)
         if len(samples.codes) <= size or has_many_terms(samples.X):
-            return SampledParts(None)
+            return SampledParts(None, coding)
         is_drawn = np.zeros(len(samples.codes), dtype=bool)
         is_drawn[drawn_rows(np.arange(len(samples.codes)), size, 0)] = True
-        return SampledParts(is_drawn)
+        return SampledParts(is_drawn, coding)
 
     def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
-        return self.of_rows(task, samples, fold.train)
+        if self.coding is None:
+            return self.of_rows(task, samples, fold.train)
+        train = samples.part(fold.train)
+        recoding = self.coding.learned(train.X, train.sample_weight, demanded_features(task.limits, samples.n_features))
+        recoded = replace(train, X=recoding(train.X))
+        part = self._fitted_to(task, recoded, fold.train)
+        return replace(part, units=replace(part.units, recoding=recoding), thin=self.coding.thin_terms(recoded.X))
 
     def of_rows(self, task: FoldTask, samples: Samples, rows: IntArray) -> TrainingPart:
         """What is fitted to some of the samples: sums over all of them, and those in the random sample."""
-        train = samples.part(rows)
+        return self._fitted_to(task, samples.part(rows), rows)
+
+    def _fitted_to(self, task: FoldTask, train: Samples, rows: IntArray) -> TrainingPart:
         units = Units.of(train.X, train.sample_weight, **task.units)
-        weight = class_weights(task.class_weight, samples.classes, train.codes, train.sample_weight)
+        weight = class_weights(task.class_weight, train.classes, train.codes, train.sample_weight)
         train = replace(train, X=units(train.X), class_weight=weight)
         if self.is_drawn is None:
             return TrainingPart(units, train, train)
@@ -131,6 +153,13 @@ class SampledParts:
             moments = LabelledMoments.of(train.X, train.codes, train.sample_weight, weight)
         drawn = train.part(np.flatnonzero(self.is_drawn[rows]))
         return TrainingPart(units, drawn, SummedSamples(moments, len(rows), drawn))
+
+
+def demanded_features(limits: SupportLimits, n_features: int) -> IntArray:
+    """Features of terms that must be used."""
+    factors = term_factors(n_features)
+    both = np.concatenate([factors.left[limits.include], factors.right[limits.include]])
+    return np.unique(both[both != LINEAR])
 
 
 def summed_part(moments: Moments, sample: Samples, task: FoldTask) -> TrainingPart:
@@ -202,7 +231,7 @@ class FoldSearch:
         self.part = work.parts.part(task, work.samples, fold)
         self.quick = QuickSearch(
             self.part.data,
-            task.limits,
+            self.part.limits(task),
             task.ks,
             by_decomposition=task.by_decomposition,
             report=lambda line: report(f"fold {fold.number}, {line}"),

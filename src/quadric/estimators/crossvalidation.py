@@ -57,6 +57,7 @@ from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream, Stream
 from quadric.samples.folds import Fold, check_folds, folds_of
 from quadric.samples.labelled import Samples
+from quadric.samples.recoding import Coding
 from quadric.samples.units import Units
 from quadric.search.methods import METHODS
 from quadric.search.path import QuadraticPath, certified
@@ -240,7 +241,11 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         """
         return self._fit_or_forget(X, y, sample_weight, groups)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+    def _fit_coded(self, X: FloatArray, y: np.ndarray, groups: IntArray | None, coding: Coding | None) -> Self:
+        """Fit to a coded table: each fold imputes values and groups levels as its own training rows say."""
+        return self._fit_or_forget(X, y, None, groups, coding)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coding: Coding | None = None) -> None:
         check_parameters(self, self._rules)
         deadline = self._deadline()
         X, y = self._validated(X, y, ensure_min_samples=2)
@@ -248,10 +253,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
         stream = self._as_stream(samples, present, groups) if isinstance(self.cv, Integral) and int(self.cv) > 1 else None
         if stream is None:
-            rows, decision = (
-                np.flatnonzero(present),
-                self._fit_samples(samples, folds_of(self.cv, X, y, groups, present), deadline),
-            )
+            folds, rows = folds_of(self.cv, X, y, groups, present), np.flatnonzero(present)
+            decision = self._fit_samples(samples, folds, deadline, coding)
         else:
             rows, decision = self._fit_stream(stream, deadline)
         self.oof_decision_ = np.full((len(y), *decision.shape[1:]), np.nan)
@@ -260,7 +263,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     def _deadline(self) -> float | None:
         return None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
 
-    def _fit_samples(self, samples: Samples, folds: Sequence[Fold], deadline: float | None) -> FloatArray:
+    def _fit_samples(
+        self, samples: Samples, folds: Sequence[Fold], deadline: float | None, coding: Coding | None = None
+    ) -> FloatArray:
         """Choose and fit in memory; the decision values of each sample by the folds that left it out."""
         prepared, units = self._in_units(samples)
         check_folds(folds, samples)
@@ -268,9 +273,11 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         board = self._scoreboard(task, len(folds))
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
-        parts = SampledParts.of(samples)
+        coding = coding if coding is not None and coding.learns else None
+        parts = SampledParts.of(samples, None if coding is None else replace(coding, gaps=None))  # X has them
         scoring = Scoring.of(self.scoring, samples.classes)
-        work = CrossValidation(FoldWork(task, samples, scoring, parts), folds, processes)
+        of_folds = samples if coding is None else replace(samples, X=coding.with_gaps(samples.X))
+        work = CrossValidation(FoldWork(task, of_folds, scoring, parts), folds, processes)
         with part(0.0, 0.7):
             self._cross_validate(board, work)
         cell = self._set_choice(board)
@@ -284,13 +291,13 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     def _fit_stream(self, stream: Stream, deadline: float | None) -> tuple[IntArray, FloatArray]:
         """Fit to samples in memory by passes over them; some positions, and the decision values there."""
         names = getattr(self, "feature_names_in_", None)
-        self._fit_surveyed(self._surveyed(stream), deadline)
+        self._fit_surveyed(self._surveyed(stream), deadline=deadline)
         if names is None:
             del self.feature_names_in_, self.best_estimator_.feature_names_in_
         return self.oof_rows_ - 1, self.oof_decision_
 
-    def _fit_surveyed(self, surveyed: CappedStream, deadline: float | None = None) -> Self:
-        """Fit to samples that are read in batches."""
+    def _fit_surveyed(self, surveyed: CappedStream, coding: Coding | None = None, *, deadline: float | None = None) -> Self:
+        """Fit to samples that are read in batches; where they are gathered, folds learn of a coding as in ``_fit_coded``."""
         check_parameters(self, self._rules)
         with self._or_forget():
             deadline = deadline or self._deadline()
@@ -299,7 +306,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 samples, keys = surveyed.samples(self.class_weight), surveyed.groups
                 everyone = np.ones(len(samples.codes), dtype=bool)
                 folds = folds_of(self.cv, samples.X, samples.classes[samples.codes], keys, everyone)
-                self.oof_decision_ = self._fit_samples(samples, folds, deadline)
+                self.oof_decision_ = self._fit_samples(samples, folds, deadline, coding)
                 self.all_rows_scored_ = True
             else:
                 if not isinstance(self.cv, Integral) or self.cv < 2:

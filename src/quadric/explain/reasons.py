@@ -95,7 +95,7 @@ def reason_codes(
     background : array-like, or pair (mean, second), optional
         The population: rows as the model takes them, or for "mean" their moments as in :func:`shapley`.
     favourable : class label, optional
-        The decision that is wanted; by default ``classes_[0]``, as the positive class is the bad one in credit data.
+        The decision that is wanted; by default ``classes_[0]``: reasons are then what speaks for the positive class.
     cutoff : float, optional
         Value of the decision function above which the second of two classes is decided, as in :func:`recourse`.
     template : str

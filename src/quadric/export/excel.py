@@ -283,7 +283,9 @@ class _Book:
         sheet.write_row(0, 0, heads, self.bold)
         for row, variable in enumerate(self.scoring.variables, start=1):
             feature = variable.feature
-            name, level = self.scoring.inputs[feature.input].name, None if feature.level is None else str(feature.level)
+            column = self.scoring.inputs[feature.input]
+            name, level = column.name, None if feature.level is None else str(feature.level)
+            level = column.other if feature.kind == "level" and level is None else level
             ends = [variable.limits.get(sign) for sign in "<>"]
             sheet.write_row(row, 0, [feature.name, name, feature.kind, level, variable.center, variable.scale, *ends])
         sheet.write_column(1, CLASSES, self.scoring.classes)

@@ -143,7 +143,8 @@ class Subject:
 
 def _feature_name(feature: CodedFeature, own: InputColumn) -> str:
     column = own.name
-    names = {"level": f"{column} = {feature.level}", "rank": f"rank of {column}", "missing": f"{column} is missing"}
+    level = own.other or "infrequent" if feature.level is None else feature.level
+    names = {"level": f"{column} = {level}", "rank": f"rank of {column}", "missing": f"{column} is missing"}
     return names.get(feature.kind, column if own.origin is None else f"{column} (days since {own.origin})")
 
 

@@ -129,13 +129,19 @@ class ColumnFacts:
                 f"column {quoted(self.name)} is infinite in row {self.first_infinite}: replace or remove such values"
             )
 
-    def refuse_missing(self) -> None:
-        """Raise an error where a value is missing."""
+    def refuse_missing(self, **remedies: str) -> None:
+        """Raise an error where a value is missing.
+
+        Parameters
+        ----------
+        **remedies : str
+            Parameters that would mend it, where something is fitted.
+        """
         if self.n_missing:
             raise ParameterError(
                 f"column {quoted(self.name)} is missing in {self.n_missing} row(s), the first is row {self.first_missing} "
                 "(empty or NaN): fill it in, drop the rows, or fit with missing='impute' or 'indicator'",
-                missing="impute",
+                **remedies,
             )
 
 

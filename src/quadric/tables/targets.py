@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,33 @@ from quadric.errors import quoted, unknown_names
 from quadric.tables.table import is_number_text, label_texts
 from quadric.types import IntArray
 
+KNOWN_PAIRS = (
+    ("0", "1"),
+    ("-1", "1"),
+    ("no", "yes"),
+    ("n", "y"),
+    ("false", "true"),
+    ("f", "t"),
+    ("off", "on"),
+    ("absent", "present"),
+    ("negative", "positive"),
+    ("neg", "pos"),
+    ("good", "bad"),
+    ("paid", "default"),
+    ("nondefault", "default"),
+    ("no default", "default"),
+    ("healthy", "sick"),
+    ("healthy", "diseased"),
+    ("control", "case"),
+    ("benign", "malignant"),
+    ("normal", "abnormal"),
+    ("legit", "fraud"),
+    ("legitimate", "fraud"),
+    ("ham", "spam"),
+    ("stayed", "left"),
+    ("stayed", "churned"),
+)
+"""Classes whose sense is plain, the positive one last; upper and lower case are the same."""
 MOST_CLASSES = 50
 MOST_FRACTIONS = 20
 """A target with more distinct values, or with more fractions, is continuous."""
@@ -61,7 +89,8 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
         Numbers or texts. Every text is a class of its own: "1", "01" and "1.0" are three. If all texts are numbers, they are
         sorted as numbers. Whole numbers keep all their digits.
     positive : str or number, optional
-        Of two classes, the one with positive scores; by default the last in sorted order.
+        Of two classes, the one with positive scores; by default the one that is positive in a pair of plain sense (1 and 0, yes
+        and no, bad and good, ...), else the rarer one, else the last in sorted order.
 
     Returns
     -------
@@ -77,9 +106,39 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
         problem = f"is {quoted(names[0])} in every row" if names else "has no rows"
         raise ValueError(f"the target {problem}: at least two classes are needed")
     _refuse_continuous(names)
-    names = _positive_last(names, None if positive is None else label_texts("positive", [positive])[0])
+    if positive is None:
+        counts = Counter(text for text in texts if text is not None)
+        names = _positive_last(names, positive_class(counts)) if len(names) == 2 else names
+    else:
+        names = _positive_last(names, label_texts("positive", [positive])[0])
     position = {name: code for code, name in enumerate(names)}
     return np.array([position[text] for text in texts if text is not None], dtype=np.intp), tuple(names)
+
+
+def positive_class(counts: Mapping[str, int]) -> str:
+    """The one of two classes that a score is for, where nobody says which.
+
+    Parameters
+    ----------
+    counts : mapping
+        Rows of each class, by its name.
+
+    Returns
+    -------
+    str
+    """
+    first, second = _sorted_names(set(counts))
+    for negative, positive in KNOWN_PAIRS:
+        for pair in ((first, second), (second, first)):
+            if _means(pair[0], negative) and _means(pair[1], positive):
+                return pair[1]
+    return first if counts[first] < counts[second] else second
+
+
+def _means(name: str, word: str) -> bool:
+    """Whether a class is a word or a number, however it is written."""
+    number = _number(name)
+    return number == _number(word) if number is not None else name.strip().lower().replace("_", " ").replace("-", "") == word
 
 
 def class_position(label: str, names: Sequence[str]) -> int | None:
@@ -123,9 +182,7 @@ def _refuse_continuous(names: list[str]) -> None:
         )
 
 
-def _positive_last(names: list[str], positive: str | None) -> list[str]:
-    if positive is None:
-        return names
+def _positive_last(names: list[str], positive: str) -> list[str]:
     position = class_position(positive, names)
     if position is None:
         raise ValueError(unknown_names([positive], names, "the target", "value"))

@@ -50,17 +50,21 @@ class TrainingOptions:
         What it chooses from; ks is bounded by the number of terms that the data have, and by ``include``. None: as
         SparseQuadraticSVCCV does.
     positive : str or None
-        Of two classes, the one with positive scores; None: the last in sorted order.
+        Of two classes, the one with positive scores; None: as in ``target_labels``.
+    favourable : str or None
+        The class that people want, which explanations and advice then speak of; None: they do not, and there is no advice.
     standardize : bool
     clip : float or None
         Share of the rows beyond the limits at which columns are capped; None: not capped.
     coding : {"onehot", "ordinal"}
-    missing : {"refuse", "drop", "impute", "indicator"}
+    missing : {"indicator", "impute", "drop", "refuse"}
         "drop" leaves out rows with missing values; the others are those of TableEncoder.
-    unseen : {"refuse", "as_dropped"}
-        What the model does later with a level that the data do not have.
+    unseen : {"other", "refuse"}
+        What the model does later with a level that the data do not have, as in TableEncoder.
+    rare : {"other", "keep"}
+        What happens to levels with few rows, as in TableEncoder. "keep" also lets products of levels have few rows.
     max_levels : int
-        A text column with more levels is refused.
+        Levels of a text column that stay, as in TableEncoder.
     ignore : tuple of str
         Columns that are not used.
     keep : tuple of str
@@ -108,11 +112,13 @@ class TrainingOptions:
     ks: tuple[int, ...] | None = None
     Cs: tuple[float, ...] | None = None
     positive: str | None = None
+    favourable: str | None = None
     standardize: bool = True
     clip: float | None = 0.01
     coding: Literal["onehot", "ordinal"] = "onehot"
-    missing: Literal["refuse", "drop", "impute", "indicator"] = "refuse"
-    unseen: Literal["refuse", "as_dropped"] = "refuse"
+    missing: Literal["indicator", "impute", "drop", "refuse"] = "indicator"
+    unseen: Literal["other", "refuse"] = "other"
+    rare: Literal["other", "keep"] = "other"
     max_levels: int = 100
     ignore: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
@@ -165,10 +171,6 @@ class TrainingOptions:
         if self.cross_validate is False and (self.k is None or self.C is None):
             raise OptionError("without cross-validation k and C must be given", k=None, C=None)
         self._check_grids(rule.N_TERMS, rule.LOSS_WEIGHT)
-        if self.unseen == "as_dropped" and self.coding == "ordinal":
-            raise OptionError(
-                "a level that was not seen has no rank: unseen='as_dropped' needs coding='onehot'", coding="onehot"
-            )
         for name, check in {"cutoff": read_cutoff, "scoring": check_scoring}.items():
             try:
                 check(getattr(self, name))

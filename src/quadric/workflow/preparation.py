@@ -15,11 +15,13 @@ from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.samples.capped import Stream
 from quadric.samples.random_rows import MOST_RANDOM, RandomRows
+from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.tables import Table, TableEncoder, target_labels
-from quadric.tables.encoder import redundant_pairs
+from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.inputs import missing_cells
 from quadric.tables.streams import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
+from quadric.tables.targets import class_position, positive_class
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.checking import TableCheck, check_parts, settled
 from quadric.workflow.limits import check_columns, check_features, check_names
@@ -39,12 +41,35 @@ class TermLimits:
         Positions in z.
     n_squares, n_products : int
         How many of the excluded terms are squares of two-valued features, and products within one column.
+    n_rare : int
+        How many others are products of levels or flags that are not zero in fewer than ten rows.
     """
 
     include: list[int]
     exclude: list[int]
     n_squares: int
     n_products: int
+    n_rare: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many terms are left out by themselves, by the reason."""
+        return {"squares": self.n_squares, "products": self.n_products, "rare": self.n_rare}
+
+    def without_thin(self, pairs: Sequence[tuple[int, int]], n_features: int) -> TermLimits:
+        """The same without products that have too few rows, unless they must be used.
+
+        Parameters
+        ----------
+        pairs : sequence of pairs of features
+        n_features : int
+
+        Returns
+        -------
+        TermLimits
+        """
+        thin = {term_index(i, j, n_features) for i, j in pairs}.difference(self.include, self.exclude)
+        return replace(self, exclude=sorted(thin.union(self.exclude)), n_rare=self.n_rare + len(thin))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +102,8 @@ class PreparedData:
         Whether the table was read in passes, and X and y are a random sample of its rows.
     check : TableCheck
         What a look at the table brought up.
+    coding : Coding or None
+        What each fold learns of the columns; None where folds share it, by passes.
     """
 
     table: Table
@@ -92,6 +119,7 @@ class PreparedData:
     class_counts: tuple[int, ...] = ()
     is_sampled: bool = False
     check: TableCheck = field(default_factory=TableCheck)
+    coding: Coding | None = None
 
     @property
     def n_rows(self) -> int:
@@ -174,7 +202,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     check_columns(head.drop([name for name in head.names if name not in inputs]))
     columns = LabelledColumns.of(head.names, target, inputs, None, options.groups)
     parts, learned = learn_table(parts, columns, new_encoder(options), drops=options.missing == "drop")
-    _, names = class_codes(np.array(list(learned.class_counts), dtype=object), options.positive)
+    names = class_order(learned.class_counts, options)
     counts = [learned.class_counts[name] for name in names]
     check_missing(learned.missing, options)
     check_classes_left(counts, names)
@@ -223,7 +251,17 @@ def with_rows(
         assert rows.keys is not None
         _, first, places = np.unique(rows.keys, return_index=True, return_inverse=True)
         groups = np.argsort(np.argsort(first))[places]
-    data = replace(data, X=rows.X, y=stream.classes[rows.codes], groups=groups, is_sampled=by_passes)
+    coding = coding_of(data.encoder, rows.X, data.missing)
+    thin = coding.thin_products(rows.X, len(rows.ids) / data.n_rows)
+    data = replace(
+        data,
+        X=rows.X,
+        y=stream.classes[rows.codes],
+        limits=data.limits.without_thin(thin, rows.X.shape[1]),
+        groups=groups,
+        is_sampled=by_passes,
+        coding=None if by_passes else coding,
+    )
     trouble = None if options.standardize else spread_trouble(data.X, data.feature_names)
     if trouble is not None:  # what the classifier would say, with the names of the table and without advice on pipelines
         warning = ScaleWarning(f"{trouble}; standardise them")
@@ -243,6 +281,7 @@ def new_encoder(options: TrainingOptions) -> TableEncoder:
         coding=options.coding,
         missing="refuse" if options.missing == "drop" else options.missing,
         unseen=options.unseen,
+        rare=options.rare,
         max_levels=options.max_levels,
         dates=options.dates,
         texts=options.texts,
@@ -266,25 +305,30 @@ def labels_of(names: Sequence[str]) -> np.ndarray:
     return np.array(names) if are_labels else np.arange(len(names))
 
 
-def class_codes(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Codes and names of classes.
+def class_order(counts: Mapping[str, int], options: TrainingOptions) -> tuple[str, ...]:
+    """Names of the classes in the order of their codes; of two, the positive one is the last.
 
     Parameters
     ----------
-    column : array of str or None
-    positive : str or None
+    counts : mapping
+        Rows of each class.
+    options : TrainingOptions
 
     Returns
     -------
-    array of codes, and tuple of names
+    tuple of str
     """
-    found = target_labels(column)
+    column = np.array(list(counts), dtype=object)
+    names = target_labels(column)[1]
+    positive = positive_class(counts) if options.positive is None and len(names) == 2 else options.positive
     try:
-        found = found if positive is None else target_labels(column, positive)
+        names = names if positive is None else target_labels(column, positive)[1]
     except ValueError as error:
         raise OptionError(str(error), positive=None) from None
-    check_names("the target has a class", found[1])
-    return found
+    check_names("the target has a class", names)
+    if options.favourable is not None and class_position(options.favourable, names) is None:
+        raise OptionError(unknown_names([options.favourable], names, "the target", "class"), favourable=None)
+    return names
 
 
 def complete_rows(table: Table) -> BoolArray:

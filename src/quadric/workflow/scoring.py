@@ -18,6 +18,7 @@ from quadric.tables.targets import class_position, refuse_missing_labels
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
 from quadric.workflow.preparation import complete_rows
+from quadric.workflow.surprises import Surprises
 
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
 """Parameters of ``read_table`` that a model file records, and their names there."""
@@ -118,14 +119,11 @@ class TableModel:
         return recorded_findings(self._history)
 
     @property
-    def favourable(self) -> int:
-        """Position of the class of two that people want: the one that is not positive, where the user said which one is
-        positive; else the one that most rows of the fit get.
-        """
-        counts = self._history.get("labelled")
-        if self._options.get("positive") is not None or not isinstance(counts, list):
-            return 0
-        return 1 if all(type(count) is int for count in counts) and counts[1:] > counts[:1] else 0
+    def favourable(self) -> str | None:
+        """The class that people want, as recorded when the model was fitted; None: nobody said so."""
+        recorded = self._options.get("favourable")
+        position = class_position(recorded, self.class_names) if isinstance(recorded, str) else None
+        return None if position is None else self.class_names[position]
 
     def inputs(self, table: Table, *, only_needed: bool = False) -> Table:
         """The columns that the model takes.
@@ -163,6 +161,22 @@ class TableModel:
         if row is not None:
             raise ValueError(f"row {table.first_row + row} has no finite score: its values are too large for the model")
         return Scores(decision, *self.view.decided(decision))
+
+    def surprises(self, table: Table) -> Surprises:
+        """Values that the training data did not have, in columns that matter.
+
+        Parameters
+        ----------
+        table : Table
+
+        Returns
+        -------
+        Surprises
+        """
+        recorded = self._history.get("missing")
+        familiar = {column.name for column in self.view.inputs if column.indicator}
+        familiar |= set(recorded) if isinstance(recorded, dict) else set()
+        return Surprises.of(self.view, self.inputs(table, only_needed=True), frozenset(familiar))
 
     def code_of(self, name: str) -> int:
         """Position of a class by its name.

@@ -25,6 +25,7 @@ from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
 from quadric.samples.capped import CappedStream
 from quadric.samples.extent import Extent
+from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.tables import Table
 from quadric.tables.streams import TableParts
@@ -111,7 +112,7 @@ class Trained:
         """
         history = {
             "options": self.options.recorded(),
-            "excluded": {"squares": self.data.limits.n_squares, "products": self.data.limits.n_products},
+            "excluded": self.data.limits.counts,
             "check": self.data.check.recorded(),
             "missing": self.data.missing,
             "rows_dropped": self.data.n_dropped,
@@ -137,7 +138,8 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
 
     A table of fewer than ten million values is gathered, wherever it is. Of a larger one, caps are quantiles of all rows, loss,
     k and C are chosen as in :func:`quadric.fit_batches`, and a random sample serves calibration, cut-off and figures. What
-    cross-validation fitted to all rows is the model, with its certificates.
+    cross-validation fitted to all rows is the model, with its certificates. Levels, imputed values, limits, mean and scale are
+    learned inside each fold; by passes, folds share the first three.
 
     Parameters
     ----------
@@ -166,10 +168,11 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     data = with_rows(data, stream, surveyed.sample, options, by_passes=not surveyed.is_gathered)
     if data.groups is not None:
         check_groups(data.groups, options)
+    model.set_params(exclude=data.limits.exclude or None)
     if surveyed.is_gathered:
         model.set_params(**_in_memory(data, options, verbose))
     with part(0.2, 0.9):
-        classifier, search = _fitted(model, surveyed)
+        classifier, search = _fitted(model, surveyed, data.coding)
     model = finished_model(classifier, search, data, options)
     with part(0.9, 1.0):
         count = _Labels(model, classifier, stream.classes)
@@ -188,11 +191,13 @@ def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> di
 
 @scales_as_prepared()
 def _fitted(
-    model: SparseQuadraticSVC | SparseQuadraticSVCCV, surveyed: CappedStream
+    model: SparseQuadraticSVC | SparseQuadraticSVCCV, surveyed: CappedStream, coding: Coding | None
 ) -> tuple[SparseQuadraticSVC, SparseQuadraticSVCCV | None]:
     """The fitted classifier, and the cross-validation that chose it; the encoder knows the names of features."""
-    fitted = _nameless(model._fit_surveyed(surveyed))
-    return (fitted, None) if isinstance(fitted, SparseQuadraticSVC) else (_nameless(fitted.best_estimator_), fitted)
+    if isinstance(model, SparseQuadraticSVC):
+        return _nameless(model._fit_surveyed(surveyed)), None
+    fitted = _nameless(model._fit_surveyed(surveyed, coding))
+    return _nameless(fitted.best_estimator_), fitted
 
 
 def _nameless(estimator: Any) -> Any:
@@ -347,7 +352,7 @@ def choose(data: PreparedData, options: TrainingOptions, *, certify: bool = Fals
         Fitted to the coded data.
     """
     search = new_search(data, options, np.unique(data.y)).set_params(certify=certify, **_in_memory(data, options, verbose))
-    return search.fit(data.X, data.y, groups=data.groups)
+    return search._fit_coded(data.X, data.y, data.groups, data.coding)
 
 
 def new_search(data: PreparedData, options: TrainingOptions, classes: np.ndarray) -> SparseQuadraticSVCCV:

@@ -8,7 +8,21 @@ import pytest
 from helpers.small_tables import credit_columns, csv_text
 from quadric.cli import main
 
-FIT = ["--target", "risk", "--positive", "bad", "--k", "4", "--C", "1", "--loss", "least_squares", "--no-clip"]
+FIT = [
+    "--target",
+    "risk",
+    "--positive",
+    "bad",
+    "--favourable",
+    "good",
+    "--k",
+    "4",
+    "--C",
+    "1",
+    "--loss",
+    "least_squares",
+    "--no-clip",
+]
 
 
 @pytest.fixture(scope="session")

@@ -71,7 +71,7 @@ def test_changes_lead_to_the_favourable_class_and_leave_frozen_columns_and_age_a
     case = ["explain", made.model, made.data_csv, "--rows", "0:20", "--json"]
     free, frozen, named = (run(*case, *extra) for extra in ((), ("--frozen", "income"), ("--decrease-only", "age")))
     assert remarks(free) == [
-        "quadric: changes lead to good (--target-class CLASS for another)",
+        "quadric: changes lead to good (--favourable CLASS for another)",
         "quadric: changes leave age alone",
         "quadric: changes may touch income, phone (--frozen COLUMN, here or in quadric fit, protects what people cannot change)",
     ]
@@ -84,7 +84,7 @@ def test_changes_lead_to_the_favourable_class_and_leave_frozen_columns_and_age_a
 
 
 def test_a_model_file_keeps_frozen_columns(made, run, tmp_path):
-    fit = ["fit", made.data_csv, "--target", "risk", "--positive", "bad", "--k", "4", "--loss", "least_squares"]
+    fit = ["fit", made.data_csv, "--target", "risk", "--favourable", "good", "--k", "4", "--loss", "least_squares"]
     assert run(*fit, "--frozen", "income", "--output", tmp_path / "m.json").code == 0
     result = run("explain", tmp_path / "m.json", made.data_csv, "--rows", "0:20", "--json")
     assert features_changed(result) == {"phone"}
@@ -179,21 +179,44 @@ def test_a_report_is_one_page(made, run, tmp_path):
 
 def test_a_report_and_explain_agree_on_the_class_that_people_want(run, csv_file, tmp_path):
     columns = credit_columns()
-    kept = [i for i, risk in enumerate(columns["risk"]) if risk == "good" or i % 3 == 0]  # good: last in sorted order, frequent
+    kept = [i for i, risk in enumerate(columns["risk"]) if risk == "good" or i % 3 == 0]
     given, model, page = (
         csv_file({name: np.asarray(column)[kept] for name, column in columns.items()}),
         tmp_path / "m.json",
         tmp_path / "report.html",
     )
     fit = ["--target", "risk", "--k", 3, "--C", 1, "--loss", "least_squares", "--no-calibrate", "--output", model]
-    assert run("fit", given, *fit).code == 0
+    assert run("fit", given, *fit, "--favourable", "good").code == 0
     row = json.loads(run("explain", model, given, "--rows", 0, "--json").out)["rows"][0]
     assert row["target"] == "good"
+    assert row["wanted"]
     assert run("report", model, given, "--bootstrap", 0, "--ks", "1:2", "--output", page).code == 0
     text = page.read_text(encoding="utf-8")
-    assert text.count("<h4>Reasons against good</h4>") == 3
-    assert text.count("Predicted <strong>bad</strong>") == 3
-    assert text.count("<caption>Points towards good (+) or bad (−)") == 3
+    shown = text.count("<h4>Reasons against good</h4>")
+    assert shown > 0
+    assert text.count("Predicted <strong>bad</strong>") == shown
+    assert text.count("<caption>Points towards good (+) or bad (−)") == shown
+
+
+def test_nobody_is_advised_unless_a_favourable_class_is_named(run, csv_file, tmp_path):
+    given, model, page = csv_file(credit_columns()), tmp_path / "m.json", tmp_path / "report.html"
+    fit = ["--target", "risk", "--k", 3, "--C", 1, "--loss", "least_squares", "--no-calibrate", "--output", model]
+    assert run("fit", given, *fit).code == 0
+    result = run("explain", model, given, "--rows", "0:20")
+    assert "what speaks for bad, compared with the mean" in result.out
+    assert "change to" not in result.out
+    assert "points lost" not in result.out
+    advice = "no change is advised: name the class that people want, with --favourable CLASS, here or in quadric fit"
+    assert remarks(result) == [f"quadric: {advice}"]
+    rows = json.loads(run("explain", model, given, "--rows", "0:20", "--json").out)["rows"]
+    assert {row["speaks_for"] for row in rows} == {"bad"}
+    assert not any(row["changes"] or row["wanted"] for row in rows)
+    assert "change to bad" in run("explain", model, given, "--rows", "0:20", "--favourable", "bad").out
+    assert run("report", model, given, "--bootstrap", 0, "--ks", "1:2", "--output", page).code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "<h4>What speaks for bad</h4>" in text
+    assert "No change is advised" in text
+    assert "change to good" not in text
 
 
 def test_rows_that_the_fit_dropped_are_dropped_again(run, csv_file, tmp_path):

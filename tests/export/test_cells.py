@@ -33,7 +33,7 @@ ROWS += [(30.0, "rent", day) for day in DATES]
 KINDS = [
     (missing, coding, unseen, texts, n_classes)
     for (missing, (coding, unseen)), (texts, n_classes) in zip(
-        product(("refuse", "impute", "indicator"), (("onehot", "refuse"), ("onehot", "as_dropped"), ("ordinal", "refuse"))),
+        product(("refuse", "impute", "indicator"), (("onehot", "refuse"), ("onehot", "other"), ("ordinal", "refuse"))),
         [((), 2), (("NA", "?", "-999"), 3), (("na",), 2)] * 3,
         strict=True,
     )
@@ -150,7 +150,7 @@ def database_scores(rows):
 
 @pytest.mark.parametrize("database", ["duckdb", "postgres"])
 def test_columns_of_dates_and_numbers_in_databases(database, request):
-    model = model_of("indicator", "onehot", "as_dropped", (), 2)
+    model = model_of("indicator", "onehot", "other", (), 2)
     run = request.getfixturevalue("in_postgres") if database == "postgres" else in_duckdb
     days = ["2019-03-01 00:00:00", "2021-12-31 18:30:15.25", None]
     expected = [scores_of(model, (30.0, "rent", day)) for day in days]

@@ -15,6 +15,7 @@ from quadric.fitted import fitted_model
 from quadric.geometry.surface import QuadraticSurface
 
 LEVEL = re.compile(r"\[(\w+) = (\w+)\]")
+GROUP = re.compile(r"\[(\w+) (one|none) of \(([^)]*)\)\]")
 MISSING = re.compile(r"\[(\w+) is missing\]")
 RANK = re.compile(r"rank\((\w+)\)")
 
@@ -43,6 +44,7 @@ def evaluated(text, model, row, caps):
     ranks = {c.name: c.categories for c in pipeline_of(model)[0].inputs_}
     values = filled(model, row)
     text = LEVEL.sub(lambda m: str(int(values[m[1]] == m[2])), text)
+    text = GROUP.sub(lambda m: str(int((values[m[1]] in m[3].split(", ")) == (m[2] == "one"))), text)
     text = MISSING.sub(lambda m: str(int(row[m[1]] is None)), text)
     text = RANK.sub(lambda m: capped(m[0], ranks[m[1]].index(values[m[1]])), text)
     text = re.sub(r"(?<![\w.])[a-z_]{2,}", lambda m: capped(m[0], values[m[0]]), text)

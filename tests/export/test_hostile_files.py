@@ -105,7 +105,7 @@ def filling_in_another_number(document):
 
 def other_rule_for_unseen_levels(document):
     parameters = document["steps"][0]["params"]
-    parameters["unseen"] = "refuse" if parameters["unseen"] == "as_dropped" else "as_dropped"
+    parameters["unseen"] = "refuse" if parameters["unseen"] == "other" else "other"
 
 
 def huge_sample(document):

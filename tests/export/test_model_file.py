@@ -28,6 +28,8 @@ from quadric.export import (
     to_python,
     to_sql,
 )
+from quadric.export._checks import Node
+from quadric.export._steps import read_step
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import Table, TableEncoder
 
@@ -285,8 +287,37 @@ def nearly(a, b):
 
 def test_files_without_parameters_that_came_later_have_the_defaults():
     first = stored_model.PATH.with_name("model_schema_4_first.json")
-    assert "gap_limit" not in json.loads(first.read_text(encoding="utf-8"))["params"]
+    stored = json.loads(first.read_text(encoding="utf-8"))
+    assert "gap_limit" not in stored["params"]
     assert read_model(first).model.estimator_[-1].gap_limit == 0.0
+    assert "rare" not in stored["steps"][0]["params"]
+    encoder = read_model(first).model.estimator_[0]
+    assert encoder.rare == "keep"
+    assert [(column.other, column.grouped) for column in encoder.inputs_] == [(None, ())] * 3
+
+
+def test_an_old_word_for_levels_that_only_new_data_have_is_understood():
+    step = json.loads(stored_model.PATH.read_text(encoding="utf-8"))["steps"][0]
+    step["params"]["unseen"] = "as_dropped"
+    _, encoder = read_step(Node(step, "steps"))
+    assert encoder.unseen == "other"
+    assert {feature.unseen for feature in encoder.features_ if feature.kind == "level"} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"other": "own"}, "called like the rare ones"),
+        ({"grouped": ["boat"]}, "groups categories that are not there"),
+        ({"grouped": ["own"]}, "groups categories that are not there"),
+        ({"fill": "other"}, "fills in a category that is not there"),
+    ],
+)
+def test_groups_of_levels_are_checked(changes, says):
+    step = json.loads(stored_model.PATH.read_text(encoding="utf-8"))["steps"][0]
+    step["inner"][2] |= changes
+    with pytest.raises(ModelFileError, match=says):
+        read_step(Node(step, "steps"))
 
 
 def test_files_of_an_earlier_schema_are_refused_in_one_sentence(tmp_path):

@@ -253,7 +253,7 @@ KINDS = {
         unknown=("home", "job"),
     ),
     "encoder of tables": Kind(
-        make_pipeline(TableEncoder(missing="indicator", unseen="as_dropped"), StandardScaler(), FAST),
+        make_pipeline(TableEncoder(missing="indicator", unseen="other"), StandardScaler(), FAST),
         missing=("home", "income"),
         unknown=("home", "job"),
     ),

@@ -107,12 +107,16 @@ def random_model(seed, hostile=True):
     names = [str(name) for name in rng.permutation(pool)[: n_numbers + n_categories]]
     missing = str(rng.choice(["refuse", "impute", "indicator"]))
     coding = str(rng.choice(["onehot", "ordinal"]))
-    unseen = str(rng.choice(["refuse", "as_dropped"])) if coding == "onehot" else "refuse"
+    unseen = str(rng.choice(["refuse", "other"])) if coding == "onehot" else "refuse"
     table = random_table(rng, names, n_numbers, 25, 0.0 if missing == "refuse" else 0.1, pool)
     encoder = TableEncoder(coding=coding, missing=missing, unseen=unseen).fit(table)
     if missing != "refuse":  # what stands for a missing value need not be the dropped level
         encoder = TableEncoder.from_inputs([with_any_fill(rng, c) for c in encoder.inputs_], **encoder.get_params())
-    if unseen == "as_dropped":
+    if coding == "onehot" and seed % 2:
+        own = np.random.default_rng([seed, 1])
+        inputs = [with_a_group(own, column, unseen) for column in encoder.inputs_]
+        encoder = TableEncoder.from_inputs(inputs, **encoder.get_params() | {"rare": "other"})
+    if unseen == "other":
         table = with_unseen_levels(rng, table)
     X = encoder.transform(table)
     if X.shape[1] == 0:
@@ -136,6 +140,17 @@ def random_units(seed, X):
     if rng.random() < 0.6:
         return None
     return Units.of(np.asarray(X), np.ones(len(X)), standardize=rng.random() < 0.5, clip=0.1)
+
+
+def with_a_group(rng, column, unseen):
+    """Some of the levels as one, if there are enough of them."""
+    free = [level for level in column.categories if level not in (column.dropped, column.fill)]
+    if column.type != "category" or len(free) < 2 or "other" in column.categories:
+        return column
+    grouped = sorted(str(level) for level in rng.permutation(free)[: rng.integers(1, len(free))])
+    if unseen == "refuse":
+        return replace(column, other="other", grouped=tuple(grouped))
+    return replace(column, other="other", categories=tuple(level for level in column.categories if level not in grouped))
 
 
 def with_any_fill(rng, column):

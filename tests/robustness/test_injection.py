@@ -106,7 +106,7 @@ def model_of(seed):
     table = random_table(rng, names[:4], 2, 25, 0.1, levels)
     if len({name.lower() for name in table.names}) < 4:
         return model_of(seed + 10_000)
-    encoder = TableEncoder(missing="indicator", unseen="as_dropped").fit(table)
+    encoder = TableEncoder(missing="indicator", unseen="other").fit(table)
     X = encoder.transform(table)
     n_classes = 2 + seed % 2
     surfaces = [random_surface(rng, X.shape[1]) for _ in range(1 if n_classes == 2 else 3)]
@@ -164,7 +164,7 @@ def test_sql(database, seeds, tally):
         if made is None:
             continue
         rows = sorted(database(*made), key=lambda row: row["row_number"])
-        names = [f"new {name}" for name in scoring_model(model).outputs("score")]
+        names = scoring_model(model).outputs("new ").scores
         agrees(model, table, [[row[name] for name in names] for row in rows], [row["new label"] for row in rows])
 
 

@@ -40,7 +40,7 @@ MODELS = {
     "texts, sigmoid": (
         CalibratedModel(
             make_pipeline(
-                TableEncoder(missing="indicator", unseen="as_dropped"),
+                TableEncoder(missing="indicator", unseen="other"),
                 StandardScaler(),
                 SparseQuadraticSVC(k=6, loss="least_squares", method="pd"),
             ),

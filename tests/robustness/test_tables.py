@@ -331,7 +331,7 @@ def test_fit_and_predict(size, tally, tmp_path, capsys):
         how = ["--encoding", file.encoding, "--delimiter", file.delimiter]
         data, model, out = (tmp_path / f"{seed}.{suffix}" for suffix in ("csv", "json", "out.csv"))
         data.write_bytes(content)
-        options = ["--target", "risk", "--k", 2, "--loss", "least_squares", "--missing", "impute", "--unseen", "as_dropped"]
+        options = ["--target", "risk", "--k", 2, "--loss", "least_squares", "--missing", "impute", "--unseen", "other"]
         code = command(capsys, "fit", data, *options, "--output", model, *how)
         tally(f"fit ends with {code}")
         if code:

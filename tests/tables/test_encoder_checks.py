@@ -6,7 +6,7 @@ from quadric.tables import TableEncoder
 
 
 @parametrize_with_checks(
-    [TableEncoder(), TableEncoder(missing="indicator", unseen="as_dropped"), TableEncoder(coding="ordinal", missing="impute")]
+    [TableEncoder(), TableEncoder(missing="indicator", unseen="other"), TableEncoder(coding="ordinal", missing="impute")]
 )
 def test_estimator_check(estimator, check):
     check(estimator)

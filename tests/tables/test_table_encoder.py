@@ -75,7 +75,7 @@ def test_missing_values_are_filled_and_marked():
 
 
 def test_unseen_levels_can_count_as_the_dropped_one():
-    encoder = TableEncoder(unseen="as_dropped").fit(FRAME)
+    encoder = TableEncoder(unseen="other").fit(FRAME)
     row = FRAME.iloc[:1].assign(home="boat")
     np.testing.assert_array_equal(encoder.transform(row), [[30, 0, 0, 1, 1]])
 
@@ -134,7 +134,6 @@ def test_rows_of_a_piece_are_counted_in_its_file():
         ({"a": []}, {}, "no rows"),
         ({"a": ["x"]}, {"coding": "hash"}, "coding must be 'onehot' or 'ordinal'"),
         ({"a": ["x"]}, {"missing": "drop"}, "missing must be"),
-        ({"a": ["x"]}, {"unseen": "as_dropped", "coding": "ordinal"}, "needs coding='onehot'"),
     ],
 )
 def test_bad_tables_cannot_be_fitted(data, parameters, words):
@@ -222,12 +221,19 @@ def test_a_classifier_takes_the_exclusions():
 @pytest.mark.parametrize(
     ("values", "positive", "codes", "names"),
     [
-        (["good", "bad", "good"], None, [1, 0, 1], ("bad", "good")),
+        (["good", "bad", "good"], None, [0, 1, 0], ("good", "bad")),
+        (["bad", "good", "bad"], None, [1, 0, 1], ("good", "bad")),
+        (["Yes", "No", "Yes"], None, [1, 0, 1], ("No", "Yes")),
+        (["non-default", "DEFAULT", "DEFAULT"], None, [0, 1, 1], ("non-default", "DEFAULT")),
+        (["1.0", "0", "1.0"], None, [1, 0, 1], ("0", "1.0")),
+        (["b", "a", "b"], None, [0, 1, 0], ("b", "a")),
+        (["b", "a"], None, [1, 0], ("a", "b")),
         (["good", "bad", "good"], "bad", [0, 1, 0], ("good", "bad")),
         ([1.0, 2.0, 1.0], None, [0, 1, 0], ("1", "2")),
         ([1.0, 2.0, 1.0], "1.0", [1, 0, 1], ("2", "1")),
         ([1.0, 2.0, 1.0], 1, [1, 0, 1], ("2", "1")),
-        (["10", "9", "10"], None, [1, 0, 1], ("9", "10")),
+        (["10", "9", "10"], None, [0, 1, 0], ("10", "9")),
+        (["10", "9"], None, [1, 0], ("9", "10")),
         (["c", "a", "b"], None, [2, 0, 1], ("a", "b", "c")),
         ([True, False], None, [1, 0], ("0", "1")),
         ([0.5, -1.5], None, [1, 0], ("-1.5", "0.5")),

@@ -32,7 +32,7 @@ def changed(table, answer):
 def test_the_change_gives_the_row_the_wanted_label(classes, given):
     table = credit_table(classes=classes)
     model = model_of(table, **given)
-    answers = explain_rows(model, table, range(16), table, ExplainingOptions())
+    answers = explain_rows(model, table, range(16), table, ExplainingOptions(target=classes[0]))
     scores = model.scores(table)
     assert [answer.label for answer in answers] == [model.class_names[code] for code in scores.codes[:16]]
     reached = [answer for answer in answers if answer.changes]
@@ -50,7 +50,7 @@ def test_the_change_gives_the_row_the_wanted_label(classes, given):
 @pytest.mark.parametrize("missing", ["impute", "indicator"])
 def test_missing_values_are_left_alone_and_the_others_stay_whole(missing):
     table = credit_table(gaps=20)
-    model = model_of(table, missing=missing)
+    model = model_of(table, missing=missing, favourable="bad")
     gaps = np.flatnonzero(np.isnan(table["age"]))
     rows = [*gaps[:8], *np.flatnonzero(~np.isnan(table["age"]))[:16]]
     moved = set()
@@ -66,7 +66,7 @@ def test_missing_values_are_left_alone_and_the_others_stay_whole(missing):
 
 def test_changes_stay_within_the_range_of_the_background():
     table = credit_table()
-    model = model_of(table)
+    model = model_of(table, favourable="good")
     narrow = table[np.flatnonzero((table["income"] > 27) & (table["income"] < 33))]
     wide, bound = (explain_rows(model, table, range(16), each, ExplainingOptions()) for each in (table, narrow))
     for answer in bound:
@@ -78,7 +78,7 @@ def test_changes_stay_within_the_range_of_the_background():
 
 def test_only_declined_rows_get_advice_and_it_leaves_age_alone():
     table = credit_table()
-    model = model_of(table, positive="bad")
+    model = model_of(table, favourable="good")
     answers = explain_rows(model, table, range(40), table, ExplainingOptions())
     assert {answer.target for answer in answers} == {"good"}
     assert {answer.label for answer in answers} == {"good", "bad"}
@@ -90,22 +90,30 @@ def test_only_declined_rows_get_advice_and_it_leaves_age_alone():
     assert "age" in {change.feature for answer in named for change in answer.changes}
 
 
-def test_the_favourable_class_is_not_the_positive_one_or_the_more_frequent_one():
+def test_the_favourable_class_is_the_one_that_was_named():
     table = credit_table()
-    rows = np.flatnonzero(table["risk"] == "good")[:10].tolist()
-    few_good = table[sorted({*rows, *np.flatnonzero(table["risk"] == "bad").tolist()})]
-    favourable = [
-        model.class_names[model.favourable]
-        for model in (
-            model_of(table, positive="bad"),
-            model_of(table, positive="good"),
-            model_of(few_good),
-            model_of(few_good, positive="bad"),
-        )
-    ]
-    assert favourable == ["good", "bad", "bad", "good"]
-    damaged = replace(model_of(few_good).saved, metadata={"training": {"labelled": ["a", None]}})
-    assert TableModel(damaged).favourable == 0
+    assert model_of(table, favourable="good").favourable == "good"
+    assert model_of(table, favourable="bad", positive="bad").favourable == "bad"
+    assert model_of(table, positive="bad").favourable is None
+    with pytest.raises(ValueError, match="no class 'ugly'"):
+        model_of(table, favourable="ugly")
+    damaged = replace(model_of(table).saved, metadata={"training": {"options": {"favourable": 7}}})
+    assert TableModel(damaged).favourable is None
+
+
+def test_without_a_favourable_class_reasons_speak_for_the_positive_one_and_nothing_is_advised():
+    table = credit_table()
+    model = model_of(table)
+    speaking = explain_rows(model, table, range(8), table, ExplainingOptions())
+    against = explain_rows(model, table, range(8), table, ExplainingOptions(target="good"))
+    for neutral, named in zip(speaking, against, strict=True):
+        assert neutral.heading == f"{'what' if neutral.reasons else 'nothing'} speaks for bad"
+        assert named.heading == f"{'reasons' if named.reasons else 'no reason'} against good"
+        assert [reason.points for reason in neutral.reasons] == [reason.points for reason in named.reasons]
+        assert not any("lost" in reason.text for reason in neutral.reasons)
+        assert (neutral.wanted, neutral.changes, neutral.speaks_for) == (False, (), "bad")
+        assert (named.wanted, named.speaks_for) == (True, None)
+        assert "name the class that people want" in neutral.verdict
 
 
 def test_the_model_file_lists_columns_that_changes_leave_alone():
@@ -187,9 +195,9 @@ def test_a_calibration_that_never_decides_for_a_class_leaves_no_way():
     table = credit_table()
     fitted = model_of(table)
     never = CalibratedModel.from_parts(fitted.saved.model, [IsotonicCalibration([0.0, 1.0], [0.1, 0.4])])
-    asked = ExplainingOptions(target="good")
+    asked = ExplainingOptions(target="bad")
     answer, *_ = explain_rows(TableModel(replace(fitted.saved, model=never)), table, [0], table, asked)
-    assert (answer.label, answer.target, answer.reached, answer.changes) == ("bad", "good", False, ())
+    assert (answer.label, answer.target, answer.reached, answer.changes) == ("good", "bad", False, ())
     assert "always predicts the same class" in answer.message
     assert answer.reasons
 
@@ -205,7 +213,7 @@ def test_three_classes_turn_to_the_second_best():
 
 def test_rows_with_missing_values_that_the_model_refuses_are_named():
     gaps = credit_table(gaps=2)
-    model = model_of(credit_table())
+    model = model_of(credit_table(), missing="refuse")
     with pytest.raises(ValueError, match="row 3 has missing values"):
         explain_rows(model, gaps, [2, 3], gaps, ExplainingOptions())
     assert len(explain_rows(model, gaps, [2], gaps, ExplainingOptions())) == 1  # others stay out of the background

@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from helpers.small_tables import credit_columns, credit_table
 from quadric import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV, resources
 from quadric.credit import CalibratedModel
+from quadric.errors import ParameterError
 from quadric.estimators.calibration import METHODS as CALIBRATIONS
 from quadric.export import read_model, save_model
 from quadric.geometry.terms import term_count, term_names
@@ -41,9 +42,10 @@ def test_the_model_is_the_pipeline_that_one_would_write_by_hand():
     encoder = TableEncoder().fit(inputs)
     X = encoder.transform(inputs)
     given = {"loss": "least_squares", "standardize": True, "exclude": structural_exclusions(encoder, X)}
-    by_hand = SparseQuadraticSVC(3, 2.0, **given).fit(X, table["risk"].astype(str))
+    y = table["risk"] == "bad"
+    by_hand = SparseQuadraticSVC(3, 2.0, **given).fit(X, y)
     assert_array_equal(trained.model.decision_function(table), by_hand.decision_function(X))
-    assert trained.accuracy == by_hand.score(X, table["risk"].astype(str))
+    assert trained.accuracy == by_hand.score(X, y)
     assert [name for name, _ in trained.model.steps] == ["coding", "classifier"]
 
 
@@ -78,7 +80,7 @@ def test_a_class_with_fewer_rows_than_folds_is_refused(given, says):
     train(table, "risk", options(**given | {"folds": 3}, C=1.0))
 
 
-@pytest.mark.parametrize(("positive", "names"), [(None, ("bad", "good")), ("good", ("bad", "good")), ("bad", ("good", "bad"))])
+@pytest.mark.parametrize(("positive", "names"), [(None, ("good", "bad")), ("good", ("bad", "good")), ("bad", ("good", "bad"))])
 def test_a_positive_score_means_the_positive_class(positive, names, tmp_path):
     table = credit_table()
     trained = train(table, "risk", options(positive=positive))
@@ -93,7 +95,7 @@ def test_a_positive_score_means_the_positive_class(positive, names, tmp_path):
 
 def test_labels_are_the_names_where_these_sort_as_wanted_and_positions_elsewhere():
     columns = credit_columns()
-    assert train(credit_table(), "risk", options()).classifier.classes_.tolist() == ["bad", "good"]
+    assert train(credit_table(), "risk", options(positive="good")).classifier.classes_.tolist() == ["bad", "good"]
     assert train(credit_table(), "risk", options(positive="bad")).classifier.classes_.tolist() == [0, 1]
     columns["risk"] = np.where(columns["risk"] == "good", 2.0, 10.0)
     numbers = train(Table(tuple(columns), tuple(columns.values())), "risk", options())
@@ -133,7 +135,7 @@ def test_long_names_of_classes_are_not_repeated_in_every_row(tmp_path):
 def test_what_no_model_file_can_hold_is_refused_before_the_fit(columns, says, remedies):
     columns = {**columns, "risk": text_column(["a", "b", "a", "b"])}
     with pytest.raises(ValueError, match=says) as refused:
-        prepare(Table(tuple(columns), tuple(columns.values())), "risk", options())
+        prepare(Table(tuple(columns), tuple(columns.values())), "risk", options(rare="keep"))
     assert set(refused.value.remedies) == remedies
 
 
@@ -177,7 +179,7 @@ def test_an_unknown_term_is_refused():
 
 def test_missing_values_are_refused_by_column_and_count():
     with pytest.raises(ValueError, match=r"'age' \(4\), 'home' \(4\): fill them in, drop the rows, or impute them"):
-        train(credit_table(gaps=4), "risk", options())
+        train(credit_table(gaps=4), "risk", options(missing="refuse"))
 
 
 def test_dropping_rows_is_training_on_the_complete_ones():
@@ -190,12 +192,12 @@ def test_dropping_rows_is_training_on_the_complete_ones():
 
 
 def test_missing_values_are_filled_in_and_marked():
-    table = credit_table(gaps=4)
-    trained = train(table, "risk", options(missing="indicator"))
+    table = credit_table(gaps=14)
+    trained = train(table, "risk", options())
     assert {"age is missing", "home is missing"} <= set(trained.data.feature_names)
     age = trained.data.X[:, trained.data.feature_names.index("age")]
     assert age[0] == pytest.approx(np.nanmean(table["age"]))
-    assert trained.saved().metadata["training"]["missing"] == {"age": 4, "home": 4}
+    assert trained.saved().metadata["training"]["missing"] == {"age": 14, "home": 14}
     assert trained.saved().metadata["training"]["options"]["missing"] == "indicator"
 
 
@@ -232,8 +234,8 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
 @pytest.mark.parametrize("given", [{}, {"calibrate": "sigmoid"}, {"method": "exact", "k": 2, "cross_validate": True}])
 def test_what_cross_validation_fitted_is_the_model(given, monkeypatch):
     searched = []
-    original = SparseQuadraticSVCCV.fit
-    monkeypatch.setattr(SparseQuadraticSVCCV, "fit", lambda self, *a, **b: searched.append(self) or original(self, *a, **b))
+    original = SparseQuadraticSVCCV._fit_surveyed
+    monkeypatch.setattr(SparseQuadraticSVCCV, "_fit_surveyed", lambda self, *a: searched.append(self) or original(self, *a))
     monkeypatch.setattr(SparseQuadraticSVC, "fit", None)  # calibration uses what cross-validation knows
     table = credit_table()
     trained = train(table, "risk", options(**{"k": None, "ks": (1, 3), "Cs": (1.0, 16.0), "folds": 3, **given}))
@@ -274,8 +276,8 @@ def test_calibration_is_fitted_to_rows_left_out():
 
 def test_calibration_and_weights_by_name_go_together():
     trained = train(credit_table(), "risk", options(calibrate="sigmoid", class_weight={"good": 3.0}))
-    assert trained.data.class_names == ("bad", "good")
-    assert trained.model.classes_.tolist() == ["bad", "good"]
+    assert trained.data.class_names == ("good", "bad")
+    assert trained.model.classes_.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +312,7 @@ def test_calibration_and_weights_by_name_go_together():
         ({"Cs": (0.0,)}, "values of C"),
         ({"folds": 1}, "folds must be"),
         ({"calibrate": "platt"}, "calibrate must be"),
-        ({"coding": "ordinal", "unseen": "as_dropped"}, "onehot"),
+        ({"coding": "ordinal", "unseen": "guess"}, "unseen must be"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(given, says):
@@ -444,7 +446,7 @@ def test_groups_that_make_no_folds_are_refused(given, says):
     columns["gaps"] = np.where(np.arange(600) == 0, np.nan, np.arange(600) % 50)
     columns["lumps"] = np.where(columns["risk"] == "yes", 0.0, np.arange(600) % 50 + 1)
     others = [name for name in ("customer", "few", "gaps", "lumps") if name != given["groups"]]
-    with pytest.raises(OptionError, match=says):
+    with pytest.raises(ParameterError, match=says):
         train(Table(tuple(columns), tuple(columns.values())), "risk", options(Cs=(1.0,), ignore=tuple(others), **given))
 
 
@@ -468,3 +470,14 @@ def test_coefficients_that_are_only_rounding_are_refused_unless_asked_for():
     assert "allow_degenerate" in caught.value.remedies
     allowed = train(table, "risk", options(allow_degenerate=True))
     assert np.ptp(allowed.model.decision_function(table)) < 1e-9
+
+
+def test_texts_of_frames_mean_missing_values_as_in_csv_files():
+    columns = credit_columns()
+    columns["home"][[2, 5, 7, 9]] = ["NA", " null ", "?", "n/a"]
+    table = Table(tuple(columns), tuple(columns.values()))
+    trained = train(table, "risk", options(missing="impute"))
+    assert trained.data.missing == {"home": 3}
+    assert "n/a" in trained.data.encoder.inputs_[2].categories
+    others = train(table, "risk", options(missing="impute", missing_texts=("n/a",)))
+    assert {"NA", "null", "?"} <= set(others.data.encoder.inputs_[2].categories)

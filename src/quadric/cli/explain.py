@@ -38,7 +38,10 @@ def explain(
     target_class: Annotated[
         str | None,
         typer.Option(
-            metavar="CLASS", help="Class that is wanted.  [default: of two, the favourable one; else the second best]"
+            "--favourable",
+            "--target-class",
+            metavar="CLASS",
+            help="Class that people want, which changes lead to.  [default: --favourable of quadric fit; else no advice]",
         ),
     ] = None,
     background: Annotated[Path | None, typer.Option(help="Table of the population.  [default: the data]")] = None,
@@ -54,15 +57,15 @@ def explain(
 ) -> None:
     r"""Explain rows: reasons, and the smallest change of the decision.
 
-    Of two classes the favourable one is the one that is not --positive of quadric fit, or, without that, the more frequent one.
-    Changes leave text columns and age alone, stay within the range of the background, and keep whole numbers whole. Rows that
-    have the wanted class already get no advice.
+    Changes lead to the class --favourable, named here or in quadric fit. Without it, reasons are what speaks for the positive
+    class, and there is no advice. Changes leave text columns and age alone, stay within the range of the background, and keep
+    whole numbers whole. Rows that have the wanted class already get no advice.
 
     \b
     Examples:
       quadric explain model.json data.csv --rows 0:10
       quadric explain model.json new.csv --background data.csv --rows 3
-      quadric explain model.json data.csv --rows 0,5 --target-class good \
+      quadric explain model.json data.csv --rows 0,5 --favourable good \
         --frozen age --increase-only savings
       quadric explain model.json data.csv --rows 0:100 --json
     """
@@ -81,7 +84,9 @@ def explain(
             answers = explain_picked(loaded, picked, numbers, population.rows, wanted)
     if len(population.rows) < population.n_read:
         remark(f"rows are compared with a random sample: {len(population.rows):,} of {population.n_read:,} rows")
-    if any(answer.label != answer.target for answer in answers):
+    if not all(answer.wanted for answer in answers):
+        remark("no change is advised: name the class that people want, with --favourable CLASS, here or in quadric fit")
+    elif any(answer.label != answer.target for answer in answers):
         _remark_on_changes(loaded, wanted)
     if as_json:
         say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})
@@ -122,8 +127,8 @@ def _remark_on_changes(model: TableModel, wanted: ExplainingOptions) -> None:
     from quadric.workflow.explaining import ages, free_columns
 
     alone, remarks = ages(model, wanted), []
-    if wanted.target is None and len(model.class_names) == 2:
-        remarks.append(f"changes lead to {model.class_names[model.favourable]} (--target-class CLASS for another)")
+    if wanted.target is None:
+        remarks.append(f"changes lead to {model.favourable} (--favourable CLASS for another)")
     if alone:
         remarks.append(f"changes leave {', '.join(alone)} alone")
     if not (wanted.frozen or model.frozen):
@@ -135,12 +140,11 @@ def _remark_on_changes(model: TableModel, wanted: ExplainingOptions) -> None:
 
 def _words(answer: Explanation, against: str) -> str:
     chance = "" if answer.probability is None else f", probability {answer.probability:.3g}"
-    label, target = (name.replace("\n", "\\n") for name in (answer.label, answer.target))
+    label, heading = (name.replace("\n", "\\n") for name in (answer.label, answer.heading))
     lines = [f"row {answer.row}: score {answer.score:.4g}{chance}, label {label}"]
-    head, end = ("reasons", ":") if answer.reasons else ("no reason", "")
-    lines.append(f"  {head} against {target}, compared with {against}{end}")
+    lines.append(f"  {heading}, compared with {against}{':' if answer.reasons else ''}")
     lines += [indented(reason.text, f"    {number}. ") for number, reason in enumerate(answer.reasons, start=1)]
-    return "\n".join([*lines, indented(_recourse_words(answer), "  ")])
+    return "\n".join([*lines, *[indented(_recourse_words(answer), "  ")] * answer.wanted])
 
 
 def _recourse_words(answer: Explanation) -> str:

@@ -14,9 +14,9 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import remark, say, say_json, working
 from quadric.cli.engines import Engine
-from quadric.cli.inputs import READING, check_output, check_there, read_training, texts_of, training_stream
+from quadric.cli.inputs import check_output, check_there, texts_of, training_stream
 from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
-from quadric.progress import part
+from quadric.samples.rare import FEWEST_ROWS
 from quadric.workflow.options import TrainingOptions
 
 if TYPE_CHECKING:
@@ -81,19 +81,15 @@ def fit(
 def _trained(
     data: Path, target: str, options: TrainingOptions, how: Any, describe: Any, engine: Engine
 ) -> quadric.workflow.Trained:
-    """Fit in memory, in passes where the table is large, or on a cluster."""
+    """Fit here, or on a cluster."""
     check_there(data, or_folder=True)
     if engine.engine is not None:
         text, options = texts_of(target, options), replace(options, missing_texts=tuple(how["missing"]))
         with engine.table(data, text) as parts:
-            return quadric.workflow.train_stream(parts, target, options)
-    if quadric.workflow.is_streamed(data):
-        stream, options = training_stream(data, target, options, how)
-        return quadric.workflow.train_stream(stream, target, options)
-    table, options = read_training(data, target, options, how)
+            return quadric.workflow.train(parts, target, options)
+    stream, options = training_stream(data, target, options, how)
     describe(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
-    with part(READING, 1.0):
-        return quadric.workflow.train(table, target, options)
+    return quadric.workflow.train(stream, target, options)
 
 
 def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
@@ -117,7 +113,7 @@ def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
 def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
     data, certificates = trained.data, trained.classifier.certificates_
     equations = quadric.export.equation(trained.saved()).splitlines()
-    say("\n".join([*map(wrapped_equation, equations), ""]))
+    say("\n".join([*_subject(trained), *map(wrapped_equation, equations), ""]))
     subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
     constant = quadric.fitted.fitted_model(trained.classifier).is_constant(data.X)
     words = (certificate_words(*one, "no bound yet: run quadric certify") for one in zip(certificates, constant, strict=True))
@@ -138,6 +134,16 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
         "written to": str(output),
     }
     say(paragraphs(facts))
+
+
+def _subject(trained: quadric.workflow.Trained) -> list[str]:
+    """Which class f is the score of."""
+    data = trained.data
+    if len(data.class_names) > 2:
+        return []
+    share = f"{percent(trained.base_rates[1])} of {data.n_rows} rows"
+    text = f"f is the score of {trained.target} = {data.class_names[1]} ({share})"
+    return [text.replace("\n", "\\n")]
 
 
 def _classes(trained: quadric.workflow.Trained) -> str:
@@ -250,19 +256,22 @@ def _excluded(trained: quadric.workflow.Trained) -> str:
     limits = trained.data.limits
     counts = {"square{} of two-valued features": limits.n_squares, "product{} within one column": limits.n_products}
     redundant = [f"{count} {what.format('s' * (count > 1))}" for what, count in counts.items() if count]
-    text = f"{' and '.join(redundant)}: redundant with linear terms" if redundant else "no term"
-    requested = len(limits.exclude) - limits.n_squares - limits.n_products
-    return f"{text}; {requested} more as requested" if requested > 0 else text
+    parts = [f"{' and '.join(redundant)}: redundant with linear terms"] if redundant else []
+    if limits.n_rare:
+        parts.append(f"{limits.n_rare} product{'s' * (limits.n_rare > 1)} of rare levels: fewer than {FEWEST_ROWS} rows")
+    requested = len(limits.exclude) - sum(limits.counts.values())
+    return "; ".join([*(parts or ["no term"]), *[f"{requested} more as requested"] * (requested > 0)])
 
 
 def _passes(trained: quadric.workflow.Trained) -> str | None:
     """What is different where a table is too large to be read as a whole."""
     if not trained.data.is_sampled or trained.search is None:
         return None
-    caps = "" if trained.options.clip is None else "columns are capped at quantiles of all rows, the same in all folds; "
+    shared = "levels and imputed values" if trained.options.clip is None else "caps, levels and imputed values"
     scores = "; the choice goes by scores of all rows" if trained.search.all_rows_scored_ else ""
     folds = "folds go by the " + ("number of the row; " if trained.options.groups is None else "group; ")
-    return f"{caps}{folds}accuracy and AUC out of fold are of {len(trained.data.y)} random rows{scores}"
+    figures = f"accuracy and AUC out of fold are of {len(trained.data.y)} random rows{scores}"
+    return f"{shared} are those of all rows, the same in all folds; {folds}{figures}"
 
 
 def _missing(trained: quadric.workflow.Trained) -> str:
@@ -273,9 +282,17 @@ def _missing(trained: quadric.workflow.Trained) -> str:
     treatment = {
         "drop": f"{trained.data.n_dropped} rows dropped",
         "impute": "imputed by the mean or the most frequent level",
-        "indicator": "imputed by the mean or the most frequent level, with missing-value flags",
+        "indicator": "imputed by the mean or the most frequent level" + _flags(trained),
     }
     return f"{counts}; {treatment[trained.options.missing]}"
+
+
+def _flags(trained: quadric.workflow.Trained) -> str:
+    """Which columns have a missing-value flag."""
+    flagged = [column.name for column in trained.data.encoder.inputs_ if column.indicator]
+    if not flagged:
+        return "; too few for missing-value flags"
+    return ", with missing-value flags for " + ", ".join([*flagged[:6], *["..."] * (len(flagged) > 6)])
 
 
 def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> dict[str, Any]:
@@ -304,8 +321,9 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
         "cutoff": trained.cutoff,
         "cross_validation": found,
         "certificates": [asdict(certificate) for certificate in model.certificates_],
-        "excluded": {"squares": data.limits.n_squares, "products": data.limits.n_products, "terms": len(data.limits.exclude)},
+        "excluded": data.limits.counts | {"terms": len(data.limits.exclude)},
         "missing": data.missing,
+        "check": data.check.recorded(),
         "options": trained.options.recorded(),
         "seconds": round(seconds, 2),
     }

@@ -71,20 +71,21 @@ class TableFormat:
     ] = None
 
     def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
-        """As ``read_table`` takes it; by default missing values and numbers are written as where the model was fitted."""
+        """As ``read_table`` takes it; by default all is written as where the model was fitted."""
+        from quadric.defaults import MISSING
         from quadric.tables._csv import Notation
-        from quadric.tables.suspects import MISSING
 
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
         notation = {"missing": list(MISSING), "decimal": ".", "thousands": None} | (model.notation if model else {})
+        forms = notation.pop("date_forms", {})
         if self.na is not None:
             notation["missing"] = [text.strip() for text in self.na.split(",")]
         if self.decimal is not None or self.thousands is not None:
             notation |= {"decimal": self.decimal or ".", "thousands": self.thousands}
-        how = {"delimiter": delimiter, "encoding": self.encoding, **notation}
+        how = {"delimiter": delimiter, "encoding": self.encoding, "drop_unnamed": model is not None, **notation}
         with as_usage():
             Notation(**how)  # an impossible one is refused before a file is opened
-        return how
+        return {**how, "date_forms": forms}
 
 
 EXACT_TIME_LIMIT = 60.0
@@ -152,22 +153,28 @@ FLAGS = {
         partial(numbers, option="--Cs"),
     ),
     "positive": Flag(
-        "Class with positive scores, and the unfavourable one of two.  [default: the last in sorted order; the rarer one is "
-        "unfavourable]",
+        "Class of two with positive scores.  [default: 1, yes, true, bad, default, ... in pairs of plain sense, else the rarer "
+        "one]",
         "CLASS",
     ),
+    "favourable": Flag("Class that people want. Explanations advise how to reach it; without it, there is no advice.", "CLASS"),
     "standardize": Flag("Centre and scale the features."),
     "clip": Flag(
         "Cap numbers at the limits that leave this share of the rows beyond each.", "SHARE", off="Do not cap numbers."
     ),
     "coding": Flag("Text columns: one-hot, dropping the most frequent level; or alphabetical ranks."),
     "missing": Flag(
-        "Missing values: refuse them; drop their rows; impute the mean or the most frequent level; "
-        "or impute, and add a missing-value flag."
+        "Missing values: impute the mean, and add a missing-value flag, in text columns a level of its own; impute the mean or "
+        "the most frequent level; drop their rows; or refuse them."
     ),
-    "unseen": Flag("Levels that only new data have: refuse them, or treat them as the dropped level."),
-    "max_levels": Flag("Refuse text columns with more levels."),
+    "unseen": Flag(
+        "Levels that only new data have: treat them as other (or as the most frequent level where no level is rare), or refuse "
+        "them."
+    ),
+    "rare": Flag("Levels with fewer than 10 rows, or fewer than 100 and 1 %: group them as other, or keep them."),
+    "max_levels": Flag("Levels of a text column that stay; less frequent ones are grouped with the rare ones."),
     "ignore": _several("Column to leave out, such as an identifier. Repeatable.", "COLUMN"),
+    "keep": _several("Column to use even if it looks like an identifier. Repeatable.", "COLUMN"),
     "texts": _several("Column of names that look like numbers or dates, such as codes. Repeatable.", "COLUMN"),
     "dates": _several("Column of dates, which become days since the earliest one. Repeatable.", "COLUMN"),
     "class_weight": Flag(

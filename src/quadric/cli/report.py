@@ -11,6 +11,7 @@ from quadric.cli import inputs
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, as_usage, say, say_json, working, write_output
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, MOST_BOOTSTRAPS, MOST_PROCESSES
+from quadric.errors import quoted
 from quadric.extras import require
 from quadric.progress import part
 
@@ -46,8 +47,7 @@ def report(
     r"""Write a self-contained HTML report on a model.
 
     It shows equation, accuracy, path, stability, explanations and history. The data should be those that the model was
-    fitted to, including the target column. Of two classes the favourable one is, as for quadric explain, the one that is not
-    --positive of quadric fit, or, without that, the more frequent one.
+    fitted to, including the target column. Rows get advice if quadric fit was told which class people want (--favourable).
 
     \b
     Examples:
@@ -66,7 +66,7 @@ def report(
     loaded = inputs.read_table_model(model)
     grid = None if ks is None else inputs.integers(ks, "--ks")
     if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
-        raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {inputs.start_of(str(ks))}")
+        raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {quoted(ks)}")
     with as_usage():
         check_names(loaded, ExplainingOptions(frozen=frozen or ()))
     with working("report"):
@@ -84,13 +84,14 @@ def report(
                 class_names=loaded.class_names,
                 rows=explained,
                 frozen=(*(frozen or ()), *loaded.frozen),
-                favourable=loaded.class_names[loaded.favourable],
+                favourable=loaded.favourable,
                 ks=grid,
                 n_boot=bootstrap,
                 cv=StratifiedKFold(folds, shuffle=True, random_state=seed),  # those of quadric fit, by default
                 random_state=seed,
                 n_jobs=jobs,
                 origin=(data.name, table.sha256),
+                findings=loaded.findings,
             )
         page = render(summary)
     write_output(output, page, force)

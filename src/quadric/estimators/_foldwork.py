@@ -18,6 +18,7 @@ from quadric.estimators._scoring import Scoring, StackedSurfaces, chances
 from quadric.estimators._sigmoids import BinnedDecisions, Sigmoids, of_other_folds
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
+from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.labels import class_weights
 from quadric.losses import loss_named
 from quadric.progress import counted, writer_for
@@ -25,10 +26,12 @@ from quadric.samples.folds import Fold
 from quadric.samples.labelled import Samples
 from quadric.samples.moments import Moments
 from quadric.samples.random_rows import drawn_rows, sample_size
+from quadric.samples.recoding import Coding
 from quadric.samples.sums import FoldMoments, SummedSamples
 from quadric.samples.units import Units
 from quadric.search.path import PathCell
 from quadric.search.quick import Dictionary, QuickSearch
+from quadric.search.rules import SupportLimits
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workers import workers
 
@@ -56,6 +59,11 @@ class FoldTask:
     deadline: float | None
     verbose: int
 
+    @property
+    def limits(self) -> SupportLimits:
+        """Those of the dictionary that has all terms of the others."""
+        return list(self.dictionaries.values())[-1].limits
+
     def only(self, terms: str) -> dict[str, Dictionary]:
         """One of the dictionaries alone."""
         return {terms: self.dictionaries[terms]}
@@ -76,11 +84,23 @@ class TrainingPart:
     samples : Samples
         In these units; where the fit is to sums, a random part of the rows behind them.
     data : Samples or SummedSamples
+    thin : integer array
+        Terms with too few rows to learn from, beside those that are excluded everywhere.
     """
 
     units: Units
     samples: Samples
     data: Samples | SummedSamples
+    thin: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    def dictionaries(self, task: FoldTask) -> dict[str, Dictionary]:
+        """Those of the task without thin terms, as long as there are enough others."""
+        return {name: replace(own, limits=self._limits(own)) for name, own in task.dictionaries.items()}
+
+    def _limits(self, own: Dictionary) -> SupportLimits:
+        exclude = np.union1d(own.limits.exclude, np.setdiff1d(self.thin, own.limits.include))
+        is_enough = term_count(self.samples.n_features) - len(exclude) >= own.ks[-1]
+        return replace(own.limits, exclude=exclude) if is_enough else own.limits
 
 
 class TrainingParts(Protocol):
@@ -100,22 +120,31 @@ class SampledParts:
     ----------
     is_drawn : boolean array of shape (m,) or None
         Which samples are in the random sample, where there are more rows than that; None: all of them.
+    coding : Coding or None
+        Where the samples are a coded table: imputed values and levels are also those of the training rows.
     """
 
     is_drawn: BoolArray | None
+    coding: Coding | None = None
 
     @staticmethod
-    def of(samples: Samples) -> SampledParts:
+    def of(samples: Samples, coding: Coding | None = None) -> SampledParts:
         """Draw the random sample by the number of the row, from 1, if there are more: the same rows as in a file."""
         size = sample_size(samples.n_features)
         if len(samples.codes) <= size or has_many_terms(samples.X):
-            return SampledParts(None)
+            return SampledParts(None, coding)
         is_drawn = np.zeros(len(samples.codes), dtype=bool)
         is_drawn[drawn_rows(np.arange(1, len(samples.codes) + 1), size, 0)] = True
-        return SampledParts(is_drawn)
+        return SampledParts(is_drawn, coding)
 
     def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
-        return self.of_rows(task, samples, fold.train)
+        if self.coding is None:
+            return self.of_rows(task, samples, fold.train)
+        train = samples.part(fold.train)
+        recoding = self.coding.learned(train.X, train.sample_weight, demanded_features(task.limits, samples.n_features))
+        recoded = replace(train, X=recoding(train.X))
+        part = self._fitted_to(task, recoded, fold.train)
+        return replace(part, units=replace(part.units, recoding=recoding), thin=self.coding.thin_terms(recoded.X))
 
     def drawn(self, rows: IntArray) -> IntArray:
         some = rows if self.is_drawn is None else rows[self.is_drawn[rows]]
@@ -123,9 +152,11 @@ class SampledParts:
 
     def of_rows(self, task: FoldTask, samples: Samples, rows: IntArray) -> TrainingPart:
         """What is fitted to some of the samples: sums over all of them, and those in the random sample."""
-        train = samples.part(rows)
+        return self._fitted_to(task, samples.part(rows), rows)
+
+    def _fitted_to(self, task: FoldTask, train: Samples, rows: IntArray) -> TrainingPart:
         units = Units.of(train.X, train.sample_weight, **task.units)
-        weight = class_weights(task.class_weight, samples.classes, train.codes, train.sample_weight)
+        weight = class_weights(task.class_weight, train.classes, train.codes, train.sample_weight)
         train = replace(train, X=units(train.X), class_weight=weight)
         if self.is_drawn is None:
             return TrainingPart(units, train, train)
@@ -133,6 +164,13 @@ class SampledParts:
             moments = LabelledMoments.of(train.X, train.codes, train.sample_weight, weight)
         drawn = train.part(np.flatnonzero(self.is_drawn[rows]))
         return TrainingPart(units, drawn, SummedSamples(moments, len(rows), drawn))
+
+
+def demanded_features(limits: SupportLimits, n_features: int) -> IntArray:
+    """Features of terms that must be used."""
+    factors = term_factors(n_features)
+    both = np.concatenate([factors.left[limits.include], factors.right[limits.include]])
+    return np.unique(both[both != LINEAR])
 
 
 def summed_part(moments: Moments, sample: Samples, task: FoldTask) -> TrainingPart:
@@ -207,7 +245,7 @@ class FoldSearch:
         self.part = work.parts.part(task, work.samples, fold)
         self.quick = QuickSearch(
             self.part.data,
-            task.dictionaries,
+            self.part.dictionaries(task),
             by_decomposition=task.by_decomposition,
             report=lambda line: report(f"fold {fold.number}, {line}"),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils.parallel import delayed
 
 from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT
-from quadric.errors import ParameterError
+from quadric.errors import quoted
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import LINEAR, QUADRATIC, support_limits
 from quadric.estimators._convergence import warn_unless_converged
@@ -33,7 +33,6 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
-from quadric.geometry.moments import Moments as LiftedMoments
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.losses.footprint import check_memory
@@ -42,8 +41,6 @@ from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream
 from quadric.samples.labelled import Samples
 from quadric.samples.moments import Moments
-from quadric.samples.sums import InUnits
-from quadric.samples.units import Units
 from quadric.search.decomposition import Schedule
 from quadric.search.methods import METHODS, SearchOptions, search
 from quadric.search.rules import SupportLimits
@@ -59,33 +56,6 @@ DECOMPOSITION = {
     "max_iter": integer_from(1, LARGEST_COUNT),
 }
 """Parameters of penalty decomposition."""
-
-
-@dataclass(frozen=True, eq=False)
-class HeadStart:
-    """What a cross-validation knows before its final fit by passes.
-
-    Attributes
-    ----------
-    units : Units
-    class_weight : array of shape (n_classes,)
-        Factors on the losses of the classes.
-    moments : Moments
-        Of all samples in these units, with the weights of their losses.
-    starts : sequence of arrays
-        The terms of each surface, for when time is up.
-    most_examined : int
-        As in SearchOptions.
-    deadline : float or None
-        When to stop, by time.monotonic().
-    """
-
-    units: Units
-    class_weight: FloatArray
-    moments: LiftedMoments
-    starts: Sequence[IntArray]
-    most_examined: int
-    deadline: float | None
 
 
 class SparseQuadraticSVC(SparseSurfaceClassifier):
@@ -128,7 +98,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes; they do not touch the regulariser.
     include : sequence or None
-        Terms that must be in the support; they count towards k. An item is a name ("age*income" in either order, "age^2",
+        Terms that must be in the support; they count towards k, also where the best coefficient of one is 0, which
+        ``n_terms`` of the certificate does not count. An item is a name ("age*income" in either order, "age^2",
         "age"), "age*" for every product of age with another feature, a position in ``coef_`` or a pair of features.
     exclude : sequence or None
         Terms that must not be in the support, written likewise.
@@ -303,8 +274,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self._set_columns(moments.columns)
         self._set_fits(fits, sums.classes, sums.moments.units)
 
-    def _fit_surveyed(self, surveyed: CappedStream, ahead: HeadStart | None = None) -> Self:
-        """Fit to samples that are read in batches; after the deadline of a cross-validation, on the terms that it found."""
+    def _fit_surveyed(self, surveyed: CappedStream) -> Self:
+        """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
         if surveyed.is_gathered:
             with self._or_forget():
@@ -313,32 +284,33 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             return self
         if not loss_named(self.loss).keeps_rows:
             return self.fit_moments(surveyed.moments(by_class=self.class_weight is not None))
-        if self.method == "exact":
-            raise ParameterError(f"the loss {self.loss} is not proved in passes over rows: take another method", method="best")
+        self._check_provable()
         with self._or_forget():
-            self._fit_by_passes(surveyed, ahead)
+            self._fit_by_passes(surveyed, surveyed.moments(by_class=self.class_weight is not None))
         return self
 
-    def _fit_by_passes(self, surveyed: CappedStream, ahead: HeadStart | None) -> None:
+    def _fit_by_passes(
+        self,
+        surveyed: CappedStream,
+        moments: Moments,
+        deadline: float | None = None,
+        starts: Sequence[IntArray] = (),
+        most_examined: int | None = None,
+    ) -> None:
+        """Fit by passes over rows whose sums are known; after the deadline of a cross-validation, on the terms it found."""
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
         limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k), self.terms)
-        if ahead is None:
-            rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
-        else:
-            rows = InUnits(surveyed.stream.source, ahead.units, ahead.class_weight)
-        fits, seed, deadline = [], seed_of(self.random_state), None if ahead is None else ahead.deadline
+        rows = surveyed.in_units(moments, standardize=bool(self.standardize), class_weight=self.class_weight)
+        fits, seed = [], seed_of(self.random_state)
         for number, positive in enumerate([1] if len(classes) == 2 else range(len(classes))):
-            options = self._search_options(seed, positive, deadline)
-            how: dict[str, Any] = {"method": self.method, "options": options}
-            if ahead is not None:
-                is_late = options.schedule.time_limit == 0.0
-                how["options"] = replace(options, most_examined=ahead.most_examined)
-                how |= {"terms": ahead.starts[number]} if is_late else {"moments": ahead.moments}
+            options = replace(self._search_options(seed, positive, deadline), most_examined=most_examined)
+            is_late = bool(starts) and options.schedule.time_limit == 0.0
+            how: dict[str, Any] = {"method": self.method, "options": options, "terms": starts[number] if is_late else None}
             found = fit_streamed(rows, self.loss, positive, float(self.C), int(self.k), limits, **how)
             fits.append(SurfaceFit.of_passes(found, len(columns), int(self.k)))
         self._warn_of(fits, classes, deadline)
         self._set_columns(columns)
-        self._set_fits(fits, classes, rows.units)
+        self._set_fits(fits, classes, rows.source.units)
 
     def _fit_sums(self, sums: DigestedMoments, options: SearchOptions) -> SurfaceFit:
         problem = sums.data.one_against_rest(options.seed[-1], float(self.C), int(self.k))
@@ -380,7 +352,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         if deadline is not None and time.monotonic() >= deadline:
             return
         name = type(self).__name__
-        ovr = [f"{name}, class {label!r} against the rest" for label in classes.tolist()]
+        ovr = [f"{name}, class {quoted(label)} against the rest" for label in classes.tolist()]
         for fit, label in zip(fits, [name] if len(classes) == 2 else ovr, strict=True):
             warn_unless_converged(fit, self._schedule(), label)
 

@@ -48,7 +48,7 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
-from quadric.estimators.classifier import HeadStart, SparseQuadraticSVC
+from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.geometry.terms import term_count
 from quadric.labels import class_weights
 from quadric.losses import LOSS_NAMES, loss_named
@@ -56,10 +56,10 @@ from quadric.losses.base import TrainingData, training_data
 from quadric.losses.footprint import check_memory
 from quadric.progress import part, parts, writer_for
 from quadric.resources import processes_of
-from quadric.samples.capped import CappedStream
+from quadric.samples.capped import CappedStream, Stream
 from quadric.samples.folds import Fold, check_folds, folds_of
 from quadric.samples.labelled import Samples
-from quadric.samples.sums import SummedSamples
+from quadric.samples.recoding import Coding
 from quadric.samples.units import Units
 from quadric.search.methods import METHODS
 from quadric.search.path import QuadraticPath, certified
@@ -160,7 +160,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Values of C that were added to a default grid since the best cell was at its end.
     oof_decision_ : array of shape (m,) or (m, n_classes)
         Decision values of each sample at the chosen cell, from the fold (or on average over the folds) that left it out; NaN
-        for samples that were never left out or have weight zero.
+        for samples that were never left out or have weight zero, and where there are ten million values or more for those that
+        are not in the random sample.
     oof_proba_ : array of shape (m, n_classes)
         Their probabilities, by the loss or by the sigmoids that scorers of probabilities are given.
     paths_ : list of QuadraticPath
@@ -259,22 +260,33 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         """
         return self._fit_or_forget(X, y, sample_weight, groups)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+    def _fit_coded(self, X: FloatArray, y: np.ndarray, groups: IntArray | None, coding: Coding | None) -> Self:
+        """Fit to a coded table: each fold imputes values and groups levels as its own training rows say."""
+        return self._fit_or_forget(X, y, None, groups, coding)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coding: Coding | None = None) -> None:
         check_parameters(self, self._rules)
         deadline = self._deadline()
         X, y = self._validated(X, y, ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
-        unseen = self._fit_samples(samples, folds_of(self.cv, X, y, groups, present), deadline)
+        stream = self._as_stream(samples, present, groups) if isinstance(self.cv, Integral) and int(self.cv) > 1 else None
+        if stream is None:
+            folds, rows = folds_of(self.cv, X, y, groups, present), np.flatnonzero(present)
+            unseen = self._fit_samples(samples, folds, deadline, coding)
+        else:
+            rows, unseen = self._fit_stream(stream, deadline)
         self.oof_decision_, self.oof_proba_ = (
             np.full((len(y), *values.shape[1:]), np.nan) for values in (unseen.decision, unseen.probability)
         )
-        self.oof_decision_[present], self.oof_proba_[present] = unseen.decision, unseen.probability
+        self.oof_decision_[rows], self.oof_proba_[rows] = unseen.decision, unseen.probability
 
     def _deadline(self) -> float | None:
         return None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
 
-    def _fit_samples(self, samples: Samples, folds: Sequence[Fold], deadline: float | None) -> OutOfFold:
+    def _fit_samples(
+        self, samples: Samples, folds: Sequence[Fold], deadline: float | None, coding: Coding | None = None
+    ) -> OutOfFold:
         """Choose and fit in memory; what the folds say of the samples that they left out."""
         prepared, units = self._in_units(samples)
         check_folds(folds, samples)
@@ -282,9 +294,11 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         board = self._scoreboard(task, len(folds))
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
-        parts = SampledParts.of(samples)
+        coding = coding if coding is not None and coding.learns else None
+        parts = SampledParts.of(samples, None if coding is None else replace(coding, gaps=None))  # X has them
         scoring = Scoring.of(self.scoring, samples.classes)
-        work = CrossValidation(FoldWork(task, samples, scoring, parts), folds, processes)
+        of_folds = samples if coding is None else replace(samples, X=coding.with_gaps(samples.X))
+        work = CrossValidation(FoldWork(task, of_folds, scoring, parts), folds, processes)
         with part(0.0, 0.7):
             self._cross_validate(board, work)
         cell = self._set_choice(board)
@@ -295,17 +309,25 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.best_estimator_ = self._as_classifier(fits, units)
         return work.out_of_fold(board, cell)
 
-    def _fit_surveyed(self, surveyed: CappedStream) -> Self:
-        """Fit to samples that are read in batches."""
+    def _fit_stream(self, stream: Stream, deadline: float | None) -> tuple[IntArray, OutOfFold]:
+        """Fit to samples in memory by passes over them; some positions, and what the folds say of the samples there."""
+        names = getattr(self, "feature_names_in_", None)
+        self._fit_surveyed(self._surveyed(stream), deadline=deadline)
+        if names is None:
+            del self.feature_names_in_, self.best_estimator_.feature_names_in_
+        return self.oof_rows_ - 1, OutOfFold(self.oof_decision_, self.oof_proba_)
+
+    def _fit_surveyed(self, surveyed: CappedStream, coding: Coding | None = None, *, deadline: float | None = None) -> Self:
+        """Fit to samples that are read in batches; where they are gathered, folds learn of a coding as in ``_fit_coded``."""
         check_parameters(self, self._rules)
         with self._or_forget():
-            deadline = self._deadline()
+            deadline = deadline or self._deadline()
             self._set_columns(surveyed.stream.columns)
             if surveyed.is_gathered:
                 samples, keys = surveyed.samples(self.class_weight), surveyed.groups
                 everyone = np.ones(len(samples.codes), dtype=bool)
                 folds = folds_of(self.cv, samples.X, samples.classes[samples.codes], keys, everyone)
-                unseen = self._fit_samples(samples, folds, deadline)
+                unseen = self._fit_samples(samples, folds, deadline, coding)
                 self.oof_decision_, self.oof_proba_ = unseen.decision, unseen.probability
                 self.all_rows_scored_ = True
             else:
@@ -313,6 +335,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                     raise ValueError(
                         f"cv must be a number of folds, at least 2, where rows are read in passes, got {self.cv!r}"
                     )
+                self._check_provable()
                 folds = surveyed.folds(int(self.cv))
                 self._fit_by_passes(surveyed, folds, deadline)
             self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds, len(surveyed.sample.ids))
@@ -354,11 +377,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self.best_estimator_ = self._chosen_classifier()
             if loss_named(cell.loss).keeps_rows:
                 starts = [np.flatnonzero(path.support[path.Cs == cell.C, path.ks == cell.k][0]) for path in self.paths_]
-                assert isinstance(whole.data, SummedSamples)
-                known = whole.data.moments.loss
-                weights, most = whole.samples.class_weight, most_examined(moments.n_rows)
-                ahead = HeadStart(whole.units, weights, known, starts, most, deadline)
-                self.best_estimator_._fit_surveyed(surveyed, ahead)
+                most = most_examined(moments.n_rows)
+                self.best_estimator_._fit_by_passes(surveyed, moments, deadline, starts, most)
             else:
                 self.best_estimator_._fit_moments(moments, deadline)
         if task.out_of_time():

@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
 )
 
 from quadric._sklearn import FEATURE_COUNTS, PRIVATE_STATE, input_positions, output_kind, set_parts
+from quadric.errors import quoted
 from quadric.export._checks import Node
 from quadric.export._schema import MAX_FEATURES
 from quadric.tables import InputColumn, TableEncoder
@@ -74,7 +75,9 @@ KINDS = {
         ("categories_", *PRIVATE_STATE["OrdinalEncoder"]),
     ),
     "FunctionTransformer": _Kind(FunctionTransformer, ("accept_sparse", "check_inverse", "feature_names_out")),
-    "TableEncoder": _Kind(TableEncoder, ("coding", "missing", "unseen", "max_levels", "dates", "texts", "missing_texts")),
+    "TableEncoder": _Kind(
+        TableEncoder, ("coding", "missing", "unseen", "rare", "max_levels", "dates", "texts", "missing_texts")
+    ),
     "ColumnTransformer": _Kind(
         ColumnTransformer, ("sparse_threshold", "verbose_feature_names_out"), ("sparse_output_", "output_indices_")
     ),
@@ -85,6 +88,8 @@ _NAMES = ("n_features_in_", "feature_names_in_")
 _KEYS = ("name", "class", "params", "fitted", "inner", "output")
 COLUMN_KEYS = tuple(field.name for field in fields(InputColumn) if field.name != "missing_texts")
 """What a file keeps of a column; texts that mean a missing value are a parameter of the encoder."""
+ADDED_LATER: dict[str, Any] = {"rare": "keep", "other": None, "grouped": []}
+"""What the first files of this schema do not have, of encoders and their columns, and what it was."""
 WORDS = ("passthrough", "drop")
 OUTPUTS = (None, "default", "pandas", "polars")
 
@@ -103,7 +108,7 @@ def written_parameter(name: str, value: Any) -> Any:
     if isinstance(value, float) and value != value:
         return {"nan": None}
     if isinstance(value, float) and not np.isfinite(value):
-        raise ValueError(f"cannot save the parameter {name}={value!r}: it is not finite")
+        raise ValueError(f"cannot save the parameter {name}={quoted(value)}: it is not finite")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):
@@ -122,7 +127,7 @@ def written_parameter(name: str, value: Any) -> Any:
         settings = {key: written_parameter(name, getattr(value, key)) for key in SPLITTER_KEYS}
         return {"folds": {"class": type(value).__name__, **settings}}
     raise ValueError(
-        f"cannot save the parameter {name}={value!r}: set it to a plain value first (model.set_params({name}=...))"
+        f"cannot save the parameter {name}={quoted(value)}: set it to a plain value first (model.set_params({name}=...))"
     )
 
 
@@ -239,8 +244,10 @@ def read_step(node: Node) -> tuple[str, Any]:
     kind = KINDS[keys["class"].choice(KINDS)]
     if kind.make is Pipeline:
         return name, Pipeline([read_step(item) for item in keys["inner"].items()])
-    parameters = read_parameters(keys["params"], kind.parameters)
+    parameters = read_parameters(_completed(keys["params"], kind.parameters), kind.parameters)
     if kind.make is TableEncoder:
+        if parameters["unseen"] == "as_dropped":  # of the first files: there were no other levels
+            parameters["unseen"] = "other"
         step = TableEncoder.from_inputs(_columns(keys["inner"], tuple(parameters["missing_texts"])), **parameters)
     else:
         step = kind.make(**({"transformers": []} if kind.make is ColumnTransformer else {}), **parameters)
@@ -253,6 +260,13 @@ def read_step(node: Node) -> tuple[str, Any]:
     output = read_parameter(keys["output"])
     keys["output"].require(output in OUTPUTS, "must be pandas, polars, default or null")
     return name, step if output is None else step.set_output(transform=output)
+
+
+def _completed(node: Node, names: Collection[str]) -> Node:
+    """An object with what the first files of this schema do not have."""
+    if not isinstance(node.value, dict):
+        return node
+    return Node({name: value for name, value in ADDED_LATER.items() if name in names} | node.value, node.place)
 
 
 def _fitted(node: Node, kind: _Kind) -> dict[str, Any]:
@@ -288,7 +302,7 @@ def _columns(node: Node, missing_texts: tuple[str, ...]) -> list[InputColumn]:
 
 
 def _column(node: Node, missing_texts: tuple[str, ...]) -> InputColumn:
-    keys = node.fields(COLUMN_KEYS)
+    keys = _completed(node, COLUMN_KEYS).fields(COLUMN_KEYS)
     kind = keys["type"].choice(("number", "category", "date"))
     categories = tuple(keys["categories"].texts(at_most=MAX_FEATURES))
     dropped = keys["dropped"].optional(Node.text)
@@ -300,8 +314,12 @@ def _column(node: Node, missing_texts: tuple[str, ...]) -> InputColumn:
     )
     is_bare = all(text == text.strip(BLANKS) and not is_missing_text(text, missing_texts) for text in categories)
     keys["categories"].require(is_bare, "must be texts without blanks around them, none of which means a missing value")
+    other, grouped = keys["other"].optional(Node.text), tuple(keys["grouped"].texts(at_most=MAX_FEATURES))
+    node.require(is_category or (other is None and not grouped), f"is a {kind} and has rare categories")
+    node.require(other not in categories or other in grouped, "has a category that is called like the rare ones")
+    node.require(set(grouped) < {None, *categories} and dropped not in grouped, "groups categories that are not there")
     node.require(
-        {dropped, fill if is_category else None} <= {None, *categories}, "drops or fills in a category that is not there"
+        {dropped, fill if is_category else None} <= {None, *categories, other}, "drops or fills in a category that is not there"
     )
     origin = keys["origin"].optional(Node.text)
     is_day = origin is not None and len(origin) == 10 and parsed_date(origin) is not None
@@ -310,4 +328,5 @@ def _column(node: Node, missing_texts: tuple[str, ...]) -> InputColumn:
     )
     indicator = keys["indicator"].boolean()
     node.require(fill is not None or not indicator, "marks missing values that it refuses")
-    return InputColumn(keys["name"].text(), kind, categories, dropped, fill, indicator, origin, missing_texts)
+    name = keys["name"].text()
+    return InputColumn(name, kind, categories, dropped, fill, indicator, origin, missing_texts, other, grouped)

@@ -49,6 +49,7 @@ def summarise(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     origin: tuple[str, str | None] | None = None,
+    findings: Sequence[str] = (),
 ) -> ReportSummary:
     """Compute everything that a report shows.
 
@@ -69,12 +70,13 @@ def summarise(
     class_names : sequence of str, optional
         Names of the classes, in the order of ``classes_``; by default the labels.
     rows : sequence of int
-        Positions of rows to explain, from 0; by default three that do not get the favourable one of two classes.
+        Positions of rows to explain, from 0; by default three that do not get the favourable one of two classes (if there is
+        none: the first).
     frozen : sequence of str
         Features, or columns, that the smallest change of a row must leave alone.
     favourable : str or None
-        Name of the class, of two, that people want, as in ``reason_codes``; None: the first. ``quadric report`` takes the one
-        that ``quadric explain`` takes.
+        Name of the class that people want; None: reasons are what speaks for the positive class, and no change is advised.
+        ``quadric report`` takes the one that was named when the model was fitted.
     ks : increasing sequence of int or None
         Numbers of terms that the slider shows; by default up to twice the model's. The model's own is added if missing.
     n_boot : int
@@ -87,6 +89,8 @@ def summarise(
         Number of parallel jobs; the result does not depend on it.
     origin : pair (file name, SHA-256 or None), optional
         Where the data come from.
+    findings : sequence of str
+        What a look at the table brought up, one sentence each.
 
     Returns
     -------
@@ -95,7 +99,7 @@ def summarise(
     check_values({"n_boot": n_boot, "n_jobs": n_jobs}, {"n_boot": integer_from(0, MOST_BOOTSTRAPS), "n_jobs": N_JOBS})
     seconds: dict[str, str] = {}
     subject, seed = Subject.of(model, X, y, class_names), drawn_seed(random_state)
-    hoped = 0 if favourable is None else subject.tabular.code_of(favourable)
+    hoped = 0 if favourable is None else subject.tabular.code_of(favourable)  # else rows with the positive label are shown
     wanted = _chosen_rows(subject, rows, hoped) if subject.is_binary else []
     grid = stops(subject, ks) if subject.is_binary else (subject.k,)
     folding, proving, tracing, drawing, explaining = parts(10.0, 2.0, 2.0, n_boot, 4.0)  # in bootstrap fits, about
@@ -114,7 +118,7 @@ def summarise(
         advance(0.0, "explanations and charts")
         surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
-        explained = _cases(subject, wanted, frozen, hoped) if wanted else ()
+        explained = _cases(subject, wanted, frozen, favourable) if wanted else ()
     settings = {
         "Folds": unseen.cross_validation.folds,
         "Bootstrap fits": n_boot,
@@ -143,6 +147,7 @@ def summarise(
         n_boot=int(n_boot),
         absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot, hoped).items()),
         making=making_of(subject, origin, settings, seconds, own[0].objective),
+        findings=tuple(findings),
     )
     summary: ReportSummary = _plain(values)
     return summary
@@ -195,8 +200,8 @@ def _chosen_rows(subject: Subject, rows: Sequence[int], favourable: int) -> list
     return list(dict.fromkeys(order[places].tolist()))
 
 
-def _cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str], favourable: int) -> tuple[Explanation, ...]:
-    """Explain rows of a two-class model against its favourable class.
+def _cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str], favourable: str | None) -> tuple[Explanation, ...]:
+    """Explain rows of a two-class model, with advice if there is a favourable class.
 
     Parameters
     ----------
@@ -204,9 +209,9 @@ def _cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str], favoura
     rows : sequence of int
     frozen : sequence of str
         Features that recourse must leave alone.
-    favourable : int
-        Position of that class.
+    favourable : str or None
+        Name of that class.
     """
-    options = ExplainingOptions(target=subject.class_names[favourable], frozen=frozen)
+    options = ExplainingOptions(target=favourable, frozen=frozen)
     answers = explain_rows(subject.tabular, subject.table, rows, subject.table, options)
     return tuple(replace(answer, actual=subject.class_names[subject.codes[answer.row]]) for answer in answers)

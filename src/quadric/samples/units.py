@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quadric.samples.recoding import Recoding
 from quadric.types import FloatArray
 
 FEW_VALUES = 5
@@ -23,12 +24,15 @@ class Units:
     low, high : arrays of shape (n,)
         Limits of each column; -inf and inf where it is not capped.
     center, scale : arrays of shape (n,)
+    recoding : Recoding or None
+        Of coded columns, before all of that; only inside the folds of a cross-validation.
     """
 
     low: FloatArray
     high: FloatArray
     center: FloatArray
     scale: FloatArray
+    recoding: Recoding | None = None
 
     @staticmethod
     def of(X: FloatArray, weight: FloatArray, *, standardize: bool, clip: float | None) -> Units:
@@ -72,6 +76,7 @@ class Units:
         return self.is_capped or bool(self.center.any() or (self.scale != 1.0).any())
 
     def __call__(self, X: FloatArray) -> FloatArray:
+        X = X if self.recoding is None else self.recoding(X)
         inside = np.clip(X, self.low, self.high) if self.is_capped else X
         if not (self.center.any() or (self.scale != 1.0).any()):
             return inside

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, Literal, Self
@@ -14,11 +14,14 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.defaults import MOST_LEVELS
-from quadric.errors import ParameterError, Troubles, listed, unknown_names
+from quadric.errors import ParameterError, Troubles, listed, quoted, unknown_names
 from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
 from quadric.labels import refuse_masked
+from quadric.samples.rare import is_rare
+from quadric.samples.recoding import NOWHERE, Coding
 from quadric.tables.facts import MOST_COUNTED, ColumnFacts
 from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
+from quadric.tables.levels import Levels
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import FloatArray, IntArray
@@ -40,13 +43,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "onehot": one feature per level, dropping the most frequent one (of several, the first in alphabetical order).
         "ordinal": the position of the level in alphabetical order.
     missing : {"refuse", "impute", "indicator"}
-        "refuse": an error. "impute": the mean of a number, the most frequent level. "indicator": impute, and add a
-        missing-value flag to columns that had missing values when fitted.
-    unseen : {"refuse", "as_dropped"}
-        What happens to a level that was not there when fitted: an error, or it counts like the dropped level, as none of the
-        others (only with "onehot").
+        "refuse": an error. "impute": the mean of a number, the most frequent level. "indicator": numbers are imputed, with a
+        missing-value flag; of texts, missing is one more level. Where no (or only a few) values were missing when fitted, there
+        is no flag, and a missing text counts as a new level does.
+    unseen : {"refuse", "other"}
+        What happens to a level that was not there when fitted: an error; or it counts as the level "other", or as the most
+        frequent level in columns without rare levels.
+    rare : {"keep", "other"}
+        What happens to levels with few rows (fewer than ten, or fewer than 100 and 1 %): they stay; or they count as one level,
+        "other", if that has enough rows, else as the most frequent one. Only with "onehot".
     max_levels : int
-        A text column with more levels is refused: most likely it is an identifier.
+        In a text column with more levels, the less frequent ones are grouped with the rare ones; where rare levels stay, or new
+        ones are refused, such a column is refused: most likely it is an identifier.
     dates : sequence of str
         Columns of dates, which become days since the earliest date of the table, with fractions where there are times. They
         hold dates, or texts such as 2024-01-31, 2024-01-31 18:30 and 2024-01-31T18:30:15.25, without a time zone.
@@ -80,7 +88,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     _rules = {
         "coding": one_of("onehot", "ordinal"),
         "missing": one_of("refuse", "impute", "indicator"),
-        "unseen": one_of("refuse", "as_dropped"),
+        "unseen": one_of("refuse", "other"),
+        "rare": one_of("keep", "other"),
         "max_levels": integer_from(2, MOST_LEVELS),
         "dates": _TEXTS,
         "texts": _TEXTS,
@@ -93,6 +102,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         coding: str = "onehot",
         missing: str = "refuse",
         unseen: str = "refuse",
+        rare: str = "keep",
         max_levels: int = 100,
         dates: Sequence[str] = (),
         texts: Sequence[str] = (),
@@ -101,6 +111,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.coding = coding
         self.missing = missing
         self.unseen = unseen
+        self.rare = rare
         self.max_levels = max_levels
         self.dates = dates
         self.texts = texts
@@ -120,8 +131,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
         """
         check_parameters(self, self._rules)
-        if self.unseen == "as_dropped" and self.coding == "ordinal":
-            raise ValueError("unseen='as_dropped' needs coding='onehot': an unknown level has no rank")
         table = self.usable(as_table(_checked_rows(X)))
         return self.fit_facts(self.facts(table))
 
@@ -211,18 +220,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _check_usable(self, facts: ColumnFacts) -> None:
         name, levels = facts.name, facts.levels
         if not facts.kind:
-            raise ParameterError(f"column {name!r} has no values: leave it out", ignore=name)
+            raise ParameterError(f"column {quoted(name)} has no values: leave it out", ignore=name)
         if facts.kind == "M" and name not in self.dates:
-            raise ParameterError(f"column {name!r} holds dates: turn them into days, or leave it out", dates=name, ignore=name)
+            raise ParameterError(
+                f"column {quoted(name)} holds dates: turn them into days, or leave it out", dates=name, ignore=name
+            )
         facts.refuse_infinite()
         suspicion = suspect_texts(name, levels) if levels and name not in self.texts else None
         if suspicion is not None:
             raise suspicion
-        if len(levels) > self.max_levels:
+        if len(levels) > self.max_levels and not (self._groups and self.unseen == "other"):
             count = f"{len(levels)}" if len(levels) <= MOST_COUNTED else f"over {MOST_COUNTED}"
             raise ParameterError(
-                f"column {name!r} has {count} different texts such as {min(levels)!r}, more than {self.max_levels}: "
-                "leave it out if it is an identifier, or raise max_levels",
+                f"column {quoted(name)} has {count} different texts such as {quoted(min(levels))}, more than "
+                f"{self.max_levels}: leave it out if it is an identifier, or raise max_levels",
                 ignore=name,
                 max_levels=None,
             )
@@ -256,23 +267,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.blocks_: IntArray = np.array([feature.input for feature in self.features_], dtype=np.intp)
         return self
 
+    @property
+    def _groups(self) -> bool:
+        """Whether rare levels are grouped; ranks need every level."""
+        return self.rare == "other" and self.coding == "onehot"
+
     def _learned(self, facts: ColumnFacts) -> InputColumn:
-        fills, counts = self.missing != "refuse", facts.levels
+        fills = self.missing != "refuse"
         if not fills:
-            facts.refuse_missing()
+            facts.refuse_missing(missing="impute")
+        n_rows = facts.n_present + facts.n_missing
         flagged = self.missing == "indicator" and facts.n_missing > 0
+        if flagged and self.rare == "other":
+            flagged = not is_rare(facts.n_missing, n_rows)
         learned = InputColumn(facts.name, "number", indicator=flagged, missing_texts=tuple(self.missing_texts))
         if facts.kind != "O":
             if facts.origin is not None:
                 learned = replace(learned, type="date", origin=facts.origin)
             return replace(learned, fill=facts.mean if fills else None)
-        common = min(counts, key=lambda level: (-counts[level], level))
+        counts = facts.levels
+        levels = Levels.frequent(counts, facts.n_present, n_rows, self.max_levels) if self._groups else Levels.all(counts)
+        fill = levels.dropped
+        if self.missing == "indicator" and not flagged:
+            fill = levels.other or levels.dropped
+        known = levels.kept if self.unseen == "other" else tuple(sorted(counts))
         return replace(
             learned,
             type="category",
-            categories=tuple(sorted(counts)),
-            dropped=common if self.coding == "onehot" else None,
-            fill=common if fills else None,
+            categories=known,
+            dropped=levels.dropped if self.coding == "onehot" or self.unseen == "other" else None,
+            fill=fill if fills else None,
+            other=levels.other,
+            grouped=tuple(level for level in known if level not in levels.kept),
         )
 
     def transform(self, X: Rows) -> FloatArray:
@@ -331,7 +357,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.unseen == "refuse":
             cells, levels = cells_like(values, column.categories), {None, *column.categories}
             unseen = [row for row, value in enumerate(cells) if value not in levels]
-            known = f"the known levels are {listed([repr(level) for level in column.categories])}"
+            known = f"the known levels are {listed([quoted(level) for level in column.categories])}"
             refuse_cells(column.name, cells, unseen, table.first_row, "was not there when fitted", known)
         return values
 
@@ -438,3 +464,31 @@ def redundant_pairs(encoder: TableEncoder, two_valued: Sequence[bool]) -> list[t
     blocks = encoder.blocks_.tolist()
     squares = [(j, j) for j, has_two in enumerate(two_valued) if has_two]
     return squares + [(i, j) for i, j in combinations(range(len(blocks)), 2) if blocks[i] == blocks[j]]
+
+
+def coding_of(encoder: TableEncoder, X: FloatArray, missing: Collection[str]) -> Coding:
+    """How features come from columns, for what each fold of a cross-validation has to learn anew.
+
+    Parameters
+    ----------
+    encoder : fitted TableEncoder
+    X : array of shape (m, n_features_out)
+        The encoded data.
+    missing : collection of str
+        Columns that have missing values.
+
+    Returns
+    -------
+    Coding
+    """
+    features, n = encoder.features_, len(encoder.features_)
+    is_flag = np.array([feature.kind in ("level", "missing") for feature in features], dtype=bool)
+    other, gaps = np.full(n, NOWHERE), np.zeros(X.shape, dtype=bool)
+    for j, feature in enumerate(features):
+        if feature.kind == "level" and feature.level is None:
+            other[is_flag & (encoder.blocks_ == feature.input)] = j
+        elif feature.kind == "number" and encoder.input_names_[feature.input] in missing:
+            column = encoder.inputs_[feature.input]
+            # its flag is next to a number; without one, what equals the mean is imputed, or all but equal to the mean of a fold
+            gaps[:, j] = X[:, j + 1] == 1.0 if column.indicator else X[:, j] == column.fill
+    return Coding(encoder.blocks_, is_flag, other, encoder.rare == "other", gaps if gaps.any() else None)

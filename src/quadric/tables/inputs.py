@@ -9,13 +9,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import LIKE_THIS, date_text, days_since, parsed_date
 from quadric.tables.suspects import marks_of
 from quadric.tables.table import BLANKS, is_number_text, number_text, text_column
 from quadric.types import BoolArray, FloatArray, IntArray
 
 Level: TypeAlias = str | float
+OTHER = "other"
+"""The level that rare and new levels count as."""
 
 
 def is_missing_text(text: str, others: Collection[str] = (), blanks: str = BLANKS) -> bool:
@@ -50,7 +52,8 @@ class InputColumn:
     categories : tuple of str or float
         Known levels, sorted; empty for a column that is only used as a number.
     dropped : str or None
-        The level without a feature of its own, where an encoder made the other levels one-hot.
+        The level without a feature of its own, where an encoder made the other levels one-hot; what new levels count as, where
+        they are not refused and there is no level ``other``.
     fill : float, str or None
         What the encoder takes in place of a missing value; None: it refuses missing values.
     indicator : bool
@@ -60,6 +63,11 @@ class InputColumn:
     missing_texts : tuple of str or None
         Texts that mean a missing value, besides an empty one; blanks around texts then count for nothing. None: texts are
         compared just as they are, as scikit-learn's encoders do, and only the empty one is missing.
+    other : str or None
+        Name of the level that rare and new levels count as; None: they count as the dropped one.
+    grouped : tuple of str
+        Rare levels among the categories, which have no features of their own; none where new levels are not refused, since
+        rare ones are treated like these.
     """
 
     name: str
@@ -70,6 +78,8 @@ class InputColumn:
     indicator: bool = False
     origin: str | None = None
     missing_texts: tuple[str, ...] | None = ()
+    other: str | None = None
+    grouped: tuple[str, ...] = ()
 
     @property
     def is_written(self) -> bool:
@@ -104,7 +114,7 @@ class InputColumn:
             return values
         if values.dtype.kind == "M":
             kind = "numbers" if self.type == "number" else "texts"
-            raise ValueError(f"column {self.name!r} must hold {kind}, and it holds dates")
+            raise ValueError(f"column {quoted(self.name)} must hold {kind}, and it holds dates")
         return _as_numbers(self.name, values, first_row) if self.type == "number" else values
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
@@ -177,20 +187,20 @@ def coded_features(inputs: Sequence[InputColumn], coding: str, unseen: str) -> t
     ----------
     inputs : sequence of InputColumn
     coding : "onehot" or "ordinal"
-    unseen : "refuse" or "as_dropped"
+    unseen : "refuse" or "other"
     """
-    rest = None if unseen == "refuse" else 0.0
-    return with_unique_names(f for i, column in enumerate(inputs) for f in _features(i, column, coding, rest))
+    takes_new = unseen != "refuse"
+    return with_unique_names(f for i, column in enumerate(inputs) for f in _features(i, column, coding, takes_new))
 
 
-def _features(position: int, column: InputColumn, coding: str, unseen: float | None) -> list[CodedFeature]:
-    levels, fill = column.categories, column.fill
+def _features(position: int, column: InputColumn, coding: str, takes_new: bool) -> list[CodedFeature]:
+    levels, fill, unseen = column.categories, column.fill, 0.0 if takes_new else None
     if column.type in ("number", "date"):
         features = [CodedFeature(column.name, position, "number", missing=fill)]
     elif coding == "ordinal":
         ranks = {level: float(rank) for rank, level in enumerate(levels)}
-        missing = None if fill is None else ranks[fill]
-        features = [CodedFeature(column.name, position, "rank", None, tuple(ranks.items()), missing)]
+        missing, new = (None if level is None else ranks[level] for level in (fill, column.dropped if takes_new else None))
+        features = [CodedFeature(column.name, position, "rank", None, tuple(ranks.items()), missing, new)]
     else:
         features = [
             CodedFeature(
@@ -203,8 +213,19 @@ def _features(position: int, column: InputColumn, coding: str, unseen: float | N
                 unseen=unseen,
             )
             for level in levels
-            if level != column.dropped
+            if level != column.dropped and level not in column.grouped
         ]
+        if column.other not in (None, column.dropped):
+            features.append(
+                CodedFeature(
+                    f"{column.name}={column.other}",
+                    position,
+                    "level",
+                    codes=tuple((level, float(level in column.grouped)) for level in levels),
+                    missing=None if fill is None else float(fill == column.other),
+                    unseen=1.0 if takes_new else None,
+                )
+            )
     if column.indicator:
         present = unseen if column.type == "category" else 0.0
         codes = tuple((level, 0.0) for level in levels)
@@ -275,7 +296,7 @@ def _as_numbers(name: str, column: np.ndarray, first_row: int) -> np.ndarray:
     present = np.flatnonzero(~missing_cells(column)).tolist()
     if present:  # the first text that is no number; where all are numbers, as in a frame of texts, the first
         row = next((row for row in present if not is_number_text(column[row])), present[0])
-        words = f"column {name!r} must hold numbers; row {first_row + row} has {column[row]!r}"
+        words = f"column {quoted(name)} must hold numbers; row {first_row + row} has {quoted(column[row])}"
         if is_number_text(column[row]):
             raise ValueError(f"{words}, a text: convert the column to numbers")
         raise ParameterError(words, **marks_of(column[row]))
@@ -297,7 +318,7 @@ def refuse_cells(name: str, cells: Sequence[object], rows: Sequence[int], first_
     """Raise an error that shows the first of the cells that are wrong, if there are any."""
     if rows:
         many = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
-        raise ValueError(f"column {name!r}, row {first_row + rows[0]}: {cells[rows[0]]!r} {what}{many}; {advice}")
+        raise ValueError(f"column {quoted(name)}, row {first_row + rows[0]}: {quoted(cells[rows[0]])} {what}{many}; {advice}")
 
 
 def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatArray:

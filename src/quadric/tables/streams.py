@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,15 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import ParameterError, unknown_names
+from quadric.defaults import MISSING
+from quadric.errors import ParameterError, quoted, unknown_names
+from quadric.samples.folds import key_of
 from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells
-from quadric.tables.reading import read_chunks
+from quadric.tables.reading import digest_of, read_chunks
 from quadric.tables.spool import Spool
-from quadric.tables.suspects import MISSING
 from quadric.tables.table import Table, as_table, check_names, holds_arrow
+from quadric.tables.targets import MissingLabelsError, refuse_missing_labels
 from quadric.types import BoolArray, FloatArray, IntArray
 
 CHUNK_ROWS = 32_768
@@ -40,6 +42,10 @@ class TableParts(ABC):
     @property
     def path(self) -> Path | None:
         """Where it is, if it is a file or a folder."""
+        return None
+
+    def digest(self) -> str | None:
+        """The checksum of its files, if it has any."""
         return None
 
     def check_unchanged(self) -> None:  # noqa: B027 - most tables cannot tell
@@ -70,11 +76,22 @@ class TableParts(ABC):
 
 
 def summed(states: Iterable[State | None]) -> State | None:
-    """The sum of those that are not None."""
+    """The sum of those that are not None; where labels are missing, the error that counts all of them."""
     total: State | None = None
-    for state in states:
+    missing: MissingLabelsError | None = None
+    each = iter(states)
+    while True:
+        try:
+            state = next(each)
+        except StopIteration:
+            break
+        except MissingLabelsError as error:
+            missing = error if missing is None else missing + error
+            continue
         if state is not None:
             total = state if total is None else total + state
+    if missing is not None:
+        raise missing
     return total
 
 
@@ -106,6 +123,7 @@ class TableStream(TableParts):
         self._begun: tuple[Table, Iterator[Table]] | None = None
         self._files: tuple[Any, ...] | None = None
         self._content: tuple[int, int] | None = None
+        self._digesting: _Digesting | None = None
 
     def __iter__(self) -> Iterator[Table]:
         if self._begun is not None:
@@ -157,6 +175,26 @@ class TableStream(TableParts):
 
         return self.path is not None and not arrow_files(self.path)
 
+    def digest(self) -> str | None:
+        """The checksum of the files, as ``read_table`` has it; begun with the first pass, which reads the same bytes.
+
+        Returns
+        -------
+        str or None
+            None for tables that are not in files.
+        """
+        if self.path is None:
+            return self._data.sha256 if isinstance(self._data, Table) else None
+        self._begin_digest()
+        assert self._digesting is not None
+        found = self._digesting.result()
+        self.check_unchanged()
+        return found
+
+    def _begin_digest(self) -> None:
+        if self._digesting is None and self.path is not None:
+            self._digesting = _Digesting(self.path)
+
     def count_rows(self) -> int:
         """The number of rows, by what the files say of themselves or else by a pass.
 
@@ -184,7 +222,9 @@ class TableStream(TableParts):
         """
         if not self._is_csv or name in self.text:
             return None
-        return TableStream(self._data, rows=self._rows, text=(*self.text, name), keeps=self._keeps, **self._how)
+        again = TableStream(self._data, rows=self._rows, text=(*self.text, name), keeps=self._keeps, **self._how)
+        again._files, again._digesting = self._files, self._digesting
+        return again
 
     def _chunks(self) -> Iterator[Table]:
         names: tuple[str, ...] | None = None
@@ -194,7 +234,7 @@ class TableStream(TableParts):
                 names = table.names
             if set(table.names) != set(names):
                 odd = min(set(table.names).symmetric_difference(names))
-                raise ValueError(f"the parts of the table have different columns: only some of them have {odd!r}")
+                raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
             if table.n_rows:
                 n_rows += table.n_rows
                 yield table
@@ -217,7 +257,7 @@ class TableStream(TableParts):
             self._is_spent = not callable(self._data)
         if isinstance(data, Iterable) and not isinstance(data, Table) and _is_parts(data):
             return (as_table(part) for part in data)
-        return (table for table in [as_table(data)])
+        return _cut(as_table(data), self._rows)
 
     def check_unchanged(self) -> None:
         """Refuse files that are not those of the first pass."""
@@ -231,6 +271,7 @@ class TableStream(TableParts):
     def _watched(self, tables: Iterator[Table]) -> Iterator[Table]:
         """The chunks of one pass; an error where the table is not that of the pass before."""
         self.check_unchanged()
+        self._begin_digest()
         n_rows = content = 0
         for table in tables:
             n_rows += table.n_rows
@@ -252,6 +293,30 @@ class TableStream(TableParts):
         self._kept = spool if spool.is_whole() else None
 
 
+class _Digesting(threading.Thread):
+    """Computes the checksum of files while they are read: hashing leaves the interpreter free."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self._path = path
+        self._found: str | None = None
+        self._error: OSError | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._found = digest_of(self._path)
+        except OSError as error:
+            self._error = error
+
+    def result(self) -> str | None:
+        """The checksum, once it is there."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+
 @dataclass(frozen=True, eq=False)
 class _Columns:
     """The columns of some rows; ``+`` puts further rows below them."""
@@ -267,15 +332,19 @@ class _Gathering:
     """The pass that brings all rows to one place."""
 
     names: tuple[str, ...]
+    rows: IntArray | None
 
     def __call__(self, table: Table) -> _Columns:
+        if self.rows is not None:
+            places = self.rows - (table.first_row - 1)
+            table = table[places[(places >= 0) & (places < table.n_rows)]]
         return _Columns(tuple(table[name] for name in self.names))
 
 
-def gathered(parts: TableParts) -> Table:
-    """All rows of a table in parts, in memory and in their order."""
-    names = parts.head().names
-    found = parts.total(_Gathering(names))
+def gathered(parts: TableParts, rows: IntArray | None = None, names: Sequence[str] | None = None) -> Table:
+    """All rows of a table in parts, or those at some positions, in memory and in their order; all columns, or some."""
+    names = parts.head().names if names is None else tuple(names)
+    found = parts.total(_Gathering(names, rows))
     assert found is not None
     return Table(names, found.values)
 
@@ -313,6 +382,13 @@ def _is_parts(data: Any) -> bool:
     return True
 
 
+def _cut(table: Table, n_rows: int) -> Iterator[Table]:
+    """A table in pieces of a size that suits passes."""
+    for first in range(0, max(table.n_rows, 1), n_rows):
+        columns = tuple(column[first : first + n_rows] for column in table.columns)
+        yield table if table.n_rows <= n_rows else Table(table.names, columns)
+
+
 def _numbered(tables: Iterator[Table]) -> Iterator[Table]:
     first = 1
     for table in tables:
@@ -343,7 +419,7 @@ class Labels:
         """Positions among known classes; an error for a label that is none of them."""
         unknown = set(self.names).difference(classes)
         if unknown:
-            raise ValueError(f"the target has the class {min(unknown)!r}, which is not one of {', '.join(classes)}")
+            raise ValueError(f"the target has the class {quoted(min(unknown))}, which is not one of {', '.join(classes)}")
         return np.array([list(classes).index(name) for name in self.names], dtype=np.intp)[self.places]
 
 
@@ -380,7 +456,9 @@ class LabelledColumns:
         check_names(inputs)
         twice = [name for name in inputs if name in special]
         if twice or not inputs:
-            raise ValueError(f"{twice[0]!r} cannot be a feature as well" if twice else "the table has no columns to learn from")
+            raise ValueError(
+                f"{quoted(twice[0])} cannot be a feature as well" if twice else "the table has no columns to learn from"
+            )
         return LabelledColumns(target, inputs, sample_weight, groups)
 
     def weights(self, table: Table) -> FloatArray:
@@ -389,15 +467,13 @@ class LabelledColumns:
             return np.ones(table.n_rows)
         weight = table[self.sample_weight]
         if weight.dtype.kind != "f" or not (np.isfinite(weight) & (weight >= 0.0)).all():
-            raise ValueError(f"the weights {self.sample_weight!r} must be finite numbers of at least 0, in every row")
+            raise ValueError(f"the weights {quoted(self.sample_weight)} must be finite numbers of at least 0, in every row")
         return weight
 
     def labels(self, table: Table) -> Labels:
         """Of the rows of a table; none is missing."""
         names, places = table.distinct_labels(self.target)
-        missing = np.flatnonzero(np.array([name is None for name in names], dtype=bool)[places])
-        if len(missing):
-            raise ValueError(f"the target is missing in row {table.first_row + int(missing[0])}")
+        refuse_missing_labels(names, places, table.first_row)
         used = np.flatnonzero(np.bincount(places, minlength=len(names)))
         return Labels(tuple(str(names[place]) for place in used), np.searchsorted(used, places))
 
@@ -418,12 +494,8 @@ class LabelledColumns:
         missing = np.flatnonzero(np.array([name is None for name in names], dtype=bool)[places])
         if len(missing):
             row = table.first_row + int(missing[0])
-            raise ParameterError(f"the column {self.groups!r} of groups has no value in row {row}", groups=None)
-        return np.array([_number_of(str(name)) for name in names], dtype=np.int64)[places]
-
-
-def _number_of(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big")
+            raise ParameterError(f"the column {quoted(self.groups)} of groups has no value in row {row}", groups=None)
+        return np.array([key_of(str(name)) for name in names], dtype=np.int64)[places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,8 +535,10 @@ def _has_two(facts: ColumnFacts, column: Any) -> bool:
     return len({*facts.values, *filled}) <= 2
 
 
-def learn_table(parts: TableParts, columns: LabelledColumns, encoder: TableEncoder, *, drops: bool = False) -> LearnedTable:
-    """Look once at all rows.
+def learn_table(
+    parts: TableParts, columns: LabelledColumns, encoder: TableEncoder, *, drops: bool = False
+) -> tuple[TableParts, LearnedTable]:
+    """Look once at all rows; again where a column of a CSV file is numbers in some of its parts only, and texts in all then.
 
     Parameters
     ----------
@@ -477,13 +551,20 @@ def learn_table(parts: TableParts, columns: LabelledColumns, encoder: TableEncod
 
     Returns
     -------
-    LearnedTable
+    TableParts and LearnedTable
+        The table as it is to be read from now on, and what is in it.
     """
-    found = parts.total(_Learning(columns, encoder, drops))
+    try:
+        found = parts.total(_Learning(columns, encoder, drops))
+    except MixedColumnError as error:
+        again = parts.with_text(error.name)
+        if again is None:
+            raise
+        return learn_table(again, columns, encoder, drops=drops)
     assert found is not None
     encoder.check_facts(found.facts)  # of all rows: a column without values is not the same as no row without gaps
     missing = {name: count for name, count in found.missing.items() if count}
-    return LearnedTable(found.used, dict(found.class_counts), missing, found.n_dropped)
+    return parts, LearnedTable(found.used, dict(found.class_counts), missing, found.n_dropped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -558,7 +639,7 @@ class TableSource(SampleSource):
         n_classes: int,
         class_rows: IntArray | None = None,
     ) -> None:
-        self._parts, self._samples_of, self.is_local = parts, rows, parts.is_local
+        self._parts, self._samples_of, self.is_local, self.is_read = parts, rows, parts.is_local, parts.is_local
         self.n_features, self.n_classes, self.class_rows = n_features, n_classes, class_rows
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
@@ -566,6 +647,10 @@ class TableSource(SampleSource):
         if total is None:
             raise ValueError("the table has no rows that can be used")
         return total
+
+    def check_unchanged(self) -> None:
+        """Refuse files that are not those of the first pass."""
+        self._parts.check_unchanged()
 
 
 @dataclass(frozen=True, eq=False)
@@ -620,11 +705,3 @@ class CodedRows:
 
 def _rows(table: Table, kept: BoolArray) -> Table:
     return Table(table.names, table[kept].columns, first_row=table.first_row)
-
-
-def retyped(parts: TableParts, error: MixedColumnError) -> TableParts:
-    """The table with a column as texts that are numbers in some parts of a CSV file only; else the error itself."""
-    again = parts.with_text(error.name)
-    if again is None:
-        raise error
-    return again

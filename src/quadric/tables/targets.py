@@ -2,18 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quadric.errors import unknown_names
+from quadric.errors import quoted, unknown_names
 from quadric.tables.table import is_number_text, label_texts
 from quadric.types import IntArray
 
+KNOWN_PAIRS = (
+    ("0", "1"),
+    ("-1", "1"),
+    ("no", "yes"),
+    ("n", "y"),
+    ("false", "true"),
+    ("f", "t"),
+    ("off", "on"),
+    ("absent", "present"),
+    ("negative", "positive"),
+    ("neg", "pos"),
+    ("good", "bad"),
+    ("paid", "default"),
+    ("nondefault", "default"),
+    ("no default", "default"),
+    ("healthy", "sick"),
+    ("healthy", "diseased"),
+    ("control", "case"),
+    ("benign", "malignant"),
+    ("normal", "abnormal"),
+    ("legit", "fraud"),
+    ("legitimate", "fraud"),
+    ("ham", "spam"),
+    ("stayed", "left"),
+    ("stayed", "churned"),
+)
+"""Classes whose sense is plain, the positive one last; upper and lower case are the same."""
 MOST_CLASSES = 50
 MOST_FRACTIONS = 20
 """A target with more distinct values, or with more fractions, is continuous."""
+
+
+class MissingLabelsError(ValueError):
+    """Rows have no label. Errors of the parts of a table add up to that of the table.
+
+    Parameters
+    ----------
+    count : int
+        How many rows.
+    first : int
+        The number of the first of them.
+    """
+
+    def __init__(self, count: int, first: int) -> None:
+        super().__init__(f"the target is missing in {count} row(s), the first is row {first}: drop them or fill them in")
+        self.count, self.first = count, first
+
+    def __add__(self, other: MissingLabelsError) -> MissingLabelsError:
+        return MissingLabelsError(self.count + other.count, min(self.first, other.first))
+
+
+def refuse_missing_labels(labels: Sequence[str | None], places: IntArray, first_row: int = 1) -> None:
+    """Raise an error where a row has no label.
+
+    Parameters
+    ----------
+    labels : sequence of str or None
+        The different ones.
+    places : array of shape (m,)
+        The position of each row's.
+    first_row : int
+        The number of the first row.
+    """
+    rows = np.flatnonzero(np.array([label is None for label in labels], dtype=bool)[places])
+    if len(rows):
+        raise MissingLabelsError(len(rows), first_row + int(rows[0]))
 
 
 def target_labels(values: ArrayLike, positive: str | float | None = None) -> tuple[IntArray, tuple[str, ...]]:
@@ -25,7 +89,8 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
         Numbers or texts. Every text is a class of its own: "1", "01" and "1.0" are three. If all texts are numbers, they are
         sorted as numbers. Whole numbers keep all their digits.
     positive : str or number, optional
-        Of two classes, the one with positive scores; by default the last in sorted order.
+        Of two classes, the one with positive scores; by default the one that is positive in a pair of plain sense (1 and 0, yes
+        and no, bad and good, ...), else the rarer one, else the last in sorted order.
 
     Returns
     -------
@@ -35,17 +100,45 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
         Labels as in the column; of two, the positive one is last.
     """
     texts = label_texts("the target", values).tolist()
-    if None in texts:
-        rows = [row for row, text in enumerate(texts, start=1) if text is None]
-        raise ValueError(f"the target is missing in {len(rows)} row(s), the first is row {rows[0]}: drop them or fill them in")
+    refuse_missing_labels(texts, np.arange(len(texts)))
     names = _sorted_names({text for text in texts if text is not None})
     if len(names) < 2:
-        problem = f"is {names[0]!r} in every row" if names else "has no rows"
+        problem = f"is {quoted(names[0])} in every row" if names else "has no rows"
         raise ValueError(f"the target {problem}: at least two classes are needed")
     _refuse_continuous(names)
-    names = _positive_last(names, None if positive is None else label_texts("positive", [positive])[0])
+    if positive is None:
+        counts = Counter(text for text in texts if text is not None)
+        names = _positive_last(names, positive_class(counts)) if len(names) == 2 else names
+    else:
+        names = _positive_last(names, label_texts("positive", [positive])[0])
     position = {name: code for code, name in enumerate(names)}
     return np.array([position[text] for text in texts if text is not None], dtype=np.intp), tuple(names)
+
+
+def positive_class(counts: Mapping[str, int]) -> str:
+    """The one of two classes that a score is for, where nobody says which.
+
+    Parameters
+    ----------
+    counts : mapping
+        Rows of each class, by its name.
+
+    Returns
+    -------
+    str
+    """
+    first, second = _sorted_names(set(counts))
+    for negative, positive in KNOWN_PAIRS:
+        for pair in ((first, second), (second, first)):
+            if _means(pair[0], negative) and _means(pair[1], positive):
+                return pair[1]
+    return first if counts[first] < counts[second] else second
+
+
+def _means(name: str, word: str) -> bool:
+    """Whether a class is a word or a number, however it is written."""
+    number = _number(name)
+    return number == _number(word) if number is not None else name.strip().lower().replace("_", " ").replace("-", "") == word
 
 
 def class_position(label: str, names: Sequence[str]) -> int | None:
@@ -84,14 +177,12 @@ def _refuse_continuous(names: list[str]) -> None:
     fractions = sum(number is not None and not number.is_integer() for number in numbers)
     if len(names) > MOST_CLASSES or fractions > MOST_FRACTIONS:
         raise ValueError(
-            f"the target has {len(names)} different values ({names[0]!r} to {names[-1]!r}) and looks continuous: "
+            f"the target has {len(names)} different values ({quoted(names[0])} to {quoted(names[-1])}) and looks continuous: "
             "a classifier needs classes, so divide it into a few first"
         )
 
 
-def _positive_last(names: list[str], positive: str | None) -> list[str]:
-    if positive is None:
-        return names
+def _positive_last(names: list[str], positive: str) -> list[str]:
     position = class_position(positive, names)
     if position is None:
         raise ValueError(unknown_names([positive], names, "the target", "value"))

@@ -4,12 +4,13 @@ from quadric._lazy import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from quadric.workflow.checking import TableCheck, TableWarning, check_parts, check_table, look_over
     from quadric.workflow.comparison import Comparison, Result, compare
     from quadric.workflow.judging import Judged, certify_stream, certify_table
+    from quadric.workflow.limits import is_streamed
     from quadric.workflow.options import OptionError, TrainingOptions
     from quadric.workflow.preparation import PreparedData, prepare
     from quadric.workflow.scoring import Scores, TableModel
-    from quadric.workflow.streaming import is_streamed, train_stream
     from quadric.workflow.training import Trained, choose, train
 
 __all__ = [
@@ -19,26 +20,31 @@ __all__ = [
     "PreparedData",
     "Result",
     "Scores",
+    "TableCheck",
     "TableModel",
+    "TableWarning",
     "Trained",
     "TrainingOptions",
     "certify_stream",
     "certify_table",
+    "check_parts",
+    "check_table",
     "choose",
     "compare",
     "is_streamed",
+    "look_over",
     "prepare",
     "train",
-    "train_stream",
 ]
 
 _HOMES = {
+    "checking": "TableCheck TableWarning check_parts check_table look_over",
     "comparison": "Comparison Result compare",
     "judging": "Judged certify_stream certify_table",
+    "limits": "is_streamed",
     "options": "OptionError TrainingOptions",
     "preparation": "PreparedData prepare",
     "scoring": "Scores TableModel",
-    "streaming": "is_streamed train_stream",
     "training": "Trained choose train",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

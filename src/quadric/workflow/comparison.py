@@ -14,8 +14,11 @@ from threadpoolctl import threadpool_limits
 
 from quadric.baselines.rivals import Rival, Tuned, installed_rivals
 from quadric.credit import CalibratedModel
+from quadric.errors import quoted
+from quadric.estimators._foldwork import demanded_features
 from quadric.progress import advance, part
-from quadric.tables import Table, TableEncoder
+from quadric.search.rules import SupportLimits
+from quadric.tables import Table
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.figures import standard_error
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -171,8 +174,8 @@ def _surface(training: PreparedData, options: TrainingOptions) -> Tuned:
 def _folds(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[PreparedData, FloatArray, np.ndarray]]:
     """Coded training rows, test rows and labels of these, for each fold."""
     for train, test in _splits(data, options):
-        X = _coded(data, train)
-        yield _part(replace(data, X=X), train), X[test], data.y[test]
+        training, X = _recoded(data, train)
+        yield _part(training, train), X[test], data.y[test]
 
 
 def _splits(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[IntArray, IntArray]]:
@@ -181,18 +184,20 @@ def _splits(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[IntA
 
 
 def _part(data: PreparedData, rows: IntArray) -> PreparedData:
-    groups = None if data.groups is None else data.groups[rows]
-    return replace(data, X=data.X[rows], y=data.y[rows], groups=groups)
+    groups, coding = None if data.groups is None else data.groups[rows], data.coding and data.coding.part(rows)
+    return replace(data, X=data.X[rows], y=data.y[rows], groups=groups, coding=coding)
 
 
-def _coded(data: PreparedData, train: IntArray) -> FloatArray:
-    """All rows, with missing values imputed from the training rows."""
-    encoder = data.encoder
-    if not data.missing or data.n_dropped:
-        return data.X
-    learned = TableEncoder(**encoder.get_params()).fit(data.table[train])
-    columns = [replace(own, fill=other.fill) for own, other in zip(encoder.inputs_, learned.inputs_, strict=True)]
-    return np.asarray(TableEncoder.from_inputs(columns, **encoder.get_params()).transform(data.table))
+def _recoded(data: PreparedData, train: IntArray) -> tuple[PreparedData, FloatArray]:
+    """All rows, with imputed values and levels as the training rows say, and without terms that are thin there."""
+    if data.coding is None or not data.coding.learns:
+        return data, data.X
+    include, rows = data.limits.include, data.coding.with_gaps(data.X)
+    limits = SupportLimits(np.array(include, dtype=np.intp))
+    demanded = demanded_features(limits, data.X.shape[1])
+    X = data.coding.learned(rows[train], np.ones(len(train)), demanded)(rows)
+    thin = {*data.limits.exclude, *data.coding.thin_terms(X[train]).tolist()}.difference(include)
+    return replace(data, X=X, limits=replace(data.limits, exclude=sorted(thin))), X
 
 
 def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
@@ -202,7 +207,7 @@ def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
         rows = int(np.sum(data.y == label))
         if rows - -(-rows // options.folds) < options.folds:
             raise OptionError(
-                f"class {name!r} has {rows} rows, too few for {options.folds} folds with {options.folds} inside each: "
+                f"class {quoted(name)} has {rows} rows, too few for {options.folds} folds with {options.folds} inside each: "
                 "choose fewer folds",
                 folds=None,
             )

@@ -27,8 +27,11 @@ from quadric.workflow.scoring import Scores, TableModel
 
 REFERENCES = {"mean": "mean", "approved": "best tenth", "cutoff": "border"}
 """What a row is compared with, in words."""
-CATEGORY = "{feature} is {value}: {points} points lost"
-NUMBER = "{{feature}} is {{value}} ({} {{reference}}): {{points}} points lost"
+CATEGORY = "{feature} is {value}: {points} points"
+NUMBER = "{{feature}} is {{value}} ({} {{reference}}): {{points}} points"
+LOST = " lost"
+"""Of points against a class that people want."""
+UNADVISED = "no change is advised: name the class that people want, with favourable, here or when fitting"
 AGE = re.compile("age|age_.*|.*_age", re.IGNORECASE)
 """Names of columns that hold an age."""
 NEVER = "the calibrated probability never crosses the cut-off, so the model always predicts the same class"
@@ -45,7 +48,8 @@ class ExplainingOptions:
     reference : {"mean", "approved", "cutoff"}
         What a row is compared with, as in ``reason_codes``.
     target : str or None
-        Name of the wanted class; None: of two, the model's favourable one, and of more the one with the second largest score.
+        Name of the class that people want; None: the one that the model file names. If it names none, there are reasons but no
+        changes: what speaks for the positive one of two classes, or against the one with the second largest score.
     frozen, increase_only, decrease_only : sequences of str
         Columns that a change must leave alone, or may change one way only. What the model file lists is left alone too, and
         so is age, unless it is named here.
@@ -101,7 +105,7 @@ class Explanation:
     probability : float or None
         Of the positive class, or of the label where there are more than two.
     target : str
-        The wanted class.
+        The wanted class; where there is none, the one that reasons count against.
     reasons : tuple of Reason
         Worst first.
     contributions : tuple of Contribution
@@ -116,6 +120,10 @@ class Explanation:
         The same in words.
     actual : str or None
         The class that the data give, if it is known.
+    wanted : bool
+        Whether the target is a class that people want; only then there are changes.
+    speaks_for : str or None
+        The class that reasons speak for, of two where none is wanted.
     """
 
     row: int
@@ -131,10 +139,21 @@ class Explanation:
     proved: bool
     message: str
     actual: str | None = None
+    wanted: bool = True
+    speaks_for: str | None = None
+
+    @property
+    def heading(self) -> str:
+        """What the reasons are."""
+        if self.speaks_for is not None:
+            return f"{'what speaks' if self.reasons else 'nothing speaks'} for {self.speaks_for}"
+        return f"{'reasons' if self.reasons else 'no reason'} against {self.target}"
 
     @property
     def verdict(self) -> str:
         """What the search for a change came to: a heading if there are changes, otherwise a sentence."""
+        if not self.wanted:
+            return self.message
         if self.changes:
             return f"{'smallest ' if self.proved else ''}change to {self.target}"
         return f"already {self.target}" if self.reached else f"no change to {self.target}: {self.message}"
@@ -270,16 +289,21 @@ class _Explainer:
     population: Table
     options: ExplainingOptions
 
+    @property
+    def wanted(self) -> str | None:
+        """The class that people want."""
+        return self.model.favourable if self.options.target is None else self.options.target
+
     @cached_property
     def scores(self) -> Scores:
         return self.model.scores(self.rows)
 
     @cached_property
     def targets(self) -> list[int]:
-        if self.options.target is not None:
-            return [self.model.code_of(self.options.target)] * len(self.rows)
+        if self.wanted is not None:
+            return [self.model.code_of(self.wanted)] * len(self.rows)
         if self.scores.decision.ndim == 1:
-            return [self.model.favourable] * len(self.rows)  # nobody is told how to be declined
+            return [0] * len(self.rows)  # reasons speak for the positive class
         others = (self.scores.decision if self.scores.probabilities is None else self.scores.probabilities).copy()
         others[np.arange(len(others)), self.scores.codes] = -np.inf
         return others.argmax(axis=1).tolist()
@@ -289,6 +313,7 @@ class _Explainer:
         """Reasons of all rows, for each target: the population is looked at once per class, not once per row."""
         numbers = set(self.fitted.blocks[self.fitted.numeric].tolist())
         categories = [name for block, name in enumerate(self.fitted.input_names) if block not in numbers]
+        lost = "" if self.wanted is None and self.scores.decision.ndim == 1 else LOST
         return {
             target: reason_codes(
                 self.model.saved.model,
@@ -297,8 +322,8 @@ class _Explainer:
                 reference=self.options.reference,
                 background=self.population,
                 favourable=self.fitted.classes.tolist()[target],
-                template=NUMBER.format(REFERENCES[self.options.reference]),
-                templates=dict.fromkeys(categories, CATEGORY),
+                template=NUMBER.format(REFERENCES[self.options.reference]) + lost,
+                templates=dict.fromkeys(categories, CATEGORY + lost),
             )
             for target in sorted(set(self.targets))
         }
@@ -320,6 +345,8 @@ class _Explainer:
             reasons=tuple(Reason(*reason) for reason in reasons),
             contributions=self._contributions(answers, i),
             **self._change(self.rows[[i]], target),
+            wanted=self.wanted is not None,
+            speaks_for=names[1] if self.wanted is None and is_binary else None,
         )
 
     def _contributions(self, answers: ReasonCodes, i: int) -> tuple[Contribution, ...]:
@@ -336,6 +363,8 @@ class _Explainer:
     def _change(self, row: Table, target: int) -> dict[str, Any]:
         """The smallest change of one row, or why there is none; it does not depend on which other rows are explained."""
         nothing = {"changes": (), "distance": None, "reached": False, "proved": False}
+        if self.wanted is None:
+            return {**nothing, "message": UNADVISED}
         if self.fitted.border is None:
             return {**nothing, "proved": True, "message": NEVER}
         before, options = self.fitted.reported(row), self.options

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
-from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
-from quadric.errors import ParameterError
+from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MISSING, MOST_LEVELS
+from quadric.errors import ParameterError, quoted
 from quadric.losses import LOSS_NAMES
 
 if TYPE_CHECKING:
@@ -52,25 +52,33 @@ class TrainingOptions:
         What it chooses from; ks is bounded by the number of terms that the data have, and by ``include``. None: as
         SparseQuadraticSVCCV does.
     positive : str or None
-        Of two classes, the one with positive scores; None: the last in sorted order.
+        Of two classes, the one with positive scores; None: as in ``target_labels``.
+    favourable : str or None
+        The class that people want, which explanations and advice then speak of; None: they do not, and there is no advice.
     standardize : bool
     clip : float or None
         Share of the rows beyond the limits at which columns are capped; None: not capped.
     coding : {"onehot", "ordinal"}
-    missing : {"refuse", "drop", "impute", "indicator"}
+    missing : {"indicator", "impute", "drop", "refuse"}
         "drop" leaves out rows with missing values; the others are those of TableEncoder.
-    unseen : {"refuse", "as_dropped"}
-        What the model does later with a level that the data do not have.
+    unseen : {"other", "refuse"}
+        What the model does later with a level that the data do not have, as in TableEncoder.
+    rare : {"other", "keep"}
+        What happens to levels with few rows, as in TableEncoder. "keep" also lets products of levels have few rows.
     max_levels : int
-        A text column with more levels is refused.
+        Levels of a text column that stay, as in TableEncoder.
     ignore : tuple of str
         Columns that are not used.
+    keep : tuple of str
+        Columns that are used even if they look like identifiers.
     texts : tuple of str
         Columns of names that look like numbers or dates, such as codes.
     dates : tuple of str
         Columns of dates, which become days since the earliest date.
     missing_texts : tuple of str
-        Other texts than blank ones that mean a missing value: those that the table was read with.
+        Texts in columns to learn from that mean a missing value, besides blank ones: those that the table was read with.
+    date_forms : mapping
+        How dates were written in the file that the table was read from, as in ``read_table``; new files are read the same way.
     class_weight : "balanced", mapping from class names to factors, or None
     calibrate : {"auto", "sigmoid", "isotonic"} or None
         Whether, and how, scores become probabilities, as in CalibratedModel.
@@ -107,16 +115,20 @@ class TrainingOptions:
     ks: tuple[int, ...] | None = None
     Cs: tuple[float, ...] | None = None
     positive: str | None = None
+    favourable: str | None = None
     standardize: bool = True
     clip: float | None = 0.01
     coding: Literal["onehot", "ordinal"] = "onehot"
-    missing: Literal["refuse", "drop", "impute", "indicator"] = "refuse"
-    unseen: Literal["refuse", "as_dropped"] = "refuse"
+    missing: Literal["indicator", "impute", "drop", "refuse"] = "indicator"
+    unseen: Literal["other", "refuse"] = "other"
+    rare: Literal["other", "keep"] = "other"
     max_levels: int = 100
     ignore: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
-    missing_texts: tuple[str, ...] = ()
+    missing_texts: tuple[str, ...] = MISSING
+    date_forms: Mapping[str, str] = field(default_factory=dict)
     class_weight: str | Mapping[str, float] | None = None
     calibrate: Literal["auto", "sigmoid", "isotonic"] | None = "auto"
     cutoff: float | str = 0.5
@@ -158,14 +170,10 @@ class TrainingOptions:
         for name, wanted in rules.items():
             value = getattr(self, name)
             if not wanted.holds(value) and not (value is None and type(None) in get_args(hints[name])):
-                raise OptionError(f"{name} must be {wanted.words}, got {value!r}", **{name: None})
+                raise OptionError(f"{name} must be {wanted.words}, got {quoted(value)}", **{name: None})
         if self.cross_validate is False and (self.k is None or self.C is None):
             raise OptionError("without cross-validation k and C must be given", k=None, C=None)
         self._check_grids(rule.N_TERMS, rule.LOSS_WEIGHT)
-        if self.unseen == "as_dropped" and self.coding == "ordinal":
-            raise OptionError(
-                "a level that was not seen has no rank: unseen='as_dropped' needs coding='onehot'", coding="onehot"
-            )
         for name, check in {"cutoff": read_cutoff, "scoring": check_scoring}.items():
             try:
                 check(getattr(self, name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,9 +13,17 @@ from quadric.estimators._constraints import support_limits
 from quadric.estimators._validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
+from quadric.samples.capped import Stream
+from quadric.samples.random_rows import MOST_RANDOM, RandomRows
+from quadric.samples.recoding import Coding
+from quadric.samples.source import SampleBatch
+from quadric.tables import Table, TableEncoder, target_labels
+from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.inputs import missing_cells
+from quadric.tables.streams import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
+from quadric.tables.targets import class_position, positive_class
 from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.workflow.checking import TableCheck, check_parts, settled
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
 
@@ -33,12 +41,35 @@ class TermLimits:
         Positions in z.
     n_squares, n_products : int
         How many of the excluded terms are squares of two-valued features, and products within one column.
+    n_rare : int
+        How many others are products of levels or flags that are not zero in fewer than ten rows.
     """
 
     include: list[int]
     exclude: list[int]
     n_squares: int
     n_products: int
+    n_rare: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many terms are left out by themselves, by the reason."""
+        return {"squares": self.n_squares, "products": self.n_products, "rare": self.n_rare}
+
+    def without_thin(self, pairs: Sequence[tuple[int, int]], n_features: int) -> TermLimits:
+        """The same without products that have too few rows, unless they must be used.
+
+        Parameters
+        ----------
+        pairs : sequence of pairs of features
+        n_features : int
+
+        Returns
+        -------
+        TermLimits
+        """
+        thin = {term_index(i, j, n_features) for i, j in pairs}.difference(self.include, self.exclude)
+        return replace(self, exclude=sorted(thin.union(self.exclude)), n_rare=self.n_rare + len(thin))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +100,10 @@ class PreparedData:
         Rows of each class.
     is_sampled : bool
         Whether the table was read in passes, and X and y are a random sample of its rows.
+    check : TableCheck
+        What a look at the table brought up.
+    coding : Coding or None
+        What each fold learns of the columns; None where folds share it, by passes.
     """
 
     table: Table
@@ -83,6 +118,8 @@ class PreparedData:
     sha256: str | None = None
     class_counts: tuple[int, ...] = ()
     is_sampled: bool = False
+    check: TableCheck = field(default_factory=TableCheck)
+    coding: Coding | None = None
 
     @property
     def n_rows(self) -> int:
@@ -120,12 +157,12 @@ class PreparedData:
         return {label: wanted.get(name, 1.0) for name, label in zip(self.class_names, np.unique(self.y).tolist(), strict=True)}
 
 
-def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData:
-    """Code a table.
+def prepare(table: Table | TableParts, target: str, options: TrainingOptions) -> PreparedData:
+    """Code a table, with all rows at hand.
 
     Parameters
     ----------
-    table : Table
+    table : Table or TableParts
     target : str
         Name of the column with the classes.
     options : TrainingOptions
@@ -134,37 +171,102 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     -------
     PreparedData
     """
-    check_roles(table, target, options)
-    inputs = table.drop([target, *_named(options.groups), *options.ignore])
-    check_columns(inputs)
-    codes, names = class_codes(table.labels(target), options.positive)
-    encoder = new_encoder(options)
-    inputs = encoder.usable(inputs)
-    missing = {name: count for name in inputs if (count := int(missing_cells(inputs[name]).sum()))}
-    check_missing(missing, options)
-    kept = complete_rows(inputs) if missing and options.missing == "drop" else slice(None)
-    counts = np.bincount(codes[kept], minlength=len(names)).tolist()
+    stream, data = learn(table, target, options)
+    check_features(data.encoder, data.class_names, data.n_rows)
+    rows = stream.source.total(RandomRows(MOST_RANDOM)).batch
+    return with_rows(data, stream, rows, options)
+
+
+def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
+    """Look at a table once, wherever it is.
+
+    Parameters
+    ----------
+    table : Table or TableParts
+    target : str
+        Name of the column with the classes.
+    options : TrainingOptions
+
+    Returns
+    -------
+    Stream and PreparedData
+        The coded rows, in batches; and everything that was decided, without rows.
+    """
+    parts = as_parts(table)
+    head = parts.head()
+    check_roles(head, target, options)
+    check = check_parts(parts, target, options)
+    options = settled(check, options, target, head.names)
+    unused = {target, options.groups, *options.ignore}
+    inputs = tuple(name for name in head.names if name not in unused)
+    check_columns(head.drop([name for name in head.names if name not in inputs]))
+    columns = LabelledColumns.of(head.names, target, inputs, None, options.groups)
+    parts, learned = learn_table(parts, columns, new_encoder(options), drops=options.missing == "drop")
+    names = class_order(learned.class_counts, options)
+    counts = [learned.class_counts[name] for name in names]
+    check_missing(learned.missing, options)
     check_classes_left(counts, names)
-    rows = inputs[kept]
-    check_features(encoder.fit(rows), names, len(rows))
-    X = np.asarray(encoder.transform(rows))
-    limits, groups = term_limits(encoder, structural_exclusions(encoder, X), options), _groups(table, options.groups)
+    encoder = new_encoder(options).fit_facts(learned.facts)
+    check_features(encoder, names, 1)
     data = PreparedData(
-        table=inputs,
+        table=table.drop([name for name in table if name not in inputs]) if isinstance(table, Table) else Table((), ()),
         encoder=encoder,
-        X=X,
-        y=labels_of(names)[codes][kept],
+        X=np.empty((0, len(encoder.features_))),
+        y=labels_of(names),
         class_names=names,
-        limits=limits,
-        missing=missing,
-        n_dropped=len(table) - len(X),
-        groups=None if groups is None else groups[kept],
-        sha256=table.sha256,
+        limits=term_limits(encoder, redundant_pairs(encoder, learned.two_valued(encoder)), options),
+        missing=learned.missing,
+        n_dropped=learned.n_dropped,
+        sha256=parts.digest(),
         class_counts=tuple(counts),
+        check=check,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
-    if not options.standardize:
-        warn_of_scales(data)
+    source = CodedRows(columns, encoder, names, options.missing == "drop").of(parts, learned.class_counts)
+    features = tuple(data.feature_names)
+    return Stream(source, features, target, labels_of(names), options.seed, options.groups is not None), data
+
+
+def with_rows(
+    data: PreparedData, stream: Stream, rows: SampleBatch, options: TrainingOptions, *, by_passes: bool = False
+) -> PreparedData:
+    """What was decided, with coded rows: all of them, or a random sample.
+
+    Parameters
+    ----------
+    data : PreparedData
+    stream : Stream
+    rows : SampleBatch
+    options : TrainingOptions
+    by_passes : bool
+        Whether the rows are a sample of a table that is read in passes.
+
+    Returns
+    -------
+    PreparedData
+    """
+    groups = None
+    if options.groups is not None:
+        # numbered as they appear: folds do not depend on what groups are called
+        assert rows.keys is not None
+        _, first, places = np.unique(rows.keys, return_index=True, return_inverse=True)
+        groups = np.argsort(np.argsort(first))[places]
+    coding = coding_of(data.encoder, rows.X, data.missing)
+    thin = coding.thin_products(rows.X, len(rows.ids) / data.n_rows)
+    data = replace(
+        data,
+        X=rows.X,
+        y=stream.classes[rows.codes],
+        limits=data.limits.without_thin(thin, rows.X.shape[1]),
+        groups=groups,
+        is_sampled=by_passes,
+        coding=None if by_passes else coding,
+    )
+    trouble = None if options.standardize else spread_trouble(data.X, data.feature_names)
+    if trouble is not None:  # what the classifier would say, with the names of the table and without advice on pipelines
+        warning = ScaleWarning(f"{trouble}; standardise them")
+        vars(warning)["remedies"] = {"standardize": None}
+        warn_user(warning)
     return data
 
 
@@ -179,6 +281,7 @@ def new_encoder(options: TrainingOptions) -> TableEncoder:
         coding=options.coding,
         missing="refuse" if options.missing == "drop" else options.missing,
         unseen=options.unseen,
+        rare=options.rare,
         max_levels=options.max_levels,
         dates=options.dates,
         texts=options.texts,
@@ -202,39 +305,30 @@ def labels_of(names: Sequence[str]) -> np.ndarray:
     return np.array(names) if are_labels else np.arange(len(names))
 
 
-def warn_of_scales(data: PreparedData) -> None:
-    """Say what the classifier would say, with the names of the table and without advice on pipelines.
+def class_order(counts: Mapping[str, int], options: TrainingOptions) -> tuple[str, ...]:
+    """Names of the classes in the order of their codes; of two, the positive one is the last.
 
     Parameters
     ----------
-    data : PreparedData
-    """
-    trouble = spread_trouble(data.X, data.feature_names)
-    if trouble is not None:
-        warning = ScaleWarning(f"{trouble}; standardise them")
-        vars(warning)["remedies"] = {"standardize": None}
-        warn_user(warning)
-
-
-def class_codes(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Codes and names of classes.
-
-    Parameters
-    ----------
-    column : array of str or None
-    positive : str or None
+    counts : mapping
+        Rows of each class.
+    options : TrainingOptions
 
     Returns
     -------
-    array of codes, and tuple of names
+    tuple of str
     """
-    found = target_labels(column)
+    column = np.array(list(counts), dtype=object)
+    names = target_labels(column)[1]
+    positive = positive_class(counts) if options.positive is None and len(names) == 2 else options.positive
     try:
-        found = found if positive is None else target_labels(column, positive)
+        names = names if positive is None else target_labels(column, positive)[1]
     except ValueError as error:
         raise OptionError(str(error), positive=None) from None
-    check_names("the target has a class", found[1])
-    return found
+    check_names("the target has a class", names)
+    if options.favourable is not None and class_position(options.favourable, names) is None:
+        raise OptionError(unknown_names([options.favourable], names, "the target", "class"), favourable=None)
+    return names
 
 
 def complete_rows(table: Table) -> BoolArray:
@@ -269,17 +363,6 @@ def _named(column: str | None) -> tuple[str, ...]:
     return () if column is None else (column,)
 
 
-def _groups(table: Table, column: str | None) -> IntArray | None:
-    """Numbers for the groups; a missing value is refused."""
-    if column is None:
-        return None
-    values = table[column]
-    missing = np.flatnonzero(missing_cells(values))
-    if len(missing):
-        raise OptionError(f"the column {column!r} of groups has no value in row {missing[0] + 1}", groups=None)
-    return np.unique(values.astype(str), return_inverse=True)[1]
-
-
 def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     """Refuse names of columns that the table does not have, and columns that would be two things.
 
@@ -290,7 +373,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     target : str
     options : TrainingOptions
     """
-    lists = {option: getattr(options, option) for option in ("ignore", "dates", "texts", "frozen")}
+    lists = {option: getattr(options, option) for option in ("ignore", "keep", "dates", "texts", "frozen")}
     used = {"target": (target,), "groups": _named(options.groups), **lists}
     absent = {option: [name for name in names if name not in table.names] for option, names in used.items()}
     unknown = dict.fromkeys(name for names in absent.values() for name in names)
@@ -303,7 +386,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     if options.groups == target:
         raise OptionError(f"the column {target!r} is the target: it cannot hold the groups", groups=None)
     unused = (target, *_named(options.groups), *options.ignore)
-    for option, others in {"dates": unused, "texts": (*unused, *options.dates)}.items():
+    for option, others in {"keep": unused, "dates": unused, "texts": (*unused, *options.dates)}.items():
         twice = [name for name in getattr(options, option) if name in others]
         if twice:
             raise OptionError(f"the column {twice[0]!r} is the target, ignored or named twice", **{option: None})
@@ -335,7 +418,8 @@ def check_classes_left(counts: Sequence[int], names: Sequence[str]) -> None:
     """
     lost = [name for name, count in zip(names, counts, strict=True) if not count]
     if lost:
-        raise ValueError(f"without the rows that have missing values no row of class {lost[0]!r} is left")
+        words = f"without the rows that have missing values no row of class {lost[0]!r} is left: keep these rows"
+        raise ParameterError(words, missing="impute")
 
 
 def term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:

@@ -476,8 +476,8 @@ def test_texts_of_frames_mean_missing_values_as_in_csv_files():
     columns = credit_columns()
     columns["home"][[2, 5, 7, 9]] = ["NA", " null ", "?", "n/a"]
     table = Table(tuple(columns), tuple(columns.values()))
-    trained = train(table, "risk", options(missing="impute"))
+    trained = train(table, "risk", options(missing="impute", rare="keep"))
     assert trained.data.missing == {"home": 3}
     assert "n/a" in trained.data.encoder.inputs_[2].categories
-    others = train(table, "risk", options(missing="impute", missing_texts=("n/a",)))
+    others = train(table, "risk", options(missing="impute", rare="keep", missing_texts=("n/a",)))
     assert {"NA", "null", "?"} <= set(others.data.encoder.inputs_[2].categories)

@@ -17,7 +17,6 @@ from quadric.credit import CalibratedModel
 from quadric.errors import quoted
 from quadric.estimators._foldwork import demanded_features
 from quadric.progress import advance, part
-from quadric.search.rules import SupportLimits
 from quadric.tables import Table
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.figures import standard_error
@@ -193,8 +192,7 @@ def _recoded(data: PreparedData, train: IntArray) -> tuple[PreparedData, FloatAr
     if data.coding is None or not data.coding.learns:
         return data, data.X
     include, rows = data.limits.include, data.coding.with_gaps(data.X)
-    limits = SupportLimits(np.array(include, dtype=np.intp))
-    demanded = demanded_features(limits, data.X.shape[1])
+    demanded = demanded_features(np.array(include, dtype=np.intp), data.X.shape[1])
     X = data.coding.learned(rows[train], np.ones(len(train)), demanded)(rows)
     thin = {*data.limits.exclude, *data.coding.thin_terms(X[train]).tolist()}.difference(include)
     return replace(data, X=X, limits=replace(data.limits, exclude=sorted(thin))), X

@@ -11,6 +11,7 @@ from sklearn.utils.parallel import delayed
 
 from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT
+from quadric.errors import quoted
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
@@ -94,7 +95,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes; they do not touch the regulariser.
     include : sequence or None
-        Terms that must be in the support; they count towards k. An item is a name ("age*income" in either order, "age^2",
+        Terms that must be in the support; they count towards k, also where the best coefficient of one is 0, which
+        ``n_terms`` of the certificate does not count. An item is a name ("age*income" in either order, "age^2",
         "age"), "age*" for every product of age with another feature, a position in ``coef_`` or a pair of features.
     exclude : sequence or None
         Terms that must not be in the support, written likewise.
@@ -338,7 +340,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         if deadline is not None and time.monotonic() >= deadline:
             return
         name = type(self).__name__
-        ovr = [f"{name}, class {label!r} against the rest" for label in classes.tolist()]
+        ovr = [f"{name}, class {quoted(label)} against the rest" for label in classes.tolist()]
         for fit, label in zip(fits, [name] if len(classes) == 2 else ovr, strict=True):
             warn_unless_converged(fit, self._schedule(), label)
 

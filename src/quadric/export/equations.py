@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.export._schema import quadric_version
 from quadric.export.scoring import ScoringModel, scoring_model
 from quadric.fitted import Model, Variable
@@ -106,10 +107,10 @@ def to_latex(model: Model, *, form: str = "centred", precision: int | None = Non
 
 def _in_form(model: Model, form: str, precision: int | None) -> tuple[ScoringModel, int]:
     if form not in DIGITS:
-        raise ValueError(f"form must be 'centred' or 'expanded', got {form!r}")
+        raise ValueError(f"form must be 'centred' or 'expanded', got {quoted(form)}")
     digits = DIGITS[form] if precision is None else precision
     if not 1 <= digits <= EXACT:
-        raise ValueError(f"precision must be from 1 to {EXACT} digits, got {precision!r}")
+        raise ValueError(f"precision must be from 1 to {EXACT} digits, got {quoted(precision)}")
     scoring = scoring_model(model)
     return (expanded(scoring) if form == "expanded" else scoring), digits
 
@@ -267,7 +268,7 @@ def escaped_latex(text: str) -> str:
 
 
 def _sample_table(scoring: ScoringModel) -> str:
-    heads = [column.name for column in scoring.inputs] + scoring.outputs("score") + ["class"]
+    heads = [column.name for column in scoring.inputs] + [*scoring.outputs().scores, "class"]
     lines = [" & ".join(escaped_latex(head) for head in heads) + r" \\ \hline"]
     for sample in scoring.samples:
         cells = ["" if value is None else escaped_latex(str(value)) for value in sample.values]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC, sparse_quadratic_path
 from quadric.estimators._base import SparseSurfaceClassifier
 from quadric.export import SavedModel
@@ -159,5 +160,5 @@ def _codes(classes: list[Any], y: Any, n_rows: int) -> IntArray:
     codes = np.array([position[label] for label in labels.tolist()], dtype=np.intp)
     absent = [label for label, code in position.items() if not (codes == code).any()]
     if absent:
-        raise ValueError(f"y has no row of class {absent[0]!r}: a report needs rows of every class")
+        raise ValueError(f"y has no row of class {quoted(absent[0])}: a report needs rows of every class")
     return codes

@@ -49,6 +49,7 @@ def summarise(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     origin: tuple[str, str | None] | None = None,
+    findings: Sequence[str] = (),
 ) -> ReportSummary:
     """Compute everything that a report shows.
 
@@ -88,6 +89,8 @@ def summarise(
         Number of parallel jobs; the result does not depend on it.
     origin : pair (file name, SHA-256 or None), optional
         Where the data come from.
+    findings : sequence of str
+        What a look at the table brought up, one sentence each.
 
     Returns
     -------
@@ -144,6 +147,7 @@ def summarise(
         n_boot=int(n_boot),
         absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot, hoped).items()),
         making=making_of(subject, origin, settings, seconds, own[0].objective),
+        findings=tuple(findings),
     )
     summary: ReportSummary = _plain(values)
     return summary

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quadric.errors import unknown_names
+from quadric.errors import quoted, unknown_names
 from quadric.tables.table import is_number_text, label_texts
 from quadric.types import IntArray
 
@@ -44,6 +44,42 @@ MOST_FRACTIONS = 20
 """A target with more distinct values, or with more fractions, is continuous."""
 
 
+class MissingLabelsError(ValueError):
+    """Rows have no label. Errors of the parts of a table add up to that of the table.
+
+    Parameters
+    ----------
+    count : int
+        How many rows.
+    first : int
+        The number of the first of them.
+    """
+
+    def __init__(self, count: int, first: int) -> None:
+        super().__init__(f"the target is missing in {count} row(s), the first is row {first}: drop them or fill them in")
+        self.count, self.first = count, first
+
+    def __add__(self, other: MissingLabelsError) -> MissingLabelsError:
+        return MissingLabelsError(self.count + other.count, min(self.first, other.first))
+
+
+def refuse_missing_labels(labels: Sequence[str | None], places: IntArray, first_row: int = 1) -> None:
+    """Raise an error where a row has no label.
+
+    Parameters
+    ----------
+    labels : sequence of str or None
+        The different ones.
+    places : array of shape (m,)
+        The position of each row's.
+    first_row : int
+        The number of the first row.
+    """
+    rows = np.flatnonzero(np.array([label is None for label in labels], dtype=bool)[places])
+    if len(rows):
+        raise MissingLabelsError(len(rows), first_row + int(rows[0]))
+
+
 def target_labels(values: ArrayLike, positive: str | float | None = None) -> tuple[IntArray, tuple[str, ...]]:
     """Encode a target column as class codes.
 
@@ -64,33 +100,51 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
         Labels as in the column; of two, the positive one is last.
     """
     texts = label_texts("the target", values).tolist()
-    if None in texts:
-        refuse_unlabelled(texts.count(None), 1 + texts.index(None))
-    names = _sorted_names({text for text in texts if text is not None})
-    if len(names) < 2:
-        problem = f"is {names[0]!r} in every row" if names else "has no rows"
-        raise ValueError(f"the target {problem}: at least two classes are needed")
-    _refuse_continuous(names)
-    if positive is None:
-        counts = Counter(text for text in texts if text is not None)
-        names = _positive_last(names, positive_class(counts)) if len(names) == 2 else names
-    else:
-        names = _positive_last(names, label_texts("positive", [positive])[0])
+    refuse_missing_labels(texts, np.arange(len(texts)))
+    names = ordered_classes(Counter(text for text in texts if text is not None), positive)
     position = {name: code for code, name in enumerate(names)}
-    return np.array([position[text] for text in texts if text is not None], dtype=np.intp), tuple(names)
+    return np.array([position[text] for text in texts if text is not None], dtype=np.intp), names
 
 
-def refuse_unlabelled(count: int, first_row: int) -> None:
-    """Raise an error if there are rows without a target.
+def sorted_classes(names: Iterable[str]) -> tuple[str, ...]:
+    """Classes in sorted order, as scikit-learn has them; numbers are sorted as numbers.
 
     Parameters
     ----------
-    count : int
-    first_row : int
-        The number of the first of them.
+    names : iterable of str
+        Different ones. Fewer than two, or too many, are refused.
+
+    Returns
+    -------
+    tuple of str
     """
-    if count:
-        raise ValueError(f"the target is missing in {count} row(s), the first is row {first_row}: drop them or fill them in")
+    found = _sorted_names(set(names))
+    if len(found) < 2:
+        problem = f"is {quoted(found[0])} in every row" if found else "has no rows"
+        raise ValueError(f"the target {problem}: at least two classes are needed")
+    _refuse_continuous(found)
+    return tuple(found)
+
+
+def ordered_classes(counts: Mapping[str, int], positive: str | float | None = None) -> tuple[str, ...]:
+    """Classes in sorted order, except that the positive one of two is the last.
+
+    Parameters
+    ----------
+    counts : mapping
+        Rows of each class, by its name.
+    positive : str or number, optional
+        As in :func:`target_labels`.
+
+    Returns
+    -------
+    tuple of str
+    """
+    names = sorted_classes(counts)
+    if positive is None and len(names) > 2:
+        return names
+    last = positive_class(counts) if positive is None else label_texts("positive", [positive])[0]
+    return tuple(_positive_last(list(names), last))
 
 
 def positive_class(counts: Mapping[str, int]) -> str:
@@ -155,7 +209,7 @@ def _refuse_continuous(names: list[str]) -> None:
     fractions = sum(number is not None and not number.is_integer() for number in numbers)
     if len(names) > MOST_CLASSES or fractions > MOST_FRACTIONS:
         raise ValueError(
-            f"the target has {len(names)} different values ({names[0]!r} to {names[-1]!r}) and looks continuous: "
+            f"the target has {len(names)} different values ({quoted(names[0])} to {quoted(names[-1])}) and looks continuous: "
             "a classifier needs classes, so divide it into a few first"
         )
 

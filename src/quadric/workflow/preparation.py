@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from quadric.samples.capped import Stream
 from quadric.samples.random_rows import MOST_RANDOM, RandomRows
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
-from quadric.tables import Table, TableEncoder, target_labels
+from quadric.tables import Table, TableEncoder
 from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.inputs import missing_cells
 from quadric.tables.streams import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
-from quadric.tables.targets import class_position, positive_class
+from quadric.tables.targets import class_position, ordered_classes
 from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.workflow.checking import TableCheck, check_parts, settled
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
 
@@ -101,6 +102,8 @@ class PreparedData:
         Whether the table was read in passes, and X and y are a random sample of its rows.
     coding : Coding or None
         What each fold learns of the columns; None where folds share it, by passes.
+    check : TableCheck
+        What a look at the table brought up.
     """
 
     table: Table
@@ -116,6 +119,7 @@ class PreparedData:
     class_counts: tuple[int, ...] = ()
     is_sampled: bool = False
     coding: Coding | None = None
+    check: TableCheck = field(default_factory=TableCheck)
 
     @property
     def n_rows(self) -> int:
@@ -191,6 +195,8 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     parts = as_parts(table)
     head = parts.head()
     check_roles(head, target, options)
+    check = check_parts(parts, target, options)
+    options = settled(check, options, target, head.names)
     unused = {target, options.groups, *options.ignore}
     inputs = tuple(name for name in head.names if name not in unused)
     check_columns(head.drop([name for name in head.names if name not in inputs]))
@@ -213,6 +219,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         n_dropped=learned.n_dropped,
         sha256=parts.digest(),
         class_counts=tuple(counts),
+        check=check,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     source = CodedRows(columns, encoder, names, options.missing == "drop").of(parts, learned.class_counts)
@@ -311,11 +318,9 @@ def class_order(counts: Mapping[str, int], options: TrainingOptions) -> tuple[st
     -------
     tuple of str
     """
-    column = np.array(list(counts), dtype=object)
-    names = target_labels(column)[1]
-    positive = positive_class(counts) if options.positive is None and len(names) == 2 else options.positive
+    names = ordered_classes(counts)
     try:
-        names = names if positive is None else target_labels(column, positive)[1]
+        names = names if options.positive is None else ordered_classes(counts, options.positive)
     except ValueError as error:
         raise OptionError(str(error), positive=None) from None
     check_names("the target has a class", names)
@@ -366,7 +371,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     target : str
     options : TrainingOptions
     """
-    lists = {option: getattr(options, option) for option in ("ignore", "dates", "texts", "frozen")}
+    lists = {option: getattr(options, option) for option in ("ignore", "keep", "dates", "texts", "frozen")}
     used = {"target": (target,), "groups": _named(options.groups), **lists}
     absent = {option: [name for name in names if name not in table.names] for option, names in used.items()}
     unknown = dict.fromkeys(name for names in absent.values() for name in names)
@@ -379,7 +384,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     if options.groups == target:
         raise OptionError(f"the column {target!r} is the target: it cannot hold the groups", groups=None)
     unused = (target, *_named(options.groups), *options.ignore)
-    for option, others in {"dates": unused, "texts": (*unused, *options.dates)}.items():
+    for option, others in {"keep": unused, "dates": unused, "texts": (*unused, *options.dates)}.items():
         twice = [name for name in getattr(options, option) if name in others]
         if twice:
             raise OptionError(f"the column {twice[0]!r} is the target, ignored or named twice", **{option: None})
@@ -411,7 +416,8 @@ def check_classes_left(counts: Sequence[int], names: Sequence[str]) -> None:
     """
     lost = [name for name, count in zip(names, counts, strict=True) if not count]
     if lost:
-        raise ValueError(f"without the rows that have missing values no row of class {lost[0]!r} is left")
+        words = f"without the rows that have missing values no row of class {lost[0]!r} is left: keep these rows"
+        raise ParameterError(words, missing="impute")
 
 
 def term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from quadric.credit import CalibratedModel
 from quadric.defaults import DEFAULT_CS, DEFAULT_KS
+from quadric.errors import quoted
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
@@ -112,6 +113,7 @@ class Trained:
         history = {
             "options": self.options.recorded(),
             "excluded": self.data.limits.counts,
+            "check": self.data.check.recorded(),
             "missing": self.data.missing,
             "rows_dropped": self.data.n_dropped,
             "accuracy": self.accuracy,
@@ -194,7 +196,7 @@ def _fitted(
     """The fitted classifier, and the cross-validation that chose it; the encoder knows the names of features."""
     if isinstance(model, SparseQuadraticSVC):
         return _nameless(model._fit_surveyed(surveyed)), None
-    fitted = _nameless(model._fit_surveyed(surveyed, coding))
+    fitted = _nameless(model._fit_surveyed(surveyed, coding=coding))
     return _nameless(fitted.best_estimator_), fitted
 
 
@@ -453,7 +455,7 @@ def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | 
         lost = [name for name, label in zip(data.class_names, classes, strict=True) if not (data.y[train] == label).any()]
         if lost:
             raise OptionError(
-                f"all rows of class {lost[0]!r} are in groups of fold {number}, which leaves none to learn from: "
+                f"all rows of class {quoted(lost[0])} are in groups of fold {number}, which leaves none to learn from: "
                 "choose other groups, or fewer folds",
                 groups=None,
                 folds=None,
@@ -492,7 +494,7 @@ def check_folds(counts: Sequence[int], names: Sequence[str], folds: int) -> None
     fewest = min(counts)
     if fewest >= folds:
         return
-    rows = f"class {names[counts.index(fewest)]!r} has {fewest} row{'s' * (fewest != 1)}"
+    rows = f"class {quoted(names[counts.index(fewest)])} has {fewest} row{'s' * (fewest != 1)}"
     if fewest < 2:
         raise OptionError(f"{rows}, and cross-validation needs two or more of each: leave that class out")
     raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer", folds=None)

@@ -78,6 +78,8 @@ def predict(
     kept = tuple(keep or ())
     _check_kept(kept, loaded.outputs().names)
     if engine.engine is not None:
+        if strict:
+            raise UsageError("--strict needs the rows here: leave out --engine")
         _score_on_cluster(engine, loaded, data, kept, output, as_json)
         return
     how = table_format.how(loaded)

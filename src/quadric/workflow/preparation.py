@@ -10,6 +10,7 @@ import numpy as np
 from quadric.errors import ParameterError, listed, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
 from quadric.estimators._constraints import support_limits
+from quadric.estimators._foldwork import demanded_features
 from quadric.estimators._validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES, loss_named
@@ -17,6 +18,7 @@ from quadric.samples.capped import Stream
 from quadric.samples.random_rows import MOST_RANDOM, RandomRows
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
+from quadric.search.rules import SupportLimits
 from quadric.tables import Table, TableEncoder
 from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.inputs import missing_cells
@@ -268,6 +270,29 @@ def with_rows(
         vars(warning)["remedies"] = {"standardize": None}
         warn_user(warning)
     return data
+
+
+def recoded(data: PreparedData, train: IntArray) -> tuple[PreparedData, FloatArray]:
+    """All rows, with imputed values and levels as the training rows say, and without terms that are thin there.
+
+    Parameters
+    ----------
+    data : PreparedData
+    train : integer array
+        Positions of the training rows.
+
+    Returns
+    -------
+    PreparedData, and array of shape (m, n)
+    """
+    if data.coding is None or not data.coding.learns:
+        return data, data.X
+    include, rows = data.limits.include, data.coding.with_gaps(data.X)
+    limits = SupportLimits(np.array(include, dtype=np.intp))
+    demanded = demanded_features(limits, data.X.shape[1])
+    X = data.coding.learned(rows[train], np.ones(len(train)), demanded)(rows)
+    thin = {*data.limits.exclude, *data.coding.thin_terms(X[train]).tolist()}.difference(include)
+    return replace(data, X=X, limits=replace(data.limits, exclude=sorted(thin))), X
 
 
 def new_encoder(options: TrainingOptions) -> TableEncoder:

@@ -257,5 +257,6 @@ def test_a_failure_in_a_later_piece_leaves_no_parquet_file(made, refused, csv_fi
     pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(predicting, "CHUNK_ROWS", 10)
     columns = credit_columns()
-    columns = {**columns, "age": [*columns["age"][:57], "old", *columns["age"][58:]]}
+    columns["income"] = columns["income"].astype(object)
+    columns["income"][57] = "many"
     assert "row 58" in refused("predict", made.model, csv_file(columns), "--output", tmp_path / "s.parquet", code=1)

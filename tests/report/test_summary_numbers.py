@@ -33,7 +33,8 @@ def case():
     table, y = loans()
     model = scored_pipeline(table, y, method="pd", exclude=[(0, 1)])
     with heard() as told:
-        summary = summarise(model, table, y, class_names=("paid", "lost"), ks=KS, cv=FOLDS, n_boot=N_BOOT, random_state=3)
+        how = {"class_names": ("paid", "lost"), "favourable": "paid", "ks": KS, "cv": FOLDS}
+        summary = summarise(model, table, y, n_boot=N_BOOT, random_state=3, **how)
     return model, table, y, summary, told
 
 

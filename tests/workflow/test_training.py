@@ -235,7 +235,9 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
 def test_what_cross_validation_fitted_is_the_model(given, monkeypatch):
     searched = []
     original = SparseQuadraticSVCCV._fit_surveyed
-    monkeypatch.setattr(SparseQuadraticSVCCV, "_fit_surveyed", lambda self, *a: searched.append(self) or original(self, *a))
+    monkeypatch.setattr(
+        SparseQuadraticSVCCV, "_fit_surveyed", lambda self, *a, **b: searched.append(self) or original(self, *a, **b)
+    )
     monkeypatch.setattr(SparseQuadraticSVC, "fit", None)  # calibration uses what cross-validation knows
     table = credit_table()
     trained = train(table, "risk", options(**{"k": None, "ks": (1, 3), "Cs": (1.0, 16.0), "folds": 3, **given}))

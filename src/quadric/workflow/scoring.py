@@ -114,16 +114,16 @@ class TableModel:
         return tuple(name for name in recorded if name in self.input_names) if isinstance(recorded, list) else ()
 
     @property
-    def findings(self) -> tuple[str, ...]:
-        """What a look at the table brought up when the model was fitted, one sentence each."""
-        return recorded_findings(self._history)
-
-    @property
     def favourable(self) -> str | None:
         """The class that people want, as recorded when the model was fitted; None: nobody said so."""
         recorded = self._options.get("favourable")
         position = class_position(recorded, self.class_names) if isinstance(recorded, str) else None
         return None if position is None else self.class_names[position]
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What a look at the table brought up when the model was fitted, one sentence each."""
+        return recorded_findings(self._history)
 
     def inputs(self, table: Table, *, only_needed: bool = False) -> Table:
         """The columns that the model takes.

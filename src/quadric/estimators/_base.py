@@ -21,7 +21,8 @@ from quadric.estimators._validation import named_losses, warn_of_spread
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
-from quadric.labels import refuse_masked
+from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_lines, form_note, shown
+from quadric.labels import class_texts, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.losses.footprint import fits
@@ -162,8 +163,11 @@ class SurfaceClassifier(Classifier, BaseEstimator):
             "age^2", "age*income", "age"; x0, x1, ... stand for features without a name.
         """
         check_is_fitted(self)
+        return term_names(self._feature_names())
+
+    def _feature_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
-        return term_names(default_names(self.n_features_in_) if names is None else [str(name) for name in names])
+        return default_names(self.n_features_in_) if names is None else [str(name) for name in names]
 
 
 def predicted(scores: FloatArray, classes: np.ndarray) -> np.ndarray:
@@ -351,7 +355,36 @@ class SparseSurfaceClassifier(SurfaceClassifier):
     def _set_units(self, units: Units) -> None:
         self.clip_low_, self.clip_high_ = units.low, units.high
         self.center_, self.scale_ = units.center, units.scale
+        self.surfaces_ = [replace(surface, standardized=units.is_standardized) for surface in self.surfaces_]
         self.raw_surfaces_ = [surface.unscale(units.center, units.scale) for surface in self.surfaces_]
+
+    def equation(self, *, form: Literal["centred", "expanded"] = "centred", precision: int | None = None) -> str:
+        """The fitted model as an equation in the units of X.
+
+        Parameters
+        ----------
+        form : {"centred", "expanded"}
+            "centred": the k terms in variables such as (age - 35.5)/11.4. "expanded": powers and products of the features
+            themselves; there may be more linear terms, and a last line says so.
+        precision : int, optional
+            Significant digits, 17 for all; by default 4 in centred and 9 in expanded form.
+
+        Returns
+        -------
+        str
+            One line per surface, then what the features are capped at.
+        """
+        check_is_fitted(self)
+        digits, units, surfaces = digits_of(form, precision), self._units, self.surfaces_
+        if form == "expanded":
+            plain = Units.plain(self.n_features_in_)
+            units, surfaces = replace(plain, low=units.low, high=units.high), self.raw_surfaces_
+        columns = zip(units.center, units.scale, units.low, units.high, strict=True)
+        symbols = [Symbol.of(shown(name), *own) for name, own in zip(self._feature_names(), columns, strict=True)]
+        live = np.logical_or.reduce([surface.live_features for surface in surfaces])
+        caps = cap_lines([symbol for symbol, is_used in zip(symbols, live, strict=True) if is_used], digits)
+        lines = equation_lines(surfaces, symbols, class_texts(self.classes_), digits)
+        return "\n".join([*lines, *caps, *form_note(form, self.surfaces_, surfaces)])
 
     @property
     def _units(self) -> Units:

@@ -181,9 +181,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def __init__(
         self,
         k: int = 10,
-        C: float = 1.0,
+        C: float = 64.0,
         *,
-        loss: str = "hinge",
+        loss: str = "least_squares",
         method: Literal["best", "pd", "exact"] = "best",
         standardize: bool = True,
         clip: float | None = 0.01,

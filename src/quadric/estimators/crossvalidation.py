@@ -389,9 +389,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     ) -> list[SurfaceFit]:
         """The chosen surface of each class; leaves the paths behind, which sums and a random sample tell where there is one."""
         of = samples if short is None else short.data
-        quick = QuickSearch(
-            of, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose)
-        )
+        quick = QuickSearch(of, task.limits, task.ks, by_decomposition=task.by_decomposition, report=writer_for(task.verbose))
         of_all_rows = short is None or not loss_named(cell.loss).keeps_rows
         data = quick.digest(cell.loss) if of_all_rows else training_data(samples, cell.loss, task.limits)
         self.paths_ = self._paths(quick, samples, task, board, cell)

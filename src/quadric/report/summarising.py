@@ -15,9 +15,9 @@ from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators._base import RandomState, drawn_seed
 from quadric.estimators._validation import N_JOBS, check_values, integer_from
 from quadric.explain import stability
-from quadric.export.equations import ANYTHING, shown
 from quadric.fitted import Model
 from quadric.geometry.terms import term_count
+from quadric.geometry.writing import ANYTHING, shown
 from quadric.progress import advance, parts
 from quadric.report.origin import making_of, timed
 from quadric.report.performance import confusion, measures, out_of_fold, performance

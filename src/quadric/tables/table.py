@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.geometry.terms import default_names
+from quadric.labels import number_text as number_text
 from quadric.types import FloatArray, IntArray
 
-EXACT_INTEGERS = 2.0**53
-"""Floats below this limit represent integers exactly."""
 BLANKS = " \t\n\r\x0b\x0c"
 """Characters that count for nothing before and after a text."""
 CONVERT_OR_IGNORE = "convert it to numbers, texts or dates, or leave it out"
@@ -344,14 +343,6 @@ def holds_whole_numbers(column: FloatArray) -> bool:
     """Whether all values of a numeric column that are not missing are whole numbers."""
     present = column[~np.isnan(column)]
     return bool((np.rint(present) == present).all())
-
-
-def number_text(value: float) -> str:
-    """A number as people write it: 3, not 3.0."""
-    if isinstance(value, int):
-        return str(int(value))
-    value = float(value)
-    return str(int(value)) if value.is_integer() and abs(value) < EXACT_INTEGERS else repr(value)
 
 
 def is_number_text(text: str) -> bool:

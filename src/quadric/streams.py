@@ -15,8 +15,7 @@ from quadric.estimators._validation import check_parameters
 from quadric.samples.capped import Stream
 from quadric.samples.moments import LabelledRows, Moments
 from quadric.tables.encoder import TableEncoder
-from quadric.tables.facts import MixedColumnError
-from quadric.tables.streams import CodedRows, LabelledColumns, as_parts, learn_table, retyped
+from quadric.tables.streams import CodedRows, LabelledColumns, as_parts, learn_table
 from quadric.tables.table import Table
 from quadric.tables.targets import target_labels
 from quadric.types import FloatArray
@@ -176,11 +175,7 @@ def fit_batches(
     check_parameters(model, model._rules)  # before any pass
     chosen = LabelledColumns.of(parts.head().names, target, columns, sample_weight, groups)
     encoder = TableEncoder(missing_texts=tuple(parts.missing))
-    try:
-        learned = learn_table(parts, chosen, encoder)
-    except MixedColumnError as error:
-        parts = retyped(parts, error)
-        learned = learn_table(parts, chosen, encoder)
+    parts, learned = learn_table(parts, chosen, encoder)
     texts = [facts.name for facts in learned.facts if facts.kind == "O"]
     if texts:
         raise ValueError(f"column {texts[0]!r} holds texts: encode it first (TableEncoder), or leave it out of columns")

@@ -14,7 +14,7 @@ from helpers.small_tables import credit_columns
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, distributed
 from quadric.errors import EngineError
 from quadric.samples.moments import Moments
-from quadric.workflow import TrainingOptions, train_stream
+from quadric.workflow import TrainingOptions, train
 
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
@@ -115,7 +115,7 @@ def test_training_codes_texts_and_fills_gaps(cluster):
     options = TrainingOptions(k=3, C=1.0, loss="least_squares", missing="impute", cross_validate=False, calibrate=None)
     frame = dd.from_pandas(pd.DataFrame(columns), npartitions=4)
     trained = distributed.train(frame, "risk", options)
-    whole = train_stream(quadric.tables.TableStream(columns), "risk", options)
+    whole = train(quadric.tables.TableStream(columns), "risk", options)
     assert trained.data.feature_names == whole.data.feature_names
     assert trained.data.missing == whole.data.missing
     assert trained.labelled == whole.labelled

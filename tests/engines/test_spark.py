@@ -10,7 +10,7 @@ from helpers.clusters import FEATURES, cut, features, spark_session, table
 from helpers.small_tables import credit_columns
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, distributed
 from quadric.errors import EngineError
-from quadric.workflow import TrainingOptions, train_stream
+from quadric.workflow import TrainingOptions, train
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -91,7 +91,7 @@ def test_training_then_scores_as_expressions(spark):
     options = TrainingOptions(k=3, C=1.0, loss="least_squares", missing="impute")
     frame = spark.createDataFrame(pa.table(columns))
     trained = distributed.train(frame, "risk", options)
-    whole = train_stream(quadric.tables.TableStream(columns), "risk", options)
+    whole = train(quadric.tables.TableStream(columns), "risk", options)
     assert_equal(trained.classifier, whole.classifier)
     model = trained.saved()
     scored = distributed.predict(model, frame)

@@ -10,7 +10,7 @@ from helpers.clusters import FEATURES, features, table
 from helpers.small_tables import credit_columns, csv_text
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, distributed
 from quadric.tables import Table, TableStream, read_table
-from quadric.workflow import TrainingOptions, train, train_stream
+from quadric.workflow import TrainingOptions, train
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -122,7 +122,7 @@ def test_tables_with_texts_and_gaps_are_trained_alike(doors, loss, classes):
         if name == "csv":
             other = train(read_table(data), "risk", options)
         elif name == "folder":
-            other = train_stream(TableStream(data, text=("risk",)), "risk", options)
+            other = train(TableStream(data, text=("risk",)), "risk", options)
         else:
             other = distributed.train(data, "risk", options)
         assert other.data.feature_names == whole.data.feature_names, name

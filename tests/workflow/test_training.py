@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from helpers.small_tables import credit_columns, credit_table
 from quadric import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV, resources
 from quadric.credit import CalibratedModel
+from quadric.errors import ParameterError
 from quadric.estimators.calibration import METHODS as CALIBRATIONS
 from quadric.export import read_model, save_model
 from quadric.geometry.terms import term_count, term_names
@@ -232,8 +233,8 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
 @pytest.mark.parametrize("given", [{}, {"calibrate": "sigmoid"}, {"method": "exact", "k": 2, "cross_validate": True}])
 def test_what_cross_validation_fitted_is_the_model(given, monkeypatch):
     searched = []
-    original = SparseQuadraticSVCCV.fit
-    monkeypatch.setattr(SparseQuadraticSVCCV, "fit", lambda self, *a, **b: searched.append(self) or original(self, *a, **b))
+    original = SparseQuadraticSVCCV._fit_surveyed
+    monkeypatch.setattr(SparseQuadraticSVCCV, "_fit_surveyed", lambda self, rows: searched.append(self) or original(self, rows))
     monkeypatch.setattr(SparseQuadraticSVC, "fit", None)  # calibration uses what cross-validation knows
     table = credit_table()
     trained = train(table, "risk", options(**{"k": None, "ks": (1, 3), "Cs": (1.0, 16.0), "folds": 3, **given}))
@@ -444,7 +445,7 @@ def test_groups_that_make_no_folds_are_refused(given, says):
     columns["gaps"] = np.where(np.arange(600) == 0, np.nan, np.arange(600) % 50)
     columns["lumps"] = np.where(columns["risk"] == "yes", 0.0, np.arange(600) % 50 + 1)
     others = [name for name in ("customer", "few", "gaps", "lumps") if name != given["groups"]]
-    with pytest.raises(OptionError, match=says):
+    with pytest.raises(ParameterError, match=says):
         train(Table(tuple(columns), tuple(columns.values())), "risk", options(Cs=(1.0,), ignore=tuple(others), **given))
 
 

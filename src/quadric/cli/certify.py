@@ -110,7 +110,8 @@ def _judged(
     model: quadric.workflow.TableModel, data: Path, how: Mapping[str, Any], engine: Engine, **limits: Any
 ) -> quadric.workflow.Judged:
     """Judge in memory, by passes where the table is large, or on a cluster."""
-    from quadric.workflow.judging import needs_rows, rows_fit
+    from quadric.workflow.judging import needs_rows
+    from quadric.workflow.limits import rows_fit
 
     check_there(data, or_folder=True)
     if engine.engine is not None:

@@ -14,9 +14,8 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import remark, say, say_json, working
 from quadric.cli.engines import Engine
-from quadric.cli.inputs import READING, check_output, check_there, read_training, texts_of, training_stream
+from quadric.cli.inputs import check_output, check_there, texts_of, training_stream
 from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
-from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
 if TYPE_CHECKING:
@@ -81,19 +80,15 @@ def fit(
 def _trained(
     data: Path, target: str, options: TrainingOptions, how: Any, describe: Any, engine: Engine
 ) -> quadric.workflow.Trained:
-    """Fit in memory, in passes where the table is large, or on a cluster."""
+    """Fit here, or on a cluster."""
     check_there(data, or_folder=True)
     if engine.engine is not None:
         text, options = texts_of(target, options), replace(options, missing_texts=tuple(how["missing"]))
         with engine.table(data, text) as parts:
-            return quadric.workflow.train_stream(parts, target, options)
-    if quadric.workflow.is_streamed(data):
-        stream, options = training_stream(data, target, options, how)
-        return quadric.workflow.train_stream(stream, target, options)
-    table, options = read_training(data, target, options, how)
+            return quadric.workflow.train(parts, target, options)
+    stream, options = training_stream(data, target, options, how)
     describe(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
-    with part(READING, 1.0):
-        return quadric.workflow.train(table, target, options)
+    return quadric.workflow.train(stream, target, options)
 
 
 def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:

@@ -15,8 +15,8 @@ from quadric.samples.moments import Moments
 from quadric.tables.streams import LabelledColumns, TableParts
 from quadric.tables.table import check_names
 from quadric.workflow.options import TrainingOptions
-from quadric.workflow.streaming import train_stream
 from quadric.workflow.training import Trained
+from quadric.workflow.training import train as train_table
 
 Estimator = TypeVar("Estimator", SparseQuadraticSVC, SparseQuadraticSVCCV)
 
@@ -106,7 +106,7 @@ def train(frame: Any, target: str, options: TrainingOptions | None = None) -> Tr
         As :func:`quadric.workflow.train` has it; its ``data`` hold a random sample of the rows.
     """
     options = TrainingOptions() if options is None else options
-    return train_stream(table_of(frame, text=options.texts), target, options)
+    return train_table(table_of(frame, text=options.texts), target, options)
 
 
 def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:

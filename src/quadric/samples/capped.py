@@ -9,7 +9,7 @@ their fit is that of ``fit(X, y)``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from quadric.samples.moments import Moments
 from quadric.samples.quantiles import CountedKeys, exact_caps
 from quadric.samples.random_rows import MOST_RANDOM, RandomRows, sample_size
 from quadric.samples.source import SampleBatch, SampleSource, Together
+from quadric.samples.spool import Spooled
 from quadric.samples.sums import BatchFoldMoments, BatchMoments, BatchSpread, FoldMoments, InUnits
 from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
@@ -99,6 +100,9 @@ class CappedStream:
             check_classes(stream.classes, np.bincount(rows.codes, minlength=len(stream.classes)))
             return CappedStream(stream, rows, stream.no_limits(), is_gathered=True)
         check_pairs(source.n_features)
+        if source.is_read:
+            source = Spooled(source)
+            stream = replace(stream, source=source)
         draw = RandomRows.among(source, size, stream.seed)
         if clip is None:
             drawn, limits = source.total(draw), stream.no_limits()

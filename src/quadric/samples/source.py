@@ -94,19 +94,25 @@ class SampleSource(ABC):
     ----------
     n_features, n_classes : int
     class_rows : array of shape (n_classes,) or None
-        How many samples of each class there are, if anybody knows; those without weight may count.
+        How many samples of each class there are, if known; those without weight may count.
     is_local : bool
         Whether the samples come from this machine, so that it may hold them all where that is better.
+    is_read : bool
+        Whether this machine reads and codes them anew on each pass.
     """
 
     n_features: int
     n_classes: int
     class_rows: IntArray | None = None
     is_local: bool = True
+    is_read: bool = False
+
+    def check_unchanged(self) -> None:  # noqa: B027 - most sources cannot tell
+        """Refuse samples that are not those of the first pass, as far as that can be told without a pass."""
 
     @property
     def known_rows(self) -> int | None:
-        """How many samples there are, if anybody knows; those without weight may count."""
+        """How many samples there are, if known; those without weight may count."""
         return None if self.class_rows is None else int(self.class_rows.sum())
 
     @abstractmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,10 +20,11 @@ from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells
-from quadric.tables.reading import read_chunks
+from quadric.tables.reading import digest_of, read_chunks
 from quadric.tables.spool import Spool
 from quadric.tables.suspects import MISSING
 from quadric.tables.table import Table, as_table, check_names, holds_arrow
+from quadric.tables.targets import refuse_unlabelled
 from quadric.types import BoolArray, FloatArray, IntArray
 
 CHUNK_ROWS = 32_768
@@ -40,6 +42,10 @@ class TableParts(ABC):
     @property
     def path(self) -> Path | None:
         """Where it is, if it is a file or a folder."""
+        return None
+
+    def digest(self) -> str | None:
+        """The checksum of its files, if it has any."""
         return None
 
     def check_unchanged(self) -> None:  # noqa: B027 - most tables cannot tell
@@ -106,6 +112,7 @@ class TableStream(TableParts):
         self._begun: tuple[Table, Iterator[Table]] | None = None
         self._files: tuple[Any, ...] | None = None
         self._content: tuple[int, int] | None = None
+        self._digesting: _Digesting | None = None
 
     def __iter__(self) -> Iterator[Table]:
         if self._begun is not None:
@@ -157,6 +164,26 @@ class TableStream(TableParts):
 
         return self.path is not None and not arrow_files(self.path)
 
+    def digest(self) -> str | None:
+        """The checksum of the files, as ``read_table`` has it; begun with the first pass, which reads the same bytes.
+
+        Returns
+        -------
+        str or None
+            None for tables that are not in files.
+        """
+        if self.path is None:
+            return self._data.sha256 if isinstance(self._data, Table) else None
+        self._begin_digest()
+        assert self._digesting is not None
+        found = self._digesting.result()
+        self.check_unchanged()
+        return found
+
+    def _begin_digest(self) -> None:
+        if self._digesting is None and self.path is not None:
+            self._digesting = _Digesting(self.path)
+
     def count_rows(self) -> int:
         """The number of rows, by what the files say of themselves or else by a pass.
 
@@ -184,7 +211,9 @@ class TableStream(TableParts):
         """
         if not self._is_csv or name in self.text:
             return None
-        return TableStream(self._data, rows=self._rows, text=(*self.text, name), keeps=self._keeps, **self._how)
+        again = TableStream(self._data, rows=self._rows, text=(*self.text, name), keeps=self._keeps, **self._how)
+        again._files, again._digesting = self._files, self._digesting
+        return again
 
     def _chunks(self) -> Iterator[Table]:
         names: tuple[str, ...] | None = None
@@ -217,7 +246,7 @@ class TableStream(TableParts):
             self._is_spent = not callable(self._data)
         if isinstance(data, Iterable) and not isinstance(data, Table) and _is_parts(data):
             return (as_table(part) for part in data)
-        return (table for table in [as_table(data)])
+        return _cut(as_table(data), self._rows)
 
     def check_unchanged(self) -> None:
         """Refuse files that are not those of the first pass."""
@@ -231,6 +260,7 @@ class TableStream(TableParts):
     def _watched(self, tables: Iterator[Table]) -> Iterator[Table]:
         """The chunks of one pass; an error where the table is not that of the pass before."""
         self.check_unchanged()
+        self._begin_digest()
         n_rows = content = 0
         for table in tables:
             n_rows += table.n_rows
@@ -250,6 +280,30 @@ class TableStream(TableParts):
             spool.add(table)
             yield table
         self._kept = spool if spool.is_whole() else None
+
+
+class _Digesting(threading.Thread):
+    """Computes the checksum of files while they are read: hashing leaves the interpreter free."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self._path = path
+        self._found: str | None = None
+        self._error: OSError | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._found = digest_of(self._path)
+        except OSError as error:
+            self._error = error
+
+    def result(self) -> str | None:
+        """The checksum, once it is there."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._found
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,6 +365,13 @@ def _is_parts(data: Any) -> bool:
     if isinstance(data, Sequence):
         return bool(len(data)) and (holds_arrow(data[0]) or hasattr(data[0], "iloc") or hasattr(data[0], "names"))
     return True
+
+
+def _cut(table: Table, n_rows: int) -> Iterator[Table]:
+    """A table in pieces of a size that suits passes."""
+    for first in range(0, max(table.n_rows, 1), n_rows):
+        columns = tuple(column[first : first + n_rows] for column in table.columns)
+        yield table if table.n_rows <= n_rows else Table(table.names, columns)
 
 
 def _numbered(tables: Iterator[Table]) -> Iterator[Table]:
@@ -392,12 +453,16 @@ class LabelledColumns:
             raise ValueError(f"the weights {self.sample_weight!r} must be finite numbers of at least 0, in every row")
         return weight
 
+    def unlabelled(self, table: Table) -> IntArray:
+        """Positions of the rows of a table whose target is missing."""
+        names, places = table.distinct_labels(self.target)
+        return np.flatnonzero(np.array([name is None for name in names], dtype=bool)[places])
+
     def labels(self, table: Table) -> Labels:
         """Of the rows of a table; none is missing."""
+        missing = self.unlabelled(table)
+        refuse_unlabelled(len(missing), table.first_row + int(missing[0]) if len(missing) else 0)
         names, places = table.distinct_labels(self.target)
-        missing = np.flatnonzero(np.array([name is None for name in names], dtype=bool)[places])
-        if len(missing):
-            raise ValueError(f"the target is missing in row {table.first_row + int(missing[0])}")
         used = np.flatnonzero(np.bincount(places, minlength=len(names)))
         return Labels(tuple(str(names[place]) for place in used), np.searchsorted(used, places))
 
@@ -463,8 +528,10 @@ def _has_two(facts: ColumnFacts, column: Any) -> bool:
     return len({*facts.values, *filled}) <= 2
 
 
-def learn_table(parts: TableParts, columns: LabelledColumns, encoder: TableEncoder, *, drops: bool = False) -> LearnedTable:
-    """Look once at all rows.
+def learn_table(
+    parts: TableParts, columns: LabelledColumns, encoder: TableEncoder, *, drops: bool = False
+) -> tuple[TableParts, LearnedTable]:
+    """Look once at all rows; again where a column of a CSV file is numbers in some of its parts only, and texts in all then.
 
     Parameters
     ----------
@@ -477,13 +544,21 @@ def learn_table(parts: TableParts, columns: LabelledColumns, encoder: TableEncod
 
     Returns
     -------
-    LearnedTable
+    TableParts and LearnedTable
+        The table as it is to be read from now on, and what is in it.
     """
-    found = parts.total(_Learning(columns, encoder, drops))
+    try:
+        found = parts.total(_Learning(columns, encoder, drops))
+    except MixedColumnError as error:
+        again = parts.with_text(error.name)
+        if again is None:
+            raise
+        return learn_table(again, columns, encoder, drops=drops)
     assert found is not None
+    refuse_unlabelled(found.n_unlabelled, found.first_unlabelled or 0)
     encoder.check_facts(found.facts)  # of all rows: a column without values is not the same as no row without gaps
     missing = {name: count for name, count in found.missing.items() if count}
-    return LearnedTable(found.used, dict(found.class_counts), missing, found.n_dropped)
+    return parts, LearnedTable(found.used, dict(found.class_counts), missing, found.n_dropped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -495,6 +570,8 @@ class _Seen:
     class_counts: dict[str, int]
     missing: dict[str, int]
     n_dropped: int
+    n_unlabelled: int = 0
+    first_unlabelled: int | None = None
 
     def __add__(self, other: _Seen) -> _Seen:
         return _Seen(
@@ -503,6 +580,8 @@ class _Seen:
             _counts_of_both(self.class_counts, other.class_counts),
             _counts_of_both(self.missing, other.missing),
             self.n_dropped + other.n_dropped,
+            self.n_unlabelled + other.n_unlabelled,
+            self.first_unlabelled or other.first_unlabelled,
         )
 
 
@@ -520,16 +599,18 @@ class _Learning:
     drops: bool
 
     def __call__(self, table: Table) -> _Seen:
-        labels = self.columns.labels(table)
+        unlabelled = self.columns.unlabelled(table)
         cleaned = self.columns.cleaned(table, self.encoder)
         kept = complete(cleaned) if self.drops else np.ones(table.n_rows, dtype=bool)
         facts = self.encoder.facts(cleaned)
         return _Seen(
             facts,
             facts if kept.all() else self.encoder.facts(cleaned[kept]),
-            labels.counts(kept),
+            {} if len(unlabelled) else self.columns.labels(table).counts(kept),
             {name: int(missing_cells(cleaned[name]).sum()) for name in cleaned},
             int((~kept).sum()),
+            len(unlabelled),
+            table.first_row + int(unlabelled[0]) if len(unlabelled) else None,
         )
 
 
@@ -558,7 +639,7 @@ class TableSource(SampleSource):
         n_classes: int,
         class_rows: IntArray | None = None,
     ) -> None:
-        self._parts, self._samples_of, self.is_local = parts, rows, parts.is_local
+        self._parts, self._samples_of, self.is_local, self.is_read = parts, rows, parts.is_local, parts.is_local
         self.n_features, self.n_classes, self.class_rows = n_features, n_classes, class_rows
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
@@ -566,6 +647,10 @@ class TableSource(SampleSource):
         if total is None:
             raise ValueError("the table has no rows that can be used")
         return total
+
+    def check_unchanged(self) -> None:
+        """Refuse files that are not those of the first pass."""
+        self._parts.check_unchanged()
 
 
 @dataclass(frozen=True, eq=False)
@@ -620,11 +705,3 @@ class CodedRows:
 
 def _rows(table: Table, kept: BoolArray) -> Table:
     return Table(table.names, table[kept].columns, first_row=table.first_row)
-
-
-def retyped(parts: TableParts, error: MixedColumnError) -> TableParts:
-    """The table with a column as texts that are numbers in some parts of a CSV file only; else the error itself."""
-    again = parts.with_text(error.name)
-    if again is None:
-        raise error
-    return again

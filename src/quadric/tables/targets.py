@@ -36,8 +36,7 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
     """
     texts = label_texts("the target", values).tolist()
     if None in texts:
-        rows = [row for row, text in enumerate(texts, start=1) if text is None]
-        raise ValueError(f"the target is missing in {len(rows)} row(s), the first is row {rows[0]}: drop them or fill them in")
+        refuse_unlabelled(texts.count(None), 1 + texts.index(None))
     names = _sorted_names({text for text in texts if text is not None})
     if len(names) < 2:
         problem = f"is {names[0]!r} in every row" if names else "has no rows"
@@ -46,6 +45,19 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
     names = _positive_last(names, None if positive is None else label_texts("positive", [positive])[0])
     position = {name: code for code, name in enumerate(names)}
     return np.array([position[text] for text in texts if text is not None], dtype=np.intp), tuple(names)
+
+
+def refuse_unlabelled(count: int, first_row: int) -> None:
+    """Raise an error if there are rows without a target.
+
+    Parameters
+    ----------
+    count : int
+    first_row : int
+        The number of the first of them.
+    """
+    if count:
+        raise ValueError(f"the target is missing in {count} row(s), the first is row {first_row}: drop them or fill them in")
 
 
 def class_position(label: str, names: Sequence[str]) -> int | None:

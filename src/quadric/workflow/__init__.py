@@ -6,10 +6,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from quadric.workflow.comparison import Comparison, Result, compare
     from quadric.workflow.judging import Judged, certify_stream, certify_table
+    from quadric.workflow.limits import is_streamed
     from quadric.workflow.options import OptionError, TrainingOptions
     from quadric.workflow.preparation import PreparedData, prepare
     from quadric.workflow.scoring import Scores, TableModel
-    from quadric.workflow.streaming import is_streamed, train_stream
     from quadric.workflow.training import Trained, choose, train
 
 __all__ = [
@@ -29,16 +29,15 @@ __all__ = [
     "is_streamed",
     "prepare",
     "train",
-    "train_stream",
 ]
 
 _HOMES = {
     "comparison": "Comparison Result compare",
     "judging": "Judged certify_stream certify_table",
+    "limits": "is_streamed",
     "options": "OptionError TrainingOptions",
     "preparation": "PreparedData prepare",
     "scoring": "Scores TableModel",
-    "streaming": "is_streamed train_stream",
     "training": "Trained choose train",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,13 @@ from quadric.examine import certify, certify_passes, certify_sums
 from quadric.fitted.model import is_level
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import part
-from quadric.resources import memory
 from quadric.samples.source import SampleBatch, Together
 from quadric.samples.sums import BatchMoments, BatchSpread
 from quadric.samples.units import Units
 from quadric.tables import Table
-from quadric.tables.reading import digest_of, estimated_values
+from quadric.tables.reading import digest_of
 from quadric.tables.streams import TableParts, TableSource
 from quadric.types import FloatArray
-from quadric.workflow.limits import COPIES
 from quadric.workflow.scoring import TableModel
 
 
@@ -121,22 +118,6 @@ def needs_rows(model: TableModel) -> bool:
     """
     loss = model.view.question("loss")
     return loss not in LOSS_NAMES or loss_named(loss).keeps_rows
-
-
-def rows_fit(path: Path) -> bool:
-    """Whether memory can hold a table.
-
-    Parameters
-    ----------
-    path : Path
-        A file or a folder.
-
-    Returns
-    -------
-    bool
-    """
-    room = memory()
-    return room is None or 8 * COPIES * estimated_values(path) <= room.size
 
 
 def _refuse_unless_streamed(model: TableModel) -> None:

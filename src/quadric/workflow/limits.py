@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from quadric.errors import MemoryLimitError, ParameterError
 from quadric.export._schema import MAX_COEFFICIENTS, MAX_FEATURES
 from quadric.resources import gigabytes, memory
+from quadric.samples.extent import is_small
 from quadric.tables import Table, TableEncoder
+from quadric.tables.reading import estimated_values
 
 LONGEST_NAME = 1_000
 """Characters of the name of a column, a level or a class."""
@@ -79,3 +82,35 @@ def check_features(encoder: TableEncoder, class_names: Sequence[str], n_rows: in
             f"and {room.words} {gigabytes(room.size)}: take fewer rows or columns",
             ignore=None,
         )
+
+
+def is_streamed(path: Path) -> bool:
+    """Whether a table is so large that it is read in batches.
+
+    Parameters
+    ----------
+    path : Path
+        A file or a folder.
+
+    Returns
+    -------
+    bool
+    """
+    values, room = estimated_values(path), memory()
+    return not is_small(values, 1) or (room is not None and 8 * 4 * values > room.size)
+
+
+def rows_fit(path: Path) -> bool:
+    """Whether memory can hold a table.
+
+    Parameters
+    ----------
+    path : Path
+        A file or a folder.
+
+    Returns
+    -------
+    bool
+    """
+    room = memory()
+    return room is None or 8 * COPIES * estimated_values(path) <= room.size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,8 +13,13 @@ from quadric.estimators._constraints import support_limits
 from quadric.estimators._validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.tables import Table, TableEncoder, structural_exclusions, target_labels
+from quadric.samples.capped import Stream
+from quadric.samples.random_rows import MOST_RANDOM, RandomRows
+from quadric.samples.source import SampleBatch
+from quadric.tables import Table, TableEncoder, target_labels
+from quadric.tables.encoder import redundant_pairs
 from quadric.tables.inputs import missing_cells
+from quadric.tables.streams import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -120,12 +125,12 @@ class PreparedData:
         return {label: wanted.get(name, 1.0) for name, label in zip(self.class_names, np.unique(self.y).tolist(), strict=True)}
 
 
-def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData:
-    """Code a table.
+def prepare(table: Table | TableParts, target: str, options: TrainingOptions) -> PreparedData:
+    """Code a table, with all rows at hand.
 
     Parameters
     ----------
-    table : Table
+    table : Table or TableParts
     target : str
         Name of the column with the classes.
     options : TrainingOptions
@@ -134,37 +139,85 @@ def prepare(table: Table, target: str, options: TrainingOptions) -> PreparedData
     -------
     PreparedData
     """
-    check_roles(table, target, options)
-    inputs = table.drop([target, *_named(options.groups), *options.ignore])
-    check_columns(inputs)
-    codes, names = class_codes(table.labels(target), options.positive)
-    encoder = new_encoder(options)
-    inputs = encoder.usable(inputs)
-    missing = {name: count for name in inputs if (count := int(missing_cells(inputs[name]).sum()))}
-    check_missing(missing, options)
-    kept = complete_rows(inputs) if missing and options.missing == "drop" else slice(None)
-    counts = np.bincount(codes[kept], minlength=len(names)).tolist()
+    stream, data = learn(table, target, options)
+    check_features(data.encoder, data.class_names, data.n_rows)
+    rows = stream.source.total(RandomRows(MOST_RANDOM)).batch
+    return with_rows(data, stream, rows, options)
+
+
+def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
+    """Look at a table once, wherever it is.
+
+    Parameters
+    ----------
+    table : Table or TableParts
+    target : str
+        Name of the column with the classes.
+    options : TrainingOptions
+
+    Returns
+    -------
+    Stream and PreparedData
+        The coded rows, in batches; and everything that was decided, without rows.
+    """
+    parts = as_parts(table)
+    head = parts.head()
+    check_roles(head, target, options)
+    unused = {target, options.groups, *options.ignore}
+    inputs = tuple(name for name in head.names if name not in unused)
+    check_columns(head.drop([name for name in head.names if name not in inputs]))
+    columns = LabelledColumns.of(head.names, target, inputs, None, options.groups)
+    parts, learned = learn_table(parts, columns, new_encoder(options), drops=options.missing == "drop")
+    _, names = class_codes(np.array(list(learned.class_counts), dtype=object), options.positive)
+    counts = [learned.class_counts[name] for name in names]
+    check_missing(learned.missing, options)
     check_classes_left(counts, names)
-    rows = inputs[kept]
-    check_features(encoder.fit(rows), names, len(rows))
-    X = np.asarray(encoder.transform(rows))
-    limits, groups = term_limits(encoder, structural_exclusions(encoder, X), options), _groups(table, options.groups)
+    encoder = new_encoder(options).fit_facts(learned.facts)
+    check_features(encoder, names, 1)
     data = PreparedData(
-        table=inputs,
+        table=table.drop([name for name in table if name not in inputs]) if isinstance(table, Table) else Table((), ()),
         encoder=encoder,
-        X=X,
-        y=labels_of(names)[codes][kept],
+        X=np.empty((0, len(encoder.features_))),
+        y=labels_of(names),
         class_names=names,
-        limits=limits,
-        missing=missing,
-        n_dropped=len(table) - len(X),
-        groups=None if groups is None else groups[kept],
-        sha256=table.sha256,
+        limits=term_limits(encoder, redundant_pairs(encoder, learned.two_valued(encoder)), options),
+        missing=learned.missing,
+        n_dropped=learned.n_dropped,
+        sha256=parts.digest(),
         class_counts=tuple(counts),
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
-    if not options.standardize:
-        warn_of_scales(data)
+    source = CodedRows(columns, encoder, names, options.missing == "drop").of(parts, learned.class_counts)
+    features = tuple(data.feature_names)
+    return Stream(source, features, target, labels_of(names), options.seed, options.groups is not None), data
+
+
+def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: TrainingOptions) -> PreparedData:
+    """What was decided, with coded rows: all of them, or a random sample.
+
+    Parameters
+    ----------
+    data : PreparedData
+    stream : Stream
+    rows : SampleBatch
+    options : TrainingOptions
+
+    Returns
+    -------
+    PreparedData
+    """
+    groups = None
+    if options.groups is not None:
+        # numbered as they appear: folds do not depend on what groups are called
+        assert rows.keys is not None
+        _, first, places = np.unique(rows.keys, return_index=True, return_inverse=True)
+        groups = np.argsort(np.argsort(first))[places]
+    data = replace(data, X=rows.X, y=stream.classes[rows.codes], groups=groups, is_sampled=len(rows.ids) < data.n_rows)
+    trouble = None if options.standardize else spread_trouble(data.X, data.feature_names)
+    if trouble is not None:  # what the classifier would say, with the names of the table and without advice on pipelines
+        warning = ScaleWarning(f"{trouble}; standardise them")
+        vars(warning)["remedies"] = {"standardize": None}
+        warn_user(warning)
     return data
 
 
@@ -200,20 +253,6 @@ def labels_of(names: Sequence[str]) -> np.ndarray:
     """
     are_labels = list(names) == sorted(names) and max(map(len, names)) <= WIDEST_LABEL
     return np.array(names) if are_labels else np.arange(len(names))
-
-
-def warn_of_scales(data: PreparedData) -> None:
-    """Say what the classifier would say, with the names of the table and without advice on pipelines.
-
-    Parameters
-    ----------
-    data : PreparedData
-    """
-    trouble = spread_trouble(data.X, data.feature_names)
-    if trouble is not None:
-        warning = ScaleWarning(f"{trouble}; standardise them")
-        vars(warning)["remedies"] = {"standardize": None}
-        warn_user(warning)
 
 
 def class_codes(column: np.ndarray, positive: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -267,17 +306,6 @@ def lighter_loss(loss: str) -> str | None:
 
 def _named(column: str | None) -> tuple[str, ...]:
     return () if column is None else (column,)
-
-
-def _groups(table: Table, column: str | None) -> IntArray | None:
-    """Numbers for the groups; a missing value is refused."""
-    if column is None:
-        return None
-    values = table[column]
-    missing = np.flatnonzero(missing_cells(values))
-    if len(missing):
-        raise OptionError(f"the column {column!r} of groups has no value in row {missing[0] + 1}", groups=None)
-    return np.unique(values.astype(str), return_inverse=True)[1]
 
 
 def check_roles(table: Table, target: str, options: TrainingOptions) -> None:

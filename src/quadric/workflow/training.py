@@ -21,13 +21,17 @@ from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import fitted_model
 from quadric.fitted.decisions import FAR
 from quadric.losses.footprint import affordable_processes
+from quadric.progress import part
+from quadric.samples.capped import CappedStream
 from quadric.samples.extent import Extent
+from quadric.samples.source import SampleBatch
 from quadric.tables import Table
+from quadric.tables.streams import TableParts
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.figures import CrossValidated, cross_validated
 from quadric.workflow.figures import standard_error as standard_error
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
-from quadric.workflow.preparation import PreparedData, prepare
+from quadric.workflow.preparation import PreparedData, learn, with_rows
 from quadric.workflow.scorers import scorer_for
 
 PARALLEL_FROM = 50_000_000
@@ -118,15 +122,25 @@ class Trained:
         return SavedModel(self.model, self.data.class_names, self.target, {"training": history, **metadata}, origin, None)
 
 
-def train(table: Table, target: str, options: TrainingOptions | None = None, *, verbose: int = 0) -> Trained:
+@contextmanager
+def scales_as_prepared() -> Iterator[None]:
+    """Fit without remarks on the scales of features: who does not standardise has been told, with the names of the table."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScaleWarning)
+        yield
+
+
+def train(table: Table | TableParts, target: str, options: TrainingOptions | None = None, *, verbose: int = 0) -> Trained:
     """Code the columns, choose loss, k and C, fit, and calibrate.
 
-    What cross-validation fitted to all rows is the model, with its certificates; what it left out serves calibration, cut-off
-    and figures. Levels of categories and imputed values are learned from all rows; limits, mean and scale inside each fold.
+    A table of fewer than ten million values is gathered, wherever it is. Of a larger one, caps are quantiles of all rows, loss,
+    k and C are chosen as in :func:`quadric.fit_batches`, and a random sample serves calibration, cut-off and figures. What
+    cross-validation fitted to all rows is the model, with its certificates.
 
     Parameters
     ----------
-    table : Table
+    table : Table or TableParts
+        With the target, the groups and what else is to be texts read as such.
     target : str
         Name of the column with the classes.
     options : TrainingOptions, optional
@@ -136,18 +150,64 @@ def train(table: Table, target: str, options: TrainingOptions | None = None, *, 
     Returns
     -------
     Trained
+        Whose ``data`` hold all rows, or a random sample of them (``data.is_sampled``).
     """
     options = TrainingOptions() if options is None else options
-    data = prepare(table, target, options)
+    with part(0.0, 0.1):
+        stream, data = learn(table, target, options)
     check_cutoff(data, options)
-    if options.calibrate is not None:
-        folds_of(data, options)  # refused now rather than after the fit
-    search = choose(data, options, verbose=verbose) if options.crosses else None
-    classifier = fitted_classifier(data, options, verbose=verbose) if search is None else search.best_estimator_
+    if options.crosses or options.calibrate is not None:
+        check_folds(data.class_counts, data.class_names, options.folds)
+    model = new_search(data, options, stream.classes) if options.crosses else new_classifier(data, options)
+    with part(0.1, 0.2):
+        surveyed = model._surveyed(stream)
+    data = with_rows(data, stream, surveyed.sample, options)
+    if data.groups is not None:
+        check_groups(data.groups, options)
+    if surveyed.is_gathered:
+        model.set_params(**_in_memory(data, options, verbose))
+    with part(0.2, 0.9):
+        classifier, search = _fitted(model, surveyed)
     model = finished_model(classifier, search, data, options)
-    labels = Labelled.of(model, classifier, data.X, data.y)
-    tests = [] if search is None else [test for _, test in folds_of(data, options).split(data.X, data.y, data.groups)]
+    with part(0.9, 1.0):
+        count = _Labels(model, classifier, stream.classes)
+        labels = count(surveyed.sample) if surveyed.is_gathered else surveyed.stream.source.total(count)
+    tests = [] if search is None else [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
     return trained_model(model, data, target, options, search, labels, tests)
+
+
+def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:
+    """Parameters of an estimator that is fitted to all rows at once."""
+    n_jobs = _n_jobs(data, options) if options.crosses else None
+    own = {"cv": folds_of(data, options), "n_jobs": n_jobs} if options.crosses else {}
+    # other processes would write past whoever listens here
+    return own | {"verbose": verbose if n_jobs is None else 0}
+
+
+@scales_as_prepared()
+def _fitted(
+    model: SparseQuadraticSVC | SparseQuadraticSVCCV, surveyed: CappedStream
+) -> tuple[SparseQuadraticSVC, SparseQuadraticSVCCV | None]:
+    """The fitted classifier, and the cross-validation that chose it; the encoder knows the names of features."""
+    fitted = _nameless(model._fit_surveyed(surveyed))
+    return (fitted, None) if isinstance(fitted, SparseQuadraticSVC) else (_nameless(fitted.best_estimator_), fitted)
+
+
+def _nameless(estimator: Any) -> Any:
+    del estimator.feature_names_in_
+    return estimator
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """The pass that counts what a model says of the rows."""
+
+    model: Any
+    classifier: SparseQuadraticSVC
+    classes: np.ndarray
+
+    def __call__(self, batch: SampleBatch) -> Labelled:
+        return Labelled.of(self.model, self.classifier, batch.X, self.classes[batch.codes])
 
 
 def check_cutoff(data: PreparedData, options: TrainingOptions) -> None:
@@ -266,14 +326,6 @@ def _cross_validated(
     return cross_validated(search, options.scoring, codes, tests, lambda decision: view.decided(decision)[0])
 
 
-@contextmanager
-def scales_as_prepared() -> Iterator[None]:
-    """Fit without remarks on the scales of features: who does not standardise has been told, with the names of the table."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ScaleWarning)
-        yield
-
-
 @scales_as_prepared()
 def choose(data: PreparedData, options: TrainingOptions, *, certify: bool = False, verbose: int = 0) -> SparseQuadraticSVCCV:
     """Cross-validate over the grid of k and C that the options ask for.
@@ -292,10 +344,7 @@ def choose(data: PreparedData, options: TrainingOptions, *, certify: bool = Fals
     SparseQuadraticSVCCV
         Fitted to the coded data.
     """
-    n_jobs = _n_jobs(data, options)
-    search = new_search(data, options, np.unique(data.y))
-    # other processes would write past whoever listens here
-    search.set_params(cv=folds_of(data, options), certify=certify, n_jobs=n_jobs, verbose=verbose if n_jobs is None else 0)
+    search = new_search(data, options, np.unique(data.y)).set_params(certify=certify, **_in_memory(data, options, verbose))
     return search.fit(data.X, data.y, groups=data.groups)
 
 

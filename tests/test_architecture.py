@@ -41,6 +41,7 @@ ROOMS = [
     "workflow",
     "distributed",
     "report",
+    "table_classifier",
     "paper",
     "cli",
     "__main__",

@@ -41,7 +41,21 @@ Terms: TypeAlias = Sequence[str | int | Sequence[str | int]] | None
 
 
 class Classifier(ClassifierMixin):
-    """A classifier whose score is not taken of masked values."""
+    """A classifier whose score is not taken of masked values, and which forgets a fit that failed."""
+
+    @contextmanager
+    def _or_forget(self) -> Iterator[None]:
+        """A fit, from which nothing is left if it fails."""
+        try:
+            self._forget()
+            yield
+        except BaseException:  # an interrupted fit too: half of the old model and half of the new would be no model
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        for attribute in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, attribute)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of the samples that are classified correctly.
@@ -89,22 +103,8 @@ class SurfaceClassifier(Classifier, BaseEstimator):
             self._fit(X, y, *others)
         return self
 
-    @contextmanager
-    def _or_forget(self) -> Iterator[None]:
-        """A fit, from which nothing is left if it fails."""
-        try:
-            self._forget()
-            yield
-        except BaseException:  # an interrupted fit too: half of the old model and half of the new would be no model
-            self._forget()
-            raise
-
     def _fit(self, *arguments: Any) -> None:
         raise NotImplementedError
-
-    def _forget(self) -> None:
-        for attribute in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, attribute)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "surfaces_")

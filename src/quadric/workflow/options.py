@@ -170,10 +170,11 @@ class TrainingOptions:
                 raise OptionError(str(error), **{name: None}) from None
         if self.calibrate is None and self.cutoff != EVEN:
             raise OptionError("a cut-off is one on probabilities: calibrate the scores", calibrate="auto")
-        if self.calibrate is None and needs_probabilities(self.scoring) and not self._gives_probabilities():
+        if self.calibrate is None and needs_probabilities(self.scoring) and not self.gives_probabilities:
             raise OptionError(f"{self.scoring} is a score of probabilities: calibrate the scores", calibrate="auto")
 
-    def _gives_probabilities(self) -> bool:
+    @property
+    def gives_probabilities(self) -> bool:
         """Whether the loss does without a calibration; one that is still to be chosen may not."""
         return self.loss != AUTO and loss_named(self.loss).has_probabilities
 

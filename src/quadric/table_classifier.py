@@ -183,7 +183,8 @@ class TableClassifier(Classifier, BaseEstimator):
         -------
         array of shape (m,)
         """
-        return np.asarray(self._model_labels[self._scores(X).codes])
+        codes = self._scores(X).codes  # refuses an unfitted model
+        return np.asarray(self._model_labels[codes])
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Rows) -> FloatArray:
@@ -316,15 +317,16 @@ class TableClassifier(Classifier, BaseEstimator):
 
     @property
     def _tabular(self) -> TableModel:
-        check_is_fitted(self)
         return TableModel(self.model_)
 
     def _table(self, X: Rows) -> Table:
+        check_is_fitted(self)
         refuse_masked(X=X)
         return as_table(X, self.feature_names_in_.tolist())
 
     def _scores(self, X: Rows) -> Scores:
-        return self._tabular.scores(self._table(X))
+        table = self._table(X)
+        return self._tabular.scores(table)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trained_")

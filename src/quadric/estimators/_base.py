@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from quadric.certificate import Certificate, Judge, Question, SumFacts, certificate_of_sums
-from quadric.estimators._validation import named_losses, warn_of_spread
+from quadric.estimators._validation import named_losses, numbers_only, warn_of_spread
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
@@ -138,7 +138,8 @@ class SurfaceClassifier(Classifier, BaseEstimator):
 
     def _validated(self, X: Any, *labels: Any, **checks: Any) -> Any:
         """Samples as arrays, with their labels where a fit brings them; ``checks`` are those of scikit-learn."""
-        return validate_data(self, X, *labels, dtype=np.float64, order="C", **checks)
+        with numbers_only(X):
+            return validate_data(self, X, *labels, dtype=np.float64, order="C", **checks)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class of each sample: by the sign of f, or the class with the largest f.

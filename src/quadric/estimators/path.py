@@ -19,6 +19,7 @@ from quadric.estimators._validation import (
     check_values,
     integer_from,
     none_or,
+    numbers_only,
     one_of,
     validate_samples,
     warn_of_spread,
@@ -114,7 +115,8 @@ def sparse_quadratic_path(
     )
     refuse_masked(X=X, y=y)
     names = feature_names(X)
-    checked_X, checked_y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+    with numbers_only(X):
+        checked_X, checked_y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
     samples = validate_samples(checked_X, checked_y, sample_weight, class_weight)
     if len(samples.classes) > 2:
         raise ValueError(f"a path needs two classes, but y has {len(samples.classes)}; use SparseQuadraticSVCCV for more")

@@ -13,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import quadric
 from helpers.small_tables import credit_columns, csv_text
@@ -255,3 +256,17 @@ def test_numeric_estimators_name_it():
         for face in numeric_faces(rows, y):
             with pytest.raises((TypeError, ValueError), match=message):
                 face()
+
+
+OTHERWISE = {
+    "check_estimators_nan_inf": "missing values are told by column, without the word NaN",
+    "check_fit2d_1sample": "the message speaks of the classes of the target",
+}
+
+
+@parametrize_with_checks(
+    [TableClassifier(k=2, C=16.0, loss="least_squares", cross_validate=False, calibrate=None)],
+    expected_failed_checks=lambda _: OTHERWISE,
+)
+def test_estimator_check(estimator, check):
+    check(estimator)

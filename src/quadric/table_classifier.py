@@ -23,6 +23,7 @@ from quadric.labels import refuse_masked
 from quadric.report import render
 from quadric.report.summarising import summarise_table
 from quadric.tables import Table, as_table
+from quadric.tables.encoder import checked_rows
 from quadric.tables.table import Rows, label_texts
 from quadric.types import FloatArray
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
@@ -136,11 +137,11 @@ class TableClassifier(Classifier, BaseEstimator):
         """
         with self._or_forget():
             refuse_masked(X=X, y=y)
-            self._fit(as_table(X), y)
+            self._fit(as_table(checked_rows(X)), y)
         return self
 
     def _fit(self, table: Table, y: Any) -> None:
-        options, labels, target = self._options(), column_or_1d(y), _target_name(y, table)
+        options, labels, target = self._options(), column_or_1d(y, warn=True), _target_name(y, table)
         if len(labels) != len(table):
             raise ValueError(f"X has {len(table)} rows, but y has {len(labels)} labels: they must be as many")
         rows = Table((*table.names, target), (*table.columns, labels), table.sha256)
@@ -322,7 +323,7 @@ class TableClassifier(Classifier, BaseEstimator):
     def _table(self, X: Rows) -> Table:
         check_is_fitted(self)
         refuse_masked(X=X)
-        return as_table(X, self.feature_names_in_.tolist())
+        return as_table(checked_rows(X, self), self.feature_names_in_.tolist())
 
     def _scores(self, X: Rows) -> Scores:
         table = self._table(X)

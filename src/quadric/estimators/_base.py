@@ -325,6 +325,11 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         likeliest = self.predict_proba(X).argmax(axis=1)  # refuses an unfitted model, which has no classes_ yet
         return np.asarray(self.classes_[likeliest])
 
+    @property
+    def _is_lean(self) -> bool:
+        """Whether products that the data make redundant are left out: not in the paper's problem on the data as they are."""
+        return bool(self.standardize) or self.clip is not None
+
     def _surveyed(self, stream: Stream) -> CappedStream:
         """A stream with what its first passes tell."""
         return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))

@@ -15,7 +15,9 @@ from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
 
 
-def support_limits(include: Any, exclude: Any, feature_names: Sequence[str] | None, n_features: int, k: int) -> SupportLimits:
+def support_limits(
+    include: Any, exclude: Any, feature_names: Sequence[str] | None, n_features: int, k: int, *, lean: bool = False
+) -> SupportLimits:
     """Resolve both constraints and check them against each other and against k.
 
     Parameters
@@ -25,6 +27,8 @@ def support_limits(include: Any, exclude: Any, feature_names: Sequence[str] | No
         feature, a position in ``coef_``, or a pair of features by name or number.
     feature_names : sequence of str or None
     n_features, k : int
+    lean : bool
+        Whether products that the data make redundant are left out unless they are included.
     """
     names = default_names(n_features) if feature_names is None else [str(name) for name in feature_names]
     vocabulary = _Vocabulary(names)
@@ -34,7 +38,7 @@ def support_limits(include: Any, exclude: Any, feature_names: Sequence[str] | No
         raise ValueError(f"include and exclude contradict each other on {vocabulary.listed(both)}")
     if len(wanted) > k:
         raise ValueError(f"include holds {len(wanted)} terms, more than k = {k}: {vocabulary.listed(wanted)}")
-    return SupportLimits(wanted, unwanted)
+    return SupportLimits(wanted, unwanted, lean)
 
 
 class _Vocabulary:

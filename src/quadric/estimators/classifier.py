@@ -229,7 +229,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _fit_samples(self, samples: Samples) -> None:
         samples, units = self._in_units(samples)
         names = getattr(self, "feature_names_in_", None)
-        limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k))
+        limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k), lean=self._is_lean)
         processes = processes_of(self.n_jobs, len(samples.positives()))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
@@ -258,12 +258,13 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         check_parameters(self, self._rules)
         check_needs_only_sums([self.loss])
         check_sums(moments)
-        limits = support_limits(self.include, self.exclude, moments.columns, len(moments.columns), int(self.k))
+        columns = moments.columns
+        limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k), lean=self._is_lean)
         sums = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
         seed = seed_of(self.random_state)
         fits = [self._fit_sums(sums, self._search_options(seed, positive, deadline)) for positive in sums.positives()]
         self._warn_of(fits, sums.classes, deadline)
-        self._set_columns(moments.columns)
+        self._set_columns(columns)
         self._set_fits(fits, sums.classes, sums.moments.units)
 
     def _fit_surveyed(self, surveyed: CappedStream, deadline: float | None = None, starts: Sequence[IntArray] = ()) -> Self:
@@ -284,7 +285,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
 
     def _fit_by_passes(self, surveyed: CappedStream, deadline: float | None, starts: Sequence[IntArray]) -> None:
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
-        limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k))
+        limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k), lean=self._is_lean)
         rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
         for number, positive in enumerate([1] if len(classes) == 2 else range(len(classes))):

@@ -337,7 +337,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
-        limits = support_limits(self.include, self.exclude, names, n_features, n_terms)
+        limits = support_limits(self.include, self.exclude, names, n_features, n_terms, lean=self._is_lean)
         ks = k_grid(self.ks, n_terms - len(limits.exclude), len(limits.include))
         units = {"standardize": bool(self.standardize), "clip": self.clip}
         return FoldTask(limits, ks, self.class_weight, units, self.method == "pd", deadline, int(self.verbose))

@@ -110,7 +110,8 @@ class FittedModel(Columns, Decisions):
         SupportLimits
         """
         names = getattr(self.classifier, "feature_names_in_", None)
-        return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k)
+        lean = bool(getattr(self.classifier, "_is_lean", False))  # a bare surface has no say in it
+        return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, lean=lean)
 
     def procedure(self) -> SparseQuadraticSVC:
         """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.

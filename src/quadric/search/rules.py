@@ -8,6 +8,7 @@ are further subclasses of ``SupportRule`` that a ``SupportLimits`` hands out.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -125,21 +126,28 @@ class SupportLimits:
     Attributes
     ----------
     include, exclude : arrays
+    lean : bool
+        Whether redundant products, which are affine functions of their own factors on the data, are left out, too.
     """
 
     include: IntArray = field(default_factory=_no_terms)
     exclude: IntArray = field(default_factory=_no_terms)
+    lean: bool = False
 
     def only(self, terms: IntArray, n_terms: int) -> SupportLimits:
         """The same limits with some of all ``n_terms`` terms as the only candidates."""
         return SupportLimits(self.include, np.setdiff1d(np.arange(n_terms), terms))
 
-    def candidates(self, constant: BoolArray) -> IntArray:
-        """Terms that vary and are not excluded."""
+    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray:
+        """Terms that vary and are not excluded; redundant ones only if they are included, where that is asked for."""
         if constant.all():
             raise ValueError("all columns of X are constant: there is nothing to learn from")
         allowed = ~constant
         allowed[self.exclude] = False
+        if self.lean:
+            included = allowed[self.include]
+            allowed &= ~redundant()
+            allowed[self.include] = included
         if not allowed.any():
             raise ValueError("exclude leaves no term that varies on the data")
         return np.flatnonzero(allowed)

@@ -9,6 +9,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
+from quadric.geometry.redundancy import redundant_of_moments
 from quadric.losses.base import Limits, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem, SampleRows
 from quadric.losses.least_squares.wide import WideData
@@ -42,7 +43,7 @@ class LeastSquaresData(TrainingData):
         self._n_samples = n_samples
         weighted = moments.loss
         self._energy = moments.energy()
-        self._terms = limits.candidates(weighted.constant_terms())
+        self._terms = limits.candidates(weighted.constant_terms(), lambda: redundant_of_moments(weighted))
         self._rule = limits.rule(self._terms)
         self._total_weight = weighted.weight
         self._mean = weighted.mean[self._terms]

@@ -65,11 +65,13 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     .. math::
         \sum_i \|W x_i + b\|^2 + C \sum_i H(1 - y_i f(x_i))
 
-    with the hinge loss H(t) = max(t, 0) (l0-QSVM), the squared loss H(t) = t^2 (LS-l0-QSVM), or the logistic loss: the sum
+    with the squared loss H(t) = t^2 (LS-l0-QSVM), the hinge loss H(t) = max(t, 0) (l0-QSVM), or the logistic loss: the sum
     is then that of 8 log(1 + exp(-y_i f(x_i))), and the model has probabilities. The intercept c is neither penalised nor
     counted. What counts as one term depends on the origin and scale of the features, which are therefore capped (``clip``) and
-    standardised (``standardize``) by default. With ``standardize=False, clip=None`` X may be sparse (scipy's CSR and others),
-    and stays sparse.
+    standardised (``standardize``) by default; ``equation()`` prints the model in the units of X. Products that are redundant on
+    the training rows, such as the square of a two-valued feature or the product of two levels of one category, are then no
+    candidates. With ``standardize=False, clip=None`` all terms are, and X may be sparse (scipy's CSR and others), and stays
+    sparse. For tables with texts, dates or missing values there is :class:`quadric.TableClassifier`.
 
     Parameters
     ----------
@@ -77,8 +79,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         Largest number of terms. More than there are means no limit.
     C : float
         Weight of the loss against the regulariser.
-    loss : {"hinge", "least_squares", "logistic"}
-        Loss function.
+    loss : {"least_squares", "hinge", "logistic"}
+        "least_squares" is the fastest and has the strongest proofs; "hinge" minds rows far on the right side of the border
+        least; "logistic" gives probabilities.
     method : {"pd", "best", "exact"}
         How the terms are searched. "pd": penalty decomposition followed by an exact refit on the terms it chose. "best":
         that and forward selection, then exchanges of terms and seeded perturbations; never worse than "pd". "exact": branch
@@ -96,7 +99,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         Factors on the loss of the classes; they do not touch the regulariser.
     include : sequence or None
         Terms that must be in the support; they count towards k. An item is a name ("age*income" in either order, "age^2",
-        "age"), "age*" for every product of age with another feature, a position in ``coef_`` or a pair of features.
+        "age"), "age*" for every product of age with another feature, a position in ``coef_`` or a pair of features. A
+        redundant term that is named here is kept.
     exclude : sequence or None
         Terms that must not be in the support, written likewise.
     rho : float or None
@@ -125,7 +129,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     Attributes
     ----------
     surfaces_ : list of QuadraticSurface
-        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest.
+        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. They take standardised
+        features, which their equations mark with a prime; ``equation()`` has the units of X.
     coef_ : array of shape (n_surfaces, p)
         z = [hvec(W); b] of each surface. It holds W_aa for "a^2"; ``surfaces_[i].terms()`` has polynomial coefficients.
     intercept_ : array of shape (n_surfaces,)

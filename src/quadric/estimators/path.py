@@ -69,7 +69,7 @@ def sparse_quadratic_path(
         Numbers of terms; None: 1 to 6, 8, 10, 12, 15 and 20, as far as the data have that many terms.
     Cs : sequence of float
         Weights of the loss.
-    loss : {"hinge", "least_squares", "logistic"}
+    loss : {"least_squares", "hinge", "logistic"}
         Loss function.
     method : {"pd", "best"}
         "pd": penalty decomposition at each point. "best": forward selection and exchanges of terms, where neighbours in k and

@@ -13,8 +13,6 @@ Needs the paper's data (QUADRIC_DATA, or ../shared/data); EBM also needs interpr
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,13 +34,12 @@ from quadric.blas import one_blas_thread
 from quadric.credit import CalibratedModel
 from quadric.types import IntArray
 from quadric.workers import workers
+from row_store import Row, append, latest
 from table import show
 
 N_FOLDS, SEEDS, MOST_ROWS = 5, (11, 12, 13), 2_000
 STORE, RESULTS = (Path(__file__).parent / "results" / name for name in ("accuracy-rows.jsonl", "accuracy.json"))
 DOCS = Path(__file__).parents[1] / "docs"
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -148,25 +145,8 @@ def measured(task: Task) -> list[Row]:
 
 
 def stored(path: Path) -> list[Row]:
-    """Finished rows, the latest of each; a line that an interruption cut is not one."""
-    rows: dict[tuple[Any, ...], Row] = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        rows[row["set"], row["seed"], row["fold"], row["model"]] = row
-    return list(rows.values())
-
-
-def append(path: Path, rows: Sequence[Row]) -> None:
-    """Add rows in one write, on a new line; they are on the disk when this returns."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        cut = file.tell() > 0 and (file.seek(-1, os.SEEK_END), file.read())[1] != b"\n"
-        file.write(b"\n" * cut + "".join(json.dumps(row) + "\n" for row in rows).encode())
-        file.flush()
-        os.fsync(file.fileno())
+    """Finished rows, the latest of each."""
+    return list(latest(path, ("set", "seed", "fold", "model")).values())
 
 
 def open_tasks(path: Path, sets: Sequence[str], seeds: Sequence[int], families: Sequence[str]) -> list[Task]:

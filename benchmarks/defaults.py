@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from checkout import HERE, TREE
 from paper_data import folder
 from table import Row, show, write
 
 FloatArray = npt.NDArray[np.float64]
-HERE = Path(__file__).resolve().parent
 TARGETS = {"270 x 13": 4.0, "768 x 8": 4.0, "german": 12.0, "20,000 x 10": 20.0, "4,600 x 57": 90.0}
 """Processor seconds."""
 SLOWER = {"auto": 1.0, "hinge": 5.0}
@@ -71,8 +71,9 @@ def write_table(name: str, path: Path) -> str | None:
 
 
 def used(arguments: list[str]) -> Use:
-    """What ``quadric`` with these arguments takes, in a process of its own."""
-    with subprocess.Popen([sys.executable, "-m", "quadric", *arguments], stdout=subprocess.DEVNULL) as process:
+    """What ``quadric`` of this checkout takes with these arguments, in a process of its own."""
+    there = os.environ | {"PYTHONPATH": str(TREE / "src")}
+    with subprocess.Popen([sys.executable, "-m", "quadric", *arguments], stdout=subprocess.DEVNULL, env=there) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

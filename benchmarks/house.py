@@ -14,7 +14,6 @@ import argparse
 import ast
 import json
 import math
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -24,10 +23,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from checkout import HERE, TREE, Checkout
 from table import Row, environment, show, write, write_json
 
-HERE = Path(__file__).resolve().parent
-TREE, RESULTS = HERE.parent, HERE / "results"
+WORK, RESULTS = "house_work.py", HERE / "results"
 REFERENCE = RESULTS / "house_reference.json"
 SETS = (
     *("haberman", "immunotherapy", "ecoli", "iris", "credit_small", "glass"),  # the quick ones first
@@ -36,32 +35,6 @@ SETS = (
 N_QUICK = 5
 QUICK_ROWS = ("pd", "exact", "predict", "shapley", "certify")
 WORSE, TIED, SLOWER = 1e-9, 1e-9, 1.15
-
-
-class Checkout:
-    """A child process that answers requests with the source of one checkout, on one core."""
-
-    def __init__(self, root: Path) -> None:
-        threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self.process = subprocess.Popen(
-            [sys.executable, HERE / "house_work.py"],
-            env={**os.environ, **threads, "PYTHONPATH": str(root / "src")},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        source = Path(self.ask("source"))
-        if not source.is_relative_to(root.resolve()):
-            raise SystemExit(f"quadric was imported from {source}, not from {root}")
-
-    def ask(self, request: str, *arguments: Any) -> Any:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        print(json.dumps([request, *arguments]), file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise SystemExit(f"{request} {arguments} failed")
-        return json.loads(answer)
 
 
 def cells(checkout: Checkout, quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -75,14 +48,14 @@ def cells(checkout: Checkout, quick: bool) -> Iterator[tuple[str, dict[str, Any]
 
 def make_reference(base: Path) -> None:
     commit = subprocess.run(["git", "-C", base, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    write_json({"commit": commit, **environment(), "cells": dict(cells(Checkout(base), quick=False))}, REFERENCE)
+    write_json({"commit": commit, **environment(), "cells": dict(cells(Checkout(base, WORK), quick=False))}, REFERENCE)
 
 
 def models(arguments: argparse.Namespace) -> Iterator[Row]:
     """Objectives and supports beside the reference; a support is tied when the objectives agree to rounding."""
     reference = json.loads(REFERENCE.read_text())
     worst, other_terms, n_surfaces = -math.inf, [], 0
-    for name, cell in cells(Checkout(TREE), arguments.quick):
+    for name, cell in cells(Checkout(TREE, WORK), arguments.quick):
         stored = reference["cells"][name]
         pairs = zip(cell["objective"], stored["objective"], cell["support"], stored["support"], strict=True)
         for value, stored_value, support, stored_support in pairs:
@@ -97,7 +70,7 @@ def models(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def speed(arguments: argparse.Namespace) -> Iterator[Row]:
-    before, now = Checkout(arguments.base), Checkout(TREE)
+    before, now = Checkout(arguments.base, WORK), Checkout(TREE, WORK)
     parts = arguments.rows or (QUICK_ROWS if arguments.quick else [""])
     rows = [row for row in now.ask("rows") if any(part in row for part in parts)]
     for row in rows:

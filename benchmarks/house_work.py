@@ -5,8 +5,6 @@ Runs as a child process with PYTHONPATH set to the checkout's src: reads one JSO
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -17,7 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
-import quadric
+from checkout import serve
 from paper_data import NAMES, FloatArray, folder
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, datasets, sparse_quadratic_path
 from quadric.explain import contributions, reason_codes, recourse, shapley
@@ -135,7 +133,6 @@ def processor_seconds(row: str) -> float:
 
 
 REQUESTS: dict[str, Callable[..., Any]] = {
-    "source": lambda: quadric.__file__,
     "budgets": budgets,
     "fit": fitted_cell,
     "rows": lambda: list(WORK),
@@ -145,9 +142,7 @@ REQUESTS: dict[str, Callable[..., Any]] = {
 
 def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
-    for line in sys.stdin:
-        request, *arguments = json.loads(line)
-        print(json.dumps(REQUESTS[request](*arguments)), flush=True)
+    serve(REQUESTS)
 
 
 if __name__ == "__main__":

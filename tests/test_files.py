@@ -278,3 +278,27 @@ def test_file_systems_without_locks_are_no_obstacle(tmp_path, monkeypatch):
     with files.locked(tmp_path):
         files.write_atomically(tmp_path / "file", "new")
     assert leftover.exists()
+
+
+@needs_fork
+def test_a_claimed_file_is_refused_to_others_until_its_process_ends(tmp_path):
+    def work():
+        with files.claimed(tmp_path / "model.json"):
+            os.write(there, b"x")
+            time.sleep(60)
+        return 0
+
+    waiting, there = os.pipe()
+    child = forked(work)
+    os.read(waiting, 1)
+    (tmp_path / "link").symlink_to("model.json")
+    for name in ("model.json", "link"):
+        with pytest.raises(ParameterError, match=f"process {child} on .* is writing .*{name}: wait"):
+            files.claimed(tmp_path / name).__enter__()
+    with files.claimed(tmp_path / "other.json"):
+        pass
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    with files.claimed(tmp_path / "model.json"):
+        pass
+    assert os.listdir(tmp_path) == ["link"]

@@ -20,6 +20,7 @@ from helpers.small_tables import credit_columns, csv_text
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, TableClassifier, sparse_quadratic_path
 from quadric.cli import main
 from quadric.export import equation, read_model
+from quadric.table_classifier import default_of
 from quadric.tables import Table
 from quadric.workflow import OptionError, TrainingOptions
 
@@ -39,7 +40,8 @@ def fitted():
 
 
 def test_the_parameters_are_the_options_of_a_training_run():
-    assert TableClassifier().get_params() == {each.name: each.default for each in fields(TrainingOptions)}
+    assert TableClassifier().get_params() == {each.name: default_of(each) for each in fields(TrainingOptions)}
+    assert TableClassifier()._options() == TrainingOptions()
     assert list(inspect.signature(TableClassifier).parameters) == [each.name for each in fields(TrainingOptions)]
     assert repr(TableClassifier(k=4)) == "TableClassifier(k=4)"
     assert "unseen : " in TableClassifier.__doc__

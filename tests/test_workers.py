@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -60,3 +62,24 @@ def test_a_process_whose_parent_is_gone_ends(monkeypatch):
         return 0
 
     assert ended(forked(orphan)).code == 1
+
+
+LIMITED = """
+import resource, sys
+from sklearn.utils.parallel import delayed
+from quadric.workers import workers
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+try:
+    workers(2)(delayed(abs)(i) for i in range(4))
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("limit", [12, 18, 21])
+def test_too_few_files_for_processes_are_one_line(limit):
+    pytest.importorskip("resource")
+    found = subprocess.run([sys.executable, "-c", LIMITED, str(limit)], capture_output=True, text=True, check=True)
+    (line,) = (found.stdout + found.stderr).splitlines()
+    assert line.startswith("2 processes need more files open")
+    assert line.endswith("use one process, or raise the limit (ulimit -n)")

@@ -23,3 +23,5 @@ MOST_LEVELS = 2_000
 MOST_PROCESSES = 1_000
 MOST_BOOTSTRAPS = 10_000
 MOST_BINS = 10_000
+MISSING = ("", "NA", "NaN", "null", "?")
+"""Texts that mean a missing value, unless others are named; upper and lower case are the same."""

@@ -11,6 +11,8 @@ from difflib import get_close_matches
 LIBRARIES = (__name__.partition(".")[0], "sklearn", "joblib")
 MOST_LISTED = 8
 """Names, or troubles, that one message tells before it only counts them."""
+LONGEST_QUOTE, SHORT_QUOTE = 100, 40
+"""Characters of a value that a message quotes in full, and those that it quotes of a longer one."""
 
 
 class ParameterError(ValueError):
@@ -118,6 +120,24 @@ def listed(texts: Sequence[str], separator: str = ", ") -> str:
     return separator.join(texts[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
+def quoted(value: object) -> str:
+    """A value in quotes, as messages tell it: cut short where it is long, whatever the data hold.
+
+    Parameters
+    ----------
+    value : Any
+
+    Returns
+    -------
+    str
+        "'castle'"
+    """
+    if isinstance(value, str):
+        return repr(value) if len(value) <= LONGEST_QUOTE else f"{value[:SHORT_QUOTE]!r}... ({len(value):,} characters)"
+    text = repr(value)
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:SHORT_QUOTE]}..."
+
+
 def unknown_names(wanted: Iterable[str], names: Sequence[str], owner: str, what: str = "column", note: str = "") -> str:
     """One sentence on names that do not exist, with those that were probably meant.
 
@@ -140,10 +160,10 @@ def unknown_names(wanted: Iterable[str], names: Sequence[str], owner: str, what:
         "the table has no column 'Outcome' (did you mean 'outcome'?)"
     """
     meant = {name: near_name(name, names) for name in wanted}
-    texts = [f"{name!r} (did you mean {near!r}?)" if near else repr(name) for name, near in meant.items()]
+    texts = [f"{quoted(name)} (did you mean {quoted(near)}?)" if near else quoted(name) for name, near in meant.items()]
     plural = "" if len(texts) == 1 else "es" if what.endswith("s") else "s"
     sentence = f"{owner} has no {what}{plural} {listed(texts)}{note}"
-    return sentence if all(meant.values()) else f"{sentence}; it has {listed([repr(name) for name in names])}"
+    return sentence if all(meant.values()) else f"{sentence}; it has {listed([quoted(name) for name in names])}"
 
 
 def near_name(name: str, names: Sequence[str]) -> str | None:

@@ -7,6 +7,7 @@ with the process: a part without a lock is left over, and the next writer in tha
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import platform
@@ -40,6 +41,7 @@ HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 CANNOT_SYNC = (errno.EINVAL, errno.EBADF, errno.EACCES, errno.EPERM, errno.ENOTSUP)
 """What syncing a folder says where folders cannot be synced."""
 OPENED = os.O_RDWR | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
+SECONDS_BETWEEN_LOOKS = 0.01
 ATTEMPTS = 20
 """How often a new file may be taken for a leftover by others that write to the same folder."""
 LOCKED_BYTE = 1 << 30
@@ -126,8 +128,30 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     folder : path
         It must exist.
     """
-    path = Path(folder, LOCK)
-    descriptor = _taken(path)
+    with _holding(Path(folder, LOCK), f"works in {Path(folder)}: wait for it, or choose another folder"):
+        yield
+
+
+@contextmanager
+def claimed(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep other processes that claim the same file from writing it meanwhile.
+
+    Parameters
+    ----------
+    path : path
+        Its folder must exist, the file need not. Of a link, the file that it leads to is claimed.
+    """
+    target = Path(os.path.realpath(path))
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]  # short, whatever the file is called
+    # the name of a part: what a dead process leaves is removed by the next writer in the folder
+    with _holding(target.with_name(f".quadric-{name}.part"), f"is writing {path}: wait for it, or choose another file"):
+        yield
+
+
+@contextmanager
+def _holding(path: Path, words: str) -> Iterator[None]:
+    """A lock file with its lock; the words end the sentence on another process that has it."""
+    descriptor = _taken(path, words)
     try:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"process {os.getpid()} on {platform.node()}".encode())
@@ -136,17 +160,21 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
         _remove(path, descriptor)
 
 
-def _taken(path: Path) -> int:
+def _taken(path: Path, words: str) -> int:
     """The descriptor of a lock file with its lock."""
+    looks = 0
     while True:
         descriptor = os.open(path, OPENED | os.O_CREAT, 0o666)
         if _lock(descriptor) is False:
-            owner = os.read(descriptor, 200).decode(errors="replace") or "another process"
+            owner, looks = os.read(descriptor, 200).decode(errors="replace"), looks + 1
             os.close(descriptor)
-            raise ParameterError(f"{owner} works in {path.parent}: wait for it, or choose another folder", folder=None)
-        if os.fstat(descriptor).st_nlink:
+            if owner or looks == ATTEMPTS:
+                raise ParameterError(f"{owner or 'another process'} {words}", folder=None)
+            time.sleep(SECONDS_BETWEEN_LOOKS)  # somebody has just taken it, or removes what it takes for a leftover
+        elif os.fstat(descriptor).st_nlink:
             return descriptor
-        os.close(descriptor)  # whoever had the lock removed the file before letting go of it
+        else:
+            os.close(descriptor)  # whoever had the lock removed the file before letting go of it
 
 
 def _new_part(path: str | os.PathLike[str], folder: Path, mode: int) -> tuple[Path, _Part]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from quadric.defaults import LARGEST_WEIGHT, SMALLEST_WEIGHT
-from quadric.errors import ParameterError, unknown_names
+from quadric.errors import ParameterError, quoted, unknown_names
 from quadric.types import FloatArray, IntArray
 
 EXACT_INTEGERS = 2.0**53
@@ -48,12 +48,12 @@ def class_weights(
         return np.ones(len(classes))
     if isinstance(class_weight, str):
         if class_weight != "balanced":
-            raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {quoted(class_weight)}")
         totals = np.bincount(codes, weights=sample_weight, minlength=len(classes))
         present = totals > 0.0  # judging may see fewer classes than fitting did
         return np.where(present, totals.sum() / (present.sum() * np.where(present, totals, 1.0)), 1.0)
     if not isinstance(class_weight, Mapping):
-        raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {quoted(class_weight)}")
     weights = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=float)
     unknown = [label for label in class_weight if label not in classes.tolist()]
     if unknown:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
+from quadric.errors import quoted
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators._validation import check_parameters
 from quadric.samples.capped import Stream
@@ -85,7 +86,7 @@ def _limits(low: ArrayLike | None, high: ArrayLike | None, n: int) -> tuple[Floa
     for name, given, none in (("clip_low", low, -np.inf), ("clip_high", high, np.inf)):
         values = np.full(n, none) if given is None else np.asarray(given, dtype=float)
         if values.shape != (n,) or np.isnan(values).any():
-            raise ValueError(f"{name} must hold one number for each of the {n} features, got {given!r}")
+            raise ValueError(f"{name} must hold one number for each of the {n} features, got {quoted(given)}")
         limits.append(values)
     if not (limits[0] < limits[1]).all():
         raise ValueError("clip_low must be below clip_high for every feature")
@@ -118,11 +119,15 @@ def _numbers(table: Table, name: str) -> FloatArray:
     column = table[name]
     if column.dtype.kind != "f":
         kind = "dates" if column.dtype.kind == "M" else "texts"
-        raise ValueError(f"column {name!r} holds {kind}: moments are of numbers; encode it first, or leave it out of columns")
+        raise ValueError(
+            f"column {quoted(name)} holds {kind}: moments are of numbers; encode it first, or leave it out of columns"
+        )
     wrong = np.flatnonzero(~np.isfinite(column))
     if len(wrong):
         what = "missing" if np.isnan(column[wrong[0]]) else "infinite"
-        raise ValueError(f"column {name!r} is {what} in row {table.first_row + int(wrong[0])}: fill it in, or drop the row")
+        raise ValueError(
+            f"column {quoted(name)} is {what} in row {table.first_row + int(wrong[0])}: fill it in, or drop the row"
+        )
     return column
 
 
@@ -178,12 +183,12 @@ def fit_batches(
     parts, learned = learn_table(parts, chosen, encoder)
     texts = [facts.name for facts in learned.facts if facts.kind == "O"]
     if texts:
-        raise ValueError(f"column {texts[0]!r} holds texts: encode it first (TableEncoder), or leave it out of columns")
+        raise ValueError(f"column {quoted(texts[0])} holds texts: encode it first (TableEncoder), or leave it out of columns")
     gaps = [facts for facts in learned.facts if facts.n_missing]
     if gaps:
         raise ValueError(
-            f"column {gaps[0].name!r} is missing in {gaps[0].n_missing} row(s), the first is row {gaps[0].first_missing}: "
-            "fill it in, drop these rows, or leave it out of columns"
+            f"column {quoted(gaps[0].name)} is missing in {gaps[0].n_missing} row(s), the first is row "
+            f"{gaps[0].first_missing}: fill it in, drop these rows, or leave it out of columns"
         )
     names = target_labels(np.array(list(learned.class_counts), dtype=object))[1]
     rows = CodedRows(chosen, encoder.fit_facts(learned.facts), tuple(names))

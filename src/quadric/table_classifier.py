@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
@@ -34,6 +34,11 @@ from quadric.workflow.training import train
 AnyClass = TypeVar("AnyClass", bound=type)
 
 
+def default_of(option: Field[Any]) -> Any:
+    """The default of a parameter: that of the option, or None for one that is made anew each time."""
+    return None if option.default is MISSING else option.default
+
+
 def takes(options: type[TrainingOptions]) -> Callable[[AnyClass], AnyClass]:
     """Give a class a constructor with the fields of a dataclass, and their descriptions in place of "{options}".
 
@@ -44,7 +49,7 @@ def takes(options: type[TrainingOptions]) -> Callable[[AnyClass], AnyClass]:
     options : dataclass
     """
     own = [
-        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default_of(each), annotation=each.type)
         for each in fields(options)
     ]
     signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *own])
@@ -112,12 +117,15 @@ class TableClassifier(Classifier, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from quadric import TableClassifier
-    >>> table = {"age": [23, 35, 41, 62, 58, 30] * 5, "home": ["own", "rent", "own", "own", "rent", "rent"] * 5}
-    >>> model = TableClassifier(k=1, C=1.0, loss="least_squares").fit(table, ["no", "yes", "no", "no", "yes", "yes"] * 5)
-    >>> print(model.equation())
-    f = 1*([home = rent] - 0.5)/0.5 + 0
-    >>> model.predict({"age": [50], "home": ["rent"]})
+    >>> rng = np.random.default_rng(0)
+    >>> table = {"age": rng.integers(20, 70, 80), "home": rng.choice(["own", "rent"], 80)}
+    >>> y = np.where((table["home"] == "rent") ^ (rng.random(80) < 0.2), "yes", "no")
+    >>> model = TableClassifier(k=1, C=64.0, loss="least_squares").fit(table, y)
+    >>> print(model.equation(precision=2))
+    f = -0.61*([home = own] - 0.47)/0.5 + 0.13
+    >>> model.predict({"age": [31], "home": ["rent"]})
     array(['yes'], dtype='<U3')
     """
 
@@ -161,7 +169,9 @@ class TableClassifier(Classifier, BaseEstimator):
         values = self.get_params(deep=False)
         for each in fields(TrainingOptions):
             value = values[each.name]
-            if isinstance(each.default, tuple) and isinstance(value, str):
+            if value is None and each.default is MISSING:
+                del values[each.name]
+            elif isinstance(each.default, tuple) and isinstance(value, str):
                 values[each.name] = (value,)
             elif isinstance(value, list | range | np.ndarray):
                 values[each.name] = tuple(value)

@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING, Any
 from joblib import parallel_config
 from joblib.parallel import LokyBackend, get_active_backend
 
+from quadric.errors import ParameterError
+
 if TYPE_CHECKING:
     from sklearn.utils.parallel import Parallel
 
 SECONDS_BETWEEN_LOOKS = 0.5
+DESCRIPTORS, PER_PROCESS = 24, 2
+"""Files that joblib opens for a pool of processes, with some to spare, and for each process."""
 
 
 def workers(n_jobs: int | None, **how: Any) -> Parallel:
@@ -59,6 +63,23 @@ def workers_end_with_us(n_jobs: int | None) -> Iterator[None]:
 class _Backend(LokyBackend):
     """Processes that leave Ctrl-C to the one that started them: a terminal sends it to all."""
 
+    def configure(self, n_jobs: int = 1, *arguments: Any, **more: Any) -> int:
+        """Prepare as many processes, if there is room for them.
+
+        Parameters
+        ----------
+        n_jobs : int
+        *arguments, **more :
+            Of joblib.
+
+        Returns
+        -------
+        int
+        """
+        if self.effective_n_jobs(n_jobs) > 1:
+            _check_descriptors(self.effective_n_jobs(n_jobs))
+        return int(super().configure(n_jobs, *arguments, **more))
+
     def submit(self, *arguments: Any, **more: Any) -> Any:
         """Submit a task in a thread of its own.
 
@@ -66,8 +87,29 @@ class _Backend(LokyBackend):
         sees, cannot leave them half started, which joblib would wait for in vain.
         """
         submit = super().submit
-        with ThreadPoolExecutor(1, initializer=_block_interrupts) as thread:
-            return thread.submit(submit, *arguments, **more).result()
+
+        def start() -> Any:
+            _block_interrupts()
+            return submit(*arguments, **more)
+
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(start).result()
+
+
+def _check_descriptors(n_jobs: int) -> None:
+    """Refuse to start processes that could not open what they share: those already started would print how they failed."""
+    opened: list[int] = []
+    try:
+        opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS + PER_PROCESS * n_jobs))
+    except OSError as error:
+        raise ParameterError(
+            f"{n_jobs} processes need more files open at a time than the system allows ({error.strerror}): use one process, or "
+            "raise the limit (ulimit -n)",
+            n_jobs="1",
+        ) from None
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
 
 
 def _block_interrupts() -> None:

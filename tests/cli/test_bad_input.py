@@ -43,13 +43,24 @@ TABLES = {
     "continuous target": (csv_text(credit_columns()), ["--target", "income"], 1, "looks continuous"),
     "missing target": (csv_text(with_column("risk", ["good", "bad", None] * 40)), [], 1, "the target is missing in 40 row(s)"),
     "missing values": (csv_text(credit_columns(gaps=2)), [], 1, "or impute them (--missing impute)"),
-    "identifier": (
-        csv_text(with_column("home", [f"n{i}" for i in range(120)])),
+    "many levels": (
+        csv_text(with_column("home", [f"n{i % 110}" for i in range(120)])),
         [],
         1,
-        "if it is an identifier, or raise max_levels (--ignore home",
+        "if it is an identifier, or raise max_levels (--ignore home, --max-levels)",
     ),
-    "many levels": (csv_text(with_column("home", [f"n{i}" for i in range(120)])), [], 1, ", --max-levels)"),
+    "only identifiers": (
+        "id,name,risk\n" + "".join(f"{i * 37 % 120},n{i},{'good' if i % 3 else 'bad'}\n" for i in range(120)),
+        [],
+        2,
+        "every column besides the target is an identifier or empty ('id', 'name'): add columns that say something about the rows",
+    ),
+    "one class left": (
+        "x,risk\n" + "".join(f"{i % 7 if i % 3 else ''},{'good' if i % 3 else 'bad'}\n" for i in range(60)),
+        ["--missing", "drop"],
+        1,
+        "no row of class 'bad' is left: keep these rows (--missing impute)",
+    ),
     "long level": (
         csv_text(with_column("home", ["own", "x" * 10_001] * 60)),
         [],
@@ -207,6 +218,58 @@ def test_nothing_is_overwritten_unasked(command, made, refused, csv_file, tmp_pa
     assert old.read_text() == "old"
 
 
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_two_commands_at_once_do_not_write_one_file(command, made, run, refused, tmp_path, monkeypatch):
+    """The one that comes later is refused, whether the file is there already or not."""
+    from quadric.cli import console
+    from quadric.files import claimed
+
+    more = {"fit": [made.data_csv, "--target", "risk", *K], "predict": [made.model, made.data_csv]}[command]
+    arguments = [command, *more, "--output", tmp_path / "out.csv"]
+    with claimed(tmp_path / "out.csv"):
+        assert "is writing" in refused(*arguments, code=2)
+    claim = console.claim
+
+    def late(path):
+        """Another command ends between the look at the file and the claim."""
+        path.write_text("of another command")
+        claim(path)
+
+    monkeypatch.setattr("quadric.cli.inputs.claim", late)
+    result = run(*arguments)
+    assert result.code == 2
+    assert "exists; give --force" in result.errors[0]
+    assert (tmp_path / "out.csv").read_text() == "of another command"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize("options", [[], ["--streamed"]])
+def test_long_values_are_quoted_in_part(options, made, refused, csv_file, tmp_path, streamed):
+    if options:
+        streamed()
+    columns = credit_columns()
+    strange = {**columns, "home": ["rent", LONG, *columns["home"][2:]]}
+    output = ["--output", tmp_path / "out.csv"]
+    line = refused("predict", made.model, csv_file(strange), *output, code=1)
+    assert "'xxxxxx" in line
+    assert "100,000 characters" in line
+    lines = [
+        line,
+        refused("predict", made.model, csv_file({**columns, "age": ["1", LONG, *columns["age"][2:]]}), *output, code=1),
+        refused("predict", made.model, csv_file(columns), "--keep", LONG, *output, code=2),
+        refused("fit", csv_file(columns), "--target", LONG, *K, *output, code=2),
+        refused("fit", csv_file(columns), "--target", "risk", "--positive", LONG, *K, *output, code=2),
+        refused("fit", csv_file({**columns, "risk": [LONG] * len(columns["risk"])}), "--target", "risk", *K, *output, code=1),
+        refused("certify", made.model, csv_file({**columns, "risk": [LONG, *columns["risk"][1:]]}), code=1),
+        refused("path", csv_file(columns), "--target", "risk", "--ks", LONG, code=2),
+        refused("export", made.model, "--format", LONG, code=2),
+    ]
+    assert max(map(len, lines)) < 1_000
+
+
 def test_what_is_read_is_not_overwritten_even_if_asked(made, refused, csv_file):
     data = csv_file(credit_columns())
     assert "is read by this command" in refused("predict", made.model, data, "--output", data, "--force", code=2)
@@ -267,14 +330,17 @@ def test_only_files_are_read_and_written(made, refused, csv_file, tmp_path):
 @pytest.mark.parametrize("command", ["predict", "export"])
 def test_a_link_stays_and_its_file_is_replaced(command, made, run, tmp_path):
     (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "old.sql").write_text("old")
-    link = tmp_path / "link.sql"
-    link.symlink_to(tmp_path / "there" / "old.sql")
+    (tmp_path / "there" / "old.csv").write_text("old")
+    link = tmp_path / "link.csv"
+    link.symlink_to(tmp_path / "there" / "old.csv")
     more = [made.data_csv] if command == "predict" else []
-    assert run(command, made.model, *more, "--output", link, "--force").code == 0
+    assert (
+        run(command, made.model, *more, "--output", link, *(["--format", "sql"] if command == "export" else []), "--force").code
+        == 0
+    )
     assert link.is_symlink()
-    assert "score" in (tmp_path / "there" / "old.sql").read_text().lower()
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link.sql", "old.sql", "there"]
+    assert "score" in (tmp_path / "there" / "old.csv").read_text().lower()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link.csv", "old.csv", "there"]
 
 
 def test_a_target_is_needed_to_certify_and_to_report(made, refused, csv_file, tmp_path):
@@ -464,7 +530,7 @@ def test_a_link_that_leads_nowhere_is_not_followed_unasked(made, refused, run, t
 @pytest.mark.skipif(os.name == "nt", reason="files have no modes")
 @pytest.mark.parametrize("command", ["predict", "export", "fit"])
 def test_private_files_stay_private(command, made, run, tmp_path):
-    path = tmp_path / "private.sql"
+    path = tmp_path / ("private.csv" if command == "predict" else "private.sql")
     path.write_text("old")
     path.chmod(0o600)
     more = {"predict": [made.model, made.data_csv], "export": [made.model], "fit": [made.data_csv, "--target", "risk", *K]}

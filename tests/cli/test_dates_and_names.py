@@ -76,7 +76,7 @@ def test_every_command_takes_a_model_of_dates(dated, run, tmp_path):
 
 def test_scores_of_a_file_are_those_of_the_exports(dated, run, tmp_path):
     model, data = dated / "model.json", dated / "data.csv"
-    scores = [float(line.split(",")[0]) for line in run("predict", model, data).out.splitlines()[1:]]
+    scores = [float(line.split(",")[1]) for line in run("predict", model, data).out.splitlines()[1:]]
     select = run("export", model, "--format", "sql").out
     header, *rows = [line.split(",") for line in loans().splitlines()]
     with sqlite3.connect(":memory:") as connection:
@@ -113,10 +113,11 @@ def test_near_names_are_offered(case, refused, csv_file, tmp_path):
 
 
 def test_columns_that_cannot_be_used_are_named_at_once_with_their_options(refused, csv_file, tmp_path):
-    fit = ["fit", csv_file(loans()), "--target", "risk", *K, "--output", tmp_path / "m.json"]
-    line = refused(*fit, code=1)
+    odd = loans().replace("2019-", "in 2019-", 3)  # nearly all are dates
+    fit = ["fit", csv_file(odd), "--target", "risk", *K, "--output", tmp_path / "m.json"]
+    line = refused(*fit, "--missing", "impute", code=1)
     assert "2 columns cannot be used: column 'issued' holds dates such as" in line
-    assert "--dates issued, --dates closed" in line
+    assert "--dates issued, --ignore issued, --dates closed" in line or "--dates issued, --dates closed" in line
     bad = loans().replace("2019-", "2019-1", 3)
     line = refused("fit", csv_file(bad), "--target", "risk", *K, "--dates", "issued", "--ignore", "closed", *fit[-2:], code=1)
     assert "column 'issued', row " in line
@@ -178,3 +179,36 @@ def test_codes_that_look_like_numbers_can_be_kept_as_texts(run, csv_file, tmp_pa
     assert [column["type"] for column in stored["inputs"]] == ["number", "category"]
     assert len(run("predict", model, path).out.splitlines()) == 91
     assert "did you mean 'code'" in run(*fit, "--texts", "Code", "--force").errors[0]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "form"), [("{2}/{1}/{0}", "day first"), ("{0}/{1}/{2}", "year first"), ("{0}{1}{2}", "eight digits")]
+)
+def test_dates_in_other_forms_give_the_same_model(dated, run, csv_file, tmp_path, pattern, form):
+    rows = [line.split(",") for line in loans().splitlines()]
+    text = "\n".join(
+        ",".join([*row[:2], pattern.format(*row[2].split("-")) if i else row[2], row[4]]) for i, row in enumerate(rows)
+    )
+    iso = "\n".join(",".join([*row[:3], row[4]]) for row in rows)
+    fit = ["--target", "risk", *K, "--missing", "impute", "--dates", "issued", "--include", "issued"]
+    other, ours = tmp_path / "other.json", tmp_path / "ours.json"
+    path = csv_file(text)
+    result = run("fit", path, *fit, "--output", other)
+    assert result.code == 0
+    assert f"quadric: column 'issued' holds dates, read as {form}" in result.errors
+    scores = run("predict", other, path).out
+    few = csv_file("\n".join(text.splitlines()[:2]))  # one row would not tell the form
+    assert run("predict", other, few).out.splitlines()[:2] == scores.splitlines()[:2]
+    assert run("fit", csv_file(iso), *fit, "--output", ours).code == 0
+    assert run("predict", ours, csv_file(iso)).out == scores
+
+
+def test_dates_are_days_unless_days_and_months_cannot_be_told_apart(run, csv_file, tmp_path):
+    lines = [f"{i % 12 + 1:02}/{i % 7 + 1:02}/2012,{i * 7 % 13},{'good' if i % 3 else 'bad'}" for i in range(120)]
+    fit = ["--target", "risk", *K, "--json", "--output", tmp_path / "m.json", "--force"]
+    result = run("fit", csv_file("when,x,risk\n" + "\n".join(lines)), *fit)
+    assert result.code == 0, result.errors
+    assert "whose days and months cannot be told apart" in result.errors[0]
+    assert "when=01/02/2012" in json.loads(result.out)["features"]
+    told = run("fit", csv_file("when,x,risk\n" + "\n".join([*lines, "31/01/2012,3,good"])), *fit)
+    assert json.loads(told.out)["features"] == ["when", "x"]

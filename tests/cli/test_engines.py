@@ -82,6 +82,11 @@ def test_fit_certify_and_predict_on_dask(run, folder, address):
     assert written.column_names == lines[0] == ["age", "score", "label"]
     np.testing.assert_allclose(written["score"].to_numpy(), [float(line[1]) for line in lines[1:]], rtol=1e-9, atol=1e-12)
     assert written["label"].to_pylist() == [line[2] for line in lines[1:]]
+    assert run(*again, "--force").code == 0
+    numbered = parquet.read_table(folder / "scores").sort_by("row")
+    assert numbered.column_names == ["row", "score", "label"]
+    assert numbered["row"].to_pylist() == list(range(300))
+    assert numbered["score"].to_pylist() == written["score"].to_pylist()
 
 
 def _surface(path):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import tempfile
 
 import numpy as np
@@ -54,11 +55,20 @@ def test_a_folder_with_other_columns_in_a_file(fit, parts):
     assert fit(folder, code=1) == "quadric: 1.parquet: its columns are not those of 0.parquet: only one of them has 'income'"
 
 
+def test_missing_labels_are_counted_over_all_files(fit, parts, run, made, tmp_path):
+    blank = replaced("risk", lambda table: [None, *table["risk"].to_pylist()[1:]])
+    folder = parts(by=blank)
+    parts(by=blank, name="2.parquet")
+    line = fit(folder, code=1)
+    assert re.fullmatch(r"quadric: the target is missing in 2 row\(s\), the first is row \d+: drop them or fill them in", line)
+    assert run("certify", made.model, folder).errors[-1] == line
+
+
 def test_a_number_in_one_file_that_is_a_text_in_another(fit, parts):
     folder = parts(by=replaced("income", lambda table: [f"{value} EUR" for value in table["income"].to_pylist()]))
     line = fit(folder, code=1)
     assert line.startswith("quadric: 1.parquet: its columns are not those of 0.parquet: ")
-    assert line.endswith("Field income has incompatible types: double vs string")
+    assert line.endswith("'income' is of type string instead of double")
 
 
 def test_whole_numbers_in_one_file_are_numbers_in_another(fit, parts):

@@ -66,6 +66,9 @@ CASES = {
         ["--missing", "impute"],
     ),
     "numbers for missing": (PLAIN, ["--na", "58.0", "--missing", "impute"]),
+    "no values": ({**PLAIN, "empty": np.full(N_ROWS, np.nan)}, ["--missing", "drop"]),
+    "dates that nobody named": (dated(PLAIN), []),
+    "identifier": ({**PLAIN, "name": text_column([f"n{i}" for i in range(N_ROWS)])}, []),
 }
 
 
@@ -110,7 +113,6 @@ def test_the_model_is_that_of_a_fit_in_memory(case, form, run, streamed, tmp_pat
 
 REFUSED = {
     "missing values": (GAPS, []),
-    "no values": ({**PLAIN, "empty": np.full(N_ROWS, np.nan)}, ["--missing", "drop"]),
     "no complete row": (
         {**PLAIN, **{name: np.where(np.arange(N_ROWS) % 2 == i, np.nan, 1.0) for i, name in enumerate(("age", "phone"))}},
         ["--missing", "drop"],
@@ -119,8 +121,8 @@ REFUSED = {
     "one class": ({**PLAIN, "risk": text_column(["good"] * N_ROWS)}, []),
     "continuous": (PLAIN, ["--target", "income"]),
     "infinite": ({**PLAIN, "age": np.where(np.arange(N_ROWS) == 300, np.inf, PLAIN["age"])}, []),
-    "identifier": ({**PLAIN, "name": text_column([f"n{i}" for i in range(N_ROWS)])}, []),
-    "dates": (dated(PLAIN), []),
+    "many levels": ({**PLAIN, "name": text_column([f"n{i % 150}" for i in range(N_ROWS)])}, []),
+    "only identifiers": ({"id": np.arange(N_ROWS) * 1.0, "risk": PLAIN["risk"]}, []),
     "no date": ({**PLAIN, "since": text_column([*["2020-01-01"] * (N_ROWS - 1), "tomorrow"])}, ["--dates", "since"]),
     "ranks of unseen levels": (PLAIN, ["--coding", "ordinal", "--unseen", "as_dropped"]),
     "no target": (PLAIN, ["--target", "riks"]),

@@ -24,7 +24,8 @@ def test_scores_have_the_bits_of_the_library(chunk, made, run, tmp_path, monkeyp
     monkeypatch.setattr(predicting, "CHUNK_ROWS", chunk)
     assert run("predict", made.model, made.data_csv, "--output", tmp_path / "s.csv").code == 0
     found, table = scored(tmp_path / "s.csv"), read_table(made.data_csv)
-    assert list(found) == ["score", "label"]
+    assert list(found) == ["row", "score", "label"]
+    assert found["row"] == [str(row) for row in range(120)]
     expected = read_model(made.model).model.decision_function(table)
     np.testing.assert_array_equal(np.array(found["score"], dtype=float), expected)
     assert found["label"] == np.where(expected > 0, "bad", "good").tolist()
@@ -33,18 +34,18 @@ def test_scores_have_the_bits_of_the_library(chunk, made, run, tmp_path, monkeyp
 def test_calibrated_models_give_probabilities_of_the_positive_class(made, run, tmp_path):
     assert run("predict", made.calibrated, made.data_csv, "--output", tmp_path / "s.csv").code == 0
     found = scored(tmp_path / "s.csv")
-    assert list(found) == ["score", "label", "probability"]
+    assert list(found) == ["row", "score", "probability", "label"]
     expected = read_model(made.calibrated).model.predict_proba(read_table(made.data_csv))[:, 1]
     np.testing.assert_array_equal(np.array(found["probability"], dtype=float), expected)
     assert found["label"] == np.where(expected > 0.5, "bad", "good").tolist()
 
 
-def test_three_classes_have_the_score_of_the_label_and_of_each_class(made, run, tmp_path):
+def test_three_classes_have_a_score_each(made, run, tmp_path):
     assert run("predict", made.three, made.three_csv, "--output", tmp_path / "s.csv").code == 0
     found = scored(tmp_path / "s.csv")
-    assert list(found) == ["score", "label", "score_a", "score_b", "score_c"]
+    assert list(found) == ["row", "score_a", "score_b", "score_c", "label"]
     expected = read_model(made.three).model.decision_function(read_table(made.three_csv))
-    np.testing.assert_array_equal(np.array(found["score"], dtype=float), expected.max(axis=1))
+    np.testing.assert_array_equal(np.array([found[f"score_{name}"] for name in "abc"], dtype=float).T, expected)
     assert found["label"] == np.array(["a", "b", "c"])[expected.argmax(axis=1)].tolist()
 
 
@@ -76,12 +77,12 @@ def test_extra_columns_can_hold_anything(made, run, csv_file, tmp_path, monkeypa
     result = run("predict", made.model, tmp_path / "data.parquet")
     assert (result.code, result.out) == (0, expected)
     kept = run("predict", made.model, tmp_path / "data.parquet", "--keep", "when").out.splitlines()
-    assert kept[1] == f"2020-01-01,{expected.splitlines()[1]}"
+    assert kept[1] == f"2020-01-01,{expected.splitlines()[1].removeprefix('0,')}"
 
 
 def test_without_an_output_scores_go_to_standard_output(made, run, tmp_path):
     result = run("predict", made.model, made.data_csv)
-    assert result.out.splitlines()[0] == "score,label"
+    assert result.out.splitlines()[0] == "row,score,label"
     run("predict", made.model, made.data_csv, "--output", tmp_path / "s.csv")
     assert (tmp_path / "s.csv").read_text() == result.out
 
@@ -158,3 +159,62 @@ def test_only_the_columns_of_the_equation_are_needed(made, run, csv_file, tmp_pa
     assert [run("predict", model, path).out for path in (few, bad)] == [expected.out] * 2
     assert run("explain", model, few, "--rows", "0:5").code == 0
     assert "which the model needs" in run("predict", model, csv_file({"age": columns["age"]}, "none.csv")).errors[-1]
+
+
+def three_calibrated(run, made, tmp_path):
+    model = tmp_path / "three.json"
+    fit = ["fit", made.three_csv, "--target", "risk", "--k", 3, "--C", 1, "--loss", "least_squares"]
+    assert run(*fit, "--output", model).code == 0
+    return model
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather", "arrow", "PARQUET"])
+def test_the_ending_of_the_output_names_its_format(ending, made, run, tmp_path, monkeypatch):
+    feather, parquet = pytest.importorskip("pyarrow.feather"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 50)
+    model, out = three_calibrated(run, made, tmp_path), tmp_path / f"scores.{ending}"
+    assert run("predict", model, made.three_csv, "--output", out).code == 0
+    found = (parquet if ending.lower() == "parquet" else feather).read_table(out)
+    names = [f"{kind}_{name}" for kind in ("score", "probability") for name in "abc"]
+    assert found.column_names == ["row", *names, "label"]
+    assert [str(field.type) for field in found.schema] == ["int64", *["double"] * 6, "string"]
+    assert run("predict", model, made.three_csv, "--output", tmp_path / "scores.csv").code == 0
+    text = scored(tmp_path / "scores.csv")
+    assert {name: [str(value) for value in found[name].to_pylist()] for name in found.column_names} == text
+    assert "exists; give --force" in run("predict", model, made.three_csv, "--output", out).errors[0]
+    assert read_table(out)["score_a"].tolist() == [float(value) for value in text["score_a"]]
+
+
+def test_kept_columns_keep_their_types_from_arrow_to_arrow(made, run, csv_file, tmp_path, monkeypatch):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 50)
+    ids = pa.array(range(2**53, 2**53 + 120))
+    names = pa.array([f"n{i % 3}" for i in range(120)]).dictionary_encode()
+    parquet.write_table(pa.table({**credit_columns(), "id": ids, "name": names}), tmp_path / "data.parquet")
+    keep = ["--keep", "id", "--keep", "name", "--keep", "age"]
+    assert run("predict", made.model, tmp_path / "data.parquet", *keep, "--output", tmp_path / "s.parquet").code == 0
+    found = parquet.read_table(tmp_path / "s.parquet")
+    assert [str(field.type) for field in found.schema] == ["int64", "string", "double", "double", "string"]
+    assert found["id"].to_pylist() == ids.to_pylist()
+    mixed = csv_file({**credit_columns(), "id": [*range(60), *["x"] * 60]})  # numbers in the first piece only
+    assert run("predict", made.model, mixed, "--keep", "id", "--output", tmp_path / "t.parquet").code == 0
+    assert parquet.read_table(tmp_path / "t.parquet")["id"].to_pylist() == [*map(str, range(60)), *["x"] * 60]
+
+
+@pytest.mark.parametrize("name", ["scores.xlsx", "scores.parquet.gz"])
+def test_other_endings_are_refused_with_those_that_are_known(name, made, refused, tmp_path):
+    line = refused("predict", made.model, made.data_csv, "--output", tmp_path / name, code=2)
+    assert f"'{name}' names no format of tables: use .csv (CSV), .parquet (Parquet), .feather or .arrow (Feather)" in line
+
+
+def test_a_cluster_writes_folders_of_parquet_files_only(made, refused, tmp_path):
+    command = ["predict", made.model, made.data_csv, "--engine", "dask", "--output", tmp_path / "scores.csv"]
+    assert "--engine writes a folder of Parquet files: give a name without the ending .csv" in refused(*command, code=2)
+
+
+def test_a_failure_in_a_later_piece_leaves_no_parquet_file(made, refused, csv_file, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 10)
+    columns = credit_columns()
+    columns["home"][57] = "castle"
+    assert "row 58" in refused("predict", made.model, csv_file(columns), "--output", tmp_path / "s.parquet", code=1)

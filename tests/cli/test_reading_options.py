@@ -54,7 +54,13 @@ def test_a_folder_of_parquet_files_is_a_table(run, tmp_path):
     assert (empty.code, "folder without Parquet files" in empty.errors[0]) == (2, True)
     for part in range(3):
         values = range(20 * part, 20 * part + 20)
-        pq.write_table(pa.table({"x": [float(i) for i in values], "y": [i % 2 for i in values]}), folder / f"{part}.parquet")
+        pq.write_table(
+            pa.table({"x": [float(i * 7 % 13) for i in values], "y": [i % 2 for i in values]}), folder / f"{part}.parquet"
+        )
     assert fit(run, folder, model).code == 0
     assert run("predict", model, folder, "--output", out).code == 0
     assert n_scores(out) == 60
+    (folder / "more").mkdir()
+    (folder / "0.parquet").rename(folder / "more" / "0.parquet")
+    deeper = fit(run, folder, tmp_path / "other.json")
+    assert (deeper.code, "has Parquet files in subfolders, such as 'more'" in deeper.errors[0]) == (2, True)

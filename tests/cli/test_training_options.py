@@ -16,7 +16,9 @@ from quadric.cli.path import OPTIONS as OF_PATH
 from quadric.errors import ParameterError
 from quadric.workflow import TrainingOptions
 
-NAMES = [field.name for field in fields(TrainingOptions) if field.name != "missing_texts"]  # which reading the table decides
+NAMES = [
+    field.name for field in fields(TrainingOptions) if field.name not in ("missing_texts", "date_forms")
+]  # which reading the table decides
 
 
 def by_default(make, **values):

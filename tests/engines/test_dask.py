@@ -131,16 +131,16 @@ def test_scores_are_added_lazily(cluster):
     found = lazy.compute()
     assert list(lazy.columns) == [
         *columns,
-        *(f"q_score_{i}" for i in (1, 2, 3)),
-        *(f"q_probability_{i}" for i in (1, 2, 3)),
+        *(f"q_score_{name}" for name in THREE),
+        *(f"q_probability_{name}" for name in THREE),
         "q_label",
     ]
     assert lazy.dtypes.tolist() == found.dtypes.tolist()
     np.testing.assert_allclose(
-        found[["q_score_1", "q_score_2", "q_score_3"]], named.decision_function(pd.DataFrame(columns)[FEATURES])
+        found[[f"q_score_{name}" for name in THREE]], named.decision_function(pd.DataFrame(columns)[FEATURES])
     )
     assert found["q_label"].tolist() == named.predict(pd.DataFrame(columns)[FEATURES]).tolist()
-    with pytest.raises(ValueError, match="has a column 'q_score_1' already"):
+    with pytest.raises(ValueError, match="has a column 'q_score_a' already"):
         distributed.predict(named, lazy, prefix="q_")
     with pytest.raises(ValueError, match="has a column 'Q_LABEL' already"):  # the same column, for Spark
         distributed.predict(named, frame.assign(Q_LABEL=1.0), prefix="q_")
@@ -159,9 +159,9 @@ BAD = {
     "texts": ([{**each, "age": np.full(200, "old", object)} for each in PARTS], {}, "'age' holds texts: encode it first"),
     "one class": ([{**each, "y": np.full(200, "no", object)} for each in PARTS], {}, "class"),
     "no label": (
-        [PARTS[0], {**PARTS[1], "y": np.array([None, *["no"] * 199], object)}],
+        [{**each, "y": np.array(["yes", None, *["no"] * 197, None], object)} for each in PARTS],
         {},
-        "the target is missing in row 201",
+        r"the target is missing in 6 row\(s\), the first is row 2: drop them or fill them in",
     ),
     "infinite": ([PARTS[0], {**PARTS[1], "age": np.full(200, np.inf)}], {}, "'age' is infinite in row 201"),
     "weights": ([{**each, "weight": np.full(200, -1.0)} for each in PARTS], {}, "weights 'weight' must be finite"),

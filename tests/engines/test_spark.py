@@ -103,9 +103,38 @@ def test_training_then_scores_as_expressions(spark):
     assert found["quadric_label"].tolist() == [trained.data.class_names[code] for code in mine.codes]
 
 
+UNSCORED = {
+    "text": ({"age": ["30", "old' `x`"] + ["40"] * 398}, r"column 'age' must hold numbers; a row has old' `x`"),
+    "level": ({"home": ["castle"] * 400}, "a row has no score: a value is missing, unknown, or too large for the model"),
+    "missing": ({"income": [None] * 400}, "a row has no score"),
+    "overflow": ({"income": np.full(400, 1e300)}, "a row has no score"),
+}
+
+
+@pytest.mark.parametrize("calibrate", [None, "sigmoid"])
+@pytest.mark.parametrize("name", UNSCORED)
+def test_rows_that_the_library_refuses_are_errors_of_the_job(spark, name, calibrate):
+    columns = credit_columns(400)
+    table = quadric.tables.Table(tuple(columns), tuple(columns.values()))
+    options = TrainingOptions(
+        k=4, C=1.0, loss="least_squares", clip=None, include=("age", "income^2", "home"), calibrate=calibrate
+    )
+    model = quadric.workflow.train(table, "risk", options).saved()
+    changed, words = UNSCORED[name]
+    strange = {**columns, **changed}
+    with pytest.raises(ValueError, match=r"must hold numbers|not there when fitted|is missing|no finite score"):
+        quadric.workflow.TableModel(model).scores(quadric.tables.as_table(strange))
+    arrays = {key: pa.array(list(values)) for key, values in strange.items()}
+    with pytest.raises(Exception, match=words):
+        distributed.predict(model, spark.createDataFrame(pa.table(arrays))).toArrow()
+
+
 BAD = {
     "texts": ({"age": np.full(50, "old", object)}, "'age' holds texts: encode it first"),
-    "no label": ({"y": np.array([None, *["no"] * 49], object)}, "the target is missing in row"),
+    "no label": (
+        {"y": np.array([None, *["no"] * 49], object)},
+        r"the target is missing in 1 row\(s\), the first is row \d+: drop them or fill them in",
+    ),
     "infinite": ({"age": np.full(50, np.inf)}, "'age' is infinite in row"),
     "one class": ({"y": np.full(50, "no", object)}, "class"),
 }

@@ -604,3 +604,15 @@ def test_certify_unknown_labels():
     model = SparseQuadraticSVC(k=3).fit(X, y)
     with pytest.raises(ValueError, match=r"does not know: \['ugly'\]"):
         certify(model, X, np.where(np.arange(80) < 2, "ugly", y))
+
+
+def test_coefficients_of_zero_are_no_terms_though_they_are_required():
+    """Few positive samples and a small C: the constant is best, whatever the terms."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(200, 3)), np.where(rng.random(200) < 0.1, "b", "a")
+        model = SparseQuadraticSVC(k=2, C=0.01, loss="hinge", include=["x0"]).fit(X, y)
+        (certificate,) = model.certificates_
+        assert np.abs(model.coef_).max() < 1e-9
+        assert certificate.n_terms == np.count_nonzero(model.coef_) == model.surfaces_[0].n_terms
+        assert not certificate.local_minimum

@@ -42,6 +42,7 @@ def test_every_loss_and_method_takes_sparse_rows(loss, method):
     dense, model = (SparseQuadraticSVC(**parameters).fit(A, y) for A in (X, sparse.csr_array(X)))
     assert model.certificates_[0].objective == pytest.approx(dense.certificates_[0].objective, rel=1e-6)
     assert model.certificates_[0].local_minimum
+    assert model.certificates_[0].swap_optimal == dense.certificates_[0].swap_optimal is not None
 
 
 def test_cross_validation_certificates_and_near_ties():

@@ -16,6 +16,7 @@ from export.test_sql import column, matrix, two_columns  # noqa: F401
 from helpers.clusters import spark_session
 from helpers.random_models import allowed_error, fitted_classifier, random_model, rows_of, scores_of
 from quadric.credit import CalibratedModel, SigmoidCalibration
+from quadric.export import scoring_model
 from quadric.export.spark import identifier, literal, spark_columns
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
@@ -76,13 +77,13 @@ def scored(frame, model, **options):
 
 
 def assert_agrees(rows, model, table, prefix="quadric_"):
-    scores = scores_of(model, table)
-    found = matrix(rows, f"{prefix}score", scores.shape[1])
+    scores, names = scores_of(model, table), scoring_model(model).outputs(prefix)
+    found = matrix(rows, names.scores)
     assert (np.abs(found - scores) <= allowed_error(model, table, 1e-12)).all()
     assert column(rows, f"{prefix}label") == model.predict(table).tolist()
     if isinstance(model, CalibratedModel):
         chances = model.predict_proba(table)
-        found = matrix(rows, f"{prefix}probability", scores.shape[1])
+        found = matrix(rows, names.probabilities)
         np.testing.assert_allclose(found, chances[:, 1:] if scores.shape[1] == 1 else chances, rtol=1e-12, atol=1e-12)
 
 

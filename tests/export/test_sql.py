@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 
 from helpers.databases import in_duckdb, in_sqlite, table_sql
 from helpers.random_models import allowed_error, fitted_classifier, random_model, rows_of, scores_of
+from quadric import SparseQuadraticSVC
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import scoring_model, to_sql
 from quadric.export.sql import identifier, literal
@@ -98,9 +99,10 @@ def column(rows, name):
     return [row[name] for row in in_order(rows)]
 
 
-def matrix(rows, name, n):
-    names = [name] if n == 1 else [f"{name}_{i}" for i in range(1, n + 1)]
-    return np.array([[float(row[name]) for name in names] for row in in_order(rows)])
+def matrix(rows, names):
+    """Columns by their names, of which PostgreSQL keeps 63 bytes."""
+    found = [name if name in rows[0] else name.encode()[:63].decode(errors="ignore") for name in names]
+    return np.array([[float(row[name]) for name in found] for row in in_order(rows)])
 
 
 def test_databases_agree_with_the_model(database, request):
@@ -109,13 +111,14 @@ def test_databases_agree_with_the_model(database, request):
         model, table = random_model(seed)
         rows = database(table_sql(table), to_sql(model))
         scores = scores_of(model, table)
-        found = matrix(rows, "quadric_score", scores.shape[1])
+        names = scoring_model(model).outputs("quadric_")
+        found = matrix(rows, names.scores)
         assert (np.abs(found - scores) <= allowed_error(model, table)).all(), seed
         assert column(rows, "quadric_label") == model.predict(table).tolist(), seed
         if isinstance(model, CalibratedModel):
             chances = model.predict_proba(table)
             expected = chances[:, 1:] if scores.shape[1] == 1 else chances
-            found = matrix(rows, "quadric_probability", scores.shape[1])
+            found = matrix(rows, names.probabilities)
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9, err_msg=str(seed))
         kinds.add((scores.shape[1], isinstance(model, CalibratedModel)))
     assert len(kinds) == 4
@@ -126,7 +129,8 @@ def test_all_columns_of_the_table_are_kept(database):
     rows = in_order(database(table_sql(table), to_sql(model, prefix="new ")))
     for row, original in zip(rows, rows_of(table), strict=True):
         assert {str(v) for v in original.values() if isinstance(v, str)} <= {str(v) for v in row.values()}
-        assert "new score" in row or "new score_1" in row
+        assert "new label" in row
+    assert matrix(rows, scoring_model(model).outputs("new ").scores).shape == scores_of(model, table).shape
 
 
 def test_samples_are_in_the_file_and_give_their_scores(database):
@@ -141,7 +145,7 @@ def test_samples_are_in_the_file_and_give_their_scores(database):
         values = ["NULL" if v is None else literal(v) if isinstance(v, str) else repr(v) for v in sample["values"].values()]
         setup += f"INSERT INTO data VALUES ({i}, {', '.join(values)});"
     rows = database(setup, text)
-    found = matrix(rows, "quadric_score", len(samples[0]["scores"]))
+    found = matrix(rows, scoring_model(model).outputs("quadric_").scores)
     np.testing.assert_allclose(found, [sample["scores"] for sample in samples], rtol=1e-9, atol=1e-9)
     assert column(rows, "quadric_label") == [sample["label"] for sample in samples]
 
@@ -228,3 +232,13 @@ def test_a_model_with_thousands_of_terms_runs(database):
 def test_a_null_character_is_refused():
     with pytest.raises(ValueError, match="null character"):
         identifier("a\0b")
+
+
+@pytest.mark.parametrize("others", [("a", "A"), ("n" * 60 + "1", "n" * 60 + "2")])
+def test_classes_whose_columns_databases_do_not_tell_apart_are_refused(others):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = SparseQuadraticSVC(k=2, loss="least_squares").fit(X, np.array([*others, "b"])[np.arange(60) % 3])
+    with pytest.raises(ValueError, match=r"the columns 'quadric_score_.* are one and the same to most databases"):
+        to_sql(model)
+    assert scoring_model(model).outputs("p_").names == (*(f"p_score_{name}" for name in model.classes_), "p_label")

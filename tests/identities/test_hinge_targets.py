@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from helpers import make_problem, random_samples
 from quadric.losses.hinge.active_set import AT_UPPER, AT_ZERO, FREE, _Candidate, _move, solve_active_set
 from quadric.losses.hinge.interior_point import InteriorPoint
+from quadric.losses.hinge.merging import MergedRows
 from quadric.losses.hinge.qp import HingeQP
-from quadric.losses.hinge.step import HingeStep, _on_working_set, _with_equal_rows_merged, solve_hinge
+from quadric.losses.hinge.step import HingeStep, _on_working_set, solve_hinge
 
 
 def plain_qp(seed, m=60, n=3, C=4.0):
@@ -197,9 +198,9 @@ def test_equal_rows_with_different_targets_stay_apart():
     qp = plain_qp(4, m=20)
     A, y, upper = np.repeat(qp.A, 4, axis=0), np.repeat(qp.y, 4), np.repeat(qp.upper, 4)
     doubled = HingeQP(A, y, upper, qp.P, qp.g, 0.0, np.tile([1.0, 0.5], 40))
-    merged = _with_equal_rows_merged(doubled, np.zeros(qp.n_terms + 1))
-    assert merged is not None
-    assert doubled.value(merged.w, doubled.margins(merged.w)) == pytest.approx(minimum(doubled), rel=1e-7)
+    assert len(MergedRows.of(doubled).qp.y) == 40
+    solution = cold(doubled)
+    assert doubled.value(solution.w, doubled.margins(solution.w)) == pytest.approx(minimum(doubled), rel=1e-7)
 
 
 @pytest.mark.parametrize("C", [0.5, 4.0, 64.0])

@@ -106,6 +106,8 @@ def test_passes_choose_the_same_at_every_door(doors, loss, monkeypatch):
     columns = columns_of("caps")
     search = {"ks": [2, 4], "Cs": [1.0, 16.0], "loss": loss, "rule": "best"}
     found = [fitted(SparseQuadraticSVCCV(**search), data) for data in doors(columns).values()]
+    found.append(SparseQuadraticSVCCV(**search).fit(features(columns), columns["y"]))
+    assert not hasattr(found[-1], "feature_names_in_")
     for other in found[1:]:
         assert (other.best_k_, other.best_C_) == (found[0].best_k_, found[0].best_C_)
         assert_same_surfaces(other, found[0])
@@ -116,6 +118,7 @@ def test_passes_choose_the_same_at_every_door(doors, loss, monkeypatch):
 @pytest.mark.parametrize("classes", [("good", "bad"), ("a", "b", "c")])
 def test_tables_with_texts_and_gaps_are_trained_alike(doors, loss, classes):
     columns = credit_columns(240, gaps=12, classes=classes)
+    columns["home"][[3, 100, 210]] = ["NA", "?", "null"]  # missing values, as in a CSV file
     options = TrainingOptions(ks=(2, 3), Cs=(1.0, 16.0), loss=loss, missing="impute", rule="best")
     whole = train(Table(tuple(columns), tuple(columns.values())), "risk", options)
     for name, data in doors(columns).items():

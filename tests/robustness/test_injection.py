@@ -164,7 +164,7 @@ def test_sql(database, seeds, tally):
         if made is None:
             continue
         rows = sorted(database(*made), key=lambda row: row["row_number"])
-        names = [f"new {name}" for name in scoring_model(model).outputs("score")]
+        names = scoring_model(model).outputs("new ").scores
         agrees(model, table, [[row[name] for name in names] for row in rows], [row["new label"] for row in rows])
 
 

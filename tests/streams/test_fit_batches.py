@@ -172,7 +172,7 @@ def test_what_can_be_read_once_only_is_refused():
         ({"x3": None}, "different columns: only some of them have 'x3'"),
         ({"x0": ["a"] * 300}, "column 'x0' holds numbers in one part of the table and texts or dates in another"),
         ({"x0": [np.nan] * 300}, "column 'x0' is missing in 300 row"),
-        ({"y": ["yes"] * 299 + [""]}, "target is missing in 1 row.s., the first is row 600"),
+        ({"y": ["yes"] * 299 + [""]}, r"^the target is missing in 1 row\(s\), the first is row 600: drop them or fill them in"),
     ],
 )
 def test_parts_that_do_not_fit_together_give_no_model(second, message):

@@ -121,7 +121,10 @@ def test_what_does_not_belong_together_is_not_added():
         ({"x1": np.r_[np.ones(599), np.inf]}, "column 'x1' is infinite in row 600"),
         ({"weight": np.full(600, -1.0)}, "weights 'weight' must be finite numbers of at least 0"),
         ({"weight": np.zeros(600)}, "no rows of positive weight"),
-        ({"y": np.array([None] + ["no"] * 599, dtype=object)}, "target is missing in 1 row.s., the first is row 1"),
+        (
+            {"y": np.array([*["no"] * 99, None] * 6, dtype=object)},
+            r"^the target is missing in 6 row\(s\), the first is row 100: drop them or fill them in",
+        ),
     ],
 )
 def test_bad_rows_are_refused_with_their_number(change, message):

@@ -98,7 +98,7 @@ def test_a_sample_of_known_rows_is_the_same_with_less_to_carry(monkeypatch, with
     found = SparseQuadraticSVC(clip=None)._surveyed(Stream(rows, ("a", "b"), "y", np.array(["no", "yes"]))).sample
     expected = source(X[kept], batch_rows=1000).total(RandomRows(500)).batch
     assert found.ids.tolist() == expected.ids.tolist()
-    draw = RandomRows.among(rows, 500, 0)
+    draw = RandomRows.of(500, 0, rows.known_rows)
     carried = sum(len(batch.ids) for batch in rows.total(draw).batches)
     assert carried <= 700
 

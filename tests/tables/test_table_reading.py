@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from numpy.testing import assert_array_equal
 from pyarrow import feather
 from pyarrow import parquet as arrow_parquet
 
@@ -251,6 +252,8 @@ WRONG = {
     "odd mark": (b"a;b\n1;2\n", {"thousands": "0"}, "the thousands mark must be one character"),
     "not UTF-8": (b"a,b\n1,2\nx,Gr\xfcn\n", {}, r"byte 12 \(line 3\) is not utf-8; try latin-1"),
     "UTF-16": ("a,b\n1,2\n".encode("utf-16"), {}, "the file is UTF-16: read it with that encoding"),
+    "UTF-32": ("a,b\n1,2\n".encode("utf-32"), {}, "the file is UTF-32: read it with that encoding"),
+    "UTF-32 as UTF-16": ("a,b\n1,2\n".encode("utf-32"), {"encoding": "utf-16"}, "the file is UTF-32: read it"),
     "unknown encoding": (b"a,b\n1,2\n", {"encoding": "klingon"}, "no encoding 'klingon'"),
     "cut off character": (b"a,b\n1,2\xc3", {}, "try latin-1"),
     "name twice": (b"a,b,a\n1,2,3\n", {}, r"column name 'a' appears 2 times \(columns 1, 3\)"),
@@ -259,7 +262,7 @@ WRONG = {
     "hint for Excel": (b"sep=;\na;b\n1;2\n", {}, "the first line, 'sep=;', is a hint for Excel: remove it"),
     "quoted hint for Excel": (b'"sep=,"\na,b\n1,2\n', {}, "the first line, 'sep=,', is a hint for Excel: remove it"),
     "old Feather": (b"FEA1\0\0\0\0\xff", {}, "a Feather file of version 1: write it again"),
-    "index": (b",a\n0,2\n", {}, "column 1 has no name; is it an index"),
+    "index": (b",a\n3,2\n1,5\n", {}, "column 1 has no name; is it an index"),
     "ragged": (b'a,b\n1,"x\ny"\n\n1,2,3\n4,5\n', {}, "line 5 has 3 values, the header has 2 columns"),
     "short row": (b"a,b\n1,2\n3\n", {"delimiter": ","}, "line 3 has 1 values"),
     "open quote": (b'a,b\n1,"2\n3,4\n', {}, "in the row that begins on line 2.*quote that is not closed"),
@@ -473,12 +476,71 @@ def test_a_folder_of_parquet_files_is_one_table(parquet, tmp_path):
     assert values(read_table(folder)["home"])[-1] is None
     parquet({"x": pa.array(["a"]), "home": pa.array(["own"])}, "parts/d.parquet")
     with pytest.raises(
-        ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: .*Field x has incompatible types"
+        ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: 'x' is of type string instead of"
     ):
         read_table(folder)
     parquet({"x": pa.array([1.5]), "house": pa.array(["own"])}, "parts/d.parquet")
     with pytest.raises(ValueError, match=r"d\.parquet: its columns are not those of a\.parquet: only one of them has 'home'"):
         read_table(folder)
+
+
+JOINED_TEXTS = {
+    "dictionary": lambda pa, texts: pa.array(texts).dictionary_encode(),
+    "large dictionary": lambda pa, texts: pa.array(texts, pa.large_string()).dictionary_encode(),
+    "string": lambda pa, texts: pa.array(texts),
+    "large string": lambda pa, texts: pa.array(texts, pa.large_string()),
+    "view": lambda pa, texts: pa.array(texts, pa.string_view()),
+    "nothing": lambda pa, texts: pa.nulls(len(texts)),
+}
+
+
+@pytest.mark.parametrize("first", JOINED_TEXTS)
+@pytest.mark.parametrize("second", JOINED_TEXTS)
+def test_texts_are_texts_whatever_their_type_in_a_file(first, second, parquet, tmp_path):
+    pa, texts = pytest.importorskip("pyarrow"), ["own", None, "rent"]
+    (tmp_path / "parts").mkdir()
+    for number, kind in enumerate((first, second)):
+        parquet({"home": JOINED_TEXTS[kind](pa, texts)}, f"parts/{number}.parquet")
+    expected = [each for kind in (first, second) for each in ([None] * 3 if kind == "nothing" else texts)]
+    assert values(read_table(tmp_path / "parts")["home"]) == expected
+    assert [each for chunk in read_chunks(tmp_path / "parts", 2) for each in values(chunk["home"])] == expected
+
+
+def test_numbers_are_numbers_whatever_their_type_in_a_file(parquet, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    (tmp_path / "parts").mkdir()
+    folder, large = tmp_path / "parts", 2**53 + 1
+    others = {
+        "double": pa.array([0.5]),
+        "uint64": pa.array([2**64 - 1], pa.uint64()),
+        "decimal": pa.array(["0.25"]).cast(pa.decimal128(38, 2)),
+        "int8": pa.array([7], pa.int8()),
+    }
+    parquet({"x": pa.array([large]), "t": pa.array([1])}, "parts/0.parquet")
+    for other in others.values():
+        parquet({"x": other, "t": pa.array([1.0])}, "parts/1.parquet")
+        assert read_table(folder)["x"].tolist() == [float(large), float(other[0].as_py())]
+    parquet({"x": pa.array([1.0]), "t": others["uint64"]}, "parts/1.parquet")
+    assert read_table(folder, text=["t"])["t"].tolist() == ["1", str(2**64 - 1)]
+    with pytest.raises(ValueError, match=r"0\.parquet: column 'x' holds whole numbers that double cannot hold, .* one type"):
+        read_table(folder, text=["x"])
+    days = {"d": pa.array([0]).cast(pa.int32()).cast(pa.date32())}, {"d": pa.array([86_400_000_000_000], pa.timestamp("ns"))}
+    for number, columns in enumerate(days):
+        parquet(columns, f"parts/{number}.parquet")
+    assert read_table(folder)["d"].astype(int).tolist() == [0, 86_400_000_000]
+
+
+@pytest.mark.parametrize("name", ["year=2020", "more.parquet"])
+def test_parquet_files_in_subfolders_are_not_left_out_silently(name, parquet, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    (tmp_path / "parts" / name / "deeper").mkdir(parents=True)
+    parquet({"x": pa.array([1.0])}, "parts/0.parquet")
+    assert read_table(tmp_path / "parts")["x"].tolist() == [1.0]
+    parquet({"x": pa.array([1.0])}, f"parts/{name}/deeper/1.parquet")
+    with pytest.raises(ValueError, match=f"parts has Parquet files in subfolders, such as '{name}', which are not read: put"):
+        read_table(tmp_path / "parts")
+    (tmp_path / "parts" / name).rename(tmp_path / "parts" / "_hidden")
+    assert len(read_table(tmp_path / "parts")) == 1
 
 
 def test_lazy_frames_are_collected(tmp_path):
@@ -654,3 +716,33 @@ def test_texts_of_pandas_are_the_same_whoever_holds_them():
         assert table["home"].tolist() == ["own", None, "rent ", None, "own"]
         assert table.labels("home").tolist() == table["home"].tolist()
         assert table[[2, 0]]["home"].tolist() == ["rent ", "own"]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_index_of_pandas_is_left_out_with_a_warning(written, first):
+    path = written(b",a,b\n" + b"".join(f"{first + i},{i * i},x\n".encode() for i in range(3000)))
+    with pytest.warns(UserWarning, match="column 1 has no name and counts the rows"):
+        table = read_table(path)
+    assert table.names == ("a", "b")
+    with pytest.warns(UserWarning, match="column 1 has no name and counts the rows"):
+        chunks = list(read_chunks(path, 700))
+    assert [chunk.names for chunk in chunks] == [("a", "b")] * 5
+    assert_array_equal(np.concatenate([chunk["a"] for chunk in chunks]), table["a"])
+
+
+@pytest.mark.parametrize("text", [",a\n2,5\n3,6\n", ",a\nx,5\ny,6\n", ",a\n0,5\n2,6\n", "a,\n0,5\n", ",a\n0.0,5\n1.0,6\n"])
+def test_other_columns_without_a_name_are_left_out_on_demand(written, text):
+    path = written(text.encode())
+    with pytest.raises(ValueError, match=r"column . has no name") as caught:
+        read_table(path)
+    assert caught.value.remedies == {"ignore": ""}
+    assert read_table(path, drop_unnamed=True).names == ("a",)
+    assert [chunk.names for chunk in read_chunks(path, drop_unnamed=True)] == [("a",)]
+
+
+def test_an_index_in_a_parquet_file_is_left_out_with_a_warning(tmp_path):
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "data.parquet"
+    pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=[4, 1, 7]).to_parquet(path)
+    with pytest.warns(UserWarning, match="'__index_level_0__' is an index of pandas"):
+        assert read_table(path).names == ("a",)

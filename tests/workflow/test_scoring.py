@@ -110,7 +110,7 @@ def test_rows_that_training_dropped_are_dropped_again():
     [
         (lambda c: c.pop("risk"), "no column 'risk', which is the target"),
         (lambda c: c["risk"].__setitem__(4, "ugly"), "no class 'ugly'"),
-        (lambda c: c["risk"].__setitem__(4, None), "missing in row 5"),
+        (lambda c: c["risk"].__setitem__(4, None), r"missing in \d row\(s\), the first is row 5: drop"),
     ],
 )
 def test_targets_that_do_not_fit_are_refused(change, says):

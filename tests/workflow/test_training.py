@@ -469,3 +469,14 @@ def test_coefficients_that_are_only_rounding_are_refused_unless_asked_for():
     assert "allow_degenerate" in caught.value.remedies
     allowed = train(table, "risk", options(allow_degenerate=True))
     assert np.ptp(allowed.model.decision_function(table)) < 1e-9
+
+
+def test_texts_of_frames_mean_missing_values_as_in_csv_files():
+    columns = credit_columns()
+    columns["home"][[2, 5, 7, 9]] = ["NA", " null ", "?", "n/a"]
+    table = Table(tuple(columns), tuple(columns.values()))
+    trained = train(table, "risk", options(missing="impute"))
+    assert trained.data.missing == {"home": 3}
+    assert "n/a" in trained.data.encoder.inputs_[2].categories
+    others = train(table, "risk", options(missing="impute", missing_texts=("n/a",)))
+    assert {"NA", "null", "?"} <= set(others.data.encoder.inputs_[2].categories)

@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args, get_origin
 import typer
 
 import quadric
-from quadric.cli.console import UsageError, printable, say, with_flags
-from quadric.cli.inputs import start_of
+from quadric.cli.console import CLAIMS, UsageError, printable, say, with_flags
+from quadric.errors import quoted
 from quadric.workflow.options import OptionError
 
 HELP = """Sparse quadratic-surface classifiers: a small non-linear equation you can defend.
@@ -23,7 +23,7 @@ Each command has --help with examples. Results go to standard output or to files
 Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. quadric --version prints the version; --debug anywhere
 shows the traceback of an error."""
 
-COMMANDS = ("fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data")
+COMMANDS = ("check", "fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data")
 """Each is a function in a module of its name here."""
 
 
@@ -37,7 +37,8 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
             return 0, ""
         named = words[:1] if words[0] in COMMANDS else []
         app = _app(named or COMMANDS)  # all commands together take typer 0.1 s longer
-        code = app(args=words[len(named) :], prog_name=" ".join(["quadric", *named]), standalone_mode=False)
+        with CLAIMS:
+            code = app(args=words[len(named) :], prog_name=" ".join(["quadric", *named]), standalone_mode=False)
         if code == 130:  # what typer makes of an interrupt
             raise KeyboardInterrupt
         sys.stdout.flush()
@@ -81,7 +82,7 @@ def _refused(error: Any, words: Sequence[str]) -> str:
     limits = "" if own.min is None else f" from {own.min:,.0f} to {own.max:,.0f}"
     pieces = ((*word.partition("="), following) for word, following in pairwise([*words, ""]))
     *_, typed = (after if mark else following for start, mark, after, following in pieces if start == name)  # the last counts
-    return f"{name}: {start_of(typed)!r} is {wanted}{limits}"
+    return f"{name}: {quoted(typed)} is {wanted}{limits}"
 
 
 def _kind_words(kind: Any) -> str | None:

@@ -10,11 +10,11 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
-from quadric.files import replaceable, write_atomically
+from quadric.files import claimed, replaceable, write_atomically
 from quadric.progress import Report, RowsRead, listening
 
 FIRST_AFTER = 2.0
@@ -26,6 +26,8 @@ SMALLEST_MOVE = 0.001
 SLACK = 3.0
 """Seconds for which an estimate that has run out is still believed."""
 
+CLAIMS = ExitStack()
+"""Files that only this command writes; it lets go of them when it ends."""
 OTHER_NAMES = {"cross_validate": "--cv", "n_jobs": "--jobs", "folder": "--output"}
 """Flags that are not named like the parameter of the library that they set."""
 
@@ -48,19 +50,21 @@ def flag(parameter: str) -> str:
     return OTHER_NAMES.get(parameter) or f"--{parameter.replace('_', '-')}"
 
 
-def with_flags(problem: BaseException) -> str:
+def with_flags(problem: object) -> str:
     """What an error or a warning says, followed by the flags that would help."""
     values = {name: (value,) if isinstance(value, str) else value for name, value in getattr(problem, "remedies", {}).items()}
-    flags = ", ".join(f"{flag(name)}{_typed(value)}" for name in values for value in values[name] or [""])
+    flags = ", ".join(f"{flag(name)}{_typed(value)}" for name in values for value in values[name] or [None])
     text = str(problem).replace(" must be None or ", " must be ")  # which nobody can type
     return f"{text} ({flags})" if flags else text
 
 
-def _typed(value: str) -> str:
+def _typed(value: str | None) -> str:
     """A value behind its flag; a single mark in quotes, so that it is not taken for a part of the sentence."""
+    if value is None:
+        return ""
     mark = '"' if "'" in value else "'"
     quoted = shlex.quote(value) if any(map(str.isalnum, value)) else f"{mark}{value}{mark}"
-    return f" {quoted}" if value else ""
+    return f" {quoted}"
 
 
 def say(text: str) -> None:
@@ -99,6 +103,12 @@ def check_free(path: Path, force: bool) -> None:
         raise UsageError(f"there is no folder {folder}; make it first")
     if not os.access(folder, os.W_OK):
         raise UsageError(f"cannot write to the folder {folder}")
+
+
+def claim(path: Path) -> None:
+    """Keep other commands from writing a file until this one ends."""
+    with as_usage():
+        CLAIMS.enter_context(claimed(path))
 
 
 def write_output(path: Path, content: str | bytes, force: bool) -> None:

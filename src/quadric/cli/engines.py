@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import quadric
-from quadric.cli.console import UsageError
+from quadric.cli.console import UsageError, claim
 from quadric.errors import unknown_names
 
 if TYPE_CHECKING:
@@ -71,7 +72,13 @@ def check_parquet(path: Path) -> None:
 
 
 def check_folder(path: Path, force: bool, *sources: Path) -> None:
-    """Refuse to overwrite a folder without --force, and one that the command reads even with it."""
+    """Refuse to overwrite a folder without --force, and one that the command reads even with it; then claim it."""
+    _check_folder(path, force, *sources)
+    claim(path)
+    _check_folder(path, force, *sources)  # another command may have written it before it was claimed
+
+
+def _check_folder(path: Path, force: bool, *sources: Path) -> None:
     if path.exists() and any(path.samefile(each) or path in each.resolve().parents for each in sources if each.exists()):
         raise UsageError(f"{path} is read by this command: give another --output")
     if path.exists() and not force:
@@ -92,9 +99,12 @@ def _is_ours(path: Path) -> bool:
 
 
 def write_scores(
-    engine: Engine, model: quadric.workflow.TableModel, data: Path, kept: Sequence[str], output: Path
+    engine: Engine, model: quadric.workflow.TableModel, data: Path, kept: Sequence[str], row: str, output: Path
 ) -> Counter[str]:
-    """Score Parquet files into a folder of Parquet files, which appears when all is written; returns the counts of labels."""
+    """Score Parquet files into a folder of Parquet files, which appears when all is written; returns the counts of labels.
+
+    Where no column is kept, the column ``row`` tells the rows apart.
+    """
     check_parquet(data)
     unfinished = output.with_name(f".{output.name}.{os.getpid()}.unfinished")
     try:
@@ -103,10 +113,12 @@ def write_scores(
             absent = [name for name in kept if name not in frame.columns]
             if absent:
                 raise UsageError(f"--keep: {unknown_names(absent, list(frame.columns), 'the table')}")
+            beside = list(kept)
+            if not kept:
+                beside = [PREFIX + row]
+                frame = session.numbered(frame, beside[0], _first_rows(data))
             scored = quadric.distributed.predict(model.saved, frame, prefix=PREFIX)
-            session.write(
-                _renamed(scored[[*kept, *(name for name in scored.columns if name not in frame.columns)]]), str(unfinished)
-            )
+            session.write(_renamed(scored[[*beside, *model.outputs(PREFIX).names]]), str(unfinished))
         counts = _labels(unfinished)
         if output.exists():
             shutil.rmtree(output)
@@ -114,6 +126,15 @@ def write_scores(
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return counts
+
+
+def _first_rows(data: Path) -> dict[str, int]:
+    """The number of the first row of each file, from 0."""
+    from quadric.tables._arrow import arrow_files, rows_in
+
+    files = arrow_files(data)
+    counts = [rows_in(file) or 0 for file in files]
+    return dict(zip((file.name for file in files), accumulate(counts, initial=0), strict=False))
 
 
 def _renamed(frame: Any) -> Any:

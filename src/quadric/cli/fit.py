@@ -281,6 +281,7 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
         "certificates": [asdict(certificate) for certificate in model.certificates_],
         "excluded": {"squares": data.limits.n_squares, "products": data.limits.n_products, "terms": len(data.limits.exclude)},
         "missing": data.missing,
+        "check": data.check.recorded(),
         "options": trained.options.recorded(),
         "seconds": round(seconds, 2),
     }

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import quadric
-from quadric.cli.console import UsageError, check_free
+from quadric.cli.console import UsageError, as_usage, check_free, claim
 from quadric.defaults import LONGEST_GRID
+from quadric.errors import quoted, warn_user
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
@@ -33,16 +34,43 @@ def read_training(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.Table, TrainingOptions]:
     """The table to train on, and the options with the missing values that it was read with."""
+    from quadric.tables.date_forms import with_iso_dates
+
+    how, options = _settled(how, options)
     table = read_data(path, how, texts_of(target, options))
-    return table, replace(options, missing_texts=tuple(how["missing"]))
+    options = _with_date_forms(quadric.tables.TableStream(table), target, options)
+    return with_iso_dates(table, options.date_forms), options
 
 
 def training_stream(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.TableStream, TrainingOptions]:
     """The same, to be read in batches."""
+    how, options = _settled(how, options)
     stream = quadric.tables.TableStream(path, text=texts_of(target, options), **how)
-    return stream, replace(options, missing_texts=tuple(how["missing"]))
+    options = _with_date_forms(stream, target, options)
+    if not options.date_forms:
+        return stream, options
+    how = {**how, "date_forms": options.date_forms}
+    return quadric.tables.TableStream(path, text=texts_of(target, options), **how), options
+
+
+def _with_date_forms(parts: quadric.tables.TableStream, target: str, options: TrainingOptions) -> TrainingOptions:
+    """The options with the forms in which the table writes its dates, where they are not ours; a remark tells them."""
+    from quadric.tables.date_forms import find_date_forms
+
+    unused = {*texts_of(target, options), *options.ignore}
+    forms = find_date_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
+    for name, form in forms.items():
+        warn_user(f"column {quoted(name)} holds dates, read as {form}")
+    return replace(options, date_forms=forms)
+
+
+def _settled(how: Mapping[str, Any], options: TrainingOptions) -> tuple[Mapping[str, Any], TrainingOptions]:
+    """How a table is read, with the columns without a name where they are to be ignored, and the options that go with it."""
+    ignore = tuple(name for name in options.ignore if name)
+    settled = replace(options, ignore=ignore, missing_texts=tuple(how["missing"]))
+    return {**how, "drop_unnamed": len(ignore) < len(options.ignore)}, settled
 
 
 def read_table_model(path: Path) -> quadric.workflow.TableModel:
@@ -58,9 +86,13 @@ def read_table_model(path: Path) -> quadric.workflow.TableModel:
 def check_there(path: Path, *, or_folder: bool = False) -> None:
     """Refuse a path that is no file; a table may be a folder of files."""
     if path.is_dir():
-        if or_folder and any(path.glob("*.parquet")):
-            return
-        raise UsageError(f"{path} is a folder{' without Parquet files' * or_folder}; give the name of a file")
+        if not or_folder:
+            raise UsageError(f"{path} is a folder; give the name of a file")
+        from quadric.tables._arrow import arrow_files
+
+        with as_usage():
+            arrow_files(path)
+        return
     if not path.exists():
         raise UsageError(f"there is no file {path}")
     if not path.is_file():
@@ -68,8 +100,13 @@ def check_there(path: Path, *, or_folder: bool = False) -> None:
 
 
 def check_output(path: Path, force: bool, *sources: Path) -> None:
-    """Refuse to overwrite a file without --force, and one that the command reads even with it."""
+    """Refuse to overwrite a file without --force, and one that the command reads even with it.
+
+    Until the command ends, no other command writes the file.
+    """
     check_free(path, force)
+    claim(path)
+    check_free(path, force)  # another command may have written it before it was claimed
     if path.exists() and any(each.exists() and path.samefile(each) for each in sources):
         raise UsageError(f"{path} is read by this command: give another --output")
 
@@ -84,10 +121,10 @@ def integers(text: str | None, option: str) -> tuple[int, ...] | None:
         try:
             values = range(int(low), int(high if colon else low) + 1)
         except ValueError:
-            raise UsageError(f"{option}: cannot read {start_of(text)!r}; write 1,2,5 or 1:20") from None
+            raise UsageError(f"{option}: cannot read {quoted(text)}; write 1,2,5 or 1:20") from None
         out += values[: LONGEST_GRID + 1]
         if len(out) > LONGEST_GRID:
-            raise UsageError(f"{option}: {start_of(text)} has more than {LONGEST_GRID:,} numbers: give fewer")
+            raise UsageError(f"{option}: {quoted(text)} has more than {LONGEST_GRID:,} numbers: give fewer")
     return tuple(out)
 
 
@@ -98,7 +135,7 @@ def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
     try:
         return tuple(float(piece) for piece in text.split(","))
     except ValueError:
-        raise UsageError(f"{option}: cannot read {start_of(text)!r}; write numbers separated by commas") from None
+        raise UsageError(f"{option}: cannot read {quoted(text)}; write numbers separated by commas") from None
 
 
 def number_or_word(text: str | None) -> float | str | None:
@@ -117,10 +154,10 @@ def rows(text: str, n_rows: int) -> list[int]:
             ends = [int(end) if end.strip() else None for end in piece.split(":")]
             picked += range(n_rows)[slice(*ends)] if len(ends) > 1 else [int(piece)]
     except (TypeError, ValueError):  # no numbers, or more than a slice has
-        raise UsageError(f"--rows: cannot read {start_of(text)!r}; write 0:10 or 0,5,9") from None
+        raise UsageError(f"--rows: cannot read {quoted(text)}; write 0:10 or 0,5,9") from None
     outside = [row for row in picked if not 0 <= row < n_rows]
     if outside or not picked:
-        what = f"there is no row {outside[0]}" if outside else f"{start_of(text)!r} selects no row"
+        what = f"there is no row {outside[0]}" if outside else f"{quoted(text)} selects no row"
         raise UsageError(f"--rows: {what}; the table has rows 0 to {n_rows - 1}")
     return picked
 
@@ -138,11 +175,6 @@ def last_row(text: str) -> int | None:
     return max(lasts)
 
 
-def start_of(text: str) -> str:
-    """What the user typed, cut short."""
-    return text if len(text) <= 40 else f"{text[:40]}..."
-
-
 def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:
     """Read "balanced", or weights by the names of the classes."""
     if not items or list(items) == ["balanced"]:
@@ -153,5 +185,5 @@ def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:
             name, weight = item.rsplit("=", 1)
             out[name] = float(weight)
         except ValueError:
-            raise UsageError(f"--class-weight: cannot read {item!r}; write balanced alone, or CLASS=WEIGHT") from None
+            raise UsageError(f"--class-weight: cannot read {quoted(item)}; write balanced alone, or CLASS=WEIGHT") from None
     return out

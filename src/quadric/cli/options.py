@@ -71,20 +71,21 @@ class TableFormat:
     ] = None
 
     def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
-        """As ``read_table`` takes it; by default missing values and numbers are written as where the model was fitted."""
+        """As ``read_table`` takes it; by default all is written as where the model was fitted."""
+        from quadric.defaults import MISSING
         from quadric.tables._csv import Notation
-        from quadric.tables.suspects import MISSING
 
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
         notation = {"missing": list(MISSING), "decimal": ".", "thousands": None} | (model.notation if model else {})
+        forms = notation.pop("date_forms", {})
         if self.na is not None:
             notation["missing"] = [text.strip() for text in self.na.split(",")]
         if self.decimal is not None or self.thousands is not None:
             notation |= {"decimal": self.decimal or ".", "thousands": self.thousands}
-        how = {"delimiter": delimiter, "encoding": self.encoding, **notation}
+        how = {"delimiter": delimiter, "encoding": self.encoding, "drop_unnamed": model is not None, **notation}
         with as_usage():
             Notation(**how)  # an impossible one is refused before a file is opened
-        return how
+        return {**how, "date_forms": forms}
 
 
 EXACT_TIME_LIMIT = 60.0
@@ -167,6 +168,7 @@ FLAGS = {
     "unseen": Flag("Levels that only new data have: refuse them, or treat them as the dropped level."),
     "max_levels": Flag("Refuse text columns with more levels."),
     "ignore": _several("Column to leave out, such as an identifier. Repeatable.", "COLUMN"),
+    "keep": _several("Column to use even if it looks like an identifier. Repeatable.", "COLUMN"),
     "texts": _several("Column of names that look like numbers or dates, such as codes. Repeatable.", "COLUMN"),
     "dates": _several("Column of dates, which become days since the earliest one. Repeatable.", "COLUMN"),
     "class_weight": Flag(

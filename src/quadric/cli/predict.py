@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,16 +13,18 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, note, say, say_json, working
+from quadric.cli.console import UsageError, as_usage, note, say, say_json, working
 from quadric.cli.engines import Engine, check_folder, write_scores
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
 from quadric.cli.streams import data_output
-from quadric.errors import unknown_names
+from quadric.errors import quoted, unknown_names
 from quadric.files import replacing
 from quadric.spreadsheets import CsvWriter
 
 CHUNK_ROWS = 50_000
+ROW = "row"
+"""Column with the numbers of rows, from 0, where no column is kept."""
 
 
 @shared.expanded(table_format=shared.TableFormat, engine=Engine)
@@ -31,9 +33,16 @@ def predict(
     data: shared.DataFile,
     *,
     output: Annotated[
-        Path | None, typer.Option(help="CSV file to write; with --engine, folder of Parquet files.  [default: standard output]")
+        Path | None,
+        typer.Option(
+            help="File to write: .csv, .parquet, .feather or .arrow; with --engine, folder of Parquet files.  "
+            "[default: CSV on standard output]"
+        ),
     ] = None,
-    keep: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to copy to the output. Repeatable.")] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column to copy to the output. Repeatable.  [default: the number of the row]"),
+    ] = None,
     table_format: shared.TableFormat,
     engine: Engine,
     force: shared.Force = False,
@@ -41,44 +50,91 @@ def predict(
 ) -> None:
     r"""Score the rows of a table.
 
-    Columns: score (above 0 for the positive class), label and, for calibrated models, the probability of the positive class,
-    which then decides the label. With more than two classes, score and probability are those of the label, and one score
-    per class follows. Rows are read and written in pieces, so files can be larger than memory.
+    Columns: score (above 0 for the positive class), probability (of the positive class, for calibrated models, where it
+    decides the label) and label. With more than two classes, each class has its own: score_CLASS and probability_CLASS. The
+    columns of --keep stand before them, or else the number of the row, counted from 0 as for quadric explain --rows. A row
+    that cannot be scored is an error that names it. Rows are read and written in pieces, so files can be larger than memory.
 
     \b
     Examples:
       quadric predict model.json new.csv --output scores.csv
-      quadric predict model.json new.parquet --keep id --output scores.csv
+      quadric predict model.json new.parquet --keep id --output scores.parquet
       quadric predict model.json new.csv | head
       quadric predict model.json new.csv --output scores.csv --json
     """
     if output is not None:
         (check_output if engine.engine is None else check_folder)(output, force, model, data)
+        _check_ending(output, engine)
     loaded = read_table_model(model)
     check_there(data, or_folder=True)
     kept = tuple(keep or ())
-    _check_kept(kept, _head(loaded, ()))
+    _check_kept(kept, loaded.outputs().names)
     if engine.engine is not None:
         _score_on_cluster(engine, loaded, data, kept, output, as_json)
         return
     how = table_format.how(loaded)
     rows: list[Sequence[Any]] = []
-    destination = nullcontext(data_output()) if output is None else replacing(output)
-    with working("predict", shown=output is not None or not sys.stdout.isatty()), destination as file:
-        writer = CsvWriter(file)
-        write = (lambda columns: rows.extend(zip(*columns, strict=True))) if as_json and not output else writer.writecolumns
-        counts, extra = _score(loaded, data, how, kept, write)
-    if writer.n_quoted:
-        note(f"{writer.n_quoted} texts look like formulas: written with a ' before them, so that spreadsheets do not run them")
+    with (
+        working("predict", shown=output is not None or not sys.stdout.isatty()),
+        _destination(output, rows if as_json else None) as (write, is_typed),
+    ):
+        counts, extra = _score(loaded, data, how, kept, write, is_typed)
     if as_json:
-        head, *lines = rows or [()]
-        listed = {"output": str(output)} if output else {"predictions": [dict(zip(head, each, strict=True)) for each in lines]}
+        listed = {"output": str(output)} if output else {"predictions": rows}
         say_json({"rows": counts.total(), "labels": dict(sorted(counts.items())), "ignored_columns": extra, **listed})
         return
     if extra:
         note(paragraph("columns not used by the model", ", ".join(extra)))
     if output is not None:
         _tell(counts, output)
+
+
+def _check_ending(output: Path, engine: Engine) -> None:
+    if engine.engine is None:
+        from quadric.tables.writing import check_ending
+
+        with as_usage():
+            check_ending(output)
+    elif output.suffix.lower() not in ("", ".parquet"):
+        raise UsageError(f"--engine writes a folder of Parquet files: give a name without the ending {output.suffix}")
+
+
+@contextmanager
+def _destination(output: Path | None, rows: list[Any] | None) -> Iterator[tuple[Callable[[Mapping[str, Any]], None], bool]]:
+    """A function that writes columns of some rows, and whether it keeps their types."""
+    from quadric.tables.writing import CSV, arrow_file, check_ending
+
+    if output is None and rows is not None:
+        yield lambda columns: rows.extend(_rows(columns)), False
+    elif output is not None and check_ending(output) != CSV:
+        with arrow_file(output) as arrow:
+            yield arrow.write, True
+    else:
+        with nullcontext(data_output()) if output is None else replacing(output) as file:
+            writer = _HeadedCsv(file)
+            yield writer.write, False
+        if writer.n_quoted:
+            quotes = "written with a ' before them, so that spreadsheets do not run them"
+            note(f"{writer.n_quoted} texts look like formulas: {quotes}")
+
+
+class _HeadedCsv(CsvWriter):
+    """Writes the names of the columns with the first rows: after a failure at once, nothing is printed."""
+
+    is_begun = False
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        cells = _cells(columns)
+        self.writecolumns(cells if self.is_begun else [[name, *each] for name, each in zip(columns, cells, strict=True)])
+        self.is_begun = True
+
+
+def _rows(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    return (dict(zip(columns, row, strict=True)) for row in zip(*_cells(columns), strict=True))
+
+
+def _cells(columns: Mapping[str, Any]) -> list[list[Any]]:
+    return [column.tolist() if hasattr(column, "tolist") else column for column in columns.values()]
 
 
 def _tell(counts: Counter[str], output: Path) -> None:
@@ -93,7 +149,7 @@ def _score_on_cluster(
     if output is None:
         raise UsageError("--engine writes a folder of Parquet files: give its name as --output")
     with working("predict"):
-        counts = write_scores(engine, model, data, kept, output)
+        counts = write_scores(engine, model, data, kept, ROW, output)
     if as_json:
         say_json({"rows": counts.total(), "labels": dict(sorted(counts.items())), "output": str(output)})
     else:
@@ -104,9 +160,9 @@ def _check_kept(kept: Sequence[str], written: Sequence[str]) -> None:
     """Refuse columns that the output already has."""
     for position, name in enumerate(kept):
         if name in written:
-            raise UsageError(f"--keep: the output has its own column {name!r}; rename the one in the data to keep it")
+            raise UsageError(f"--keep: the output has its own column {quoted(name)}; rename the one in the data to keep it")
         if name in kept[:position]:
-            raise UsageError(f"--keep: {name!r} is given twice")
+            raise UsageError(f"--keep: {quoted(name)} is given twice")
 
 
 def _score(
@@ -114,10 +170,15 @@ def _score(
     data: Path,
     how: Mapping[str, Any],
     kept: tuple[str, ...],
-    write: Callable[[Sequence[Sequence[Any]]], object],
+    write: Callable[[Mapping[str, Any]], None],
+    is_typed: bool,
 ) -> tuple[Counter[str], list[str]]:
     """Score all pieces; returns the counts of labels and the columns that were ignored."""
-    text = (*model.text_names, *(name for name in kept if name not in model.input_names))
+    from quadric.tables._arrow import arrow_files
+
+    text = list(model.text_names)
+    if not (is_typed and arrow_files(data)):  # the types of a CSV file are found anew for each piece
+        text += [name for name in kept if name not in model.input_names]
     counts: Counter[str] = Counter()
     extra: list[str] = []
     for table in quadric.tables.read_chunks(data, CHUNK_ROWS, text=text, **how):
@@ -126,28 +187,25 @@ def _score(
             if absent:
                 raise UsageError(f"--keep: {unknown_names(absent, table.names, 'the table')}")
             extra = [name for name in table if name not in (*model.view.needed, model.saved.target, *kept)]
-        columns = _lines(model, table, kept)
-        write(columns if counts else [[name, *column] for name, column in zip(_head(model, kept), columns, strict=True)])
-        counts.update(columns[len(kept) + 1])
+        columns = _lines(model, table, kept, is_typed)
+        write(columns)
+        counts.update(columns[model.outputs().label])
     return counts, extra
 
 
-def _head(model: quadric.workflow.TableModel, kept: tuple[str, ...]) -> list[str]:
-    names = [*kept, "score", "label"]
-    names += ["probability"] if model.view.calibrators else []
-    return names if len(model.class_names) == 2 else [*names, *(f"score_{name}" for name in model.class_names)]
-
-
-def _lines(model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: tuple[str, ...]) -> list[list[Any]]:
+def _lines(
+    model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: Sequence[str], is_typed: bool
+) -> dict[str, Any]:
     """What is written of each row, by columns."""
+    scores = model.scores(table)
+    labels = [model.class_names[code] for code in scores.codes.tolist()]
+    return _beside(table, kept, is_typed) | dict(zip(model.outputs().names, [*scores.numbers, labels], strict=True))
+
+
+def _beside(table: quadric.tables.Table, kept: Sequence[str], is_typed: bool) -> dict[str, Any]:
+    """What tells the rows apart: columns of the data, or their numbers."""
     from quadric.tables.inputs import cells_like
 
-    scores = model.scores(table)
-    of_label, is_binary = (range(len(table)), scores.codes), scores.decision.ndim == 1
-    columns = [cells_like(table[name], [""]) for name in kept]
-    columns.append((scores.decision if is_binary else scores.decision[of_label]).tolist())
-    names = model.class_names
-    columns.append([names[code] for code in scores.codes.tolist()])
-    if scores.probabilities is not None:
-        columns.append(scores.probabilities[:, 1].tolist() if is_binary else scores.probabilities[of_label].tolist())
-    return [*columns, *([] if is_binary else scores.decision.T.tolist())]
+    if not kept:
+        return {ROW: list(range(table.first_row - 1, table.first_row - 1 + len(table)))}
+    return {name: table.columns[table.names.index(name)] if is_typed else cells_like(table[name], [""]) for name in kept}

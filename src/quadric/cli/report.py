@@ -11,6 +11,7 @@ from quadric.cli import inputs
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, as_usage, say, say_json, working, write_output
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, MOST_BOOTSTRAPS, MOST_PROCESSES
+from quadric.errors import quoted
 from quadric.extras import require
 from quadric.progress import part
 
@@ -64,7 +65,7 @@ def report(
     loaded = inputs.read_table_model(model)
     grid = None if ks is None else inputs.integers(ks, "--ks")
     if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
-        raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {inputs.start_of(str(ks))}")
+        raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {quoted(ks)}")
     with as_usage():
         check_names(loaded, ExplainingOptions(frozen=frozen or ()))
     with working("report"):
@@ -85,6 +86,7 @@ def report(
                 seed=seed,
                 n_jobs=jobs,
                 origin=(data.name, table.sha256),
+                findings=loaded.findings,
             )
         page = render(summary)
     write_output(output, page, force)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import MOST_BINS
+from quadric.errors import quoted
 from quadric.estimators._validation import Rule, check_values, integer_from, number_from
 from quadric.estimators.cutoffs import CutoffCurve, by_score
 from quadric.labels import refuse_masked
@@ -357,7 +358,7 @@ def labelled_scores(y: Any, score: Any, sample_weight: Any, event: Any) -> Label
     if len(classes) != 2:
         raise ValueError(f"y must have samples of exactly two classes, but has {len(classes)}: {classes[:5]}")
     if event is not None and event not in classes:
-        raise ValueError(f"event must be one of {classes}, got {event!r}")
+        raise ValueError(f"event must be one of {classes}, got {quoted(event)}")
     return LabelledScores(y[present] == (classes[1] if event is None else event), values[present], weight[present])
 
 

@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from quadric._sklearn import check_sample_weight
 from quadric.credit.metrics import auc, ks_statistic
+from quadric.errors import quoted
 from quadric.estimators._validation import Rule, check_values, none_or, number_above
 from quadric.estimators.calibration import CalibratedModel, SigmoidCalibration
 from quadric.fitted import FittedModel, check_fitted, fitted_model
@@ -360,7 +361,7 @@ def _side_of_bad(labels: Any, good: Any) -> float:
     if len(classes) != 2:
         raise ValueError(f"points need two classes, but the model has {len(classes)}")
     if good is not None and good not in classes:
-        raise ValueError(f"good must be one of {classes}, got {good!r}")
+        raise ValueError(f"good must be one of {classes}, got {quoted(good)}")
     return -1.0 if good is not None and good == classes[1] else 1.0
 
 

@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.credit.metrics import LabelledScores, auc, ks_statistic, labelled_scores, population_stability_index
+from quadric.errors import quoted
 from quadric.estimators.cutoffs import EVEN
 from quadric.fitted import Model
 from quadric.spreadsheets import CsvWriter
@@ -74,7 +75,7 @@ class ValidationTable:
         """
         for name, known in ((measure, self.measures), (sample, self.samples)):
             if name not in known:
-                raise KeyError(f"the table has no {name!r}, only {', '.join(known)}")
+                raise KeyError(f"the table has no {quoted(name)}, only {', '.join(known)}")
         return float(self.values[self.measures.index(measure), self.samples.index(sample)])
 
     def rows(self) -> list[tuple[str, list[float]]]:
@@ -197,7 +198,7 @@ class _Judge:
         if len(classes) != 2:
             raise ValueError(f"a validation table needs a model of two classes, and this one has {len(classes)}")
         if event is not None and event not in classes:
-            raise ValueError(f"event must be one of {classes}, got {event!r}")
+            raise ValueError(f"event must be one of {classes}, got {quoted(event)}")
         if cutoff is not None and not np.isfinite(cutoff):
             raise ValueError(f"cutoff must be a finite number, got {cutoff}")
         has_probabilities = hasattr(model, "predict_proba")
@@ -208,11 +209,11 @@ class _Judge:
     def score(self, name: str, sample: Sequence[Any]) -> LabelledScores:
         """Labels and scores of one sample."""
         if len(sample) not in (2, 3):
-            raise ValueError(f"sample {name!r} must be (X, y) or (X, y, sample_weight), got {len(sample)} parts")
+            raise ValueError(f"sample {quoted(name)} must be (X, y) or (X, y, sample_weight), got {len(sample)} parts")
         X, y, weight = (*sample, None)[:3]
         unknown = [label for label in np.unique(y).tolist() if label not in self.classes]
         if unknown:
-            raise ValueError(f"sample {name!r} has labels that the model does not know: {unknown[:5]}")
+            raise ValueError(f"sample {quoted(name)} has labels that the model does not know: {unknown[:5]}")
         if self.has_probabilities:
             score = self.model.predict_proba(X)[:, self.position]
         else:
@@ -220,7 +221,7 @@ class _Judge:
         try:
             return labelled_scores(y, score, weight, self.classes[self.position])
         except ValueError as error:
-            raise ValueError(f"sample {name!r}: {error}") from error
+            raise ValueError(f"sample {quoted(name)}: {error}") from error
 
     def measures(self, sample: LabelledScores, first: LabelledScores, bins: Any) -> dict[str, float]:
         """All measures that exist; the first sample is the one that others are compared with."""

@@ -112,16 +112,17 @@ def train(frame: Any, target: str, options: TrainingOptions | None = None) -> Tr
 def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:
     """Add scores, probabilities (where the model is calibrated) and labels to a frame, lazily.
 
-    Spark computes them as column expressions, without Python on the executors, and gives NULL where a row cannot be scored, as
-    ``quadric.export.to_sql`` does. Dask runs the model on each partition, and refuses such rows.
+    Spark computes them as column expressions, without Python on the executors; Dask runs the model on each partition. A row
+    that cannot be scored is an error when the frame is computed, as it is for the model: a value that it does not take, or a
+    score that overflows. ``quadric.export.spark_columns`` gives NULL for such rows.
 
     Parameters
     ----------
     model : fitted model, or what ``load_model`` returns
     frame : DataFrame of Dask or Spark
     prefix : str
-        Put before the names of the new columns: score, probability and label; with more than two classes score_1,
-        score_2, ... in the order of the classes.
+        Put before the names of the new columns: score, probability and label; with more than two classes
+        score_CLASS and probability_CLASS for each class.
 
     Returns
     -------
@@ -133,7 +134,7 @@ def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:
         from quadric.distributed import spark
         from quadric.export.spark import spark_columns
 
-        return spark.scored(frame, spark_columns(model, prefix=prefix))
+        return spark.scored(frame, spark_columns(model, prefix=prefix, refuses=True))
     from quadric.distributed import dask
 
     return dask.scored(frame, scores)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.export import SavedModel
 from quadric.fitted import Model
 from quadric.tables.table import as_table
@@ -38,22 +39,17 @@ class ScoredFrame:
     @property
     def names(self) -> list[str]:
         """Of the new columns."""
-        numbered = [""] if len(self.model.view.surfaces) == 1 else [f"_{i + 1}" for i in range(len(self.model.view.surfaces))]
-        kinds = ["score", *(["probability"] if self.model.view.calibrators else [])]
-        return [*(f"{self.prefix}{kind}{number}" for kind in kinds for number in numbered), f"{self.prefix}label"]
+        return list(self.model.outputs(self.prefix).names)
 
     def __call__(self, frame: Any) -> Any:
         if not len(frame):
             return self.added(frame)
         try:
-            found, binary = self.model.scores(as_table(frame)), len(self.model.view.surfaces) == 1
+            found = self.model.scores(as_table(frame))
         except ValueError as error:
             raise ValueError(f"{str(error).splitlines()[0]} (rows are counted within a partition)") from None
-        columns = list(np.atleast_2d(found.decision.T))
-        if found.probabilities is not None:
-            columns += [found.probabilities[:, 1]] if binary else list(found.probabilities.T)
         labels = np.array(self.model.class_names, dtype=object)[found.codes]
-        return frame.assign(**dict(zip(self.names, [*columns, labels], strict=True))).astype({self.names[-1]: "string"})
+        return frame.assign(**dict(zip(self.names, [*found.numbers, labels], strict=True))).astype({self.names[-1]: "string"})
 
     def added(self, frame: Any) -> Any:
         """A frame without rows, with the new columns."""
@@ -71,4 +67,4 @@ def check_columns(model: TableModel, columns: Sequence[str], new: Sequence[str])
     names = {name.lower() for name in new}  # Spark takes no notice of case
     taken = [name for name in columns if name.lower() in names]
     if taken:
-        raise ValueError(f"the table has a column {taken[0]!r} already: choose another prefix")
+        raise ValueError(f"the table has a column {quoted(taken[0])} already: choose another prefix")

@@ -6,10 +6,11 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from joblib import cpu_count
 
@@ -38,10 +39,14 @@ class Session:
         The Parquet files at a path, as a frame.
     write : function of a frame and a path
         The frame as a folder of Parquet files.
+    numbered : function of a frame that was read, a name and a mapping
+        The frame with a column of that name, the number of the row from 0; the mapping gives the number of the first row of
+        each file by its name.
     """
 
     read: Callable[[str], Any]
     write: Callable[[Any, str], None]
+    numbered: Callable[[Any, str, Mapping[str, int]], Any]
 
 
 @contextmanager
@@ -69,7 +74,7 @@ def dask_session(address: str | None = None) -> Iterator[Session]:
             stack.enter_context(distributed.Client(where, timeout=CONNECTING))
         except (OSError, ValueError) as error:
             raise EngineError(f"there is no scheduler of Dask at {address}") from error
-        yield Session(dd.read_parquet, lambda frame, path: frame.to_parquet(path, write_index=False))
+        yield Session(dd.read_parquet, lambda frame, path: frame.to_parquet(path, write_index=False), _numbered_by_dask)
 
 
 @contextmanager
@@ -97,7 +102,7 @@ def spark_session(master: str | None = None) -> Iterator[Session]:
         session = (builder if master is None else builder.master(master)).getOrCreate()
     try:
         with telling():
-            yield Session(session.read.parquet, lambda frame, path: frame.write.parquet(path))
+            yield Session(session.read.parquet, lambda frame, path: frame.write.parquet(path), _numbered_by_spark)
     finally:
         session.stop()
 
@@ -105,3 +110,17 @@ def spark_session(master: str | None = None) -> Iterator[Session]:
 def _has_java() -> bool:
     home = os.environ.get("JAVA_HOME")
     return shutil.which("java", path=f"{home}/bin" if home else None) is not None
+
+
+def _numbered_by_dask(frame: Any, name: str, first_rows: Mapping[str, int]) -> Any:
+    """Partitions come in the order of the files."""
+    counted = frame.assign(**{name: 1})
+    return counted.assign(**{name: counted[name].cumsum() - 1})
+
+
+def _numbered_by_spark(frame: Any, name: str, first_rows: Mapping[str, int]) -> Any:
+    """Files come in the order of their sizes: each row knows its file, and its number there."""
+    functions = require("pyspark.sql.functions", "spark")
+    names = {spelt: row for file, row in first_rows.items() for spelt in (file, quote(file))}
+    firsts = functions.create_map(*(functions.lit(each) for pair in names.items() for each in pair))
+    return frame.withColumn(name, firsts[frame["_metadata.file_name"]] + frame["_metadata.row_index"])

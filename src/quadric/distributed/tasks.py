@@ -13,10 +13,11 @@ from typing import Any
 
 from quadric.blas import one_blas_thread
 from quadric.distributed import wire
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted
 from quadric.tables.facts import MixedColumnError
 from quadric.tables.streams import CHUNK_ROWS, summed
 from quadric.tables.table import Table, as_column, as_table, label_texts
+from quadric.tables.targets import MissingLabelsError
 
 GROUP = 8
 """States that one task merges."""
@@ -32,7 +33,7 @@ class Failure:
         The name of the exception.
     message : str
     remedies : dict
-        Of a ParameterError, the parameters to change; of a MixedColumnError, the column.
+        Of a ParameterError, the parameters to change; of other errors, what they are made of.
     """
 
     kind: str
@@ -42,6 +43,8 @@ class Failure:
     @staticmethod
     def of(error: ValueError) -> Failure:
         """As it travels."""
+        if isinstance(error, MissingLabelsError):
+            return Failure(type(error).__name__, "", {"count": error.count, "first": error.first})
         remedies = {"name": error.name} if isinstance(error, MixedColumnError) else getattr(error, "remedies", {})
         return Failure(type(error).__name__, str(error), remedies)
 
@@ -49,6 +52,8 @@ class Failure:
         """As it is raised."""
         if self.kind == MixedColumnError.__name__:
             return MixedColumnError(self.remedies["name"])
+        if self.kind == MissingLabelsError.__name__:
+            return MissingLabelsError(**self.remedies)
         return ParameterError(self.message, **self.remedies) if self.remedies else ValueError(self.message)
 
 
@@ -83,7 +88,7 @@ class PartTask:
             table = as_table(piece)
             if set(table.names) != set(self.names):
                 odd = min(set(table.names).symmetric_difference(self.names))
-                raise ValueError(f"the parts of the table have different columns: only some of them have {odd!r}")
+                raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
             if table.n_rows:
                 yield replace(table, columns=tuple(map(self._typed, table.names, table.columns)), first_row=first_row)
                 first_row += table.n_rows

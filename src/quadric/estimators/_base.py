@@ -17,8 +17,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from quadric.certificate import Certificate, Judge, Question, SumFacts, certificate_of_sums
+from quadric.errors import ParameterError
 from quadric.estimators._validation import named_losses, numbers_only, warn_of_spread
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
+from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
 from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_lines, form_note, shown
@@ -27,12 +29,15 @@ from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.losses.footprint import fits
 from quadric.samples.capped import CappedStream, Stream
+from quadric.samples.extent import is_small
+from quadric.samples.folds import key_of
 from quadric.samples.labelled import Samples, check_magnitude
+from quadric.samples.source import SamplesInMemory
 from quadric.samples.units import Units
 from quadric.search.decomposition import Status
 from quadric.search.methods import SearchResult
 from quadric.search.streamed import StreamedResult
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 RandomState: TypeAlias = int | np.random.RandomState | None
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
@@ -152,8 +157,9 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         Returns
         -------
         array of shape (m,)
+            A sample whose f overflows has no class: it is an error that names the row.
         """
-        return predicted(self.decision_function(X), self.classes_)
+        return predicted(finite_scores(self, X), self.classes_)
 
     def term_names(self) -> list[str]:
         """Names of the terms, aligned with the columns of ``coef_``.
@@ -169,6 +175,22 @@ class SurfaceClassifier(Classifier, BaseEstimator):
     def _feature_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
         return default_names(self.n_features_in_) if names is None else [str(name) for name in names]
+
+
+def finite_scores(model: Any, X: Any) -> FloatArray:
+    """Decision values that classes follow from; an error where one overflows, whose class would be arbitrary."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores: FloatArray = model.decision_function(X)
+    row = first_overflow(scores)
+    if row is not None:
+        raise ValueError(f"row {row} of X, counted from 0, has no finite score: its values are too large for the model")
+    return scores
+
+
+def first_overflow(scores: FloatArray) -> int | None:
+    """Position of the first row without a finite score, if there is one."""
+    rows = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
+    return int(rows[0]) if len(rows) else None
 
 
 def predicted(scores: FloatArray, classes: np.ndarray) -> np.ndarray:
@@ -305,7 +327,7 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         array of shape (m, n_classes)
             Columns follow ``classes_``.
         """
-        return probabilities(self.decision_function(X), self.calibrators_)
+        return probabilities(finite_scores(self, X), self.calibrators_)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class of each sample: the likeliest where the loss gives probabilities, else by f as in ``decision_function``.
@@ -333,6 +355,26 @@ class SparseSurfaceClassifier(SurfaceClassifier):
     def _surveyed(self, stream: Stream) -> CappedStream:
         """A stream with what its first passes tell."""
         return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
+
+    def _as_stream(self, samples: Samples, present: BoolArray, groups: Any = None) -> Stream | None:
+        """Samples that are so many that passes over them are quicker, as a stream; None: they are not.
+
+        It is the rule for files and frames: the same rows give the same model wherever they are.
+        """
+        m, n = samples.X.shape
+        if issparse(samples.X) or is_small(m, n) or has_many_terms(samples.X):
+            return None
+        keys = None if groups is None else _keys_of(np.asarray(groups)[present])
+        plain = replace(samples, class_weight=np.ones(len(samples.classes)))
+        source = SamplesInMemory(plain, ids=np.flatnonzero(present) + 1, keys=keys)
+        names = tuple(map(str, getattr(self, "feature_names_in_", default_names(n))))
+        return Stream(source, names, "y", samples.classes, has_groups=keys is not None)
+
+    def _check_provable(self) -> None:
+        """Refuse proofs by passes that need all rows at hand."""
+        needy = [loss for loss in named_losses(self.loss) if loss_named(loss).keeps_rows]
+        if self.method == "exact" and needy:
+            raise ParameterError(f'method="exact" needs all rows in memory with the loss {needy[0]}; use "best"', method="best")
 
     def _in_units(self, samples: Samples) -> tuple[Samples, Units]:
         """Samples in the units in which terms are counted, and the map to them."""
@@ -399,3 +441,10 @@ class SparseSurfaceClassifier(SurfaceClassifier):
 
     def _prepared(self, X: FloatArray) -> FloatArray:
         return self._units(X)
+
+
+def _keys_of(groups: np.ndarray) -> IntArray:
+    """Numbers for groups, those of a table with the same values."""
+    values, places = np.unique(groups, return_inverse=True)
+    texts = (str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in values.tolist())
+    return np.array([key_of(text) for text in texts], dtype=np.int64)[places]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import Troubles, listed, near_name
+from quadric.errors import Troubles, listed, near_name, quoted
 from quadric.geometry.terms import default_names, term_count, term_index, term_names
 from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
@@ -78,7 +78,7 @@ class _Vocabulary:
                 with troubles.noted():
                     found += self._item(parameter, item)
         except TypeError:
-            raise ValueError(f"{parameter} must be None or a sequence of terms, got {items!r}") from None
+            raise ValueError(f"{parameter} must be None or a sequence of terms, got {quoted(items)}") from None
         troubles.tell()
         return np.unique(np.array(found, dtype=np.intp))
 
@@ -92,12 +92,14 @@ class _Vocabulary:
         if isinstance(item, Sequence) and len(item) == 2:
             first, second = (self._feature(parameter, part) for part in item)
             return [term_index(first, second, len(self.names))]
-        raise ValueError(f"{parameter}: cannot read {item!r} as a term: give a name, a position in coef_ or a pair of features")
+        raise ValueError(
+            f"{parameter}: cannot read {quoted(item)} as a term: give a name, a position in coef_ or a pair of features"
+        )
 
     def _named(self, parameter: str, name: str) -> list[int]:
         found = self.meanings(name)
         if len(found) > 1:
-            raise ValueError(f"{parameter}: {name!r} could be more than one term; give its position in coef_ or a pair")
+            raise ValueError(f"{parameter}: {quoted(name)} could be more than one term; give its position in coef_ or a pair")
         if found:
             return list(found)
         if name.endswith("*") and self._called(name[:-1]):
@@ -105,8 +107,8 @@ class _Vocabulary:
             return [term_index(i, j, n) for j in range(n) if j != i]
         guess = "*".join(self._near(factor) for factor in name.split("*"))
         if self.meanings(guess) or self._called(guess.removesuffix("*")):
-            raise ValueError(f"{parameter}: there is no term {name!r} (did you mean {guess!r}?)")
-        raise ValueError(f"{parameter}: there is no term {name!r}; the features are {listed(self.names)}")
+            raise ValueError(f"{parameter}: there is no term {quoted(name)} (did you mean {quoted(guess)}?)")
+        raise ValueError(f"{parameter}: there is no term {quoted(name)}; the features are {listed(self.names)}")
 
     def _near(self, factor: str) -> str:
         """A factor of a term with the name of a feature that was probably meant."""
@@ -118,7 +120,7 @@ class _Vocabulary:
             return self._called(part)[-1]
         if isinstance(part, Integral) and not isinstance(part, bool) and 0 <= int(part) < len(self.names):
             return int(part)
-        raise ValueError(f"{parameter}: there is no feature {part!r}")
+        raise ValueError(f"{parameter}: there is no feature {quoted(part)}")
 
     def listed(self, terms: IntArray) -> str:
         names = term_names(self.names)

@@ -10,7 +10,7 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.certificate import SumFacts
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted
 from quadric.labels import class_weights
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import TrainingData
@@ -72,11 +72,11 @@ def check_sums(moments: Moments) -> None:
     """Refuse moments that no classifier can be fitted to."""
     present = [label for label, weight in zip(moments.classes, moments.class_weights, strict=True) if weight > 0.0]
     if len(present) < 2:
-        what = f"one class only: {present[0]!r}" if present else "no class"
+        what = f"one class only: {quoted(present[0])}" if present else "no class"
         raise ValueError(f"moments must have rows of at least two classes, but have {what}")
     absent = [label for label in moments.classes if label not in present]
     if absent:
-        raise ValueError(f"moments have no rows of class {absent[0]!r}")
+        raise ValueError(f"moments have no rows of class {quoted(absent[0])}")
 
 
 def check_needs_only_sums(losses: Sequence[str]) -> None:

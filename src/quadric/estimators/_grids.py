@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from quadric.defaults import DEFAULT_CS, DEFAULT_KS, LARGEST_COUNT, LARGEST_WEIGHT, LONGEST_GRID, SMALLEST_WEIGHT
+from quadric.errors import quoted
 from quadric.estimators._validation import LOSS_WEIGHT, N_TERMS, check_values, integer_from
 from quadric.types import FloatArray, IntArray
 
@@ -34,7 +35,7 @@ def k_grid(ks: Any, n_terms: int, n_required: int = 0) -> IntArray:
     values = _listed("ks", ks)
     for value in values:
         if not N_TERMS.holds(value):
-            raise ValueError(f"ks must hold integers from 1 to {LARGEST_COUNT:,}, got {value!r}")
+            raise ValueError(f"ks must hold integers from 1 to {LARGEST_COUNT:,}, got {quoted(value)}")
     grid = np.array([int(value) for value in values], dtype=np.intp)
     if (np.diff(grid) <= 0).any():
         raise ValueError(f"ks must be strictly increasing, got {grid.tolist()}")
@@ -53,13 +54,13 @@ def C_grid(Cs: Any) -> FloatArray:
     values = _listed("Cs", Cs)
     for value in values:
         if not LOSS_WEIGHT.holds(value):
-            raise ValueError(f"Cs must hold finite numbers from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, got {value!r}")
+            raise ValueError(f"Cs must hold finite numbers from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, got {quoted(value)}")
     return np.array([float(value) for value in values])
 
 
 def _listed(name: str, values: Any) -> list[Any]:
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or getattr(values, "ndim", 1) != 1:
-        raise ValueError(f"{name} must be a sequence of numbers, got {values!r}")
+        raise ValueError(f"{name} must be a sequence of numbers, got {quoted(values)}")
     if not len(values[:1]):
         raise ValueError(f"{name} is empty: give at least one value")
     if len(values[: LONGEST_GRID + 1]) > LONGEST_GRID:  # a range can be longer than len() can say

@@ -18,7 +18,7 @@ from quadric._sklearn import (
     scorer_takes_weights,
     scorer_towards,
 )
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted
 from quadric.estimators._base import predicted, predicted_codes
 from quadric.estimators.curves import LOG_ODDS, SigmoidCalibration, probabilities
 from quadric.geometry.lifting import lift
@@ -120,7 +120,8 @@ class Scoring:
         scorer = check_scoring(_ScoredClassifier(classes), scoring=scoring)
         if (other := scorer_misfit(scorer)) is not None:
             raise ParameterError(
-                f"scoring must be a scorer of classes, such as {USUAL}, got {scoring!r}, which is for {other}", scoring=None
+                f"scoring must be a scorer of classes, such as {USUAL}, got {quoted(scoring)}, which is for {other}",
+                scoring=None,
             )
         if len(classes) == 2 and USUAL_POSITIVE not in classes.tolist():
             scorer = scorer_towards(scorer, classes[1])

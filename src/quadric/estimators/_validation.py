@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from quadric._sklearn import check_sample_weight, feature_names
 from quadric.defaults import LARGEST_COUNT, LARGEST_WEIGHT, MOST_PROCESSES, SMALLEST_WEIGHT
-from quadric.errors import warn_user
+from quadric.errors import quoted, warn_user
 from quadric.geometry.lifting import column_ends
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.labels import class_weights
@@ -104,14 +104,14 @@ def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
     try:
         check_random_state(random_state := getattr(estimator, "random_state", None))
     except ValueError:
-        raise ValueError(f"random_state must be None, an integer from 0 or a RandomState, got {random_state!r}") from None
+        raise ValueError(f"random_state must be None, an integer from 0 or a RandomState, got {quoted(random_state)}") from None
 
 
 def check_values(values: Mapping[str, Any], rules: Mapping[str, Rule]) -> None:
     """Raise a ValueError that names the first value which breaks its rule."""
     for name, rule in rules.items():
         if not rule.holds(values[name]):
-            raise ValueError(f"{name} must be {rule.words}, got {values[name]!r}")
+            raise ValueError(f"{name} must be {rule.words}, got {quoted(values[name])}")
 
 
 def named_losses(loss: str | Sequence[str]) -> list[str]:
@@ -136,7 +136,7 @@ def validate_samples(
     if classes is not None:
         codes = _codes_in(classes, found)[codes]
     elif len(found) < 2:
-        raise ValueError(f"y must have samples of at least two classes, but has one class only: {found.tolist()[0]!r}")
+        raise ValueError(f"y must have samples of at least two classes, but has one class only: {quoted(found.tolist()[0])}")
     else:
         classes = found
     return Samples(X, codes, weight, class_weights(class_weight, classes, codes, weight), classes)

@@ -17,7 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from quadric._sklearn import check_sample_weight
-from quadric.estimators._base import Classifier
+from quadric.errors import quoted
+from quadric.estimators._base import Classifier, finite_scores
 from quadric.estimators._validation import N_JOBS, check_parameters, one_of
 from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.estimators.curves import (
@@ -265,7 +266,7 @@ class CalibratedModel(Classifier, BaseEstimator):
         array of shape (m, n_classes)
             Rows sum to 1; columns follow ``classes_``. Where all of several calibrations say 0, the classes are equally likely.
         """
-        return probabilities(self.decision_function(X), self.calibrators_)
+        return probabilities(finite_scores(self, X), self.calibrators_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with the largest probability, the first of equal ones; of two, the second above ``cutoff_``.
@@ -325,7 +326,7 @@ def _checked_scores(scores: Any, codes: IntArray) -> FloatArray:
 def _checked_cutoff(cutoff: Cutoff, n_classes: int) -> float | CutoffRule:
     rule = read_cutoff(cutoff)
     if n_classes > 2 and rule != EVEN:
-        raise ValueError(f"a cutoff needs two classes: of {n_classes} the most probable one is predicted, got {cutoff!r}")
+        raise ValueError(f"a cutoff needs two classes: of {n_classes} the most probable one is predicted, got {quoted(cutoff)}")
     return rule
 
 
@@ -394,7 +395,7 @@ def _checked_weights(sample_weight: Any, X: Any, y: np.ndarray) -> FloatArray | 
     weight = check_sample_weight(sample_weight, X)
     lost = np.setdiff1d(y, y[weight > 0]).tolist()
     if lost:
-        raise ValueError(f"sample_weight is zero for every sample of class {lost[0]!r}: give it weight or drop it")
+        raise ValueError(f"sample_weight is zero for every sample of class {quoted(lost[0])}: give it weight or drop it")
     return np.asarray(weight)
 
 
@@ -405,5 +406,5 @@ def _checked_folds(folds: Any, y: np.ndarray, weight: FloatArray | None) -> list
         seen = y[train] if weight is None else y[train][weight[train] > 0]
         missing = np.setdiff1d(y, seen).tolist()
         if missing:
-            raise ValueError(f"fold {number} has no training sample of class {missing[0]!r}; use fewer folds")
+            raise ValueError(f"fold {number} has no training sample of class {quoted(missing[0])}; use fewer folds")
     return checked

@@ -11,7 +11,7 @@ from sklearn.utils.parallel import delayed
 
 from quadric.certificate import Judge
 from quadric.defaults import LARGEST_COUNT
-from quadric.errors import ParameterError
+from quadric.errors import quoted
 from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._convergence import warn_unless_converged
@@ -98,7 +98,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes; they do not touch the regulariser.
     include : sequence or None
-        Terms that must be in the support; they count towards k. An item is a name ("age*income" in either order, "age^2",
+        Terms that must be in the support; they count towards k, also where the best coefficient of one is 0, which
+        ``n_terms`` of the certificate does not count. An item is a name ("age*income" in either order, "age^2",
         "age"), "age*" for every product of age with another feature, a position in ``coef_`` or a pair of features. A
         redundant term that is named here is kept.
     exclude : sequence or None
@@ -272,8 +273,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self._set_columns(columns)
         self._set_fits(fits, sums.classes, sums.moments.units)
 
-    def _fit_surveyed(self, surveyed: CappedStream, deadline: float | None = None, starts: Sequence[IntArray] = ()) -> Self:
-        """Fit to samples that are read in batches; after the deadline of a cross-validation, on the terms that it found."""
+    def _fit_surveyed(self, surveyed: CappedStream) -> Self:
+        """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
         if surveyed.is_gathered:
             with self._or_forget():
@@ -282,16 +283,18 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             return self
         if not loss_named(self.loss).keeps_rows:
             return self.fit_moments(surveyed.moments(by_class=self.class_weight is not None))
-        if self.method == "exact":
-            raise ParameterError(f"the loss {self.loss} is not proved in passes over rows: take another method", method="best")
+        self._check_provable()
         with self._or_forget():
-            self._fit_by_passes(surveyed, deadline, starts)
+            self._fit_by_passes(surveyed, surveyed.moments(by_class=self.class_weight is not None))
         return self
 
-    def _fit_by_passes(self, surveyed: CappedStream, deadline: float | None, starts: Sequence[IntArray]) -> None:
+    def _fit_by_passes(
+        self, surveyed: CappedStream, moments: Moments, deadline: float | None = None, starts: Sequence[IntArray] = ()
+    ) -> None:
+        """Fit by passes over rows whose sums are known; after the deadline of a cross-validation, on the terms it found."""
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
         limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k), lean=self._is_lean)
-        rows = surveyed.in_units(standardize=bool(self.standardize), class_weight=self.class_weight)
+        rows = surveyed.in_units(moments, standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
         for number, positive in enumerate([1] if len(classes) == 2 else range(len(classes))):
             options = self._search_options(seed, positive, deadline)
@@ -301,7 +304,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             fits.append(SurfaceFit.of_passes(found, len(columns), int(self.k)))
         self._warn_of(fits, classes, deadline)
         self._set_columns(columns)
-        self._set_fits(fits, classes, rows.units)
+        self._set_fits(fits, classes, rows.source.units)
 
     def _fit_sums(self, sums: DigestedMoments, options: SearchOptions) -> SurfaceFit:
         problem = sums.data.one_against_rest(options.seed[-1], float(self.C), int(self.k))
@@ -343,7 +346,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         if deadline is not None and time.monotonic() >= deadline:
             return
         name = type(self).__name__
-        ovr = [f"{name}, class {label!r} against the rest" for label in classes.tolist()]
+        ovr = [f"{name}, class {quoted(label)} against the rest" for label in classes.tolist()]
         for fit, label in zip(fits, [name] if len(classes) == 2 else ovr, strict=True):
             warn_unless_converged(fit, self._schedule(), label)
 

@@ -54,7 +54,7 @@ from quadric.losses.base import TrainingData, training_data
 from quadric.losses.footprint import check_memory
 from quadric.progress import part, parts, writer_for
 from quadric.resources import processes_of
-from quadric.samples.capped import CappedStream
+from quadric.samples.capped import CappedStream, Stream
 from quadric.samples.folds import Fold, check_folds, folds_of
 from quadric.samples.labelled import Samples
 from quadric.samples.units import Units
@@ -145,7 +145,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Values of C that were added to a default grid since the best cell was at its end.
     oof_decision_ : array of shape (m,) or (m, n_classes)
         Decision values of each sample at the chosen cell, from the fold (or on average over the folds) that left it out; NaN
-        for samples that were never left out or have weight zero.
+        for samples that were never left out or have weight zero, and where there are ten million values or more for those that
+        are not in the random sample.
     paths_ : list of QuadraticPath
         The chosen loss on all data, by the short search; one for two classes, otherwise one per class, in the order of
         ``classes_``. Their ``scores`` are those of the chosen loss.
@@ -245,9 +246,16 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         X, y = self._validated(X, y, ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
-        decision = self._fit_samples(samples, folds_of(self.cv, X, y, groups, present), deadline)
+        stream = self._as_stream(samples, present, groups) if isinstance(self.cv, Integral) and int(self.cv) > 1 else None
+        if stream is None:
+            rows, decision = (
+                np.flatnonzero(present),
+                self._fit_samples(samples, folds_of(self.cv, X, y, groups, present), deadline),
+            )
+        else:
+            rows, decision = self._fit_stream(stream, deadline)
         self.oof_decision_ = np.full((len(y), *decision.shape[1:]), np.nan)
-        self.oof_decision_[present] = decision
+        self.oof_decision_[rows] = decision
 
     def _deadline(self) -> float | None:
         return None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
@@ -273,11 +281,19 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.best_estimator_ = self._as_classifier(fits, units)
         return work.out_of_fold(board, cell)
 
-    def _fit_surveyed(self, surveyed: CappedStream) -> Self:
+    def _fit_stream(self, stream: Stream, deadline: float | None) -> tuple[IntArray, FloatArray]:
+        """Fit to samples in memory by passes over them; some positions, and the decision values there."""
+        names = getattr(self, "feature_names_in_", None)
+        self._fit_surveyed(self._surveyed(stream), deadline)
+        if names is None:
+            del self.feature_names_in_, self.best_estimator_.feature_names_in_
+        return self.oof_rows_ - 1, self.oof_decision_
+
+    def _fit_surveyed(self, surveyed: CappedStream, deadline: float | None = None) -> Self:
         """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
         with self._or_forget():
-            deadline = self._deadline()
+            deadline = deadline or self._deadline()
             self._set_columns(surveyed.stream.columns)
             if surveyed.is_gathered:
                 samples, keys = surveyed.samples(self.class_weight), surveyed.groups
@@ -290,6 +306,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                     raise ValueError(
                         f"cv must be a number of folds, at least 2, where rows are read in passes, got {self.cv!r}"
                     )
+                self._check_provable()
                 folds = surveyed.folds(int(self.cv))
                 self._fit_by_passes(surveyed, folds, deadline)
             self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds, len(surveyed.sample.ids))
@@ -328,7 +345,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self.best_estimator_ = self._chosen_classifier()
             if loss_named(cell.loss).keeps_rows:
                 starts = [np.flatnonzero(path.support[path.Cs == cell.C, path.ks == cell.k][0]) for path in self.paths_]
-                self.best_estimator_._fit_surveyed(surveyed, deadline, starts)
+                self.best_estimator_._fit_by_passes(surveyed, moments, deadline, starts)
             else:
                 self.best_estimator_._fit_moments(moments, deadline)
         if task.out_of_time():

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted
 from quadric.estimators._validation import number_from
 from quadric.types import BoolArray, FloatArray
 
@@ -107,7 +107,7 @@ def read_cutoff(value: Cutoff) -> float | CutoffRule:
     """
     if not isinstance(value, str):
         if not (number_from(0.0).holds(value) and 0.0 < float(value) < 1.0):
-            raise ValueError(f"cutoff must be a number between 0 and 1, or one of {FORMS}, got {value!r}")
+            raise ValueError(f"cutoff must be a number between 0 and 1, or one of {FORMS}, got {quoted(value)}")
         return float(value)
     name, *texts = value.split(":")
     try:
@@ -115,11 +115,11 @@ def read_cutoff(value: Cutoff) -> float | CutoffRule:
     except ValueError:
         numbers = (np.nan,)
     if name not in RULES or len(numbers) != len(RULES[name]) or not np.isfinite(numbers).all():
-        raise ValueError(f"cutoff must be a number between 0 and 1, or one of {FORMS}, got {value!r}")
+        raise ValueError(f"cutoff must be a number between 0 and 1, or one of {FORMS}, got {quoted(value)}")
     if name == "cost" and (min(numbers) < 0.0 or max(numbers) == 0.0):
-        raise ValueError(f"the costs of a cutoff must not be negative, nor both zero, got {value!r}")
+        raise ValueError(f"the costs of a cutoff must not be negative, nor both zero, got {quoted(value)}")
     if name in ("approval", "badrate") and not 0.0 < numbers[0] < 1.0:
-        raise ValueError(f"the share of a cutoff must be between 0 and 1, got {value!r}")
+        raise ValueError(f"the share of a cutoff must be between 0 and 1, got {quoted(value)}")
     return CutoffRule(name, numbers)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import unknown_names
+from quadric.errors import quoted, unknown_names
 from quadric.explain._branch import Box
 from quadric.fitted import FittedModel
 from quadric.geometry.surface import QuadraticSurface
@@ -185,7 +185,7 @@ def actions(view: FittedModel, metric: Any, frozen: Any, limits: Mapping[str, An
     upper = per_feature(view, limits["upper"], np.inf, "upper")
     crossed = np.flatnonzero(lower > upper)
     if len(crossed):
-        raise ValueError(f"lower is above upper for {view.names[crossed[0]]!r}: no value is allowed")
+        raise ValueError(f"lower is above upper for {quoted(view.names[crossed[0]])}: no value is allowed")
     masks = {name: _mask(view, limits[name], name) for name in ("increase_only", "decrease_only", "integer")}
     stuck = masks["increase_only"] & masks["decrease_only"]
     free = view.numeric & ~_mask(view, frozen, "frozen") & ~stuck
@@ -228,7 +228,7 @@ def _listed(names: Sequence[str]) -> str:
 def _weights(view: FittedModel, metric: Any) -> FloatArray:
     if isinstance(metric, str):
         if metric != "raw":
-            raise ValueError(f"metric must be None, 'raw', an array or a mapping of weights, got {metric!r}")
+            raise ValueError(f"metric must be None, 'raw', an array or a mapping of weights, got {quoted(metric)}")
         return view.scale**2
     weight = per_feature(view, metric, 1.0, "metric")
     if not (np.isfinite(weight).all() and (weight > 0.0).all()):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
+from quadric.errors import quoted
 from quadric.explain._answers import Start, smallest_change
 from quadric.explain._request import Actions, wanted_decision
 from quadric.explain.attributions import against_point, background_mean
@@ -107,7 +108,7 @@ def reason_codes(
     ReasonCodes
     """
     if not (isinstance(n, int | np.integer) and n >= 1):
-        raise ValueError(f"n must be an integer of at least 1, got {n!r}")
+        raise ValueError(f"n must be an integer of at least 1, got {quoted(n)}")
     view = fitted_model(model)
     label = view.classes[0] if favourable is None else favourable
     view.class_code(label, "favourable")
@@ -155,9 +156,9 @@ def _reference_points(
         turn = view.cutoff(cutoff) * (1.0 if view.class_code(label) == 1 else -1.0)
         return nearest_boundary(view, surface - turn, U)
     if reference not in ("mean", "approved"):
-        raise ValueError(f"reference must be 'mean', 'approved', 'cutoff' or rows like X, got {reference!r}")
+        raise ValueError(f"reference must be 'mean', 'approved', 'cutoff' or rows like X, got {quoted(reference)}")
     if background is None:
-        raise ValueError(f"reference={reference!r} needs the population: give it as background")
+        raise ValueError(f"reference={quoted(reference)} needs the population: give it as background")
     if reference == "mean":
         return background_mean(view, background)
     return _best_approved(view, surface, background, label, cutoff)
@@ -171,7 +172,7 @@ def _best_approved(
     else:
         approved = view.decided(view.decision(background))[0] == view.class_code(label)
     if not approved.any():
-        raise ValueError(f"no row of the background has the favourable decision {label!r}")
+        raise ValueError(f"no row of the background has the favourable decision {quoted(label)}")
     U = view.fitted(background)[approved]
     best = np.argsort(-surface(U), kind="stable")[: int(np.ceil(BEST_SHARE * len(U)))]
     return np.asarray(U[best].mean(axis=0))
@@ -237,7 +238,7 @@ class _Writer:
         try:
             return template.format(feature=name, value=value, reference=reference, points=f"{points:.3g}")
         except (KeyError, IndexError) as error:
-            raise ValueError(f"template {template!r} has an unknown placeholder: {error}") from None
+            raise ValueError(f"template {quoted(template)} has an unknown placeholder: {error}") from None
 
     def _shown(self, case: int, column: int) -> tuple[str, str]:
         """The column's value and its reference as people write them."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
+from quadric.errors import quoted
 from quadric.explain._answers import Start
 from quadric.explain._branch import TOLERANCE, Answers
 from quadric.explain._caps import smallest_capped_change
@@ -148,7 +149,7 @@ def recourse(
     RecourseAnswers
     """
     if not (isinstance(max_nodes, int | np.integer) and max_nodes >= 1):
-        raise ValueError(f"max_nodes must be an integer of at least 1, got {max_nodes!r}")
+        raise ValueError(f"max_nodes must be an integer of at least 1, got {quoted(max_nodes)}")
     view = fitted_model(model)
     limits = {
         "lower": lower,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from quadric.errors import quoted
 from quadric.export._checks import ModelFileError
 from quadric.export._schema import DataOrigin, SavedModel
 from quadric.export.equations import equation, expanded, to_latex
@@ -56,14 +57,14 @@ def export(model: Model, format: str | None, path: str | os.PathLike[str], **opt
     path = Path(path)
     if format is None:
         if path.suffix.lower() not in SUFFIXES:
-            raise ValueError(f"cannot tell a format from {path.name!r}; its ending must be one of {', '.join(SUFFIXES)}")
+            raise ValueError(f"cannot tell a format from {quoted(path.name)}; its ending must be one of {', '.join(SUFFIXES)}")
         format = SUFFIXES[path.suffix.lower()]  # noqa: A001
     if format in FILES:
         FILES[format](model, path, **options)
     elif format in TEXTS:
         write_atomically(path, TEXTS[format](model, **options))
     else:
-        raise ValueError(f"there is no format {format!r}; choose one of {', '.join(SUFFIXES.values())}")
+        raise ValueError(f"there is no format {quoted(format)}; choose one of {', '.join(SUFFIXES.values())}")
 
 
 FILES: dict[str, Callable[..., None]] = {"json": save_model, "excel": to_excel, "onnx": to_onnx}

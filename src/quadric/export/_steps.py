@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
 )
 
 from quadric._sklearn import FEATURE_COUNTS, PRIVATE_STATE, input_positions, output_kind, set_parts
+from quadric.errors import quoted
 from quadric.export._checks import Node
 from quadric.export._schema import MAX_FEATURES
 from quadric.tables import InputColumn, TableEncoder
@@ -103,7 +104,7 @@ def written_parameter(name: str, value: Any) -> Any:
     if isinstance(value, float) and value != value:
         return {"nan": None}
     if isinstance(value, float) and not np.isfinite(value):
-        raise ValueError(f"cannot save the parameter {name}={value!r}: it is not finite")
+        raise ValueError(f"cannot save the parameter {name}={quoted(value)}: it is not finite")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):
@@ -122,7 +123,7 @@ def written_parameter(name: str, value: Any) -> Any:
         settings = {key: written_parameter(name, getattr(value, key)) for key in SPLITTER_KEYS}
         return {"folds": {"class": type(value).__name__, **settings}}
     raise ValueError(
-        f"cannot save the parameter {name}={value!r}: set it to a plain value first (model.set_params({name}=...))"
+        f"cannot save the parameter {name}={quoted(value)}: set it to a plain value first (model.set_params({name}=...))"
     )
 
 

@@ -186,7 +186,7 @@ def escaped_latex(text: str) -> str:
 
 
 def _sample_table(scoring: ScoringModel) -> str:
-    heads = [column.name for column in scoring.inputs] + scoring.outputs("score") + ["class"]
+    heads = [column.name for column in scoring.inputs] + [*scoring.outputs().scores, "class"]
     lines = [" & ".join(escaped_latex(head) for head in heads) + r" \\ \hline"]
     for sample in scoring.samples:
         cells = ["" if value is None else escaped_latex(str(value)) for value in sample.values]

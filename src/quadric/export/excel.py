@@ -84,7 +84,7 @@ class _Book:
         self.n_scores = len(scoring.surfaces)
         self.first_score = 1 + len(scoring.inputs)
         self.first_chance = self.first_score + self.n_scores + 1  # after the label
-        self.first_expected = self.first_chance + (self.n_scores if scoring.calibrators else 0)
+        self.first_expected = self.first_chance + len(scoring.calibrators)
         self.starts = [sum(len(p.products) for p in scoring.surfaces[:i]) for i in range(self.n_scores + 1)]
         self.first_coefficient = len(scoring.variables) + 3
         """Row of "Model" with the constant of the first score; its terms follow, then the next score."""
@@ -264,12 +264,12 @@ class _Book:
 
     def _heads(self) -> None:
         scoring = self.scoring
-        outputs = [*scoring.outputs("score"), "label"]
-        outputs += scoring.outputs("probability") if scoring.calibrators else []
-        expected = [f"expected {name}" for name in scoring.outputs("score")]
-        curves = scoring.outputs("curve") if scoring.calibrators else []
+        outputs = scoring.outputs()
+        shown = [*outputs.scores, outputs.label, *outputs.probabilities]  # labels stand beside what most people look at
+        expected = [f"expected {name}" for name in outputs.scores]
+        curves = [name.replace("probability", "curve", 1) for name in outputs.probabilities]
         heads = {
-            "Score": ["row", *(column.name for column in scoring.inputs), *outputs, *expected, "check"],
+            "Score": ["row", *(column.name for column in scoring.inputs), *shown, *expected, "check"],
             "Variables": [*self.names, *(text.format(scoring.inputs[i].name) for i in self.dates for text in DATE_HEADS)],
             "Terms": [*(name for surface in scoring.surfaces for name, _ in surface.terms(self.names)), *curves],
         }
@@ -288,7 +288,7 @@ class _Book:
             sheet.write_row(row, 0, [feature.name, name, feature.kind, level, variable.center, variable.scale, *ends])
         sheet.write_column(1, CLASSES, self.scoring.classes)
         sheet.write_row(self.first_coefficient - 1, 0, ["score", "term", None, None, "coefficient"], self.bold)
-        for s, (name, surface) in enumerate(zip(self.scoring.outputs("score"), self.scoring.surfaces, strict=True)):
+        for s, (name, surface) in enumerate(zip(self.scoring.outputs().scores, self.scoring.surfaces, strict=True)):
             lines = [("1", surface.c), *surface.terms(self.names)]
             for row, (term, coefficient) in enumerate(lines, start=self._coefficient_row(s)):
                 sheet.write_row(row, 0, [name, term, None, None, coefficient])

@@ -31,8 +31,8 @@ def to_onnx(model: Model, path: str | os.PathLike[str], *, dtype: str = "float32
     the origins of ``dates``, ``classes`` and ``samples``.
 
     Outputs: ``score`` and, where the model is calibrated, ``probability``, of shape (m,) for two classes and (m, n_classes)
-    otherwise; ``label`` of shape (m,). A row with an unknown category, or with a missing value that the model does not fill in,
-    gets NaN and an empty label.
+    otherwise; ``label`` of shape (m,). A row with an unknown category, with a missing value that the model does not fill in, or
+    with values so large that the score overflows, gets no finite score and an empty label.
 
     Parameters
     ----------
@@ -66,7 +66,9 @@ class _Graph:
 
     def model(self) -> Any:
         self._wide = self._node("Cast", "numbers", to=self.onnx.TensorProto.DOUBLE) if self.numbers else ""
-        results = {"score": self._scores()}
+        scores = self._scores()
+        overflow = self._node("ReduceSum", self._node("Sub", scores, scores), self._constant([1], np.int64), keepdims=1)
+        results = {"score": self._node("Add", scores, overflow)}  # infinity less itself is NaN: such a row has no score
         if self.scoring.calibrators:
             results["probability"] = self._chances(results["score"])
         for name, values in results.items():

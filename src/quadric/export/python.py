@@ -46,6 +46,14 @@ def filled(value, name, fill):
     return value
 
 
+def finite_sum(parts):
+    try:
+        score = math.fsum(parts)
+    except (OverflowError, ValueError):  # too large, or infinity less infinity
+        return None
+    return score if math.isfinite(score) else None
+
+
 def coded(value, name, codes, missing, unseen):
     if value is None:
         return filled(missing, name, None)
@@ -117,6 +125,7 @@ def to_python(model: Model) -> str:
     ``row`` is a mapping with a value for each input: a number, a text, or a date (as such, or as a text); ``predict`` returns a
     dict of scores, label and, where the model is calibrated, probabilities. ``terms(row)`` is what every term adds to each
     score. Missing values are what they are for the model. Those that it refuses, and unknown categories, give a ValueError.
+    Where values are so large that a score overflows, scores, label and probabilities are None.
     Run as a program, the module checks itself against its sample rows.
 
     Parameters
@@ -185,7 +194,9 @@ def _variable(scoring: ScoringModel, variable: Variable) -> str:
 
 
 def _predict(scoring: ScoringModel) -> list[str]:
-    lines = ["def predict(row):", "scores = [math.fsum(parts) for parts in terms(row)]"]
+    none = '{"scores": nothing, "label": None' + ', "probabilities": [None] * len(CLASSES)' * bool(scoring.calibrators) + "}"
+    lines = ["def predict(row):", "scores = [finite_sum(parts) for parts in terms(row)]", "if None in scores:"]
+    lines += ["    nothing = [None] * len(scores)", f"    return {none}"]
     judged, chances = "scores", ""
     if scoring.calibrators:
         judged, chances = "chances", ', "probabilities": chances'

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.estimators.calibration import Calibration
 from quadric.export._schema import SavedModel
-from quadric.fitted import FittedModel, Model, Variable, fitted_model
+from quadric.fitted import FittedModel, Model, ScoreColumns, Variable, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn, Table
 from quadric.tables.dates import date_text, dates_after
@@ -84,18 +85,19 @@ class ScoringModel:
         """Whether there are two classes, and so one surface."""
         return len(self.surfaces) == 1
 
-    def outputs(self, name: str) -> list[str]:
-        """Names for one column per surface: "score", or "score_1", "score_2", ... in the order of the classes.
+    def outputs(self, prefix: str = "") -> ScoreColumns:
+        """Names of the columns for scores, probabilities and the label.
 
         Parameters
         ----------
-        name : str
+        prefix : str
+            Put before each name.
 
         Returns
         -------
-        list of str
+        ScoreColumns
         """
-        return [name] if self.is_binary else [f"{name}_{i}" for i in range(1, len(self.surfaces) + 1)]
+        return ScoreColumns.of(self.classes, bool(self.calibrators), prefix)
 
     def row(self, sample: Sample) -> dict[str, float | str | None]:
         """The values of a sample by the names of the inputs.
@@ -160,7 +162,7 @@ def checked_class_names(view: FittedModel, class_names: Sequence[str] | None) ->
         return view.class_texts
     n_classes = len(view.classes)
     if len(class_names) != n_classes or len(set(class_names)) != n_classes:
-        raise ValueError(f"class_names must be {n_classes} different names, got {list(class_names)!r}")
+        raise ValueError(f"class_names must be {n_classes} different names, got {quoted(list(class_names))}")
     return tuple(str(name) for name in class_names)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from quadric.errors import SHORT_QUOTE, quoted
 from quadric.export import sql
 from quadric.export.scoring import scoring_model
 from quadric.fitted import Model
@@ -16,11 +18,12 @@ from quadric.tables.table import BLANKS
 NUMBER_TYPES = "^(boolean|tinyint|smallint|int|bigint|float|double|decimal.*)$"
 DATE_TEXT = "^(?!0000)" + ISO_DATE.replace(r"\d", "[0-9]").replace(r"\.", "[.]") + "$"
 """Without backslashes, see ``literal``. A line that ends after the date is no date either, because Spark reads none in it."""
+UNSCORED = "a row has no score: a value is missing, unknown, or too large for the model"
 NO_NUMBER = "CAST('NaN' AS DOUBLE)"
 NULL = "CAST(NULL AS DOUBLE)"
 
 
-def spark_columns(model: Model, *, prefix: str = "quadric_") -> tuple[tuple[str, ...], ...]:
+def spark_columns(model: Model, *, prefix: str = "quadric_", refuses: bool = False) -> tuple[tuple[str, ...], ...]:
     """Scores, probabilities and the label as texts for ``selectExpr`` of a Spark DataFrame, in three steps.
 
     A step refers to the new columns of the steps before: apply ``frame.selectExpr("*", *step)`` for each of them in turn.
@@ -33,6 +36,8 @@ def spark_columns(model: Model, *, prefix: str = "quadric_") -> tuple[tuple[str,
     model : fitted model, or ScoringModel
     prefix : str
         Put before the names of the new columns.
+    refuses : bool
+        Whether a row that cannot be scored is an error of the job, as it is in the library, instead of NULL.
 
     Returns
     -------
@@ -41,13 +46,14 @@ def spark_columns(model: Model, *, prefix: str = "quadric_") -> tuple[tuple[str,
     """
     scoring = scoring_model(model)
     sql.check_names([column.name for column in scoring.inputs])
-    return tuple(tuple(step) for step in _SparkWriter(scoring, prefix).steps())
+    writer = (_RefusingWriter if refuses else _SparkWriter)(scoring, prefix)
+    return tuple(tuple(step) for step in writer.steps())
 
 
 def identifier(name: str) -> str:
     """A name in backticks."""
     if "${" in name:
-        raise ValueError(f"Spark would put the value of a variable in place of ${{...}} in {name!r}: rename the column")
+        raise ValueError(f"Spark would put the value of a variable in place of ${{...}} in {quoted(name)}: rename the column")
     return "`" + sql.without_nul(name).replace("`", "``") + "`"
 
 
@@ -84,8 +90,12 @@ class _SparkWriter(sql.Writer):
         plain = f"CASE WHEN NOT {text} RLIKE {literal(f'[^-+.0-9eE{BLANKS}]')} THEN {text} END"
         return (
             f"CASE WHEN typeof({name}) RLIKE {literal(NUMBER_TYPES)} THEN nanvl(CAST({name} AS DOUBLE), {NULL})"
-            f" WHEN {name} IS NULL OR {means_missing} THEN NULL ELSE COALESCE(TRY_CAST({plain} AS DOUBLE), {NO_NUMBER}) END"
+            f" WHEN {name} IS NULL OR {means_missing} THEN NULL"
+            f" ELSE COALESCE(TRY_CAST({plain} AS DOUBLE), {self._no_number(name, text)}) END"
         )
+
+    def _no_number(self, name: str, text: str) -> str:
+        return NO_NUMBER
 
     def _present(self, column: InputColumn, value: str) -> str:
         return f"NOT isnan({value})" if column.type == "number" else super()._present(column, value)
@@ -99,3 +109,21 @@ class _SparkWriter(sql.Writer):
         )
         start, day = datetime.fromisoformat(origin).replace(tzinfo=UTC).timestamp() * 1e6, DAY.astype(float)
         return f"((CAST(unix_micros({moment}) AS DOUBLE) - {number(start)}) / {number(day)})"
+
+
+class _RefusingWriter(_SparkWriter):
+    """Expressions that end a job where a row cannot be scored."""
+
+    def _score(self, surface: QuadraticSurface) -> str:
+        return f"COALESCE({super()._score(surface)}, CAST({_raised(literal(UNSCORED))} AS DOUBLE))"
+
+    def _label(self, judged: Sequence[str]) -> str:
+        return f"COALESCE({super()._label(judged)}, CAST({_raised(literal(UNSCORED))} AS STRING))"
+
+    def _no_number(self, name: str, text: str) -> str:
+        words = literal(f"column {quoted(name[1:-1].replace('``', '`'))} must hold numbers; a row has ")
+        return f"CAST({_raised(f'concat({words}, left({text}, {SHORT_QUOTE}))')} AS DOUBLE)"
+
+
+def _raised(words: str) -> str:
+    return f"raise_error({words})"

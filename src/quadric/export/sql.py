@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export.equations import equation, heading, sample_lines
 from quadric.export.scoring import ScoringModel, missing_values, scoring_model
@@ -21,6 +22,8 @@ from quadric.tables.table import BLANKS
 
 GROUP = 50
 """Terms per pair of parentheses: SQLite refuses expressions that are nested more than 1000 deep."""
+LONGEST_NAME = 63
+"""Bytes of a new name that PostgreSQL keeps."""
 STEEPEST = 700.0
 """PostgreSQL raises an error where exp() overflows or underflows."""
 DIGITS = " || ".join(f"SUBSTR(full_date, {start})" for start in ("1, 4", "6, 2", "9, 2", "12, 2", "15, 2", "18, 2", "21"))
@@ -49,11 +52,12 @@ Without LIMIT, PostgreSQL would put each query into the next, which doubles thei
 def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "quadric_") -> str:
     """A SELECT of all columns of a table followed by score, probability (where the model is calibrated) and label.
 
-    With more than two classes there is one score (and probability) per class, numbered in their order. A row with an unknown
-    category, with a text that is no date, or with a missing value that the model does not fill in, gets NULL. Missing values
-    are NULL, NaN, texts of nothing but blanks, and the other texts that mean one for the model. Columns of numbers hold numbers
-    or missing values, as numbers or as texts; columns of dates hold dates, timestamps without a time zone, or texts.
-    A table that has columns of the new names is refused by the database, as ambiguous: choose another ``prefix``.
+    With more than two classes there is one score (and probability) per class: score_CLASS, probability_CLASS. A row with an
+    unknown category, with a text that is no date, with a missing value that the model does not fill in, or with values so
+    large that the score overflows, gets NULL. Missing values are NULL, NaN, texts of nothing but blanks, and the other texts
+    that mean one for the model. Columns of numbers hold numbers or missing values, as numbers or as texts; columns of dates
+    hold dates, timestamps without a time zone, or texts. A table that has columns of the new names is refused by the database,
+    as ambiguous: choose another ``prefix``.
 
     Parameters
     ----------
@@ -96,19 +100,24 @@ def number(value: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def check_names(names: Sequence[str]) -> None:
-    """SQLite, DuckDB and Spark do not tell names apart that differ in case only, whether they are in quotes or not."""
-    known: dict[str, str] = {}
+def check_names(names: Sequence[str], n_bytes: int | None = None) -> None:
+    """SQLite, DuckDB and Spark do not tell names apart that differ in case only, whether they are in quotes or not.
+
+    Of new names, some databases take so many bytes only.
+    """
+    known: dict[bytes, str] = {}
     for name in names:
-        other = known.setdefault(name.lower(), name)
+        other = known.setdefault(name.lower().encode()[:n_bytes], name)
         if other != name:
-            raise ValueError(f"the columns {other!r} and {name!r} are one and the same to most databases: rename one of them")
+            raise ValueError(
+                f"the columns {quoted(other)} and {quoted(name)} are one and the same to most databases: rename one of them"
+            )
 
 
 def without_nul(text: str) -> str:
     """The text; an error where it has the null character."""
     if "\0" in text:
-        raise ValueError(f"SQL has no way to write the null character in {text!r}")
+        raise ValueError(f"SQL has no way to write the null character in {quoted(text)}")
     return text
 
 
@@ -150,8 +159,10 @@ class Writer:
         return "WITH " + ",\n".join(parts) + "\n" + _select("s", label, source) + ";"
 
     def _new_names(self) -> list[list[str]]:
-        outputs = [self.model.outputs("score"), self.model.outputs("probability") if self.model.calibrators else [], ["label"]]
-        return [[self.identifier(self.prefix + output) for output in step] for step in outputs]
+        outputs = self.model.outputs(self.prefix)
+        check_names(outputs.names, LONGEST_NAME)
+        steps = (outputs.scores, outputs.probabilities, (outputs.label,))
+        return [[self.identifier(output) for output in step] for step in steps]
 
     def _guard(self) -> str:
         """Refuses tables that have one of the new columns already: SQLite and DuckDB would silently judge by the old values.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.estimators._base import predicted
 from quadric.estimators.calibration import METHODS, Calibration, SigmoidCalibration, decided, probabilities
 from quadric.geometry.surface import QuadraticSurface
@@ -17,6 +19,36 @@ FAR = 1e100
 """No decision value is farther from zero."""
 ZERO_SCORE = 1e-12
 """Decision values below, with margins of 1, are zero to people."""
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """Names of the columns that hold what a model makes of rows, the same wherever they are written.
+
+    Attributes
+    ----------
+    scores : tuple of str
+        "score" for two classes; otherwise "score_CLASS" for each class.
+    probabilities : tuple of str
+        The same with "probability", that of the second of two classes; none where the model is not calibrated.
+    label : str
+    """
+
+    scores: tuple[str, ...]
+    probabilities: tuple[str, ...]
+    label: str
+
+    @staticmethod
+    def of(class_names: Sequence[str], has_probabilities: bool, prefix: str = "") -> ScoreColumns:
+        """For a model with these classes; all names begin with the prefix."""
+        ends = [""] if len(class_names) == 2 else [f"_{name}" for name in class_names]
+        scores, chances = (tuple(f"{prefix}{kind}{end}" for end in ends) for kind in ("score", "probability"))
+        return ScoreColumns(scores, chances if has_probabilities else (), f"{prefix}label")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, in order."""
+        return (*self.scores, *self.probabilities, self.label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +151,7 @@ class Decisions:
         """
         found = [code for code, own in enumerate(self.classes.tolist()) if own == label]
         if len(found) != 1:
-            raise ValueError(f"{what} must be one of the classes {self.classes.tolist()}, got {label!r}")
+            raise ValueError(f"{what} must be one of the classes {self.classes.tolist()}, got {quoted(label)}")
         return found[0]
 
     def surface_towards(self, target: Any) -> QuadraticSurface:
@@ -182,7 +214,11 @@ class Decisions:
         low, high = -FAR, FAR
         if is_above(low) or not is_above(high):
             only = self.classes.tolist()[int(is_above(low))]
-            words = f"the model gives every row the class {only!r}" if is_above(high) == is_above(low) else "the sigmoid falls"
+            words = (
+                f"the model gives every row the class {quoted(only)}"
+                if is_above(high) == is_above(low)
+                else "the sigmoid falls"
+            )
             raise ValueError(
                 f"{words}: the calibrated probability does not rise through {self.threshold:g}: "
                 "give a cutoff on the decision function"

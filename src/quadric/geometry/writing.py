@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quadric.errors import quoted
 from quadric.geometry.surface import QuadraticSurface
 
 DIGITS = {"centred": 4, "expanded": 9}
@@ -113,10 +114,10 @@ def digits_of(form: str, precision: int | None) -> int:
     precision : int or None
     """
     if form not in DIGITS:
-        raise ValueError(f"form must be 'centred' or 'expanded', got {form!r}")
+        raise ValueError(f"form must be 'centred' or 'expanded', got {quoted(form)}")
     digits = DIGITS[form] if precision is None else precision
     if not 1 <= digits <= EXACT:
-        raise ValueError(f"precision must be from 1 to {EXACT} digits, got {precision!r}")
+        raise ValueError(f"precision must be from 1 to {EXACT} digits, got {quoted(precision)}")
     return digits
 
 

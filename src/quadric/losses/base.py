@@ -28,13 +28,14 @@ from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
 from quadric.samples.extent import Extent
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.random_rows import SIDE_ROWS
 from quadric.samples.sums import SummedSamples
 from quadric.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from quadric.losses.streams import StreamedProblem
 
-SAMPLE_ROWS = 20_000
+SAMPLE_ROWS = 2 * SIDE_ROWS
 """Samples of the random sample that searches by passes begin with."""
 MOST_LIFTED = 100
 """Doubles per sample that the certificate of what they find needs for its terms, unless these are very many."""

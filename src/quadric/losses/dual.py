@@ -34,6 +34,10 @@ class DualStep(Step):
     def weighted(self, penalty: FloatArray) -> StepSolution:
         """argmin over (z, c) of F(z, c) + 1/2 sum of penalty_j z_j^2."""
 
+    def exceeds(self, support: IntArray, ceiling: float) -> bool:
+        """Whether the minimum of F on a support is at least a ceiling, where that can be told for less than a refit."""
+        return False
+
     def bracket(self, support: IntArray) -> tuple[float, float]:
         value = self.refit(support).value
         return value, safe_dual(self.problem, feasible(self.problem, self.multipliers), support)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from quadric.losses.base import Exchanges, Explorer, Found, Move
+from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found, Move
 from quadric.losses.columns import ColumnTableau
 from quadric.losses.dual import DualStep
 from quadric.losses.exploring import MAX_KICK, resized_tableau
@@ -33,6 +33,7 @@ class RankedExplorer(Explorer):
         self.rule, self.n_terms = problem.rule, problem.n_terms
         self.n_refits = 0
         self._values: dict[bytes, float] = {}
+        self._least: dict[bytes, float] = {}
         self._last: tuple[IntArray, FloatArray, FloatArray] | None = None
 
     @abstractmethod
@@ -64,19 +65,19 @@ class RankedExplorer(Explorer):
         return ColumnTableau(G.__getitem__, np.diag(G), q, problem.dual_constant(alpha), problem.rule.required, support)
 
     def _refit(self, support: IntArray) -> tuple[FloatArray, FloatArray]:
-        """z and the multipliers of a support; the last one asked for is kept, since model and bound both need it."""
+        """z and the multipliers of a support; the last one asked for is kept, since value, model and bound all need it."""
         if self._last is None or not np.array_equal(self._last[0], support):
             solution = self.step.refit(support)
             self.n_refits += 1
             self._last = (support, solution.z, self.step.multipliers)
+            self._values[support.tobytes()] = solution.value
         return self._last[1], self._last[2]
 
     def value(self, support: IntArray) -> float:
         """Minimum of F on a support; known ones are not solved again."""
         key = support.tobytes()
         if key not in self._values:
-            self.n_refits += 1
-            self._values[key] = self.step.refit(support).value
+            self._refit(support)
         return self._values[key]
 
     def resized(self, support: IntArray, k: int) -> IntArray:
@@ -124,10 +125,21 @@ class RankedExplorer(Explorer):
     def _better_neighbour(self, found: Found) -> Found | None:
         """The first of the most promising moves that helps."""
         for support in self._promising(found.support):
-            other = Found(support, self.value(support))
-            if other.beats(found):
-                return other
+            if not self._is_above(support, found.value - IMPROVEMENT * abs(found.value)):
+                other = Found(support, self.value(support))
+                if other.beats(found):
+                    return other
         return None
+
+    def _is_above(self, support: IntArray, ceiling: float) -> bool:
+        """Whether the minimum on a support is known not to be below a ceiling, or is found not to be by less than a refit."""
+        key = support.tobytes()
+        if key not in self._values and self._least.get(key, -np.inf) < ceiling:
+            if not self.step.exceeds(support, ceiling):
+                return False
+            self.n_refits += 1
+            self._least[key] = ceiling
+        return self._values.get(key, np.inf) >= ceiling
 
     def _promising(self, support: IntArray) -> list[IntArray]:
         moves, model = self.rule.moves(support), self.model(support)

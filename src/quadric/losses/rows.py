@@ -7,9 +7,9 @@ it saves digits where features are far from zero: solvers work with r - center a
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -220,12 +220,15 @@ class RowsProblem(SparseProblem):
         return self.labelled is not None and not issparse(self.labelled.X) and self.loss.searches_by_passes(len(self.y))
 
     def streamed(self, *, searched: bool) -> StreamedProblem | None:
-        make = self.loss.streamed
-        if make is None or self.labelled is None or issparse(self.labelled.X):
+        make, labelled = self.loss.streamed, self.labelled
+        if make is None or labelled is None:
             return None
-        passes = Passes(SamplesInMemory(self.labelled))
+        X: Any = labelled.X
+        if issparse(X):  # of few features: lifted rows, which are dense, take more memory
+            labelled = replace(labelled, X=X.toarray())
+        passes = Passes(SamplesInMemory(labelled))
         survey = surveyed(passes, self.positive, searched)
-        candidates = Candidates(self.terms, self.rule, self.labelled.energy)
+        candidates = Candidates(self.terms, self.rule, labelled.energy)
         stream: StreamedProblem = make(passes, survey, self.positive, candidates, self.C, self.k)
         return stream
 

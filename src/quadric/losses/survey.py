@@ -14,6 +14,7 @@ from quadric.geometry.moments import LabelledMoments, Moments, energy_of_sums
 from quadric.losses.base import SAMPLE_ROWS
 from quadric.losses.kept import KeptRows, Rows, random_keys
 from quadric.samples.source import SampleBatch, SampleSource, spread_of_count
+from quadric.samples.sums import KnownRows
 from quadric.types import BoolArray, FloatArray
 
 
@@ -49,6 +50,27 @@ class Survey:
     n_batches: int
     class_weight: FloatArray
     moments: Moments | None
+
+    @staticmethod
+    def of_sums(known: KnownRows, positive: int) -> Survey:
+        """The survey of one class against the rest, without a pass: sums and random rows are known."""
+        moments, class_weight = known.moments, known.source.class_weight
+        loss_weights = moments.class_weights * class_weight
+        rest, its = (
+            KeptRows((Rows(rows.X, rows.signs(positive), rows.loss_weight, random_keys(rows.ids)),), 1.0, SAMPLE_ROWS // 2)
+            for rows in known.random_rows(positive)
+        )
+        return Survey(
+            moments.class_weights,
+            moments.class_weights[:, None] * moments.class_means,
+            np.array([loss_weights.sum() - loss_weights[positive], loss_weights[positive]]),
+            (rest, its),
+            known.n_rows,
+            known.samples.longest,
+            known.samples.n_batches,
+            class_weight,
+            moments.loss,
+        )
 
     def __add__(self, other: Survey) -> Survey:
         rest, positive = (

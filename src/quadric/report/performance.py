@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.parallel import delayed
 
 from quadric.credit import auc, gains_table, gini, ks_statistic
+from quadric.errors import quoted
 from quadric.estimators import ScaleWarning
 from quadric.fitted import FittedModel
 from quadric.fitted.steps import without_name_warnings
@@ -87,7 +88,7 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     absent = [(i, code) for i, (train, _) in enumerate(folds) for code in np.setdiff1d(subject.codes, subject.codes[train])]
     if absent:
         fold, code = absent[0]
-        raise ValueError(f"fold {fold} has no training row of class {subject.class_names[code]!r}; use fewer folds")
+        raise ValueError(f"fold {fold} has no training row of class {quoted(subject.class_names[code])}; use fewer folds")
     V, scalers = _before_scalers(subject.fitted, subject.X)
     jobs = (delayed(_decisions)(subject, V, scalers, ks, *fold) for fold in folds)
     processes = processes_of(n_jobs, len(folds))

@@ -90,6 +90,7 @@ def summarise(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     origin: tuple[str, str | None] | None = None,
+    findings: Sequence[str] = (),
 ) -> ReportSummary:
     """Compute everything that a report shows.
 
@@ -128,6 +129,8 @@ def summarise(
         Number of parallel jobs; the result does not depend on it.
     origin : pair (file name, SHA-256 or None), optional
         Where the data come from.
+    findings : sequence of str
+        What a look at the table brought up, one sentence each.
 
     Returns
     -------
@@ -184,6 +187,7 @@ def summarise(
         n_boot=int(n_boot),
         absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot, hoped).items()),
         making=making_of(subject, origin, settings, seconds, own[0].objective),
+        findings=tuple(findings),
     )
     summary: ReportSummary = _plain(values)
     return summary

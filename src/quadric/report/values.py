@@ -415,6 +415,8 @@ class ReportSummary:
     absent : tuple of pairs (chapter, reason)
         Chapters that this model or these data cannot have: "path", "performance", "slices", "cases", "stability".
     making : Making
+    findings : tuple of str
+        What a look at the table brought up before the fit.
     """
 
     name: str
@@ -438,3 +440,4 @@ class ReportSummary:
     n_boot: int
     absent: tuple[tuple[str, str], ...]
     making: Making
+    findings: tuple[str, ...] = ()

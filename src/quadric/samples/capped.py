@@ -23,10 +23,10 @@ from quadric.samples.folds import Fold, folds_by_key
 from quadric.samples.labelled import Samples, check_magnitude
 from quadric.samples.moments import Moments
 from quadric.samples.quantiles import CountedKeys, exact_caps
-from quadric.samples.random_rows import MOST_RANDOM, RandomRows, sample_size
+from quadric.samples.random_rows import MOST_RANDOM, ClassSamples, RandomRows, RandomRowsOfClasses, sample_size
 from quadric.samples.source import SampleBatch, SampleSource, Together
 from quadric.samples.spool import Spooled
-from quadric.samples.sums import BatchFoldMoments, BatchMoments, BatchSpread, FoldMoments, InUnits
+from quadric.samples.sums import BatchFoldMoments, BatchMoments, FoldMoments, InUnits, KnownRows
 from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
@@ -73,14 +73,19 @@ class CappedStream:
         In the user's units.
     limits : pair of arrays of shape (n,)
         At which columns are capped.
-    is_gathered : bool
-        Whether the sample holds all rows, for a fit in memory; the limits are that fit's affair then.
+    by_class : ClassSamples or None
+        Random rows of each class, in the user's units; None: all rows are gathered.
     """
 
     stream: Stream
     sample: SampleBatch
     limits: tuple[FloatArray, FloatArray]
-    is_gathered: bool = False
+    by_class: ClassSamples | None = None
+
+    @property
+    def is_gathered(self) -> bool:
+        """Whether the sample holds all rows, for a fit in memory, which finds limits itself."""
+        return self.by_class is None
 
     @staticmethod
     def of(stream: Stream, clip: float | None, has_room: Callable[[Extent], bool]) -> CappedStream:
@@ -96,14 +101,15 @@ class CappedStream:
         """
         source, size = stream.source, sample_size(len(stream.columns))
         if is_better_in_memory(source, has_room):
-            rows = source.total(RandomRows(MOST_RANDOM, stream.seed)).batch
-            check_classes(stream.classes, np.bincount(rows.codes, minlength=len(stream.classes)))
-            return CappedStream(stream, rows, stream.no_limits(), is_gathered=True)
+            everything = source.total(RandomRows(MOST_RANDOM, stream.seed)).batch
+            check_classes(stream.classes, np.bincount(everything.codes, minlength=len(stream.classes)))
+            return CappedStream(stream, everything, stream.no_limits())
         check_pairs(source.n_features)
         if source.is_read:
             source = Spooled(source)
             stream = replace(stream, source=source)
-        draw = RandomRows.among(source, size, stream.seed)
+        rows = RandomRows.of(size, stream.seed, source.known_rows)
+        draw = Together(rows, RandomRowsOfClasses.among(source))
         if clip is None:
             drawn, limits = source.total(draw), stream.no_limits()
         else:
@@ -111,11 +117,11 @@ class CappedStream:
                 found = source.total(Together(CountedKeys(), draw))
             with part(0.7, 1.0):
                 drawn, limits = found.second, exact_caps(source, clip, found.first)
-        sample = drawn.batch
-        if len(sample.ids) < size and draw.highest < MOST_RANDOM:  # many rows have no weight
+        sample = drawn.first.batch
+        if len(sample.ids) < size and rows.highest < MOST_RANDOM:  # many rows have no weight
             sample = source.total(RandomRows(size, stream.seed)).batch
         check_magnitude(sample.X)
-        return CappedStream(stream, sample, limits)
+        return CappedStream(stream, sample, limits, drawn.second)
 
     def samples(self, class_weight: Any = None) -> Samples:
         """The random sample as a fit in memory takes it, in the user's units."""
@@ -147,13 +153,16 @@ class CappedStream:
         check_pairs(len(self.stream.columns), n_folds * (len(self.stream.classes) if by_class else 1))
         return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
 
-    def in_units(self, *, standardize: bool, class_weight: Any) -> InUnits:
-        """The rows in the units of a fit, by one more pass, with factors on the losses of the classes."""
-        spread = self.stream.source.total(BatchSpread(self.limits))
+    def in_units(self, moments: Moments, *, standardize: bool, class_weight: Any) -> KnownRows:
+        """The rows in the units of a fit, with factors on the losses of the classes, and what sums tell of them all."""
         classes = self.stream.classes
-        check_classes(classes, spread.class_weights)
-        weight = class_weights(class_weight, classes, np.arange(len(classes)), spread.class_weights)
-        return InUnits(self.stream.source, spread.units(self.limits, standardize), weight)
+        check_classes(classes, moments.class_weights)
+        weight = class_weights(class_weight, classes, np.arange(len(classes)), moments.class_weights)
+        fitted = moments.standardized(standardize)
+        assert self.by_class is not None
+        return KnownRows(
+            InUnits(self.stream.source, fitted.units, weight), fitted.labelled(weight), moments.n_rows, self.by_class
+        )
 
     def folds(self, n_folds: int) -> list[Fold]:
         """The rows of the sample in each fold."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
@@ -90,6 +91,11 @@ def _without_absent(splits: Iterable[tuple[Any, Any]], present: BoolArray) -> It
     for number, split in enumerate(splits):
         train, test = (everyone[part] for part in split)  # positions, lists of them or masks
         yield Fold(number, position[train[present[train]]], position[test[present[test]]])
+
+
+def key_of(text: str) -> int:
+    """A number for a group, the same for the same text everywhere."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big")
 
 
 def folds_by_key(batch: SampleBatch, n_folds: int, seed: int) -> IntArray:

@@ -15,6 +15,10 @@ MOST_RANDOM = 2**64 - 1
 """The highest random number of a row."""
 
 
+SIDE_ROWS = 10_000
+"""Random rows of each class that searches by passes begin with."""
+
+
 def sample_size(n_columns: int) -> int:
     """How many rows of so many columns a random sample has."""
     return max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * n_columns)))
@@ -82,10 +86,53 @@ class RandomRows:
     highest: int = MOST_RANDOM
 
     @staticmethod
-    def among(source: SampleSource, size: int, seed: int) -> RandomRows:
+    def of(size: int, seed: int, n_rows: int | None) -> RandomRows:
         """Where the number of rows is known, batches leave out what is hardly ever in the sample."""
-        share = (size + spread_of_count(size)) / (source.known_rows or np.inf)
+        share = (size + spread_of_count(size)) / (n_rows or np.inf)
         return RandomRows(size, seed, int(share * MOST_RANDOM) if 0.0 < share < 1.0 else MOST_RANDOM)
 
     def __call__(self, batch: SampleBatch) -> SampledRows:
         return SampledRows((batch,), self.size, self.seed).limited(self.highest)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSamples:
+    """Random rows of each class, and how long sums over all rows are.
+
+    Attributes
+    ----------
+    classes : tuple of SampledRows
+    longest, n_batches : int
+        Rows of the largest batch, and batches.
+    """
+
+    classes: tuple[SampledRows, ...]
+    longest: int
+    n_batches: int
+
+    def __add__(self, other: ClassSamples) -> ClassSamples:
+        both = tuple(mine + yours for mine, yours in zip(self.classes, other.classes, strict=True))
+        return ClassSamples(both, max(self.longest, other.longest), self.n_batches + other.n_batches)
+
+
+@dataclass(frozen=True)
+class RandomRowsOfClasses:
+    """The pass that draws a random sample of each class, so that rare ones have as many rows as others.
+
+    Attributes
+    ----------
+    draws : tuple of RandomRows
+        One for each class.
+    """
+
+    draws: tuple[RandomRows, ...]
+
+    @staticmethod
+    def among(source: SampleSource) -> RandomRowsOfClasses:
+        """As many of each class as searches begin with."""
+        rows = [None] * source.n_classes if source.class_rows is None else source.class_rows.tolist()
+        return RandomRowsOfClasses(tuple(RandomRows.of(SIDE_ROWS, 0, n_rows) for n_rows in rows))
+
+    def __call__(self, batch: SampleBatch) -> ClassSamples:
+        parts = (draw(batch.part(np.flatnonzero(batch.codes == code))) for code, draw in enumerate(self.draws))
+        return ClassSamples(tuple(parts), len(batch.ids), 1)

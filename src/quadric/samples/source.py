@@ -7,7 +7,7 @@ depend on the order of the batches, and it is a frozen dataclass with ``__call__
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -133,11 +133,21 @@ class SamplesInMemory(SampleSource):
     ----------
     samples : LabelledSamples
     batch_rows : int
+    ids, keys : arrays of shape (m,), optional
+        As in SampleBatch; by default samples are numbered from 1, as the rows of a table are.
     """
 
-    def __init__(self, samples: LabelledSamples, batch_rows: int = BATCH_ROWS) -> None:
+    def __init__(
+        self,
+        samples: LabelledSamples,
+        batch_rows: int = BATCH_ROWS,
+        ids: IntArray | None = None,
+        keys: IntArray | None = None,
+    ) -> None:
         self._samples = samples
         self._batch_rows = batch_rows
+        self._ids = np.arange(1, len(samples.codes) + 1) if ids is None else ids
+        self._keys = keys
         self.n_features = samples.X.shape[1]
         self.n_classes = len(samples.class_weight)
         self.class_rows = np.bincount(samples.codes, minlength=self.n_classes)
@@ -149,10 +159,9 @@ class SamplesInMemory(SampleSource):
             total = total + state
         return total
 
-    def _batches(self) -> list[SampleBatch]:
-        samples, ids = self._samples, np.arange(len(self._samples.codes))
-        parts = [slice(first, first + self._batch_rows) for first in range(0, len(ids), self._batch_rows)]
-        return [
-            SampleBatch(samples.X[part], samples.codes[part], samples.sample_weight[part], samples.class_weight, ids[part])
-            for part in parts
-        ]
+    def _batches(self) -> Iterator[SampleBatch]:
+        samples, ids, keys = self._samples, self._ids, self._keys
+        for first in range(0, len(ids), self._batch_rows):
+            part = slice(first, first + self._batch_rows)
+            labelled = samples.X[part], samples.codes[part], samples.sample_weight[part], samples.class_weight
+            yield SampleBatch(*labelled, ids[part], None if keys is None else keys[part])

@@ -15,6 +15,7 @@ from quadric.geometry.moments import LabelledMoments
 from quadric.samples.folds import folds_by_key
 from quadric.samples.labelled import Samples
 from quadric.samples.moments import LabelledRows, Moments
+from quadric.samples.random_rows import SIDE_ROWS, ClassSamples, SampledRows
 from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.samples.units import CONSTANT, Units
 from quadric.types import FloatArray, IntArray
@@ -49,6 +50,35 @@ class InUnits(SampleSource):
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
         return self.source.total(_Mapped(of, self.units, self.class_weight))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """Samples in the units of a fit, and what is known of them without another pass.
+
+    Attributes
+    ----------
+    source : InUnits
+    moments : LabelledMoments
+        Of all samples, in these units.
+    n_rows : int
+    samples : ClassSamples
+        Random rows of each class, in the user's units.
+    """
+
+    source: InUnits
+    moments: LabelledMoments
+    n_rows: int
+    samples: ClassSamples
+
+    def random_rows(self, positive: int) -> tuple[SampleBatch, SampleBatch]:
+        """As many of the rest and of one class, in the units of the fit; those of the rest in the shares of its classes."""
+        batches = [drawn.batch for drawn in self.samples.classes]
+        rest = SampledRows(tuple(b for code, b in enumerate(batches) if code != positive), SIDE_ROWS, 0).batch
+        return self._in_units(rest), self._in_units(batches[positive])
+
+    def _in_units(self, rows: SampleBatch) -> SampleBatch:
+        return replace(rows, X=self.source.units(rows.X), class_weight=self.source.class_weight)
 
 
 @dataclass(frozen=True)

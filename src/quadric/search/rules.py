@@ -138,16 +138,19 @@ class SupportLimits:
         """The same limits with some of all ``n_terms`` terms as the only candidates."""
         return SupportLimits(self.include, np.setdiff1d(np.arange(n_terms), terms))
 
+    def without(self, redundant: Callable[[], BoolArray]) -> SupportLimits:
+        """The same limits, with terms that the data make redundant among the excluded ones if that is asked for."""
+        if not self.lean:
+            return self
+        left_out = np.setdiff1d(np.flatnonzero(redundant()), self.include)
+        return SupportLimits(self.include, np.union1d(self.exclude, left_out))
+
     def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray:
         """Terms that vary and are not excluded; redundant ones only if they are included, where that is asked for."""
         if constant.all():
             raise ValueError("all columns of X are constant: there is nothing to learn from")
         allowed = ~constant
-        allowed[self.exclude] = False
-        if self.lean:
-            included = allowed[self.include]
-            allowed &= ~redundant()
-            allowed[self.include] = included
+        allowed[self.without(redundant).exclude] = False
         if not allowed.any():
             raise ValueError("exclude leaves no term that varies on the data")
         return np.flatnonzero(allowed)

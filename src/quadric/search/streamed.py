@@ -10,8 +10,9 @@ from quadric.blas import one_blas_thread
 from quadric.losses import loss_named
 from quadric.losses.base import SAMPLE_ROWS, Limits
 from quadric.losses.streams import Candidates, Passes, StreamedFit, StreamedProblem
-from quadric.losses.survey import surveyed
+from quadric.losses.survey import Survey, surveyed
 from quadric.samples.source import SampleSource
+from quadric.samples.sums import KnownRows
 from quadric.search.decomposition import Status
 from quadric.search.exchanges import SLACK, Explored, is_swap_optimal_by_passes
 from quadric.search.methods import MOST_CERTIFIED, SearchOptions, SearchResult, clock, of_passes, search_by_passes, search_pd
@@ -53,7 +54,7 @@ class StreamedResult(SearchResult):
 
 @one_blas_thread()
 def fit_streamed(
-    source: SampleSource,
+    source: SampleSource | KnownRows,
     loss: str,
     positive: int,
     C: float,
@@ -69,7 +70,8 @@ def fit_streamed(
 
     Parameters
     ----------
-    source : SampleSource
+    source : SampleSource or KnownRows
+        A source is surveyed first, by a pass.
     loss : str
         One that fits by passes.
     positive : int
@@ -93,8 +95,12 @@ def fit_streamed(
     if make is None:
         raise ValueError(f"loss={loss!r} does not fit by passes")
     options = options or SearchOptions()
-    passes = Passes(source, clock(options.schedule.time_limit))
-    survey = surveyed(passes, positive, terms is None, sample_rows)
+    going = clock(options.schedule.time_limit)
+    if isinstance(source, KnownRows):
+        passes, survey = Passes(source.source, going), Survey.of_sums(source, positive)
+    else:
+        passes = Passes(source, going)
+        survey = surveyed(passes, positive, terms is None, sample_rows)
     stream: StreamedProblem = make(passes, survey, positive, Candidates.of(survey, limits), C, k)
     if terms is not None:
         fit = stream.fit(np.searchsorted(stream.terms, np.sort(terms)), exact=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import quoted, warn_user
 from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.tables.table import BLANKS, CONVERT_OR_IGNORE, check_names, label_texts
@@ -19,6 +21,8 @@ parquet: Any = require("pyarrow.parquet", "cli")
 types: Any = pa.types
 
 PARQUET, FEATHER = b"PAR1", b"ARROW1"
+INDEX = re.compile(r"__index_level_\d+__")
+PARQUET_SUFFIX = ".parquet"
 BUFFER = 1 << 18
 """Bytes of a column that are read at a time."""
 
@@ -34,7 +38,7 @@ def values_of(name: str, column: Any) -> np.ndarray:
     if types.is_date(kind) or types.is_timestamp(kind):
         zone = getattr(kind, "tz", None)
         return column.cast(pa.timestamp("us", zone), safe=False).to_numpy().astype("datetime64[us]")
-    raise ValueError(f"column {name!r} is of type {kind}: {CONVERT_OR_IGNORE}")
+    raise ValueError(f"column {quoted(name)} is of type {kind}: {CONVERT_OR_IGNORE}")
 
 
 def exact_values(column: Any) -> list[Any]:
@@ -86,6 +90,13 @@ def stream_of(data: Any) -> Any:
     return data.scanner().to_reader() if hasattr(data, "scanner") else pa.RecordBatchReader.from_stream(data)
 
 
+def without_views(table: Any) -> Any:
+    """A table whose texts can be taken row by row: those of polars come as views, of which Arrow takes none."""
+    views = {name for name, kind in zip(table.schema.names, table.schema.types, strict=True) if kind == pa.string_view()}
+    whole = [field.with_type(pa.large_string()) if field.name in views else field for field in table.schema]
+    return table.cast(pa.schema(whole)) if views else table
+
+
 def typed(column: Any, as_text: bool) -> Any:
     """A column of a table; numbers as texts on demand."""
     if not as_text or not _is_number(_decoded(column).type):
@@ -102,7 +113,14 @@ def arrow_files(path: Path) -> tuple[Path, ...]:
     """The Parquet files of a folder, in alphabetical order, or a Parquet or Feather file; none if it is of another format."""
     if not path.is_dir():
         return (path,) if _starts_with(path, PARQUET, FEATHER) else ()
-    found = sorted(file for file in path.iterdir() if file.suffix == ".parquet" and not file.name.startswith((".", "_")))
+    inside = [each for each in sorted(path.iterdir()) if not each.name.startswith((".", "_"))]
+    found = [each for each in inside if each.suffix == PARQUET_SUFFIX and not each.is_dir()]
+    deeper = [each for each in inside if each.is_dir() and any(each.rglob(f"*{PARQUET_SUFFIX}"))]
+    if deeper:
+        raise ValueError(
+            f"{path.name} has Parquet files in subfolders, such as {quoted(deeper[0].name)}, which are not read: "
+            "put all files of the table into one folder, or give the name of the subfolder"
+        )
     if not found:
         raise ValueError(f"{path.name} is a folder without Parquet files (.parquet)")
     return tuple(found)
@@ -116,7 +134,8 @@ def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] |
             for batch, share in _batches(file, n_rows):
                 n_found += batch.num_rows
                 advance((n_before + share) / len(paths), RowsRead(f"{path.name}: {n_found} rows", n_found))
-                yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
+                columns_found = (_converted(batch.column(each.name), each, each.name in text) for each in schema)
+                yield pa.Table.from_arrays(list(columns_found), schema=schema)
     if n_found == 0:
         if len(paths) > 1:
             raise ValueError(f"{paths[0].parent.name}: the files have columns but no rows")
@@ -174,10 +193,19 @@ def _common_schema(paths: Sequence[Path]) -> Any:
     common = None
     for path in paths:
         with _opened(path) as file:
-            own = getattr(file, "schema_arrow", file.schema)
+            own = _without_index(getattr(file, "schema_arrow", file.schema))
             check_names(own.names)
             common = own if common is None else _promoted(common, own, paths[0].name)
     return common
+
+
+def _without_index(schema: Any) -> Any:
+    """Without what pandas writes for an index that has no name."""
+    names = [name for name in schema.names if INDEX.fullmatch(name)]
+    if not names or len(names) == len(schema.names):
+        return schema
+    warn_user(f"column {names[0]!r} is an index of pandas: it is left out")
+    return pa.schema([field for field in schema if field.name not in names])
 
 
 def _starts_with(path: Path, *magic: bytes) -> bool:
@@ -189,11 +217,52 @@ def _promoted(common: Any, own: Any, first: str) -> Any:
     """A schema that holds two, with the columns in the order of the first one."""
     different = set(common.names).symmetric_difference(own.names)
     if different:
-        raise ValueError(f"its columns are not those of {first}: only one of them has {min(different)!r}")
+        raise ValueError(f"its columns are not those of {first}: only one of them has {quoted(min(different))}")
+    kinds = {name: _common_kind(common.field(name).type, own.field(name).type) for name in common.names}
+    odd = next((name for name, kind in kinds.items() if kind is None), None)
+    if odd is not None:
+        types_found = f"{own.field(odd).type} instead of {common.field(odd).type}"
+        raise ValueError(f"its columns are not those of {first}: {quoted(odd)} is of type {types_found}")
+    return pa.schema(kinds)
+
+
+def _common_kind(one: Any, two: Any) -> Any:
+    """A type for the values of two, as a table takes them: texts, numbers or moments; None if there is none."""
+    if one == two or types.is_null(two):
+        return one
+    if types.is_null(one):
+        return two
+    if all(_is_text(getattr(kind, "value_type", kind)) for kind in (one, two)):
+        return pa.large_string()
+    if all(types.is_date(kind) or types.is_timestamp(kind) for kind in (one, two)):
+        zones = [getattr(kind, "tz", None) for kind in (one, two)]
+        return pa.timestamp("us", zones[0]) if zones[0] == zones[1] else None
+    if any(types.is_boolean(kind) or not _is_number(kind) for kind in (one, two)):
+        return None
+    if any(types.is_floating(kind) for kind in (one, two)):
+        return pa.float64()
+    if types.is_uint64(one) != types.is_uint64(two):  # the larger of both is no type of Arrow
+        one, two = (pa.decimal128(20) if types.is_integer(kind) else kind for kind in (one, two))
     try:
-        return pa.unify_schemas([common, own], promote_options="permissive")
-    except pa.ArrowException as error:
-        raise ValueError(f"its columns are not those of {first}: {error}") from None
+        fields = [pa.schema([("", kind)]) for kind in (one, two)]
+        return pa.unify_schemas(fields, promote_options="permissive").field(0).type
+    except pa.ArrowException:  # decimals of too many digits
+        return pa.float64()
+
+
+def _converted(column: Any, field: Any, exactly: bool) -> Any:
+    """A column in the type of another file; numbers are rounded, as of one file, where they need not be exact."""
+    if column.type == field.type:
+        return column
+    if types.is_dictionary(column.type):
+        column = column.dictionary.cast(pa.large_string()).take(column.indices)
+    try:
+        return column.cast(field.type, safe=exactly)
+    except pa.ArrowInvalid:
+        raise ValueError(
+            f"column {quoted(field.name)} holds whole numbers that {field.type} cannot hold, the type in other files: write it "
+            "with one type"
+        ) from None
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import IO, Any, TextIO
 
 import numpy as np
 
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted, warn_user
 from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.tables.suspects import number_pattern
@@ -39,10 +39,13 @@ NOT_CSV = {
     b"\x1f\x8b": "compressed: unpack it first",
     b"FEA1": "a Feather file of version 1: write it again, in version 2",
 }
+INDEX_ROWS = 1_000
+"""Rows that are looked at to tell an index from other columns without a name."""
 QUOTE = ord('"')
 UTF_8 = "utf-8-sig"
 """With or without a byte order mark, which is not part of the first column name."""
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+MARKS = {"utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
+"""Byte order marks; one of UTF-32 begins with one of UTF-16."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Notation:
         Texts that mean a missing value, in upper or lower case; the empty text always does.
     decimal : str
     thousands : str or None
+    drop_unnamed : bool
+        Whether columns without a name are left out, whatever they hold; otherwise only an index is, see :meth:`CsvFile.open`.
     """
 
     delimiter: str | None
@@ -65,25 +70,30 @@ class Notation:
     missing: Collection[str]
     decimal: str
     thousands: str | None
+    drop_unnamed: bool = False
 
     def __post_init__(self) -> None:
         try:
             "".encode(self.encoding)  # some registered codecs convert bytes to bytes
         except (LookupError, ValueError):
-            raise ParameterError(f"there is no encoding {self.encoding!r}; try utf-8 or latin-1", encoding=None) from None
+            raise ParameterError(f"there is no encoding {quoted(self.encoding)}; try utf-8 or latin-1", encoding=None) from None
         character = "," if self.delimiter is None else self.delimiter
         if len(character) != 1 or character in '"\r\n\0' or not character.isascii():
             raise ParameterError(
-                f"the delimiter must be one ASCII character, but not a quote or a line end, got {character!r}", delimiter=None
+                f"the delimiter must be one ASCII character, but not a quote or a line end, got {quoted(character)}",
+                delimiter=None,
             )
         for what, mark in (("decimal", self.decimal), ("thousands", self.thousands)):
             if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '+-"\r\n'):
                 raise ParameterError(
-                    f"the {what} mark must be one character, but no digit, letter, sign or quote, got {mark!r}", **{what: None}
+                    f"the {what} mark must be one character, but no digit, letter, sign or quote, got {quoted(mark)}",
+                    **{what: None},
                 )
         if self.decimal == self.thousands:
             raise ParameterError(
-                f"the decimal and the thousands mark must differ, got {self.decimal!r} for both", decimal=None, thousands=None
+                f"the decimal and the thousands mark must differ, got {quoted(self.decimal)} for both",
+                decimal=None,
+                thousands=None,
             )
 
     @property
@@ -150,11 +160,15 @@ class CsvFile:
     notation : Notation
         With a delimiter.
     names : tuple of str
+        Of all columns of the file; those without a name are numbered, and left out.
+    unnamed : frozenset of str
+        What stands for the names of the columns that are left out.
     """
 
     path: Path
     notation: Notation
     names: tuple[str, ...]
+    unnamed: frozenset[str] = frozenset()
 
     @staticmethod
     def open(path: Path, notation: Notation) -> CsvFile:
@@ -164,23 +178,29 @@ class CsvFile:
                 notation = replace(notation, delimiter=_sniffed(path, notation.codec))
             with _opened(path, notation) as (_, rows):
                 header = next(rows, None)
+                further = islice(rows, INDEX_ROWS if header and not header[0].strip() else 0)
+                starts = [row[0].strip() for row in further if row]
             if not header:
                 raise ValueError("the file is empty" if header is None else "the first line is blank: column names are needed")
             names = tuple(name.strip() for name in header)
             first_line = str(notation.delimiter).join(names)
             if re.fullmatch("sep=.", first_line, re.IGNORECASE):
-                raise ValueError(f"the first line, {first_line!r}, is a hint for Excel: remove it")
+                raise ValueError(f"the first line, {quoted(first_line)}, is a hint for Excel: remove it")
             others = [other for other in DELIMITERS if other != notation.delimiter and other in names[0]]
             if len(names) == 1 and others:
-                raise ValueError(f"there is only one column, {names[0]!r}: wrong delimiter? the header has {others[0]!r}")
-            check_names(names)
-        return CsvFile(path, notation, names)
+                raise ValueError(
+                    f"there is only one column, {quoted(names[0])}: wrong delimiter? the header has {quoted(others[0])}"
+                )
+            unnamed = _unnamed(names, starts, notation.drop_unnamed)
+            numbered = tuple(f"\0{place}" if place in unnamed else name for place, name in enumerate(names))
+            check_names(numbered)
+        return CsvFile(path, notation, numbered, frozenset(numbered[place] for place in unnamed))
 
     def tables(self, n_rows: int, columns: Sequence[str] | None, text: Collection[str]) -> Iterator[Any]:
         """Tables of texts, as they stand in the file, or of numbers where pyarrow finds any; their sizes follow from BLOCK."""
         with _one_line_errors(self.path, self.notation.codec):
             try:
-                yield from self._tables(columns or self.names, text)
+                yield from self._tables(columns or [name for name in self.names if name not in self.unnamed], text)
             except pa.ArrowInvalid as error:
                 for _ in self._rows():  # slower, but its errors name the line
                     pass
@@ -284,6 +304,17 @@ class CsvFile:
                 raise csv.Error(f"{error}, in the row that begins on line {begin}") from None
 
 
+def _unnamed(names: Sequence[str], starts: Sequence[str], every: bool) -> list[int]:
+    """Positions of columns to be left out: all without a name, or the first where it counts the rows, as pandas writes it."""
+    places = [place for place, name in enumerate(names) if not name]
+    if every and len(places) < len(names):
+        return places
+    if places == [0] and len(names) > 1 and any(starts == [*map(str, range(n, n + len(starts)))] for n in (0, 1)) and starts:
+        warn_user("column 1 has no name and counts the rows: it is left out as an index")
+        return places
+    return []
+
+
 @contextmanager
 def _opened(path: Path, notation: Notation) -> Iterator[tuple[TextIO, Any]]:
     """The text of a file, and the rows that the csv module takes from it."""
@@ -343,8 +374,9 @@ def _refuse_other_formats(path: Path, encoding: str) -> None:
     for magic, words in NOT_CSV.items():
         if start.startswith(magic):
             raise ValueError(f"the file is {words}")
-    if start.startswith(UTF_16) and not encoding.startswith("utf-16"):
-        raise ParameterError("the file is UTF-16: read it with that encoding", encoding="utf-16")
+    own = next((name for name, marks in MARKS.items() if start.startswith(marks)), None)
+    if own is not None and not encoding.startswith(own):
+        raise ParameterError(f"the file is {own.upper()}: read it with that encoding", encoding=own)
 
 
 def _sniffed(path: Path, encoding: str) -> str:

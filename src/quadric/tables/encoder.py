@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.defaults import MOST_LEVELS
-from quadric.errors import ParameterError, Troubles, listed, unknown_names
+from quadric.errors import ParameterError, Troubles, listed, quoted, unknown_names
 from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
 from quadric.labels import refuse_masked
 from quadric.tables.facts import MOST_COUNTED, ColumnFacts
@@ -211,9 +211,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _check_usable(self, facts: ColumnFacts) -> None:
         name, levels = facts.name, facts.levels
         if not facts.kind:
-            raise ParameterError(f"column {name!r} has no values: leave it out", ignore=name)
+            raise ParameterError(f"column {quoted(name)} has no values: leave it out", ignore=name)
         if facts.kind == "M" and name not in self.dates:
-            raise ParameterError(f"column {name!r} holds dates: turn them into days, or leave it out", dates=name, ignore=name)
+            raise ParameterError(
+                f"column {quoted(name)} holds dates: turn them into days, or leave it out", dates=name, ignore=name
+            )
         facts.refuse_infinite()
         suspicion = suspect_texts(name, levels) if levels and name not in self.texts else None
         if suspicion is not None:
@@ -221,8 +223,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if len(levels) > self.max_levels:
             count = f"{len(levels)}" if len(levels) <= MOST_COUNTED else f"over {MOST_COUNTED}"
             raise ParameterError(
-                f"column {name!r} has {count} different texts such as {min(levels)!r}, more than {self.max_levels}: "
-                "leave it out if it is an identifier, or raise max_levels",
+                f"column {quoted(name)} has {count} different texts such as {quoted(min(levels))}, more than "
+                f"{self.max_levels}: leave it out if it is an identifier, or raise max_levels",
                 ignore=name,
                 max_levels=None,
             )
@@ -331,7 +333,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.unseen == "refuse":
             cells, levels = cells_like(values, column.categories), {None, *column.categories}
             unseen = [row for row, value in enumerate(cells) if value not in levels]
-            known = f"the known levels are {listed([repr(level) for level in column.categories])}"
+            known = f"the known levels are {listed([quoted(level) for level in column.categories])}"
             refuse_cells(column.name, cells, unseen, table.first_row, "was not there when fitted", known)
         return values
 

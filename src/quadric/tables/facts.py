@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import days_since, first_day
 from quadric.tables.inputs import missing_cells
 from quadric.types import BoolArray
@@ -125,13 +125,15 @@ class ColumnFacts:
     def refuse_infinite(self) -> None:
         """Raise an error where a number is infinite."""
         if self.first_infinite is not None:
-            raise ValueError(f"column {self.name!r} is infinite in row {self.first_infinite}: replace or remove such values")
+            raise ValueError(
+                f"column {quoted(self.name)} is infinite in row {self.first_infinite}: replace or remove such values"
+            )
 
     def refuse_missing(self) -> None:
         """Raise an error where a value is missing."""
         if self.n_missing:
             raise ParameterError(
-                f"column {self.name!r} is missing in {self.n_missing} row(s), the first is row {self.first_missing} "
+                f"column {quoted(self.name)} is missing in {self.n_missing} row(s), the first is row {self.first_missing} "
                 "(empty or NaN): fill it in, drop the rows, or fit with missing='impute' or 'indicator'",
                 missing="impute",
             )

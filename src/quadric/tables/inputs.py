@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from quadric.errors import ParameterError
+from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import LIKE_THIS, date_text, days_since, parsed_date
 from quadric.tables.suspects import marks_of
 from quadric.tables.table import BLANKS, is_number_text, number_text, text_column
@@ -104,7 +104,7 @@ class InputColumn:
             return values
         if values.dtype.kind == "M":
             kind = "numbers" if self.type == "number" else "texts"
-            raise ValueError(f"column {self.name!r} must hold {kind}, and it holds dates")
+            raise ValueError(f"column {quoted(self.name)} must hold {kind}, and it holds dates")
         return _as_numbers(self.name, values, first_row) if self.type == "number" else values
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
@@ -275,7 +275,7 @@ def _as_numbers(name: str, column: np.ndarray, first_row: int) -> np.ndarray:
     present = np.flatnonzero(~missing_cells(column)).tolist()
     if present:  # the first text that is no number; where all are numbers, as in a frame of texts, the first
         row = next((row for row in present if not is_number_text(column[row])), present[0])
-        words = f"column {name!r} must hold numbers; row {first_row + row} has {column[row]!r}"
+        words = f"column {quoted(name)} must hold numbers; row {first_row + row} has {quoted(column[row])}"
         if is_number_text(column[row]):
             raise ValueError(f"{words}, a text: convert the column to numbers")
         raise ParameterError(words, **marks_of(column[row]))
@@ -297,7 +297,7 @@ def refuse_cells(name: str, cells: Sequence[object], rows: Sequence[int], first_
     """Raise an error that shows the first of the cells that are wrong, if there are any."""
     if rows:
         many = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
-        raise ValueError(f"column {name!r}, row {first_row + rows[0]}: {cells[rows[0]]!r} {what}{many}; {advice}")
+        raise ValueError(f"column {quoted(name)}, row {first_row + rows[0]}: {quoted(cells[rows[0]])} {what}{many}; {advice}")
 
 
 def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatArray:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from quadric.defaults import MISSING
 from quadric.extras import require
-from quadric.tables.suspects import MISSING
+from quadric.tables.date_forms import with_iso_dates
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
 
 BLOCK_ROWS = 50_000
@@ -27,6 +29,8 @@ def read_table(
     missing: Collection[str] = MISSING,
     decimal: str = ".",
     thousands: str | None = None,
+    drop_unnamed: bool = False,
+    date_forms: Mapping[str, str] = MappingProxyType({}),
     text: Collection[str] = (),
 ) -> Table:
     """Read a whole CSV, Parquet or Feather file, or a folder of Parquet files.
@@ -51,6 +55,12 @@ def read_table(
         Decimal mark in a CSV file.
     thousands : str, optional
         Mark between groups of three digits in a CSV file.
+    drop_unnamed : bool
+        Whether columns of a CSV file without a name are left out. Otherwise they are an error, but for a first column that
+        counts the rows from 0 or 1, as pandas writes its index, which is left out with a warning.
+    date_forms : mapping
+        Columns of dates that are not written as 2024-01-31, each with its form: "year first" (2024/01/31, 2024.1.31), "day
+        first" (31/01/2024, 31.1.2024), "month first" (1/31/2024) or "eight digits" (20240131). They become 2024-01-31.
     text : collection of str
         Columns to read as texts even if all values are numbers, such as codes, or a target whose labels keep their spelling:
         "01" and "1" are two classes then.
@@ -59,13 +69,14 @@ def read_table(
     -------
     Table
     """
-    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, decimal=decimal, thousands=thousands)
+    how = {"decimal": decimal, "thousands": thousands, "drop_unnamed": drop_unnamed}
+    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, **how)
     pieces = _pieces(source, text, None)
     if not pieces:
         raise ValueError("the table has no rows")
     names = tuple(pieces)
     columns = tuple(_joined(pieces.pop(name)) for name in names)  # frees the pieces, one column at a time
-    return Table(names, columns, _digest(source.paths))
+    return with_iso_dates(Table(names, columns, _digest(source.paths)), date_forms)
 
 
 def read_chunks(
@@ -77,6 +88,8 @@ def read_chunks(
     missing: Collection[str] = MISSING,
     decimal: str = ".",
     thousands: str | None = None,
+    drop_unnamed: bool = False,
+    date_forms: Mapping[str, str] = MappingProxyType({}),
     text: Collection[str] = (),
 ) -> Iterator[Table]:
     """Read a table in chunks, to score tables larger than memory.
@@ -87,7 +100,7 @@ def read_chunks(
         As in :func:`read_table`.
     rows : int
         Rows per chunk.
-    delimiter, encoding, missing, decimal, thousands :
+    delimiter, encoding, missing, decimal, thousands, drop_unnamed, date_forms :
         As in :func:`read_table`.
     text : collection of str
         Columns to read as texts. The types of other columns of a CSV file are found again for each chunk, so name all columns
@@ -99,11 +112,12 @@ def read_chunks(
     """
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
-    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, decimal=decimal, thousands=thousands)
+    how = {"decimal": decimal, "thousands": thousands, "drop_unnamed": drop_unnamed}
+    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, **how)
     first_row = 1
     for chunk in regrouped(source.tables(rows, None, text), rows):
         columns = (source.typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
-        yield Table(tuple(chunk.column_names), tuple(columns), first_row=first_row)
+        yield with_iso_dates(Table(tuple(chunk.column_names), tuple(columns), first_row=first_row), date_forms)
         first_row += chunk.num_rows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import zlib
@@ -15,16 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import ParameterError, unknown_names
+from quadric.defaults import MISSING
+from quadric.errors import ParameterError, quoted, unknown_names
+from quadric.samples.folds import key_of
 from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells
 from quadric.tables.reading import digest_of, read_chunks
 from quadric.tables.spool import Spool
-from quadric.tables.suspects import MISSING
 from quadric.tables.table import Table, as_table, check_names, holds_arrow
-from quadric.tables.targets import refuse_unlabelled
+from quadric.tables.targets import MissingLabelsError, refuse_missing_labels
 from quadric.types import BoolArray, FloatArray, IntArray
 
 CHUNK_ROWS = 32_768
@@ -76,11 +76,22 @@ class TableParts(ABC):
 
 
 def summed(states: Iterable[State | None]) -> State | None:
-    """The sum of those that are not None."""
+    """The sum of those that are not None; where labels are missing, the error that counts all of them."""
     total: State | None = None
-    for state in states:
+    missing: MissingLabelsError | None = None
+    each = iter(states)
+    while True:
+        try:
+            state = next(each)
+        except StopIteration:
+            break
+        except MissingLabelsError as error:
+            missing = error if missing is None else missing + error
+            continue
         if state is not None:
             total = state if total is None else total + state
+    if missing is not None:
+        raise missing
     return total
 
 
@@ -223,7 +234,7 @@ class TableStream(TableParts):
                 names = table.names
             if set(table.names) != set(names):
                 odd = min(set(table.names).symmetric_difference(names))
-                raise ValueError(f"the parts of the table have different columns: only some of them have {odd!r}")
+                raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
             if table.n_rows:
                 n_rows += table.n_rows
                 yield table
@@ -321,15 +332,19 @@ class _Gathering:
     """The pass that brings all rows to one place."""
 
     names: tuple[str, ...]
+    rows: IntArray | None
 
     def __call__(self, table: Table) -> _Columns:
+        if self.rows is not None:
+            places = self.rows - (table.first_row - 1)
+            table = table[places[(places >= 0) & (places < table.n_rows)]]
         return _Columns(tuple(table[name] for name in self.names))
 
 
-def gathered(parts: TableParts) -> Table:
-    """All rows of a table in parts, in memory and in their order."""
-    names = parts.head().names
-    found = parts.total(_Gathering(names))
+def gathered(parts: TableParts, rows: IntArray | None = None, names: Sequence[str] | None = None) -> Table:
+    """All rows of a table in parts, or those at some positions, in memory and in their order; all columns, or some."""
+    names = parts.head().names if names is None else tuple(names)
+    found = parts.total(_Gathering(names, rows))
     assert found is not None
     return Table(names, found.values)
 
@@ -404,7 +419,7 @@ class Labels:
         """Positions among known classes; an error for a label that is none of them."""
         unknown = set(self.names).difference(classes)
         if unknown:
-            raise ValueError(f"the target has the class {min(unknown)!r}, which is not one of {', '.join(classes)}")
+            raise ValueError(f"the target has the class {quoted(min(unknown))}, which is not one of {', '.join(classes)}")
         return np.array([list(classes).index(name) for name in self.names], dtype=np.intp)[self.places]
 
 
@@ -441,7 +456,9 @@ class LabelledColumns:
         check_names(inputs)
         twice = [name for name in inputs if name in special]
         if twice or not inputs:
-            raise ValueError(f"{twice[0]!r} cannot be a feature as well" if twice else "the table has no columns to learn from")
+            raise ValueError(
+                f"{quoted(twice[0])} cannot be a feature as well" if twice else "the table has no columns to learn from"
+            )
         return LabelledColumns(target, inputs, sample_weight, groups)
 
     def weights(self, table: Table) -> FloatArray:
@@ -450,19 +467,13 @@ class LabelledColumns:
             return np.ones(table.n_rows)
         weight = table[self.sample_weight]
         if weight.dtype.kind != "f" or not (np.isfinite(weight) & (weight >= 0.0)).all():
-            raise ValueError(f"the weights {self.sample_weight!r} must be finite numbers of at least 0, in every row")
+            raise ValueError(f"the weights {quoted(self.sample_weight)} must be finite numbers of at least 0, in every row")
         return weight
-
-    def unlabelled(self, table: Table) -> IntArray:
-        """Positions of the rows of a table whose target is missing."""
-        names, places = table.distinct_labels(self.target)
-        return np.flatnonzero(np.array([name is None for name in names], dtype=bool)[places])
 
     def labels(self, table: Table) -> Labels:
         """Of the rows of a table; none is missing."""
-        missing = self.unlabelled(table)
-        refuse_unlabelled(len(missing), table.first_row + int(missing[0]) if len(missing) else 0)
         names, places = table.distinct_labels(self.target)
+        refuse_missing_labels(names, places, table.first_row)
         used = np.flatnonzero(np.bincount(places, minlength=len(names)))
         return Labels(tuple(str(names[place]) for place in used), np.searchsorted(used, places))
 
@@ -483,12 +494,8 @@ class LabelledColumns:
         missing = np.flatnonzero(np.array([name is None for name in names], dtype=bool)[places])
         if len(missing):
             row = table.first_row + int(missing[0])
-            raise ParameterError(f"the column {self.groups!r} of groups has no value in row {row}", groups=None)
-        return np.array([_number_of(str(name)) for name in names], dtype=np.int64)[places]
-
-
-def _number_of(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big")
+            raise ParameterError(f"the column {quoted(self.groups)} of groups has no value in row {row}", groups=None)
+        return np.array([key_of(str(name)) for name in names], dtype=np.int64)[places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -555,7 +562,6 @@ def learn_table(
             raise
         return learn_table(again, columns, encoder, drops=drops)
     assert found is not None
-    refuse_unlabelled(found.n_unlabelled, found.first_unlabelled or 0)
     encoder.check_facts(found.facts)  # of all rows: a column without values is not the same as no row without gaps
     missing = {name: count for name, count in found.missing.items() if count}
     return parts, LearnedTable(found.used, dict(found.class_counts), missing, found.n_dropped)
@@ -570,8 +576,6 @@ class _Seen:
     class_counts: dict[str, int]
     missing: dict[str, int]
     n_dropped: int
-    n_unlabelled: int = 0
-    first_unlabelled: int | None = None
 
     def __add__(self, other: _Seen) -> _Seen:
         return _Seen(
@@ -580,8 +584,6 @@ class _Seen:
             _counts_of_both(self.class_counts, other.class_counts),
             _counts_of_both(self.missing, other.missing),
             self.n_dropped + other.n_dropped,
-            self.n_unlabelled + other.n_unlabelled,
-            self.first_unlabelled or other.first_unlabelled,
         )
 
 
@@ -599,18 +601,16 @@ class _Learning:
     drops: bool
 
     def __call__(self, table: Table) -> _Seen:
-        unlabelled = self.columns.unlabelled(table)
+        labels = self.columns.labels(table)
         cleaned = self.columns.cleaned(table, self.encoder)
         kept = complete(cleaned) if self.drops else np.ones(table.n_rows, dtype=bool)
         facts = self.encoder.facts(cleaned)
         return _Seen(
             facts,
             facts if kept.all() else self.encoder.facts(cleaned[kept]),
-            {} if len(unlabelled) else self.columns.labels(table).counts(kept),
+            labels.counts(kept),
             {name: int(missing_cells(cleaned[name]).sum()) for name in cleaned},
             int((~kept).sum()),
-            len(unlabelled),
-            table.first_row + int(unlabelled[0]) if len(unlabelled) else None,
         )
 
 

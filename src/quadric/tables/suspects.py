@@ -6,11 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-from quadric.errors import ParameterError
+from quadric.defaults import MISSING
+from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import parsed_date
 
-MISSING = ("", "NA", "NaN", "null", "?")
-"""Texts that mean a missing value, unless others are named; upper and lower case are the same."""
 MOSTLY = 0.9
 """A column is meant as numbers, or as dates, if more than this share of its values can be read so."""
 MANY_NUMBERS = 20
@@ -77,7 +76,7 @@ def suspect_texts(name: str, counts: Counter[str]) -> ParameterError | None:
         The texts, and how often each of them appears.
     """
     found = _date_error(counts, name) or _number_error(counts)
-    return None if found is None else ParameterError(f"column {name!r} {found}", **found.remedies, texts=name)
+    return None if found is None else ParameterError(f"column {quoted(name)} {found}", **found.remedies, texts=name)
 
 
 def _number_error(counts: Counter[str]) -> ParameterError | None:
@@ -90,22 +89,25 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
         read = (text for text in others if reading.fullmatch(text))
         marked = next((text for text in read if "thousands" not in marks or "e" not in text.lower()), None)
         if marked is not None and _mostly(reading.fullmatch, counts):
-            words = " and ".join(f"{name}={mark!r}" for name, mark in marks.items())
+            words = " and ".join(f"{name}={quoted(mark)}" for name, mark in marks.items())
             wrong = next((text for text in counts if not reading.fullmatch(text)), None)
-            such = repr(marked) if wrong is None else f"{marked!r}, but also {wrong!r}"  # which no marks make a number
+            such = (
+                quoted(marked) if wrong is None else f"{quoted(marked)}, but also {quoted(wrong)}"
+            )  # which no marks make a number
             return ParameterError(f"holds numbers such as {such}, read as texts: read the table with {words}", **marks)
     other = max(others, key=lambda text: counts[text])
     if UNREAD.fullmatch(other) and _mostly(UNREAD.fullmatch, counts):
         return ParameterError(
-            f"holds numbers such as {other!r}, read as texts: write them with the digits 0 to 9 in base ten, such as -12.5"
+            f"holds numbers such as {quoted(other)}, read as texts: write them with the digits 0 to 9 in base ten, "
+            "such as -12.5"
         )
     if len(counts) <= MANY_NUMBERS:
         return None
     if _mostly(plain.fullmatch, counts):
-        words = f"holds numbers but for texts such as {other!r}: count them as missing values"
+        words = f"holds numbers but for texts such as {quoted(other)}: count them as missing values"
         return ParameterError(words, na=",".join([*MISSING, other]))
     if _mostly(SIGNED.fullmatch, counts):
-        return ParameterError(f"holds numbers with a sign or a unit, such as {min(others)!r}: write them without it")
+        return ParameterError(f"holds numbers with a sign or a unit, such as {quoted(min(others))}: write them without it")
     return None
 
 
@@ -114,11 +116,13 @@ def _unread_numbers(counts: Counter[str]) -> ParameterError:
     pointed = [text for text in counts if "." in text]
     grouped = bool(pointed) and all(GROUPED.fullmatch(text) for text in pointed)
     marks = {"thousands": "."} if grouped else {"decimal": "."}
-    return ParameterError(f"holds numbers such as {min(counts)!r}, which are texts here: convert them to numbers", **marks)
+    return ParameterError(
+        f"holds numbers such as {quoted(min(counts))}, which are texts here: convert them to numbers", **marks
+    )
 
 
 def _date_error(counts: Counter[str], name: str) -> ParameterError | None:
-    words = f"holds dates such as {min(counts, default=None)!r}"
+    words = f"holds dates such as {quoted(min(counts, default=None))}"
     if _mostly(parsed_date, counts):
         return ParameterError(f"{words}: turn them into days, or leave the column out", dates=name, ignore=name)
     if _mostly(OTHER_DATE.fullmatch, counts):

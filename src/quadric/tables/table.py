@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from quadric.errors import ParameterError, quoted
 from quadric.geometry.terms import default_names
 from quadric.labels import number_text as number_text
 from quadric.types import FloatArray, IntArray
@@ -133,13 +134,13 @@ def check_names(names: Sequence[str]) -> None:
     hints = {len(names): "; do all lines end with a delimiter? remove it", 1: "; is it an index? write the file without it"}
     for position, name in enumerate(names, start=1):
         if not isinstance(name, str):
-            raise TypeError(f"column names must be texts, but column {position} is named {name!r}")
+            raise TypeError(f"column names must be texts, but column {position} is named {quoted(name)}")
         if not name.strip():
-            raise ValueError(f"column {position} has no name{hints.get(position, '')}")
+            raise ParameterError(f"column {position} has no name{hints.get(position, '')}", ignore="")
     name, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:
         places = [str(position) for position, other in enumerate(names, start=1) if other == name]
-        raise ValueError(f"column name {name!r} appears {count} times (columns {', '.join(places)})")
+        raise ValueError(f"column name {quoted(name)} appears {count} times (columns {', '.join(places)})")
 
 
 def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
@@ -167,9 +168,9 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
         columns = tuple(_column_of_pandas(str(name), column) for name, column in frame.items())
         return Table(tuple(map(str, frame.columns)), columns)
     if holds_arrow(data):
-        from quadric.tables._arrow import stream_of
+        from quadric.tables._arrow import stream_of, without_views
 
-        found = stream_of(data).read_all()
+        found = without_views(stream_of(data).read_all())
         return Table(tuple(found.column_names), tuple(found.columns))
     array = data if isinstance(data, np.ndarray) else _array_of_rows(data)
     if array.ndim != 2:
@@ -203,7 +204,7 @@ def as_column(name: str, values: Any) -> np.ndarray:
     if array.dtype.kind == "M":
         return np.ma.filled(array.astype("datetime64[us]", copy=False), np.datetime64("NaT"))
     if array.dtype.kind not in "OUT":
-        raise ValueError(f"column {name!r} is of type {array.dtype}: {CONVERT_OR_IGNORE}")
+        raise ValueError(f"column {quoted(name)} is of type {array.dtype}: {CONVERT_OR_IGNORE}")
     values, places = _distinct_objects(array)
     return _typed_column(name, values, array.dtype)[places]
 
@@ -220,7 +221,7 @@ def _typed_column(name: str, values: list[Any], dtype: np.dtype) -> np.ndarray:
         return np.array([_without_zone(value) for value in items], dtype="datetime64[us]")
     if not all(isinstance(value, str | Real) for value in present):
         other = next(value for value in present if not isinstance(value, str | Real))
-        raise ValueError(f"column {name!r} holds a {type(other).__name__}: {CONVERT_OR_IGNORE}")
+        raise ValueError(f"column {quoted(name)} holds a {type(other).__name__}: {CONVERT_OR_IGNORE}")
     return text_column([value if value is None or isinstance(value, str) else number_text(float(value)) for value in items])
 
 
@@ -288,7 +289,7 @@ def _distinct_values(name: str, values: Any) -> tuple[Any, IntArray]:
 def _label_texts(name: str, values: Any) -> list[str | None]:
     column = as_column(name, values)
     if column.dtype.kind == "M":
-        raise ValueError(f"column {name!r} holds dates: a classifier needs classes")
+        raise ValueError(f"column {quoted(name)} holds dates: a classifier needs classes")
     items = column.tolist()
     if _is_arrow_column(values):
         from quadric.tables._arrow import exact_values
@@ -316,7 +317,7 @@ def _is_arrow_column(values: Any) -> bool:
 def _one_dimension(name: str, values: Any) -> np.ndarray:
     array = values if isinstance(values, np.ndarray) else np.asarray(values)
     if array.ndim != 1:
-        raise ValueError(f"column {name!r} must have one dimension, got {array.ndim}")
+        raise ValueError(f"column {quoted(name)} must have one dimension, got {array.ndim}")
     return array
 
 

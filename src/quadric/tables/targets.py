@@ -7,13 +7,49 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quadric.errors import unknown_names
+from quadric.errors import quoted, unknown_names
 from quadric.tables.table import is_number_text, label_texts
 from quadric.types import IntArray
 
 MOST_CLASSES = 50
 MOST_FRACTIONS = 20
 """A target with more distinct values, or with more fractions, is continuous."""
+
+
+class MissingLabelsError(ValueError):
+    """Rows have no label. Errors of the parts of a table add up to that of the table.
+
+    Parameters
+    ----------
+    count : int
+        How many rows.
+    first : int
+        The number of the first of them.
+    """
+
+    def __init__(self, count: int, first: int) -> None:
+        super().__init__(f"the target is missing in {count} row(s), the first is row {first}: drop them or fill them in")
+        self.count, self.first = count, first
+
+    def __add__(self, other: MissingLabelsError) -> MissingLabelsError:
+        return MissingLabelsError(self.count + other.count, min(self.first, other.first))
+
+
+def refuse_missing_labels(labels: Sequence[str | None], places: IntArray, first_row: int = 1) -> None:
+    """Raise an error where a row has no label.
+
+    Parameters
+    ----------
+    labels : sequence of str or None
+        The different ones.
+    places : array of shape (m,)
+        The position of each row's.
+    first_row : int
+        The number of the first row.
+    """
+    rows = np.flatnonzero(np.array([label is None for label in labels], dtype=bool)[places])
+    if len(rows):
+        raise MissingLabelsError(len(rows), first_row + int(rows[0]))
 
 
 def target_labels(values: ArrayLike, positive: str | float | None = None) -> tuple[IntArray, tuple[str, ...]]:
@@ -35,29 +71,15 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
         Labels as in the column; of two, the positive one is last.
     """
     texts = label_texts("the target", values).tolist()
-    if None in texts:
-        refuse_unlabelled(texts.count(None), 1 + texts.index(None))
+    refuse_missing_labels(texts, np.arange(len(texts)))
     names = _sorted_names({text for text in texts if text is not None})
     if len(names) < 2:
-        problem = f"is {names[0]!r} in every row" if names else "has no rows"
+        problem = f"is {quoted(names[0])} in every row" if names else "has no rows"
         raise ValueError(f"the target {problem}: at least two classes are needed")
     _refuse_continuous(names)
     names = _positive_last(names, None if positive is None else label_texts("positive", [positive])[0])
     position = {name: code for code, name in enumerate(names)}
     return np.array([position[text] for text in texts if text is not None], dtype=np.intp), tuple(names)
-
-
-def refuse_unlabelled(count: int, first_row: int) -> None:
-    """Raise an error if there are rows without a target.
-
-    Parameters
-    ----------
-    count : int
-    first_row : int
-        The number of the first of them.
-    """
-    if count:
-        raise ValueError(f"the target is missing in {count} row(s), the first is row {first_row}: drop them or fill them in")
 
 
 def class_position(label: str, names: Sequence[str]) -> int | None:
@@ -96,7 +118,7 @@ def _refuse_continuous(names: list[str]) -> None:
     fractions = sum(number is not None and not number.is_integer() for number in numbers)
     if len(names) > MOST_CLASSES or fractions > MOST_FRACTIONS:
         raise ValueError(
-            f"the target has {len(names)} different values ({names[0]!r} to {names[-1]!r}) and looks continuous: "
+            f"the target has {len(names)} different values ({quoted(names[0])} to {quoted(names[-1])}) and looks continuous: "
             "a classifier needs classes, so divide it into a few first"
         )
 

@@ -4,6 +4,7 @@ from quadric._lazy import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from quadric.workflow.checking import TableCheck, TableWarning, check_parts, check_table, look_over
     from quadric.workflow.comparison import Comparison, Result, compare
     from quadric.workflow.judging import Judged, certify_stream, certify_table
     from quadric.workflow.limits import is_streamed
@@ -19,19 +20,25 @@ __all__ = [
     "PreparedData",
     "Result",
     "Scores",
+    "TableCheck",
     "TableModel",
+    "TableWarning",
     "Trained",
     "TrainingOptions",
     "certify_stream",
     "certify_table",
+    "check_parts",
+    "check_table",
     "choose",
     "compare",
     "is_streamed",
+    "look_over",
     "prepare",
     "train",
 ]
 
 _HOMES = {
+    "checking": "TableCheck TableWarning check_parts check_table look_over",
     "comparison": "Comparison Result compare",
     "judging": "Judged certify_stream certify_table",
     "limits": "is_streamed",

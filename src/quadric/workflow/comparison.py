@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from quadric.baselines.rivals import Rival, Tuned, installed_rivals
 from quadric.credit import CalibratedModel
+from quadric.errors import quoted
 from quadric.progress import advance, part
 from quadric.tables import Table, TableEncoder
 from quadric.types import FloatArray, IntArray
@@ -202,7 +203,7 @@ def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
         rows = int(np.sum(data.y == label))
         if rows - -(-rows // options.folds) < options.folds:
             raise OptionError(
-                f"class {name!r} has {rows} rows, too few for {options.folds} folds with {options.folds} inside each: "
+                f"class {quoted(name)} has {rows} rows, too few for {options.folds} folds with {options.folds} inside each: "
                 "choose fewer folds",
                 folds=None,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from quadric.errors import MemoryLimitError, ParameterError
+from quadric.errors import MemoryLimitError, ParameterError, quoted
 from quadric.export._schema import MAX_COEFFICIENTS, MAX_FEATURES
 from quadric.resources import gigabytes, memory
 from quadric.samples.extent import is_small
@@ -65,7 +65,7 @@ def check_features(encoder: TableEncoder, class_names: Sequence[str], n_rows: in
     n_rows : int
     """
     for column in encoder.inputs_:
-        check_names(f"column {column.name!r} has a level", column.categories, ignore=column.name)
+        check_names(f"column {quoted(column.name)} has a level", column.categories, ignore=column.name)
     n_features, n_surfaces = len(encoder.features_), 1 if len(class_names) == 2 else len(class_names)
     most = min(MAX_FEATURES, int((MAX_COEFFICIENTS / n_surfaces) ** 0.5))
     if n_features > most:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
-from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MOST_LEVELS
-from quadric.errors import ParameterError
+from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MISSING, MOST_LEVELS
+from quadric.errors import ParameterError, quoted
 from quadric.losses import LOSS_NAMES, loss_named
 
 if TYPE_CHECKING:
@@ -63,12 +63,16 @@ class TrainingOptions:
         A text column with more levels is refused.
     ignore : tuple of str
         Columns that are not used.
+    keep : tuple of str
+        Columns that are used even if they look like identifiers.
     texts : tuple of str
         Columns of names that look like numbers or dates, such as codes.
     dates : tuple of str
         Columns of dates, which become days since the earliest date.
     missing_texts : tuple of str
-        Other texts than blank ones that mean a missing value: those that the table was read with.
+        Texts in columns to learn from that mean a missing value, besides blank ones: those that the table was read with.
+    date_forms : mapping
+        How dates were written in the file that the table was read from, as in ``read_table``; new files are read the same way.
     class_weight : "balanced", mapping from class names to factors, or None
     calibrate : {"auto", "sigmoid", "isotonic"} or None
         Whether, and how, scores become probabilities, as in CalibratedModel.
@@ -111,9 +115,11 @@ class TrainingOptions:
     unseen: Literal["refuse", "as_dropped"] = "refuse"
     max_levels: int = 100
     ignore: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
-    missing_texts: tuple[str, ...] = ()
+    missing_texts: tuple[str, ...] = MISSING
+    date_forms: Mapping[str, str] = field(default_factory=dict)
     class_weight: str | Mapping[str, float] | None = None
     calibrate: Literal["auto", "sigmoid", "isotonic"] | None = "auto"
     cutoff: float | str = 0.5
@@ -155,7 +161,7 @@ class TrainingOptions:
         for name, wanted in rules.items():
             value = getattr(self, name)
             if not wanted.holds(value) and not (value is None and type(None) in get_args(hints[name])):
-                raise OptionError(f"{name} must be {wanted.words}, got {value!r}", **{name: None})
+                raise OptionError(f"{name} must be {wanted.words}, got {quoted(value)}", **{name: None})
         if self.cross_validate is False and (self.k is None or self.C is None):
             raise OptionError("without cross-validation k and C must be given", k=None, C=None)
         self._check_grids(rule.N_TERMS, rule.LOSS_WEIGHT)

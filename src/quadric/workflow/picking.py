@@ -49,7 +49,8 @@ def random_rows(model: TableModel, stream: TableStream, size: int | None = None,
     parts: list[_Drawn] = []
     highest, n_read = np.uint64(2**64 - 1), 0
     for table in stream:
-        drawn = _Drawn(scattered(np.arange(n_read, n_read + table.n_rows), seed), table).up_to(highest)
+        numbers = scattered(np.arange(table.n_rows) + table.first_row, seed)  # as fits number rows: it is their sample
+        drawn = _Drawn(numbers, table).up_to(highest)
         parts.append(_Drawn(drawn.numbers, model.inputs(drawn.table, only_needed=True)))
         n_read += table.n_rows
         if sum(len(part.numbers) for part in parts) > 2 * size:  # seldom, as it looks at all of them again

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from quadric.tables.encoder import redundant_pairs
 from quadric.tables.inputs import missing_cells
 from quadric.tables.streams import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
 from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.workflow.checking import TableCheck, check_parts, settled
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
 
@@ -74,6 +75,8 @@ class PreparedData:
         Rows of each class.
     is_sampled : bool
         Whether the table was read in passes, and X and y are a random sample of its rows.
+    check : TableCheck
+        What a look at the table brought up.
     """
 
     table: Table
@@ -88,6 +91,7 @@ class PreparedData:
     sha256: str | None = None
     class_counts: tuple[int, ...] = ()
     is_sampled: bool = False
+    check: TableCheck = field(default_factory=TableCheck)
 
     @property
     def n_rows(self) -> int:
@@ -163,6 +167,8 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     parts = as_parts(table)
     head = parts.head()
     check_roles(head, target, options)
+    check = check_parts(parts, target, options)
+    options = settled(check, options, target, head.names)
     unused = {target, options.groups, *options.ignore}
     inputs = tuple(name for name in head.names if name not in unused)
     check_columns(head.drop([name for name in head.names if name not in inputs]))
@@ -185,6 +191,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         n_dropped=learned.n_dropped,
         sha256=parts.digest(),
         class_counts=tuple(counts),
+        check=check,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     source = CodedRows(columns, encoder, names, options.missing == "drop").of(parts, learned.class_counts)
@@ -192,7 +199,9 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     return Stream(source, features, target, labels_of(names), options.seed, options.groups is not None), data
 
 
-def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: TrainingOptions) -> PreparedData:
+def with_rows(
+    data: PreparedData, stream: Stream, rows: SampleBatch, options: TrainingOptions, *, by_passes: bool = False
+) -> PreparedData:
     """What was decided, with coded rows: all of them, or a random sample.
 
     Parameters
@@ -201,6 +210,8 @@ def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: Tr
     stream : Stream
     rows : SampleBatch
     options : TrainingOptions
+    by_passes : bool
+        Whether the rows are a sample of a table that is read in passes.
 
     Returns
     -------
@@ -212,7 +223,7 @@ def with_rows(data: PreparedData, stream: Stream, rows: SampleBatch, options: Tr
         assert rows.keys is not None
         _, first, places = np.unique(rows.keys, return_index=True, return_inverse=True)
         groups = np.argsort(np.argsort(first))[places]
-    data = replace(data, X=rows.X, y=stream.classes[rows.codes], groups=groups, is_sampled=len(rows.ids) < data.n_rows)
+    data = replace(data, X=rows.X, y=stream.classes[rows.codes], groups=groups, is_sampled=by_passes)
     trouble = None if options.standardize else spread_trouble(data.X, data.feature_names)
     if trouble is not None:  # what the classifier would say, with the names of the table and without advice on pipelines
         warning = ScaleWarning(f"{trouble}; standardise them")
@@ -318,7 +329,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     target : str
     options : TrainingOptions
     """
-    lists = {option: getattr(options, option) for option in ("ignore", "dates", "texts", "frozen")}
+    lists = {option: getattr(options, option) for option in ("ignore", "keep", "dates", "texts", "frozen")}
     used = {"target": (target,), "groups": _named(options.groups), **lists}
     absent = {option: [name for name in names if name not in table.names] for option, names in used.items()}
     unknown = dict.fromkeys(name for names in absent.values() for name in names)
@@ -331,7 +342,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     if options.groups == target:
         raise OptionError(f"the column {target!r} is the target: it cannot hold the groups", groups=None)
     unused = (target, *_named(options.groups), *options.ignore)
-    for option, others in {"dates": unused, "texts": (*unused, *options.dates)}.items():
+    for option, others in {"keep": unused, "dates": unused, "texts": (*unused, *options.dates)}.items():
         twice = [name for name in getattr(options, option) if name in others]
         if twice:
             raise OptionError(f"the column {twice[0]!r} is the target, ignored or named twice", **{option: None})
@@ -363,7 +374,8 @@ def check_classes_left(counts: Sequence[int], names: Sequence[str]) -> None:
     """
     lost = [name for name, count in zip(names, counts, strict=True) if not count]
     if lost:
-        raise ValueError(f"without the rows that have missing values no row of class {lost[0]!r} is left")
+        words = f"without the rows that have missing values no row of class {lost[0]!r} is left: keep these rows"
+        raise ParameterError(words, missing="impute")
 
 
 def term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:

@@ -11,7 +11,7 @@ from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
 from quadric._sklearn import scorer_misfit, scorer_needs_probabilities, scorer_towards
 from quadric.credit import ks_statistic
-from quadric.errors import near_name
+from quadric.errors import near_name, quoted
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ def check_scoring(name: str) -> None:
         return
     usable = [other for other, subject in misfits.items() if subject is None]
     near = near_name(name, usable) if isinstance(name, str) and not misfit else None
-    words = f", which is for {misfit}" if misfit else f" (did you mean {near!r}?)" if near else ""
+    words = f", which is for {misfit}" if misfit else f" (did you mean {quoted(near)}?)" if near else ""
     raise ValueError(
-        f"scoring must be one of {', '.join(MEASURES)} or another scorer of classes of scikit-learn, got {name!r}{words}"
+        f"scoring must be one of {', '.join(MEASURES)} or another scorer of classes of scikit-learn, got {quoted(name)}{words}"
     )
 
 
@@ -112,6 +112,6 @@ def scorer_for(name: str, y: np.ndarray) -> Any:
     classes = np.unique(y).tolist()
     measure = measure_named(name)
     if measure.two_classes and len(classes) > 2:
-        raise ValueError(f"scoring {name!r} needs two classes, and the target has {len(classes)}")
+        raise ValueError(f"scoring {quoted(name)} needs two classes, and the target has {len(classes)}")
     scorer = get_scorer(measure.scorer) if isinstance(measure.scorer, str) else measure.scorer
     return scorer_towards(scorer, classes[1]) if len(classes) == 2 else scorer

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from quadric.errors import unknown_names
+from quadric.estimators._base import first_overflow
 from quadric.export import SavedModel
-from quadric.fitted import FittedModel, fitted_model
+from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import Table
-from quadric.tables.targets import class_position
+from quadric.tables.date_forms import FORMS
+from quadric.tables.targets import class_position, refuse_missing_labels
 from quadric.types import FloatArray, IntArray
+from quadric.workflow.checking import recorded_findings
 from quadric.workflow.preparation import complete_rows
 
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
@@ -37,6 +40,13 @@ class Scores:
     codes: IntArray
     probabilities: FloatArray | None
 
+    @property
+    def numbers(self) -> list[FloatArray]:
+        """The columns of scores and of probabilities, in the order of ``ScoreColumns``."""
+        is_binary, chances = self.decision.ndim == 1, self.probabilities
+        scores = [self.decision] if is_binary else list(self.decision.T)
+        return scores if chances is None else [*scores, *([chances[:, 1]] if is_binary else chances.T)]
+
 
 @dataclass(frozen=True, eq=False)
 class TableModel:
@@ -59,6 +69,20 @@ class TableModel:
         """In the order of the classifier's labels."""
         return self.saved.class_names or self.view.class_texts
 
+    def outputs(self, prefix: str = "") -> ScoreColumns:
+        """Names of the columns for scores, probabilities and the label.
+
+        Parameters
+        ----------
+        prefix : str
+            Put before each name.
+
+        Returns
+        -------
+        ScoreColumns
+        """
+        return ScoreColumns.of(self.class_names, bool(self.view.calibrators), prefix)
+
     @cached_property
     def input_names(self) -> tuple[str, ...]:
         """Columns that the model uses."""
@@ -72,18 +96,26 @@ class TableModel:
 
     @property
     def notation(self) -> dict[str, Any]:
-        """How the file that the model was fitted to wrote missing values and numbers, as ``read_table`` takes it."""
+        """How the file that the model was fitted to wrote missing values, numbers and dates, as ``read_table`` takes it."""
         recorded = {name: self.saved.metadata.get(key) for name, key in NOTATION.items()}
         texts = recorded["missing"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             recorded["missing"] = None
-        return {name: value for name, value in recorded.items() if isinstance(value, list | str)}
+        forms = self._options.get("date_forms")
+        known = forms.items() if isinstance(forms, dict) else ()
+        dates = {name: form for name, form in known if isinstance(form, str) and form in FORMS}
+        return {name: value for name, value in recorded.items() if isinstance(value, list | str)} | {"date_forms": dates}
 
     @property
     def frozen(self) -> tuple[str, ...]:
         """Columns that changes must leave alone, as recorded when the model was fitted."""
         recorded = self._options.get("frozen")
         return tuple(name for name in recorded if name in self.input_names) if isinstance(recorded, list) else ()
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What a look at the table brought up when the model was fitted, one sentence each."""
+        return recorded_findings(self._history)
 
     @property
     def favourable(self) -> int:
@@ -127,9 +159,9 @@ class TableModel:
         with np.errstate(over="ignore", invalid="ignore"):
             decision = self.view.decision(self.inputs(table, only_needed=True))
         # overflow comes from inputs far beyond those of the fit; a label made of it would be arbitrary
-        rows = np.flatnonzero(~np.isfinite(decision.reshape(len(decision), -1)).all(axis=1))
-        if len(rows):
-            raise ValueError(f"row {table.first_row + rows[0]} has no finite score: its values are too large for the model")
+        row = first_overflow(decision)
+        if row is not None:
+            raise ValueError(f"row {table.first_row + row} has no finite score: its values are too large for the model")
         return Scores(decision, *self.view.decided(decision))
 
     def code_of(self, name: str) -> int:
@@ -165,11 +197,10 @@ class TableModel:
             raise ValueError("the model file does not say which column is the target")
         if target not in table.names:
             raise ValueError(unknown_names([target], table.names, "the table", note=", which is the target of the model"))
-        labels = table.labels(target).tolist()
-        if None in labels:
-            raise ValueError(f"the target is missing in row {table.first_row + labels.index(None)}")
-        codes = {label: self.code_of(label) for label in dict.fromkeys(labels)}
-        y = self.view.classes[[codes[label] for label in labels]]
+        labels, places = table.distinct_labels(target)
+        refuse_missing_labels(labels, places, table.first_row)
+        used, places = np.unique(places, return_inverse=True)
+        y = self.view.classes[[self.code_of(str(labels[place])) for place in used]][places]
         if not self._drops_incomplete_rows():
             return table, y
         kept = complete_rows(self.inputs(table))

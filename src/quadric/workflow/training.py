@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from quadric.credit import CalibratedModel
 from quadric.defaults import DEFAULT_CS, DEFAULT_KS
+from quadric.errors import quoted
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
@@ -111,6 +112,7 @@ class Trained:
         history = {
             "options": self.options.recorded(),
             "excluded": {"squares": self.data.limits.n_squares, "products": self.data.limits.n_products},
+            "check": self.data.check.recorded(),
             "missing": self.data.missing,
             "rows_dropped": self.data.n_dropped,
             "accuracy": self.accuracy,
@@ -161,7 +163,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     model = new_search(data, options, stream.classes) if options.crosses else new_classifier(data, options)
     with part(0.1, 0.2):
         surveyed = model._surveyed(stream)
-    data = with_rows(data, stream, surveyed.sample, options)
+    data = with_rows(data, stream, surveyed.sample, options, by_passes=not surveyed.is_gathered)
     if data.groups is not None:
         check_groups(data.groups, options)
     if surveyed.is_gathered:
@@ -448,7 +450,7 @@ def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | 
         lost = [name for name, label in zip(data.class_names, classes, strict=True) if not (data.y[train] == label).any()]
         if lost:
             raise OptionError(
-                f"all rows of class {lost[0]!r} are in groups of fold {number}, which leaves none to learn from: "
+                f"all rows of class {quoted(lost[0])} are in groups of fold {number}, which leaves none to learn from: "
                 "choose other groups, or fewer folds",
                 groups=None,
                 folds=None,
@@ -487,7 +489,7 @@ def check_folds(counts: Sequence[int], names: Sequence[str], folds: int) -> None
     fewest = min(counts)
     if fewest >= folds:
         return
-    rows = f"class {names[counts.index(fewest)]!r} has {fewest} row{'s' * (fewest != 1)}"
+    rows = f"class {quoted(names[counts.index(fewest)])} has {fewest} row{'s' * (fewest != 1)}"
     if fewest < 2:
         raise OptionError(f"{rows}, and cross-validation needs two or more of each: leave that class out")
     raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer", folds=None)

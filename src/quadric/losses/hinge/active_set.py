@@ -4,6 +4,9 @@ Every sample is at zero (margin above its target, 1), at its upper bound (margin
 given partition the free multipliers and c solve one linear system with the matrix K = R_E P^-1 R_E' of the free rows E
 (docs/mathematics.md, eq. 3.4); those that leave their box, and the samples whose margin contradicts their place, change place,
 until none does.
+
+On discrete data far more samples are on their margin than can be independent. A basis of them determines the surface. Their
+multipliers are then not unique, and those nearest to where they were are taken.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dgeqp3, dpotrf, dpotrs, dtrtrs
 
 from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.types import FloatArray, IntArray
@@ -30,28 +33,30 @@ CANCELLED = 1e-4
 PROXIMAL = 1e-12
 """Relative shift of K, whose effect the proximal refinement takes out again: free rows may be linearly dependent."""
 REFINEMENTS = 3
-MAX_DEPENDENT = 1000
+NEARLY_DEPENDENT = 4e-6
+"""Distance of a row of length one from the others below which a basis of them is looked for."""
+DEPENDENT = 1e-5
+"""Distance of a row of length one from a basis below which it counts as dependent on it."""
+LEAST_WEIGHT = 0.1
+"""Weight of a multiplier at a bound beside a typical one, where the change of dependent multipliers is spread."""
 MAX_ITERATIONS = 20
 FEW = 4
 """Changes of place are added up one by one where they concern fewer than one sample in so many."""
 SETTLING = 10
 """So few moves may come in any order; a larger number that exceeds an earlier one by a tenth means divergence."""
+CROWDED = 5
+"""Where more rows are free than can be independent, more moves than one in so many of them lead nowhere."""
 
 
-def solve_active_set(qp: HingeQP, alpha: FloatArray, *, dependent_rows: bool = False) -> HingeSolution | None:
-    """Solve from the partition that ``alpha`` suggests; None when the partitions diverge, cycle or grow too large.
-
-    ``dependent_rows`` allows more free rows than can be independent: equal rows share a margin, and a surface near zero puts
-    a whole class on it. The undetermined part of the multipliers then stays where ``alpha`` has it.
-    """
-    max_free = max(qp.n_terms + 1, MAX_DEPENDENT if dependent_rows else 0)
+def solve_active_set(qp: HingeQP, alpha: FloatArray) -> HingeSolution | None:
+    """Solve from the partition that ``alpha`` suggests; None when the partitions diverge or cycle."""
     place = _places(qp, alpha)
     rows = _FreeRows(qp)
     seen: set[bytes] = set()
     fewest_moves = len(alpha)
     for iteration in range(1, MAX_ITERATIONS + 1):
         free = np.flatnonzero(place == FREE)
-        if len(free) > max_free or place.tobytes() in seen:
+        if place.tobytes() in seen:
             return None
         seen.add(place.tobytes())
         candidate = rows.solve(place, free, alpha)
@@ -61,7 +66,8 @@ def solve_active_set(qp: HingeQP, alpha: FloatArray, *, dependent_rows: bool = F
         n_moves = int(np.count_nonzero(moved != place))
         if n_moves == 0:
             return _checked(qp, free, candidate, iteration)
-        if n_moves > max(SETTLING, 1.1 * fewest_moves):
+        most_moves = len(free) // CROWDED if len(free) > qp.n_terms + 1 else fewest_moves
+        if n_moves > max(SETTLING, 1.1 * min(fewest_moves, most_moves)):
             return None
         fewest_moves = min(fewest_moves, n_moves)
         place, alpha = moved, candidate.alpha
@@ -76,7 +82,7 @@ def with_exact_margins(qp: HingeQP, solution: HingeSolution) -> HingeSolution:
     """
     place = _places(qp, solution.alpha)
     free = np.flatnonzero(place == FREE)
-    candidate = _FreeRows(qp).solve(place, free, solution.alpha) if 0 < len(free) <= MAX_DEPENDENT else None
+    candidate = _FreeRows(qp).solve(place, free, solution.alpha) if len(free) else None
     if candidate is None:
         return solution
     alpha = np.where(place == FREE, solution.alpha, np.where(place == AT_UPPER, qp.upper, 0.0))
@@ -122,6 +128,10 @@ def _move(qp: HingeQP, place: Places, candidate: _Candidate) -> Places:
     slack = _slack(qp.upper[free], candidate.curvature)
     moved[free[alpha[free] < -slack]] = AT_ZERO
     moved[free[alpha[free] > qp.upper[free] + slack]] = AT_UPPER
+    off = free[np.abs(shortfall[free]) > TOLERANCE]
+    if len(off):  # rows that depend on others and contradict them
+        off = off[np.abs(shortfall[off]) > TOLERANCE + qp.margin_rounding(candidate.w, off)]
+        moved[off] = np.where(shortfall[off] > 0.0, AT_UPPER, AT_ZERO)
     leaving = np.flatnonzero(((place == AT_ZERO) & (shortfall > TOLERANCE)) | ((place == AT_UPPER) & (shortfall < -TOLERANCE)))
     # A sample that must leave its bound goes straight to the other one when its whole multiplier could not mend its margin
     # alone; otherwise the free set would swell.
@@ -162,10 +172,12 @@ class _FreeSystem(NamedTuple):
     curvature: float
     along_c: FloatArray
     balance: float
+    shift: float
 
     @staticmethod
-    def of(K: FloatArray, e: FloatArray) -> _FreeSystem | None:
-        """Overwrites K; None where it is singular."""
+    def of(V: FloatArray, e: FloatArray) -> _FreeSystem | None:
+        """For the columns L^-1 r_i of the free rows; None where they are dependent."""
+        K = V.T @ V
         curvature = _typical(K.diagonal())
         if curvature == 0.0:
             return None
@@ -174,17 +186,22 @@ class _FreeSystem(NamedTuple):
         K /= unit[:, None] * unit
         K.flat[:: len(e) + 1] += PROXIMAL
         factor, failed = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
-        if failed:
+        if failed or factor.diagonal().min() < NEARLY_DEPENDENT:
             return None
+        return _FreeSystem.factored(factor, e, unit, curvature, PROXIMAL)
+
+    @staticmethod
+    def factored(factor: FloatArray, e: FloatArray, unit: FloatArray, curvature: float, shift: float) -> _FreeSystem:
+        """``factor``: of K in its unit with curvature and shift."""
         e = e / unit
         along_c = dpotrs(factor, e, lower=1)[0]
-        return _FreeSystem(factor, e, unit, curvature, along_c, float((e * along_c).sum()))
+        return _FreeSystem(factor, e, unit, curvature, along_c, float((e * along_c).sum()), shift)
 
     def solve(self, rhs: FloatArray, total: float, signed: FloatArray) -> tuple[FloatArray, float]:
         """s and c; what the equations leave undetermined of s stays where ``signed`` has it."""
         rhs, signed, c = rhs / self.unit + self.curvature * total * self.e, signed * self.unit, 0.0
-        for _ in range(REFINEMENTS):
-            partial = dpotrs(self.factor, rhs + PROXIMAL * signed, lower=1)[0]
+        for _ in range(REFINEMENTS if self.shift else 1):
+            partial = dpotrs(self.factor, rhs + self.shift * signed, lower=1)[0]
             c = (float((self.e * partial).sum()) - total) / self.balance if self.balance else 0.0
             signed = partial - c * self.along_c
         return signed / self.unit, c
@@ -196,14 +213,58 @@ def _typical(reaches: FloatArray) -> float:
     return middle or float(reaches.mean())
 
 
+class _Basis(NamedTuple):
+    """Free rows that determine all others, and how a change of their multipliers is spread over all.
+
+    Let B hold the rows as columns, the entry of c among them, times their weights, and B = Q R with R = [R_b R_o], R_b a
+    triangle. Changes d of all multipliers do to the surface what the change d_b of the basis alone does where
+    R (d / weights) = R_b (d_b / weights). The shortest of them moves those little that have little room in their boxes.
+    """
+
+    rows: IntArray
+    order: IntArray
+    triangle: FloatArray
+    weight: FloatArray
+    system: _FreeSystem
+
+    @staticmethod
+    def of(V: FloatArray, e: FloatArray, room: FloatArray) -> _Basis:
+        """``room``: how far the multipliers are from their bounds; those with more of it are preferred."""
+        curvature = _typical(np.einsum("ij,ij->j", V, V)) or 1.0
+        B = np.asfortranarray(np.vstack([V, np.sqrt(curvature) * e]))
+        length = np.sqrt(np.einsum("ij,ij->j", B, B))
+        length[length == 0.0] = 1.0
+        reach = room * length
+        weight = np.clip(reach / (_typical(reach) or 1.0), LEAST_WEIGHT, 1.0) / length
+        B *= weight
+        factors, order, *_ = dgeqp3(B, lwork=64 * B.shape[1], overwrite_a=1)
+        diagonal, order = np.abs(factors.diagonal()), order - 1
+        rank = int(np.count_nonzero(diagonal > DEPENDENT * diagonal[0]))
+        rows, R = order[:rank], np.triu(factors[:rank])
+        # R_b is the factor of the basis's K: no square of it loses digits
+        system = _FreeSystem.factored(R[:, :rank].T, e[rows], 1.0 / weight[rows], curvature, 0.0)
+        return _Basis(rows, order, R, weight[order], system)
+
+    def spread(self, change: FloatArray) -> FloatArray:
+        """The change of all multipliers, for one of the basis."""
+        R, rank = self.triangle, len(self.rows)
+        spread = np.zeros(len(self.order))
+        factor, failed = dpotrf(R @ R.T, lower=1, clean=0)
+        if failed:
+            spread[self.rows] = change
+        else:
+            shortest = dpotrs(factor, R[:, :rank] @ (change / self.weight[:rank]), lower=1)[0] @ R
+            spread[self.order] = self.weight * shortest
+        return spread
+
+
 class _FreeRows:
-    """Solves for the free multipliers, keeping L^-1 r_i of every row that was ever free (P = L L') and their products."""
+    """Solves for the free multipliers, keeping L^-1 r_i of every row that was ever free (P = L L')."""
 
     def __init__(self, qp: HingeQP) -> None:
         self.qp = qp
         self.count = 0
         self.columns = np.empty((qp.n_terms, 0), order="F")
-        self.products = np.empty((0, 0))
         self.position = np.full(len(qp.y), -1)
         self.at_bound = np.zeros(len(qp.y))
         self.h = qp.g
@@ -214,28 +275,21 @@ class _FreeRows:
         z = qp.solve_P(h[:-1])
         if len(free) == 0:
             return _Candidate.of(qp, z, qp.best_level(z), self.at_bound, np.inf)
-        mine = self._positions_of(free)
-        A, y = qp.A[free], qp.y[free]
-        system = _FreeSystem.of(self.products[np.ix_(mine, mine)], A[:, -1])
-        if system is None:
-            return None
-        # With signed multipliers s = y alpha of the free rows:  K s + c e = y target - R z,  e's = -h_c
-        wanted = y * qp.target[free]
-        signed, c = system.solve(wanted - A[:, :-1] @ z, -h[-1], y * np.clip(alpha[free], 0.0, qp.upper[free]))
-        z = z + self._surface_of(mine, signed)
-        off = wanted - A @ np.append(z, c)
-        if np.abs(off).max() > REFINE_ABOVE:  # cancellation among large terms: once more, for what is left of the margins
-            more, shift = system.solve(off, -h[-1] - float(A[:, -1] @ signed), np.zeros(len(free)))
-            signed, c, z = signed + more, c + shift, z + self._surface_of(mine, more)
+        V, A, y = self._columns_of(free), qp.A[free], qp.y[free]
+        alpha = np.clip(alpha[free], 0.0, qp.upper[free])
+        equations = _Equations(qp, V, A, y * qp.target[free], z, float(h[-1]))
+        system = _FreeSystem.of(V, A[:, -1]) if len(free) <= qp.n_terms + 1 else None
+        if system is not None:
+            signed, z, c = equations.solved(system, slice(None), y * alpha)
+        else:
+            basis = _Basis.of(V, A[:, -1], np.minimum(alpha, qp.upper[free] - alpha))
+            system = basis.system
+            signed, _, _ = equations.solved(system, basis.rows, y * alpha)
+            signed = y * alpha + basis.spread((signed - y * alpha)[basis.rows])
+            signed, z, c = equations.solved(system, basis.rows, signed)
         multipliers = self.at_bound.copy()
         multipliers[free] = y * signed
         return _Candidate.of(qp, z, c if system.balance else qp.best_level(z), multipliers, system.curvature)
-
-    def _surface_of(self, mine: IntArray, signed: FloatArray) -> FloatArray:
-        """P^-1 R_E's, from the columns L^-1 r_i."""
-        weights = np.zeros(self.count)
-        weights[mine] = signed
-        return dtrtrs(self.qp.factor, self.columns[:, : self.count] @ weights, lower=1, trans=1)[0]
 
     def _pull_of(self, at_bound: FloatArray) -> FloatArray:
         """h = g + A'(y alpha) with the free multipliers left out; from the one before where few samples changed place."""
@@ -249,26 +303,55 @@ class _FreeRows:
         self.at_bound = at_bound
         return self.h
 
-    def _positions_of(self, free: IntArray) -> IntArray:
-        """Where the free rows stand among the columns; rows that were never free before are added."""
+    def _columns_of(self, free: IntArray) -> FloatArray:
+        """L^-1 r_i of the free rows; of those that were never free before they are made."""
         new = free[self.position[free] < 0]
         if len(new):
-            old, self.count = self.count, self.count + len(new)
-            self.position[new] = np.arange(old, self.count)
-            self._make_room()
+            self.position[new] = np.arange(self.count, self.count + len(new))
+            self.count += len(new)
             fresh = dtrtrs(self.qp.factor, self.qp.A[new, :-1].T, lower=1)[0]
-            across = self.columns[:, :old].T @ fresh
-            self.columns[:, old : self.count] = fresh
-            self.products[:old, old : self.count] = across
-            self.products[old : self.count, :old] = across.T
-            self.products[old : self.count, old : self.count] = fresh.T @ fresh
-        return self.position[free]
+            self.columns = np.asfortranarray(np.hstack([self.columns, fresh]))
+        return self.columns[:, self.position[free]]
 
-    def _make_room(self) -> None:
-        """Arrays that hold ``count`` rows, and some more, so that they need not grow every time."""
-        have = self.columns.shape[1]
-        if self.count > have:
-            room = self.count + self.count // 2
-            columns, products = np.empty((self.qp.n_terms, room), order="F"), np.empty((room, room))
-            columns[:, :have], products[:have, :have] = self.columns, self.products
-            self.columns, self.products = columns, products
+
+class _Equations(NamedTuple):
+    """What the multipliers of free rows have to do: put their margins on target, and balance.
+
+    Attributes
+    ----------
+    V : array of shape (p, n)
+        L^-1 r_i of the free rows.
+    A, wanted : arrays of shape (n, p + 1) and (n,)
+        The rows and y target.
+    z, h_c : array of shape (p,), float
+        Surface and imbalance without them.
+    """
+
+    qp: HingeQP
+    V: FloatArray
+    A: FloatArray
+    wanted: FloatArray
+    z: FloatArray
+    h_c: float
+
+    def solved(self, system: _FreeSystem, rows: IntArray | slice, signed: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        """Signed multipliers, z and c; only those of ``rows`` change, which are those of the system.
+
+        With s = y alpha:  K s + c e = y target - R z,  e's = -h_c.
+        """
+        A, wanted, e = self.A[rows], self.wanted[rows], self.A[:, -1]
+        start, signed = signed[rows], signed.copy()
+        signed[rows] = 0.0
+        z = self._moved(self.z, signed)
+        signed[rows], c = system.solve(wanted - A[:, :-1] @ z, -self.h_c - float(e @ signed), start)
+        z = self._moved(self.z, signed)
+        off = wanted - A @ np.append(z, c)
+        if np.abs(off).max() > REFINE_ABOVE:  # cancellation among large terms: once more, for what is left of the margins
+            more, shift = system.solve(off, -self.h_c - float(e @ signed), np.zeros(len(off)))
+            signed[rows] += more
+            z, c = self._moved(self.z, signed), c + shift
+        return signed, z, c
+
+    def _moved(self, z: FloatArray, signed: FloatArray) -> FloatArray:
+        """z + P^-1 R's."""
+        return z + dtrtrs(self.qp.factor, self.V @ signed, lower=1, trans=1)[0] if signed.any() else z

@@ -10,6 +10,7 @@ the labels square to one and drop out of the matrix.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -88,6 +89,11 @@ class InteriorPoint:
         gradient[:-1] += self.qp.P @ self.w[:-1]
         return gradient
 
+    @cached_property
+    def _reach(self) -> FloatArray:
+        """r'P^-1 r, taken with the diagonal of P."""
+        return self.qp.A[:, :-1] ** 2 @ (1.0 / np.diag(self.qp.P))
+
     def _step(self) -> bool:
         """One Mehrotra predictor-corrector step."""
         alpha, beta, t, x = self.alpha, self.beta, self.t, self.x
@@ -127,7 +133,7 @@ class InteriorPoint:
         root = np.sqrt(theta)[:, None]
         for rows in row_chunks(len(A), p + 1):
             H = dsyrk(1.0, (A[rows] * root[rows]).T, beta=1.0, c=H, overwrite_c=1)
-        H[np.diag_indices(p + 1)] *= 1.0 + DIAGONAL_LIFT
+        H.flat[:: p + 2] *= 1.0 + DIAGONAL_LIFT
         return H
 
     def _direction(self, factor: FloatArray, theta: FloatArray, r_t: FloatArray, r_x: FloatArray) -> _Direction:
@@ -144,10 +150,10 @@ class InteriorPoint:
     def _max_step(self, step: _Direction) -> float:
         """Largest step in [0, 1] that keeps every positive variable positive."""
         fastest = max(
-            float(np.max(-step.alpha / self.alpha)),
-            float(np.max(step.alpha / self.beta)),
-            float(np.max(-step.t / self.t)),
-            float(np.max(-step.x / self.x)),
+            -float((step.alpha / self.alpha).min()),
+            float((step.alpha / self.beta).max()),
+            -float((step.t / self.t).min()),
+            -float((step.x / self.x).min()),
         )
         return 1.0 if fastest <= 1.0 else 1.0 / fastest
 
@@ -157,8 +163,7 @@ class InteriorPoint:
         Each is compared with its partner in the unit of margins. A multiplier alpha moves its own margin by alpha r'P^-1 r,
         here taken with the diagonal of P; where the whole box could move it by more than 1, the box is the unit.
         """
-        R = self.qp.A[:, :-1]
-        reach = np.minimum(np.einsum("ij,ij,j->i", R, R, 1.0 / np.diag(self.qp.P)), 1.0 / self.qp.upper)
+        reach = np.minimum(self._reach, 1.0 / self.qp.upper)
         at_zero = (self.t > reach * self.alpha) & (self.t > self.x)
         at_upper = (self.x > reach * self.beta) & (self.x >= self.t)
         return np.where(at_zero, 0.0, np.where(at_upper, self.qp.upper, self.alpha))

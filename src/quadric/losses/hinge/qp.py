@@ -37,6 +37,8 @@ class HingeQP:
     g: FloatArray
     offset: float = 0.0
     targets: FloatArray | None = None
+    all_differ: bool = False
+    """Whether it is known that no two rows are equal."""
 
     @property
     def n_terms(self) -> int:
@@ -92,6 +94,12 @@ class HingeQP:
         primal = self.value(w, margins)
         return abs(primal - dual) / max(abs(primal), 1e-300)
 
+    def lower_bound(self, alpha: FloatArray) -> float:
+        """The dual at multipliers near ``alpha`` that balance: q is not below it (g_c = 0, and all rows see the level)."""
+        alpha = evenly_balanced(np.clip(alpha, 0.0, self.upper), self.y)
+        h = self.g[:-1] + (self.y * alpha) @ self.A[:, :-1]
+        return float(self.target @ alpha) + self.offset - 0.5 * float(h @ self.solve_P(h))
+
     def imbalance(self, alpha: FloatArray) -> float:
         """Residual of the equation of c, in units of the largest upper bound among the rows that c moves."""
         residual = self.g[-1] + (self.y * self.A[:, -1]) @ alpha
@@ -109,6 +117,15 @@ class HingeQP:
         g = self.g + (self.y * at_bound) @ self.A
         offset = self.offset + float((self.target * at_bound).sum())
         return HingeQP(self.A[rows], self.y[rows], self.upper[rows], self.P, g, offset, self.target[rows])
+
+
+def evenly_balanced(alpha: FloatArray, y: FloatArray) -> FloatArray:
+    """Multipliers of which the heavier label gives way until both balance."""
+    positive = y > 0.0
+    heavy, light = float(alpha[positive].sum()), float(alpha[~positive].sum())
+    if heavy < light:
+        heavy, light, positive = light, heavy, ~positive
+    return np.where(positive, alpha * (light / heavy), alpha) if heavy else alpha
 
 
 @dataclass(frozen=True)

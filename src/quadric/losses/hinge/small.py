@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quadric.geometry.lifting import adjoint_about, lift_about, lift_adjoint, row_chunks
-from quadric.losses.hinge.qp import HingeQP
+from quadric.losses.hinge.qp import HingeQP, evenly_balanced
 from quadric.losses.hinge.split import GROUPS, Split
 from quadric.types import FloatArray, IntArray
 
@@ -64,10 +64,5 @@ class SmallProblem:
         return float(alpha.sum()), (self.y * alpha) @ R
 
     def _balanced(self, alpha: FloatArray) -> FloatArray:
-        """Multipliers inside their boxes; the heavier label gives way until both balance."""
-        alpha = np.clip(alpha, 0.0, self.upper)
-        positive = self.y > 0.0
-        heavy, light = float(alpha[positive].sum()), float(alpha[~positive].sum())
-        if heavy < light:
-            heavy, light, positive = light, heavy, ~positive
-        return np.where(positive, alpha * (light / heavy), alpha) if heavy else alpha
+        """Multipliers inside their boxes that balance."""
+        return evenly_balanced(np.clip(alpha, 0.0, self.upper), self.y)

@@ -1,9 +1,10 @@
-"""z-step of the hinge loss: a warm active set first, then an interior point on the samples that matter, then on all.
+"""z-step of the hinge loss: equal samples become one, then a warm active set, an interior point on part of them, and on all.
 
 The warm attempt costs a few small systems and fails when many samples change place at once. The interior point then
-starts from the old surface, at first with only the samples nearest to their margin (the others held at their bounds), and
-hands over to the active set as soon as that can finish, which is also what checks the samples left out. Should even the
-last stage not settle exactly, the interior point's own answer is returned with the violation it has.
+starts from the old surface and hands over to the active set as soon as that can finish. Large problems begin with only the
+samples nearest to their margin (the others held at their bounds); the active set also checks the samples left out. Should even
+the last stage not settle exactly, the interior point's own answer is returned with the violation it has. On discrete data that
+is common: so many samples share the margin that their multipliers are far from unique, while the value is exact.
 """
 
 from __future__ import annotations
@@ -20,19 +21,26 @@ from quadric.losses.dual import DualStep
 from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set, with_exact_margins
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.interior_point import InteriorPoint
+from quadric.losses.hinge.merging import MergedRows
 from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.types import BoolArray, FloatArray, IntArray
 
-HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-9, 1e-12)
 """Relative gaps at which the interior point offers its partition to the active set."""
-WORKING_GAPS = HANDOVER_GAPS[:3]
+WORKING_GAPS = HANDOVER_GAPS[:4]
 """The same on a working set: what is not settled by then is the fault of the samples left out."""
+BOUND_GAPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
+"""The same where a bound may be enough."""
 DEPENDENT_GAP = 1e-8
-"""From this accuracy on, what still looks free is, though the rows may be linearly dependent."""
+"""From this accuracy on, what still looks free is, though there are more rows than can be independent."""
 WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
+LARGE = 50_000
+"""Entries of A from which on it pays to try a part of the samples first."""
 EXACT = 1e-9
 """Violation above which an answer is worth another attempt."""
+EXACT_VALUE = 1e-11
+"""Relative gap from which on a value counts as exact."""
 NEGLIGIBLE = 1e-10
 """A refitted term that moves no margin by more than this is dropped if it is also ROUNDING."""
 ROUNDING = 1e-13
@@ -63,6 +71,7 @@ class HingeStep(DualStep):
         self.problem: HingeProblem = problem
         self._upper = problem.upper
         self._last: _Answer | None = None
+        self._all_differ: bool | None = None  # the samples, on all terms
         self._settled: dict[bytes, FloatArray] = {}
         self._from_zero: dict[float, tuple[StepSolution, _Answer]] = {}
 
@@ -101,9 +110,7 @@ class HingeStep(DualStep):
         problem = self.problem
         if len(support) == 0:
             return self._without_terms()
-        columns = np.append(support, problem.n_terms)
-        G = problem.G[np.ix_(support, support)]
-        qp = HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns)))
+        qp, columns = self._on(support)
         solution = self._solved(qp, *self._start(columns))
         w = np.zeros(problem.n_terms + 1)
         w[support] = np.where(_is_noise(solution, qp), 0.0, solution.w[:-1])
@@ -118,6 +125,30 @@ class HingeStep(DualStep):
         self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
         return self._solution(w, value, solution.violation)
 
+    def exceeds(self, support: IntArray, ceiling: float) -> bool:
+        """By an interior point, until its bound reaches the ceiling or its value is below; a refit would start from there."""
+        if len(support) == 0 or self._last is None or self._narrow is not None:
+            return False
+        qp, columns = self._on(support)
+        merged = MergedRows.of(qp)
+        interior = InteriorPoint(qp if merged is None else merged.qp, self._start(columns)[0], WARM_SPREAD)
+        for gap in BOUND_GAPS:
+            advancing = interior.advance(gap)
+            if interior.qp.lower_bound(interior.alpha) >= ceiling:
+                return True
+            if not advancing or interior.qp.value(interior.w, interior.margins) < ceiling:
+                break
+        w, alpha = np.zeros(self.problem.n_terms + 1), interior.crossover()
+        w[columns] = interior.w
+        self._remember(w, alpha if merged is None else merged.shared(alpha))
+        return False
+
+    def _on(self, support: IntArray) -> tuple[HingeQP, IntArray]:
+        """The problem of a refit, and its columns of A."""
+        problem, columns = self.problem, np.append(support, self.problem.n_terms)
+        G = problem.G[np.ix_(support, support)]
+        return HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns))), columns
+
     def weighted(self, penalty: FloatArray) -> StepSolution:
         return self._penalised(penalty, np.zeros(self.problem.n_terms))
 
@@ -126,7 +157,9 @@ class HingeStep(DualStep):
         P = problem.G.copy()
         P[np.diag_indices_from(P)] += penalty
         qp = HingeQP(problem.A, problem.y, self._upper, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))
-        solution = self._solved(qp, *self._start(slice(None)), likely)
+        if self._all_differ is None:
+            self._all_differ = MergedRows.of(qp) is None
+        solution = self._solved(replace(qp, all_differ=self._all_differ), *self._start(slice(None)), likely)
         z = solution.w[:-1]
         scores = problem.A[:, :-1] @ z
         level = hinge_intercept(scores, problem.y, problem.loss_weight)
@@ -197,40 +230,52 @@ def solve_hinge(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: Fl
 
     ``likely`` are multipliers that may be nearer; a failed attempt costs little beside the interior point it may save.
     """
+    merged = MergedRows.of(qp)
+    if merged is None:
+        return _solved_distinct(qp, w, alpha, likely)
+    return merged.apart(_solved_distinct(merged.qp, w, merged.together(alpha), merged.together(likely)))
+
+
+def _solved_distinct(qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None) -> HingeSolution:
     if alpha is not None:
-        solution = None if likely is None else solve_active_set(qp, likely)
-        solution = solution or solve_active_set(qp, alpha) or _on_working_set(qp, w)
-        if solution is not None:
+        for start in (likely, alpha):
+            solution = None if start is None else solve_active_set(qp, start)
+            if solution is not None:
+                return solution
+        solution = None if _is_crowded(qp, alpha) or qp.A.size < LARGE else _on_working_set(qp, w)
+        solution = solution or _on_all(qp, w, WARM_SPREAD)
+        if _is_settled(qp, solution):
             return solution
-    solution = _from_scratch(qp, w)
-    for another in (_with_equal_rows_merged, _equilibrated):
-        if solution.violation > EXACT:
-            other = another(qp, w)
-            solution = other if other is not None and other.violation < solution.violation else solution
+    solution = _on_all(qp, w, COLD_SPREAD)
+    if not _is_settled(qp, solution):
+        other = _equilibrated(qp, w)
+        solution = other if other.violation < solution.violation else solution
     return solution
 
 
-def _from_scratch(qp: HingeQP, w: FloatArray) -> HingeSolution:
+def _is_crowded(qp: HingeQP, alpha: FloatArray) -> bool:
+    """Whether more rows are on their margin than can be independent."""
+    return bool(np.count_nonzero((alpha > 0.0) & (alpha < qp.upper)) > qp.n_terms + 1)
+
+
+def _is_settled(qp: HingeQP, solution: HingeSolution) -> bool:
+    """Whether another attempt is not worth it: the conditions of optimality hold, or the value is exact and the margin crowded,
+    so that many multipliers are as good.
+    """
+    w, alpha = solution.w, solution.alpha
+    if solution.violation <= EXACT or not _is_crowded(qp, alpha):
+        return solution.violation <= EXACT
+    return qp.relative_gap(w, alpha, qp.margins(w)) <= EXACT_VALUE
+
+
+def _on_all(qp: HingeQP, w: FloatArray, spread: float) -> HingeSolution:
     """Interior point on all samples, finished by the active set where that can."""
-    interior = InteriorPoint(qp, w, COLD_SPREAD)
+    interior = InteriorPoint(qp, w, spread)
     for partition in _partitions(interior, HANDOVER_GAPS):
-        solution = solve_active_set(qp, partition, dependent_rows=interior.relative_gap() <= DEPENDENT_GAP)
+        solution = _finished(qp, partition, interior)
         if solution is not None:
             return solution
     return with_exact_margins(qp, interior.solution())
-
-
-def _with_equal_rows_merged(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
-    """The same problem with equal samples taken as one: they are what keeps an active set from settling."""
-    rows, group = np.unique(np.column_stack([qp.A, qp.y, qp.target]), axis=0, return_inverse=True)
-    if len(rows) == len(qp.y):
-        return None
-    group = group.ravel()
-    upper = np.bincount(group, weights=qp.upper).astype(float)
-    A, y, target = np.ascontiguousarray(rows[:, :-2]), rows[:, -2].copy(), rows[:, -1].copy()
-    small = HingeQP(A, y, upper, qp.P, qp.g, qp.offset, target)
-    solution = _from_scratch(small, w)
-    return replace(solution, alpha=(solution.alpha / upper)[group] * qp.upper)
 
 
 def _equilibrated(qp: HingeQP, w: FloatArray) -> HingeSolution:
@@ -247,10 +292,10 @@ def _equilibrated(qp: HingeQP, w: FloatArray) -> HingeSolution:
     A = np.column_stack([R / typical, qp.A[:, -1]]) / unit[:, None]
     g = np.append(dtrtrs(qp.factor, qp.g[:-1], lower=1)[0] * typical, qp.g[-1] * typical**2)
     scaled = HingeQP(A, qp.y, qp.upper * stretch, np.eye(qp.n_terms), g, qp.offset * typical**2, qp.target / unit)
-    solution = _from_scratch(scaled, np.append(typical * (np.tril(qp.factor).T @ w[:-1]), w[-1]))
+    solution = _on_all(scaled, np.append(typical * (np.tril(qp.factor).T @ w[:-1]), w[-1]), COLD_SPREAD)
     alpha = solution.alpha / stretch
     z = dtrtrs(qp.factor, solution.w[:-1] / typical, lower=1, trans=1)[0]
-    return solve_active_set(qp, alpha, dependent_rows=True) or replace(solution, w=np.append(z, solution.w[-1]), alpha=alpha)
+    return solve_active_set(qp, alpha) or replace(solution, w=np.append(z, solution.w[-1]), alpha=alpha)
 
 
 def _on_working_set(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
@@ -266,10 +311,17 @@ def _on_working_set(qp: HingeQP, w: FloatArray) -> HingeSolution | None:
     for partition in _partitions(interior, WORKING_GAPS):
         alpha = at_bound.copy()
         alpha[working] = partition
-        solution = solve_active_set(qp, alpha)
+        solution = _finished(qp, alpha, interior)
         if solution is not None:
             return solution
     return None
+
+
+def _finished(qp: HingeQP, alpha: FloatArray, interior: InteriorPoint) -> HingeSolution | None:
+    """The active set's answer from a partition of the interior point, if it is accurate enough to be worth the attempt."""
+    if _is_crowded(qp, alpha) and interior.relative_gap() > DEPENDENT_GAP:
+        return None
+    return solve_active_set(qp, alpha)
 
 
 def _partitions(interior: InteriorPoint, gaps: Sequence[float]) -> Iterator[FloatArray]:

@@ -1,0 +1,224 @@
+"""A look at a table before the fit: what is left out, what to look at, what to know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from quadric.errors import listed, warn_user
+from quadric.samples.random_rows import drawn_rows
+from quadric.tables import Table, TableStream
+from quadric.tables.streams import TableParts, gathered
+from quadric.types import IntArray
+from quadric.workflow.findings import LOOKS, Finding, TableView, known_classes, quoted
+from quadric.workflow.options import OptionError, TrainingOptions
+from quadric.workflow.profiles import ColumnProfile
+
+MOST_ROWS = 50_000
+"""Rows that are looked at; of larger tables, a random sample."""
+LEAKS, TIMES = ("leak", "disguise"), ("date", "ambiguous dates")
+"""Kinds of findings of which a fit warns; dates count as days, or as texts where days and months cannot be told apart."""
+
+
+class TableWarning(UserWarning):
+    """Something about a table that somebody should know before using a model of it.
+
+    Parameters
+    ----------
+    words : str
+    remedies : mapping
+        Options that help.
+    """
+
+    def __init__(self, words: str, remedies: Mapping[str, str | tuple[str, ...] | None]) -> None:
+        super().__init__(words)
+        self.remedies = dict(remedies)
+
+
+@dataclass(frozen=True)
+class TableCheck:
+    """What a look at a table brought up.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    n_rows, n_seen : int
+        Of the table, and of the sample that was looked at.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    n_rows: int = 0
+    n_seen: int = 0
+
+    def recorded(self) -> dict[str, Any]:
+        """As plain values, for model files.
+
+        Returns
+        -------
+        dict
+        """
+        findings = [finding.recorded() for finding in self.findings]
+        return {"rows": self.n_rows, "rows_seen": self.n_seen, "findings": findings}
+
+
+def check_table(table: Table, target: str, options: TrainingOptions, *, n_rows: int | None = None) -> TableCheck:
+    """Look at the columns of a table that a fit would use.
+
+    Parameters
+    ----------
+    table : Table
+        All rows; at most 50,000 random ones are looked at.
+    target : str
+    options : TrainingOptions
+    n_rows : int, optional
+        Number of all rows, where the table is a sample already.
+
+    Returns
+    -------
+    TableCheck
+    """
+    unused = [*options.ignore, *(() if options.groups is None else (options.groups,))]
+    looked_at = table.drop([name for name in unused if name != target])
+    if table.n_rows > MOST_ROWS:
+        looked_at = looked_at[_picked(table.n_rows, options.seed)]
+    return look_over(looked_at, target, n_rows=n_rows or table.n_rows, options=options)
+
+
+def check_parts(parts: TableParts, target: str, options: TrainingOptions) -> TableCheck:
+    """The same of a table that is read in batches: of the same rows, so that it does not matter how a table is read.
+
+    Parameters
+    ----------
+    parts : TableParts
+        Of those elsewhere, only the first rows are looked at.
+    target : str
+    options : TrainingOptions
+
+    Returns
+    -------
+    TableCheck
+    """
+    if not isinstance(parts, TableStream):
+        return check_table(parts.head(), target, options)
+    n_rows, unused = parts.count_rows(), (*options.ignore, options.groups)
+    names = [name for name in parts.head().names if name == target or name not in unused]
+    sample = gathered(parts, _picked(n_rows, options.seed), names)
+    return check_table(sample, target, options, n_rows=n_rows)
+
+
+def _picked(n_rows: int, seed: int) -> IntArray:
+    """Positions of random rows, in their order: those that a fit draws."""
+    return drawn_rows(np.arange(1, n_rows + 1), MOST_ROWS, seed)
+
+
+def look_over(table: Table, target: str, *, n_rows: int | None = None, options: TrainingOptions | None = None) -> TableCheck:
+    """Look at a table.
+
+    Parameters
+    ----------
+    table : Table
+        All rows, or a random sample of them in their order.
+    target : str
+        Column with the classes.
+    n_rows : int, optional
+        Number of all rows.
+    options : TrainingOptions, optional
+        Say which columns are dates, texts or to be kept, and which texts mean a missing value.
+
+    Returns
+    -------
+    TableCheck
+    """
+    options = TrainingOptions() if options is None else options
+    n_all = table.n_rows if n_rows is None else n_rows
+    if table.n_rows == 0:
+        return TableCheck((), n_all, 0)
+    findings: list[Finding] = []
+    y, names, rows = known_classes(table, target, findings)
+    columns = []
+    for name in table.names:
+        if name != target:
+            try:
+                columns.append(ColumnProfile.of(name, table, options.missing_texts))
+            except ValueError as error:
+                findings.append(Finding("unreadable", (name,), str(error), remedies={"ignore": name}))
+    view = TableView(tuple(columns), target, y, names, rows, n_all, options)
+    for look in LOOKS:
+        findings += look(view)
+    return TableCheck(tuple(findings), n_all, table.n_rows)
+
+
+def left_out(check: TableCheck, options: TrainingOptions) -> tuple[str, ...]:
+    """Columns that a fit leaves out.
+
+    Parameters
+    ----------
+    check : TableCheck
+    options : TrainingOptions
+        Columns to be kept, and those named as dates or texts, are not left out.
+
+    Returns
+    -------
+    tuple of str
+    """
+    wanted = {*options.keep, *options.texts, *options.dates}
+    return tuple(name for finding in check.findings if finding.left_out for name in finding.columns if name not in wanted)
+
+
+def settled(check: TableCheck, options: TrainingOptions, target: str, columns: Sequence[str]) -> TrainingOptions:
+    """The options with what the look at the table decides; it warns of what is left out, and of leaks.
+
+    Parameters
+    ----------
+    check : TableCheck
+    options : TrainingOptions
+    target : str
+    columns : sequence of str
+        All of the table.
+
+    Returns
+    -------
+    TrainingOptions
+        Which ignore the columns that are left out, and name the columns of dates.
+    """
+    apart = left_out(check, options)
+    rest = [name for name in columns if name not in (target, options.groups, *options.ignore, *apart)]
+    if apart and not rest:
+        raise OptionError(
+            f"every column besides the target is an identifier or empty ({listed([quoted(name) for name in apart])}): "
+            "add columns that say something about the rows, or keep one of these",
+            keep=apart[0],
+        )
+    for finding in check.findings:
+        name = finding.columns[0] if finding.columns else ""
+        if finding.left_out and name in apart:
+            warn_user(TableWarning(f"left out: {finding}", finding.remedies))
+        elif finding.kind in (*LEAKS, *TIMES) and name in rest:
+            is_last = finding.kind in LEAKS and rest == [name]
+            more = "; no other column is left: add columns that are known before the target is" if is_last else ""
+            warn_user(TableWarning(f"{finding}{more}", {} if is_last else finding.remedies))
+    dates, texts = (tuple(f.columns[0] for f in check.findings if f.kind == kind and f.columns[0] in rest) for kind in TIMES)
+    ignore = (*options.ignore, *apart)
+    return replace(options, ignore=ignore, dates=(*options.dates, *dates), texts=(*options.texts, *texts))
+
+
+def recorded_findings(history: object) -> tuple[str, ...]:
+    """The sentences that a model file keeps of the look at its table; none in files of before.
+
+    Parameters
+    ----------
+    history : object
+        What the file says of the training; anything, since anybody can write a file.
+
+    Returns
+    -------
+    tuple of str
+    """
+    check = history.get("check") if isinstance(history, Mapping) else None
+    findings = check.get("findings") if isinstance(check, Mapping) else None
+    found: Sequence[object] = findings if isinstance(findings, list) else ()
+    words = (each.get("words") for each in found if isinstance(each, Mapping))
+    return tuple(text for text in words if isinstance(text, str))

@@ -1,0 +1,360 @@
+"""What there is to say about the columns of a table and its classes, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from quadric.errors import MOST_LISTED, ParameterError, listed
+from quadric.tables import Table, target_labels
+from quadric.tables.date_forms import AMBIGUOUS, chosen_form, possible_forms
+from quadric.tables.dates import parsed_date
+from quadric.tables.suspects import suspect_texts
+from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.workflow.leaks import column_auc, is_disguise, telling_gap
+from quadric.workflow.options import TrainingOptions
+from quadric.workflow.profiles import DENSE, FEWEST_ROWS, ColumnProfile, identifier_words, is_named_so
+
+LEAK = 0.995
+"""AUC from which on one column alone is suspicious."""
+NEARLY_EMPTY = 0.95
+RARE_CLASS, FEW_ROWS = 0.05, 10
+MOST_LEVELS = 100
+"""Levels of a column whose products with others are counted."""
+LONGEST_NAME = 40
+LOOK, KNOW = "look", "know"
+"""Severities: somebody should look at it, or know of it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about a table.
+
+    Attributes
+    ----------
+    kind : str
+        "identifier", "empty", "leak", "disguise", "constant", "nearly empty", "rare levels", "equal", "date", "notation",
+        "ambiguous dates", "unreadable", "target", "imbalance" or "order".
+    columns : tuple of str
+    words : str
+        One sentence with what to do.
+    severity : "look" or "know"
+    left_out : bool
+        Whether ``quadric fit`` leaves the columns out.
+    remedies : mapping
+        Options that help, with values to try.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    words: str
+    severity: str = LOOK
+    left_out: bool = False
+    remedies: Mapping[str, str | tuple[str, ...] | None] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.words
+
+    def recorded(self) -> dict[str, Any]:
+        """As plain values.
+
+        Returns
+        -------
+        dict
+        """
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()} | {
+            "remedies": {name: list(value) if isinstance(value, tuple) else value for name, value in self.remedies.items()}
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TableView:
+    """Columns and classes of the rows that are looked at.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnProfile
+    target : str
+    y : array of shape (m,) or None
+        Codes of classes, 0 where the class is missing; None where the target cannot be used.
+    names : tuple of str
+        Of the classes.
+    rows : boolean array of shape (m,)
+        Rows whose class is known.
+    n_all : int
+    options : TrainingOptions
+    """
+
+    columns: tuple[ColumnProfile, ...]
+    target: str
+    y: IntArray | None
+    names: tuple[str, ...]
+    rows: BoolArray
+    n_all: int
+    options: TrainingOptions
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are looked at."""
+        return len(self.rows) == self.n_all
+
+    @cached_property
+    def identifiers(self) -> dict[str, str]:
+        """Names of identifiers, and why they are ones."""
+        known = {*self.named, *self.dates, *self.ambiguous, *(name for name in self.suspicions if not is_named_so(name))}
+        found = {column.name: identifier_words(column) for column in self.columns if column.name not in known}
+        are_ranks = list(found.values()).count(DENSE) > 1
+        return {name: words for name, words in found.items() if words is not None and not (are_ranks and words == DENSE)}
+
+    @cached_property
+    def ambiguous(self) -> dict[str, str]:
+        """Columns of dates whose days and months cannot be told apart, each with one of them."""
+        texts = [
+            column for column in self.columns if column.kind == "text" and column.n_values and column.name not in self.named
+        ]
+        return {c.name: min(c.values) for c in texts if chosen_form(possible_forms(c.values)) == AMBIGUOUS}
+
+    @cached_property
+    def suspicions(self) -> dict[str, ParameterError]:
+        """Columns of texts that most likely are numbers or dates, and what is to be done."""
+        known = {*self.named, *self.dates, *self.ambiguous}
+        texts = [column for column in self.columns if column.kind == "text" and column.n_values and column.name not in known]
+        found = {column.name: suspect_texts(column.name, column.level_counts) for column in texts}
+        return {name: error for name, error in found.items() if error is not None}
+
+    @property
+    def named(self) -> set[str]:
+        """Columns of which the user has said what they are."""
+        return {*self.options.texts, *self.options.dates}
+
+    @cached_property
+    def dates(self) -> list[str]:
+        """Columns of dates that the user has not named."""
+        return [column.name for column in self.columns if column.name not in self.named and _is_date(column)]
+
+    def used(self) -> Iterator[ColumnProfile]:
+        """Columns that a fit would use."""
+        apart = {name for name in self.identifiers if name not in self.options.keep}
+        return (column for column in self.columns if column.name not in apart and column.n_values)
+
+
+def known_classes(table: Table, target: str, findings: list[Finding]) -> tuple[IntArray | None, tuple[str, ...], BoolArray]:
+    """Codes of classes, their names, and which rows have one."""
+    labels = table.labels(target)
+    rows: BoolArray = np.array([label is not None for label in labels.tolist()], dtype=bool)
+    if not rows.all():
+        n = int((~rows).sum())
+        words = f"the target {quoted(target)} is missing in {n:,} {_rows(n)}: drop them or fill them in"
+        findings.append(Finding("target", (target,), words))
+    try:
+        codes, names = target_labels(labels[rows])
+    except ValueError as error:
+        findings.append(Finding("target", (target,), str(error)))
+        return None, (), rows
+    y = np.zeros(len(labels), dtype=np.intp)
+    y[rows] = codes
+    return y, names, rows
+
+
+def _identifiers(view: TableView) -> Iterator[Finding]:
+    for name, why in view.identifiers.items():
+        words = f"column {quoted(name)} {why}, and says nothing about new rows"
+        yield Finding("identifier", (name,), words, KNOW, left_out=True, remedies={"keep": name})
+
+
+def _of_classes(view: TableView) -> Iterator[Finding]:
+    """Leaks."""
+    if view.y is None:
+        return
+    y, n_classes, target = view.y[view.rows], len(view.names), quoted(view.target)
+    for column in view.used():
+        part = column if view.rows.all() else replace(column, codes=column.codes[view.rows])
+        name, remedies = quoted(column.name), {"ignore": column.name}
+        if is_disguise(part, y, n_classes):
+            words = f"column {name} is the target {target} in other words: leave it out, or the model only repeats it"
+            yield Finding("disguise", (column.name,), words, remedies=remedies)
+        elif (auc := column_auc(part, y, n_classes)) >= LEAK:
+            words = (
+                f"column {name} alone predicts the target almost perfectly (AUC {_auc_text(auc)}): "
+                f"is it known before {target} is? if not, leave it out"
+            )
+            yield Finding("leak", (column.name,), words, remedies=remedies)
+        elif part.n_missing and (gap := telling_gap(part, y, n_classes)) is not None:
+            is_missing, label = gap
+            where = f"{'is missing' if is_missing else 'has a value'} almost only where {target} is {quoted(view.names[label])}"
+            words = f"column {name} {where}: is it filled in before {target} is known? if not, leave it out"
+            yield Finding("leak", (column.name,), words, remedies=remedies)
+
+
+def _auc_text(auc: float) -> str:
+    return "1.000" if auc == 1.0 else f"{min(auc, 0.9999):.4f}"
+
+
+def _empty(view: TableView) -> Iterator[Finding]:
+    for column in view.columns:
+        name, m = quoted(column.name), len(column.codes)
+        if column.n_values == 0:
+            words, remedies = f"column {name} has no values: fill it in if it matters", {"ignore": column.name}
+            yield Finding("empty", (column.name,), words, LOOK, view.is_whole, {} if view.is_whole else remedies)
+        elif column.n_missing > NEARLY_EMPTY * m:
+            share = _share(column.n_missing, m)
+            words = f"column {name} is missing in {share} of the rows: leave it out unless that says something"
+            yield Finding("nearly empty", (column.name,), words, KNOW, remedies={"ignore": column.name})
+    constant = tuple(c.name for c in view.columns if c.n_values == 1 and len(c.codes) > 1 and not c.n_missing)
+    if constant:
+        have = f"column {quoted(constant[0])} has" if len(constant) == 1 else f"columns {listed([*map(quoted, constant)])} have"
+        words = f"{have} the same value in every row and cannot help: leave {'it' if len(constant) == 1 else 'them'} out"
+        yield Finding("constant", constant, words, KNOW, remedies={"ignore": constant[:MOST_LISTED]})
+
+
+def _dates_and_notations(view: TableView) -> Iterator[Finding]:
+    for name in view.dates:
+        advice = "leave it out if time must not count"
+        words = f"column {quoted(name)} holds dates, which count as days since the first one: {advice}"
+        yield Finding("date", (name,), words, KNOW, remedies={"ignore": name})
+    for name, example in view.ambiguous.items():
+        words = (
+            f"column {quoted(name)} holds dates such as {quoted(example)}, whose days and months cannot be told apart: "
+            "they count as texts unless you write them as 2020-01-31"
+        )
+        yield Finding("ambiguous dates", (name,), words, remedies={"ignore": name})
+    for name, error in view.suspicions.items():
+        if name not in view.identifiers:
+            yield Finding("notation", (name,), str(error).replace(repr(name), quoted(name), 1), remedies=error.remedies)
+
+
+def _is_date(column: ColumnProfile) -> bool:
+    if column.kind != "text":
+        return column.kind == "date" and column.n_values > 0
+    return column.n_values > 0 and all(parsed_date(text) is not None for text in column.values)
+
+
+def _equal(view: TableView) -> Iterator[Finding]:
+    """Columns that are copies of earlier ones; each is named once."""
+    columns = [column for column in view.used() if column.n_values > 1]
+    first_of: dict[object, ColumnProfile] = {}
+    numbers = _NumberCopies(len(view.rows))
+    for column in columns:
+        earlier = numbers.earlier(column) if column.kind == "number" else None
+        if column.kind == "text" or column.n_values <= FEWEST_ROWS:
+            earlier = first_of.setdefault(column.marks(), column) if earlier is None else earlier
+        if earlier is not None and earlier is not column:
+            words = f"columns {quoted(earlier.name)} and {quoted(column.name)} say the same: leave one of them out"
+            yield Finding("equal", (earlier.name, column.name), words, KNOW, remedies={"ignore": column.name})
+
+
+class _NumberCopies:
+    """Columns of numbers seen so far, by where they lie between their smallest and largest value.
+
+    Parameters
+    ----------
+    n_rows : int
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self._weights = np.random.default_rng(1).normal(size=n_rows)
+        self._seen: list[tuple[float, FloatArray, ColumnProfile]] = []
+
+    def earlier(self, column: ColumnProfile) -> ColumnProfile | None:
+        """The first column of which this one is a multiple plus a constant; None if there is none."""
+        if not np.isfinite(column.values).all():
+            return None
+        low, span = column.values[0], column.values[-1] - column.values[0]
+        shares = (column.values - low) / span if np.isfinite(span) else np.zeros(column.n_values)
+        of_rows = np.append(shares, -1.0)[column.codes]  # the last where a value is missing
+        turned = np.append(1.0 - shares, -1.0)[column.codes]
+        for places in (of_rows, turned):
+            mark = float((self._weights * places).sum())  # near for equal columns, so that few pairs are compared row by row
+            for other, theirs, earlier in self._seen:
+                if abs(mark - other) < 1e-6 * len(places) and np.allclose(places, theirs, rtol=0.0, atol=1e-10):
+                    return earlier
+        self._seen.append((float((self._weights * of_rows).sum()), of_rows, column))
+        return None
+
+
+def _rare_levels(view: TableView) -> Iterator[Finding]:
+    """One line on all levels, and products of levels, with few rows."""
+    meant = {*view.dates, *view.suspicions}
+    texts = [column for column in view.used() if column.kind == "text" and column.name not in meant]
+    scale = view.n_all / len(view.rows)
+    rare = {column.name: int((column.counts * scale < FEW_ROWS).sum()) for column in texts}
+    few = {name: count for name, count in rare.items() if count}
+    products = sum(_few_products(a, b, scale) for a, b in combinations([c for c in texts if c.n_values <= MOST_LEVELS], 2))
+    if few or products:
+        places = listed([f"{count} in {quoted(name)}" for name, count in few.items()])
+        n_levels = sum(few.values())
+        levels = f"{n_levels:,} level{'s' * (n_levels != 1)} ({places})" if few else ""
+        pairs = f"{products:,} product{'s' * (products != 1)} of two levels" if products else ""
+        have = "has" if n_levels + products == 1 else "have"
+        advice = "do not trust terms of so few rows, or merge levels"
+        words = f"{' and '.join(filter(None, (levels, pairs)))} {have} fewer than {FEW_ROWS} rows: {advice}"
+        yield Finding("rare levels", tuple(few), words, KNOW)
+
+
+def _few_products(first: ColumnProfile, second: ColumnProfile, scale: float) -> int:
+    present = (first.codes >= 0) & (second.codes >= 0)
+    counts = np.bincount(first.codes[present] * second.n_values + second.codes[present])
+    return int(((counts > 0) & (counts * scale < FEW_ROWS)).sum())
+
+
+def _class_sizes(view: TableView) -> Iterator[Finding]:
+    if view.y is None:
+        return
+    counts = np.bincount(view.y[view.rows], minlength=len(view.names))
+    rarest, m = int(counts.argmin()), int(counts.sum())
+    rows = round(int(counts[rarest]) * view.n_all / len(view.rows))
+    if rows < FEW_ROWS or counts[rarest] < RARE_CLASS * m:
+        size = f"{rows:,} {_rows(rows)}, {_share(int(counts[rarest]), m)}"
+        words = (
+            f"class {quoted(view.names[rarest])} of {quoted(view.target)} is rare ({size}): "
+            "judge the model by AUC or by costs, not by accuracy"
+        )
+        severity = LOOK if rows < FEW_ROWS else KNOW
+        yield Finding("imbalance", (view.target,), words, severity, remedies={"scoring": "roc_auc", "cutoff": "balanced"})
+
+
+def _order(view: TableView) -> Iterator[Finding]:
+    if len(view.rows) < FEWEST_ROWS:
+        return
+    if view.y is not None:
+        labels = view.y[view.rows]
+        if np.count_nonzero(np.diff(labels)) == len(view.names) - 1:
+            words = (
+                f"the rows are sorted by the target {quoted(view.target)}: folds are drawn at random all the same, "
+                "but leave out columns that follow the order of the rows"
+            )
+            yield Finding("order", (view.target,), words, KNOW)
+    for column in view.columns:
+        if column.name in view.dates and column.n_missing == 0 and _in_time_order(column):
+            advice = "fit without the latest rows, and judge the model on them"
+            words = f"the rows are in the order of the dates in {quoted(column.name)}: {advice}"
+            yield Finding("order", (column.name,), words, KNOW)
+
+
+def _in_time_order(column: ColumnProfile) -> bool:
+    if column.kind == "text":
+        moments = np.array([parsed_date(text) for text in column.values], dtype="datetime64[us]")
+        column = replace(column, codes=np.argsort(np.argsort(moments))[column.codes])
+    return column.is_sorted()
+
+
+def quoted(name: str) -> str:
+    """A name in quotes, printable and not too long."""
+    return repr(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}...")
+
+
+def _share(count: int, total: int) -> str:
+    return f"{100 * count / total:.3g} %"
+
+
+def _rows(n: int) -> str:
+    return "row" if n == 1 else "rows"
+
+
+LOOKS = (_identifiers, _of_classes, _empty, _dates_and_notations, _equal, _rare_levels, _class_sizes, _order)
+"""Each takes a view of a table and yields findings."""

@@ -9,6 +9,7 @@ from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, alternatives, cert
 from quadric.estimators._validation import validate_samples
 from quadric.geometry.terms import term_names
 from quadric.losses import loss_named
+from quadric.report import summarise
 from quadric.samples import extent
 from quadric.search.rules import SupportLimits
 
@@ -103,3 +104,13 @@ def test_wide_tables_leave_them_out(loss):
     names = term_names([f"x{i}" for i in range(50)])
     left_out = set(names) - {names[term] for term in data.one_against_rest(1, 1.0, 1).terms}
     assert left_out == {"x0^2", "x1^2", "x2^2", "x3^2", "x0*x1"}
+
+
+def test_reports_ask_the_same_question():
+    X, y = people()
+    model = SparseQuadraticSVC(k=16, C=16.0).fit(X, y)
+    summary = summarise(model, X, y, n_boot=0, cv=2, ks=(15, 16))
+    assert [view.k for view in summary.views] == [15, 16]
+    for view in summary.views:
+        assert not {coefficient.term for coefficient in view.coefficients} & REDUNDANT
+    assert view.certificate.objective == pytest.approx(model.certificates_[0].objective)

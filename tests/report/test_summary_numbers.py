@@ -42,7 +42,9 @@ def left_out(case):
     """Decision values by scikit-learn."""
     model, table, y, *_ = case
     V, _ = features_of(model, table)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, method="pd", exclude=[(0, 1)], **PLAIN))
+    pipeline = make_pipeline(
+        StandardScaler(), SparseQuadraticSVC(5, 16.0, loss="hinge", method="pd", exclude=[(0, 1)], **PLAIN)
+    )
     return cross_val_predict(pipeline, V, y, cv=FOLDS, method="decision_function")
 
 
@@ -263,7 +265,7 @@ def test_the_centre_is_where_the_gradient_vanishes():
     rng = np.random.default_rng(0)
     X = rng.normal([5.0, -2.0, 9.0], [2.0, 0.5, 1.0], size=(90, 3))
     y = ((X[:, 0] - 5.0) ** 2 + 9.0 * (X[:, 1] + 1.8) ** 2 + 2.0 * (X[:, 0] - 5.0) * (X[:, 1] + 2.0) > 4.0).astype(int)
-    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 64.0, exclude=[2, 4, 5, 8], **PLAIN)).fit(X, y)
+    model = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 64.0, loss="hinge", exclude=[2, 4, 5, 8], **PLAIN)).fit(X, y)
     summary = summarise(model, X, y, ks=(5,), cv=2, n_boot=0)
     geometry, surface = summary.surfaces[0].geometry, model[-1].surfaces_[0]
     assert_allclose(sorted(geometry.curvatures), sorted(v for v in np.linalg.eigvalsh(surface.W) if abs(v) > 1e-12))
@@ -353,7 +355,7 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
     model = calibrated_pipeline(table, y, method="pd")
     summary = summarise(model, table, y, ks=(5,), cv=FOLDS, n_boot=0, rows=(5,))
     V, _ = features_of(model.estimator_, table)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, method="pd", **PLAIN))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, loss="hinge", method="pd", **PLAIN))
     scores = cross_val_predict(pipeline, V, y, cv=StratifiedKFold(FOLDS), method="decision_function")
     probability = model.calibrators_[0](scores)
     values = {measure.name: measure for measure in summary.measures}
@@ -370,7 +372,7 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
 
 def test_out_of_fold_predictions_of_more_classes_follow_the_calibration():
     X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, method="pd", **PLAIN))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, loss="hinge", method="pd", **PLAIN))
     model = CalibratedModel(pipeline).fit(X, y)
     summary = summarise(model, X, y, cv=FOLDS, n_boot=0)
     scores = cross_val_predict(pipeline, X, y, cv=FOLDS, method="decision_function")

@@ -384,7 +384,7 @@ def test_stops_reach_twice_k_and_hold_the_models_own():
 
 def test_a_model_that_depends_on_nothing_has_a_summary():
     X, y = np.tile([[0.0, 1.0], [1.0, 0.0]], (20, 1)), np.tile([0, 0, 0, 1], 10)
-    model = SparseQuadraticSVC(1, 1e-6, exclude=[0, 1, 2, 3]).fit(X, y)
+    model = SparseQuadraticSVC(1, 1e-6, loss="hinge", exclude=[0, 1, 2, 3]).fit(X, y)
     assert len(set(model.decision_function(X).tolist())) == 1
     summary = summarise(model, X, y, ks=(1,), cv=2, n_boot=0)
     assert (summary.slices, summary.cases) == ((), ())

@@ -31,6 +31,12 @@ def indented(text: str, start: str) -> str:
     )
 
 
+def wrapped_item(line: str) -> str:
+    """A line of a list, continued under what comes after its blanks and its number."""
+    start = re.match(r" *(\d+\. )?", line)[0]  # type: ignore[index]  # matches anything
+    return indented(line[len(start) :], start)
+
+
 def wrapped_equation(line: str) -> str:
     """An equation with its summands kept whole where they fit, as many per line as fit."""
     name, *right = _split(line, " = ")

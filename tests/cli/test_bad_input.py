@@ -61,6 +61,12 @@ TABLES = {
         1,
         "no row of class 'bad' is left: keep these rows (--missing impute)",
     ),
+    "only rare levels": (
+        "home,risk\n" + "".join(f"h{i % 25},{'good' if i % 3 else 'bad'}\n" for i in range(60)),
+        [],
+        1,
+        "texts without two levels that have enough rows; keep rare levels, or add columns (--rare keep)",
+    ),
     "long level": (
         csv_text(with_column("home", ["own", "x" * 10_001] * 60)),
         [],

@@ -59,10 +59,29 @@ def test_json_says_the_same(made, run, tmp_path):
     assert facts["accuracy"] == np.mean(np.array(model.class_names)[model.scores(table).codes] == table["risk"])
 
 
-def test_without_k_cross_validation_chooses_the_fewest_terms_near_the_best(made, run, tmp_path):
-    result = run(
-        "fit", made.data_csv, *FAST, "--ks", "1:4", "--Cs", "1,16", "--folds", 3, "--json", "--output", tmp_path / "m.json"
+BY_ACCURACY = ["--scoring", "accuracy", "--terms", "quadratic"]
+
+
+def test_the_output_says_whether_products_helped(made, run, tmp_path):
+    words = [*FAST, "--ks", "1:4", "--Cs", "1,16", "--folds", 3, "--output", tmp_path / "m.json"]
+    text = " ".join(run("fit", made.data_csv, *words).out.split())
+    found = re.search(
+        r"chosen: (linear|quadratic) terms, k and C by cross-validated log-loss; products (.*?): log-loss ([+-])", text
     )
+    assert found is not None
+    assert found[2] == ("did not help" if found[1] == "linear" else "helped")
+    assert found[3] == ("+" if found[1] == "linear" else "-")
+    assert re.search(r"log-loss: 0\.\d+ ± 0\.\d+ out of fold", text)
+    facts = json.loads(run("fit", made.data_csv, *words, "--force", "--json").out)["cross_validation"]
+    assert facts["chosen"]["terms"] == found[1]
+    assert facts["log_loss"] == facts["chosen"]["score"]
+    linear = run("fit", made.data_csv, *words, "--force", "--terms", "linear").out
+    assert "products" not in linear.split("chosen: ")[1].split("runner-up")[0]
+
+
+def test_without_k_cross_validation_chooses_the_fewest_terms_near_the_best(made, run, tmp_path):
+    words = [*FAST, *BY_ACCURACY, "--ks", "1:4", "--Cs", "1,16", "--folds", 3, "--output", tmp_path / "m.json"]
+    result = run("fit", made.data_csv, *words, "--json")
     facts = json.loads(result.out)
     found = facts["cross_validation"]
     grid = found["grids"]["least_squares"]
@@ -73,9 +92,7 @@ def test_without_k_cross_validation_chooses_the_fewest_terms_near_the_best(made,
     assert found["runner_up"]["score"]["mean"] <= np.nanmax(mean)
     assert 0.5 < found["auc"]["mean"] <= 1.0
     assert facts["base_rates"]["good"] + facts["base_rates"]["bad"] == 1.0
-    plain = run(
-        "fit", made.data_csv, *FAST, "--ks", "1:4", "--Cs", "1,16", "--folds", 3, "--force", "--output", tmp_path / "m.json"
-    )
+    plain = run("fit", made.data_csv, *words, "--force")
     text = " ".join(plain.out.split())
     assert "chosen: k and C by cross-validated accuracy, the fewest terms within 0.005 of the best; scored" in text
     assert "% out of fold (3 folds, mean ± standard error)," in text
@@ -100,7 +117,7 @@ PLATT = ["--calibrate", "sigmoid"]
     ],
 )
 def test_two_accuracies_say_what_they_are(made, run, tmp_path, data, words, accuracy, choice):
-    fit = [*FAST, "--ks", "1,2", "--Cs", "1", "--folds", 3, *words, "--output", tmp_path / "m.json"]
+    fit = [*FAST, *BY_ACCURACY, "--ks", "1,2", "--Cs", "1", "--folds", 3, *words, "--output", tmp_path / "m.json"]
     told = dict(
         line.split(": ", 1)
         for line in run("fit", getattr(made, data), *fit).out.replace("\n  ", " ").splitlines()[1:]
@@ -230,7 +247,7 @@ def test_a_cut_off_is_told_and_used(made, run, tmp_path):
         ),
         (["--clip", "0.5"], "clip must be a number from 0 to less than 0.5, got 0.5 (--clip)"),
         (["--rule", "-0.1"], "rule must be 'best', '1se' or a finite number of at least 0, got -0.1 (--rule)"),
-        (["--scoring", "auc"], "scoring must be one of accuracy, roc_auc"),
+        (["--scoring", "auc"], "scoring must be one of log_loss, accuracy, roc_auc"),
         (["--scoring", "r2"], "or another scorer of classes of scikit-learn, got 'r2', which is for numbers (--scoring)"),
         (["--scoring", "v_measure_score"], "got 'v_measure_score', which is for clusters, whose names do not matter"),
         (["--scoring", "f1_samples"], "got 'f1_samples', which is for several labels per row"),

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import f1_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from helpers.small_tables import credit_columns, credit_table
@@ -212,7 +212,8 @@ def test_a_class_that_only_has_incomplete_rows_is_missed():
 @pytest.mark.parametrize("given", [{"k": None}, {"k": None, "C": 4.0}, {"k": 3, "cross_validate": True}])
 def test_choices_are_those_of_the_cross_validated_estimator(given):
     table = credit_table()
-    trained = train(table, "risk", options(ks=(1, 2, 3, 5), Cs=(1.0, 16.0), folds=4, seed=3, **given))
+    chosen = options(ks=(1, 2, 3, 5), Cs=(1.0, 16.0), folds=4, seed=3, scoring="accuracy", **given)
+    trained = train(table, "risk", chosen)
     data = trained.data
     direct = SparseQuadraticSVCCV(
         ks=(1, 2, 3, 5) if given["k"] is None else (3,),
@@ -220,6 +221,7 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
         cv=StratifiedKFold(4, shuffle=True, random_state=3),
         loss="least_squares",
         exclude=data.limits.exclude,
+        scoring="accuracy",
         random_state=3,
     ).fit(data.X, data.y)
     assert_array_equal(trained.search.cv_scores_, direct.cv_scores_)
@@ -229,6 +231,24 @@ def test_choices_are_those_of_the_cross_validated_estimator(given):
     assert told.accuracy.mean == pytest.approx(direct.cv_scores_.mean(axis=0)[cell])
     assert told.accuracy.error == pytest.approx(direct.cv_scores_[(slice(None), *cell)].std(ddof=1) / 2)
     assert told.folds == 4
+    assert told.chosen.terms == trained.classifier.terms == direct.best_terms_
+    assert told.log_loss.mean == pytest.approx(log_loss(data.y, direct.oof_proba_), abs=0.02)  # folds are about as large
+
+
+def test_by_default_the_choice_goes_by_log_loss():
+    trained = train(credit_table(), "risk", TrainingOptions(ks=(1, 2, 3), Cs=(1.0, 16.0)))
+    told, search = trained.cross_validation, trained.search
+    assert (told.scoring, told.rule) == ("log_loss", "best")
+    assert told.log_loss == told.chosen.score
+    assert told.chosen.score.mean == pytest.approx(-np.nanmax([np.nanmax(t.mean(axis=0)) for t in search.cv_scores_.values()]))
+    assert told.log_loss.mean == pytest.approx(log_loss(trained.data.y, search.oof_proba_), abs=0.02)
+    sign = 1.0 if told.chosen.terms == "linear" else -1.0
+    assert told.products.mean == pytest.approx(sign * search.terms_margin_.mean)
+    linear = train(credit_table(), "risk", TrainingOptions(ks=(1, 2, 3), Cs=(16.0,), terms="linear"))
+    assert linear.cross_validation.products is None
+    assert not linear.classifier.surfaces_[0].W.any()
+    alone = train(credit_table(), "risk", TrainingOptions(k=3, C=16.0, loss="logistic", cross_validate=False, calibrate=None))
+    assert alone.classifier.terms == "quadratic"
 
 
 @pytest.mark.parametrize("given", [{}, {"calibrate": "sigmoid"}, {"method": "exact", "k": 2, "cross_validate": True}])
@@ -303,12 +323,10 @@ def test_calibration_and_weights_by_name_go_together():
         ({"rule": -0.1}, "rule must be 'best', '1se' or a finite number of at least 0, got -0.1"),
         ({"rule": "2se"}, "rule must be 'best', '1se' or"),
         ({"fit_time_limit": -1.0}, "fit_time_limit must be"),
-        ({"scoring": "acuracy"}, r"scoring must be one of accuracy, .* got 'acuracy' \(did you mean 'accuracy'\?\)"),
+        ({"scoring": "acuracy"}, r"scoring must be one of log_loss, accuracy, .* got 'acuracy' \(did you mean 'accuracy'\?\)"),
         ({"cutoff": "cost:-1:1", "calibrate": "sigmoid"}, "must not be negative"),
         ({"cutoff": 1.5, "calibrate": "sigmoid"}, "cutoff must be a number between 0 and 1"),
         ({"cutoff": 0.3, "calibrate": None}, "a cut-off is one on probabilities: calibrate the scores"),
-        ({"scoring": "brier", "calibrate": None}, "brier is a score of probabilities: calibrate the scores"),
-        ({"scoring": "neg_log_loss", "loss": "hinge", "calibrate": None}, "neg_log_loss is a score of probabilities"),
         ({"ks": (3, 1)}, "increasing"),
         ({"ks": ()}, "increasing"),
         ({"Cs": (0.0,)}, "values of C"),
@@ -400,7 +418,7 @@ def test_the_runner_up_is_the_best_cell_of_another_loss_or_else_another_cell():
     assert two.runner_up.loss != two.chosen.loss
     one = train(table, "risk", TrainingOptions(ks=(1, 2, 3), Cs=(1.0, 8.0), loss="least_squares", rule="best")).cross_validation
     assert one.runner_up != one.chosen
-    assert one.runner_up.score.mean <= one.chosen.score.mean
+    assert one.runner_up.score.mean >= one.chosen.score.mean  # of log-loss
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from quadric.types import FloatArray, IntArray
 from quadric.workflow.figures import CrossValidated, cross_validated
 from quadric.workflow.figures import standard_error as standard_error
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
+from quadric.workflow.plain import plain_logistic
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.scorers import scorer_for
 
@@ -334,7 +335,8 @@ def _cross_validated(
     view, codes = fitted_model(model), np.unique(data.y, return_inverse=True)[1]
     weights: Any = data.class_weight(options.class_weight)
     weight = class_weights(weights, view.classes, codes, np.ones(len(codes)))[codes]
-    return cross_validated(search, options.scoring, codes, weight, tests, lambda decision: view.decided(decision)[0])
+    found = cross_validated(search, options.scoring, codes, weight, tests, lambda decision: view.decided(decision)[0])
+    return replace(found, plain=plain_logistic(data.X, codes, tests))
 
 
 @scales_as_prepared()

@@ -91,6 +91,7 @@ def report(
                 random_state=seed,
                 n_jobs=jobs,
                 origin=(data.name, table.sha256),
+                figures=loaded.figures(table.sha256),
                 findings=loaded.findings,
             )
         page = render(summary)

@@ -20,12 +20,13 @@ from quadric.fitted import Model
 from quadric.geometry.terms import term_count
 from quadric.progress import advance, parts
 from quadric.report.origin import making_of, timed
-from quadric.report.performance import confusion, measures, out_of_fold, performance
+from quadric.report.performance import confusion, measures, out_of_fold, performance, with_figures
 from quadric.report.slices import slices
 from quadric.report.subject import Subject
 from quadric.report.surfaces import own_certificates, stops, surface_summary, views_along
 from quadric.report.values import ReportSummary
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
+from quadric.workflow.recorded import RecordedFigures
 
 QUANTILES = (0.9, 0.5, 0.1)
 """Where the rows that are explained by default lie among the declined ones, by score."""
@@ -49,6 +50,7 @@ def summarise(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     origin: tuple[str, str | None] | None = None,
+    figures: RecordedFigures | None = None,
     findings: Sequence[str] = (),
 ) -> ReportSummary:
     """Compute everything that a report shows.
@@ -89,6 +91,8 @@ def summarise(
         Number of parallel jobs; the result does not depend on it.
     origin : pair (file name, SHA-256 or None), optional
         Where the data come from.
+    figures : RecordedFigures, optional
+        Accuracy, AUC and log-loss out of fold as the fit measured them, which the report repeats.
     findings : sequence of str
         What a look at the table brought up, one sentence each.
 
@@ -105,6 +109,8 @@ def summarise(
     folding, proving, tracing, drawing, explaining = parts(10.0, 2.0, 2.0, n_boot, 4.0)  # in bootstrap fits, about
     with timed(seconds, "cross-validation"), folding:
         unseen = out_of_fold(subject, grid, cv, n_jobs)
+        if figures is not None:
+            unseen = replace(unseen, cross_validation=with_figures(unseen.cross_validation, subject.k, figures))
     with timed(seconds, "path and certificates"):
         with proving:
             own = own_certificates(subject)
@@ -139,7 +145,7 @@ def summarise(
         views=views,
         path_objective=path_objective,
         cross_validation=unseen.cross_validation,
-        measures=measures(subject, unseen),
+        measures=measures(subject, unseen, figures),
         confusion=confusion(subject, unseen),
         performance=performance(subject, unseen) if subject.is_binary else None,
         slices=pictures,

@@ -142,7 +142,7 @@ def test_columns_of_an_array_that_a_model_drops_are_not_missed(numbers):
 
 def test_a_cross_validated_model_is_shown_with_what_it_chose(numbers):
     X, y = numbers
-    model = SparseQuadraticSVCCV(ks=(2, 3), Cs=(1.0, 4.0), cv=2, standardize=True, method="pd").fit(X, y)
+    model = SparseQuadraticSVCCV(ks=(2, 3), Cs=(1.0, 4.0), cv=2, standardize=True, method="pd", terms="quadratic").fit(X, y)
     summary = summarise(model, X, y, **QUICK)
     assert summary.k == model.best_k_
     assert [view.k for view in summary.views] == sorted({2, 5, model.best_k_})
@@ -152,7 +152,8 @@ def test_a_cross_validated_model_is_shown_with_what_it_chose(numbers):
     assert {c.term: c.value for c in own.coefficients} == {t: v for t, v in enumerate(model.coef_[0]) if v != 0}
     assert facts_on(summary, "Model")["loss"] == model.best_loss_
     ks = [view.k for view in summary.views]
-    scores = SparseQuadraticSVCCV(ks, (model.best_C_,), loss=model.best_loss_, cv=2, method="pd")
+    same = {"loss": model.best_loss_, "terms": model.best_terms_, "scoring": "accuracy", "method": "pd"}
+    scores = SparseQuadraticSVCCV(ks, (model.best_C_,), cv=2, **same)
     assert_allclose(summary.cross_validation.mean, scores.fit(X, y).cv_scores_[:, 0].mean(axis=0), rtol=1e-14)
 
 

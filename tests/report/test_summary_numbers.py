@@ -130,6 +130,8 @@ def test_cross_validation_is_that_of_the_estimator(case):
         "method": "pd",
         "exclude": EXCLUDED,
         "rule": "best",
+        "scoring": "accuracy",
+        "terms": "quadratic",
     }
     estimator = SparseQuadraticSVCCV(**parameters).fit(V, y)
     scores, cv = estimator.cv_scores_[:, 0, :], summary.cross_validation

@@ -16,7 +16,7 @@ from quadric.workflow import TrainingOptions, train
 from quadric.workflow.preparation import prepare
 from quadric.workflow.training import choose, folds_of
 
-OPTIONS = TrainingOptions(loss="least_squares", ks=(4,), Cs=(16.0,), folds=3)
+OPTIONS = TrainingOptions(terms="quadratic", loss="least_squares", ks=(4,), Cs=(16.0,), folds=3)
 
 
 def raw_table(m=180):
@@ -39,22 +39,22 @@ def as_table(age, home, debt, risk):
 
 def first_fold(data, monkeypatch, options=OPTIONS):
     """What the first fold fitted: terms by name, and decision values of the training rows."""
-    found, original = {}, _foldwork.score_fold
+    found, original = {}, _foldwork.fit_fold
 
-    def spy(work, fold, search, plan):
-        result, search = original(work, fold, search, plan)
+    def spy(work, fold, search, plan, alone):
+        result, search = original(work, fold, search, plan, alone)
         if fold.number == 0:
-            (cell,) = result.cells.values()
+            ((own,),) = result.cells.values()
             z = np.zeros(term_count(work.samples.n_features))
-            z[cell.surfaces[0].terms] = cell.surfaces[0].z
-            surface = QuadraticSurface.from_coordinates(z, cell.surfaces[0].c)
+            z[own.terms] = own.z
+            surface = QuadraticSurface.from_coordinates(z, own.c)
             found["decision"] = surface(search.part.units(work.samples.X[fold.train]))
-            found["terms"] = {term_names(data.feature_names)[term] for term in cell.surfaces[0].terms}
+            found["terms"] = {term_names(data.feature_names)[term] for term in own.terms}
             found["recoding"], found["thin"] = search.part.units.recoding, search.part.thin
         return result, search
 
     with monkeypatch.context() as patch:
-        patch.setattr(_foldwork, "score_fold", spy)
+        patch.setattr(_foldwork, "fit_fold", spy)
         choose(data, options)
     return found
 

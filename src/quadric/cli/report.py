@@ -85,6 +85,7 @@ def report(
                 seed=seed,
                 n_jobs=jobs,
                 origin=(data.name, table.sha256),
+                figures=loaded.figures(table.sha256),
                 findings=loaded.findings,
             )
         page = render(summary)

@@ -112,7 +112,7 @@ def _model(top: dict[str, Node], labels: np.ndarray) -> Any:
     n_features = top["features"].fields(("count", "names"))["count"].integer(1, MAX_FEATURES)
     model = _classifier(top, n_features, labels)
     if steps:
-        model = Pipeline([*steps, (top["estimator"].fields(ESTIMATOR_KEYS)["step"].text(), model)])
+        model = Pipeline([*steps, (top["estimator"].fields(_as_old(ESTIMATOR_KEYS, top["estimator"]))["step"].text(), model)])
     with top["calibration"].usable():
         return model if top["calibration"].value is None else _calibrated(top["calibration"], model)
 

@@ -109,8 +109,10 @@ class FittedModel(Columns, Decisions):
         -------
         SupportLimits
         """
+        return self._limits(k, self.question("terms") or QUADRATIC)
+
+    def _limits(self, k: int, terms: str) -> SupportLimits:
         names = getattr(self.classifier, "feature_names_in_", None)
-        terms = self.question("terms") or QUADRATIC
         lean = bool(getattr(self.classifier, "_is_lean", False))  # a bare surface has no say in it
         return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms, lean=lean)
 
@@ -122,7 +124,7 @@ class FittedModel(Columns, Decisions):
         SparseQuadraticSVC
         """
         own = self.classifier.get_params() | {name: self.question(name) for name in ("terms", "loss", "k", "C")}
-        limits = self.limits(int(own["k"]))
+        limits = self._limits(int(own["k"]), QUADRATIC)  # linear terms are a parameter of their own
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
         return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})
 

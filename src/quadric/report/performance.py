@@ -31,6 +31,7 @@ from quadric.resources import processes_of
 from quadric.samples.extent import Extent
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workers import workers
+from quadric.workflow.recorded import RecordedFigures
 from quadric.workflow.scoring import Scores
 
 CURVE_POINTS = 200
@@ -47,6 +48,7 @@ MEANINGS = {
     "Sensitivity": "share of {event} rows that are predicted {event}",
     "Specificity": "share of {other} rows that are predicted {other}",
     "Brier score": "mean squared error of the probability; lower is better",
+    "Log-loss": "mean of \N{MINUS SIGN}log(probability of the actual class); lower is better",
 }
 
 
@@ -137,10 +139,29 @@ def _decisions(
     return along
 
 
+def with_figures(curve: CrossValidation, k: int, figures: RecordedFigures) -> CrossValidation:
+    """The curve with the accuracy that the fit measured at the model's own number of terms.
+
+    Parameters
+    ----------
+    curve : CrossValidation
+    k : int
+        The model's own.
+    figures : RecordedFigures
+    """
+    mean, error, at = np.array(curve.mean), np.array(curve.error), curve.ks.index(k)
+    mean[at], error[at] = figures.accuracy, figures.error
+    return _described(curve.ks, mean, error, figures.folds)
+
+
 def _curve(ks: Sequence[int], right: IntArray, sizes: IntArray) -> CrossValidation:
     """Of all tested rows, the share that each number of terms puts right, with its standard error over the folds."""
     mean, scores, n_folds = right.sum(axis=0) / sizes.sum(), right / sizes[:, None], len(sizes)
     error = scores.std(axis=0, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(ks))
+    return _described(ks, mean, error, n_folds)
+
+
+def _described(ks: Sequence[int], mean: FloatArray, error: FloatArray, n_folds: int) -> CrossValidation:
     best = int(np.argmax(mean))
     simplest = int(np.argmax(mean >= mean[best] - error[best]))
     return CrossValidation(
@@ -154,12 +175,20 @@ def _curve(ks: Sequence[int], right: IntArray, sizes: IntArray) -> CrossValidati
     )
 
 
-def measures(subject: Subject, unseen: OutOfFold) -> tuple[Measure, ...]:
-    """Measures on the training data and out of fold; accuracy alone for more than two classes."""
+def measures(subject: Subject, unseen: OutOfFold, figures: RecordedFigures | None = None) -> tuple[Measure, ...]:
+    """Measures on the training data and out of fold; accuracy and log-loss alone for more than two classes.
+
+    Parameters
+    ----------
+    subject : Subject
+    unseen : OutOfFold
+    figures : RecordedFigures or None
+        What the fit has measured already: measured once, it is the same everywhere.
+    """
     other, event = subject.class_names[:2]
     cutoff = f", at the cut-off {short(subject.cutoff, 3)}" if subject.is_binary and subject.cutoff else ""
     fitted_values = _measured(subject.codes, subject.scores)
-    unseen_values = _measured(subject.codes[unseen.rows], unseen.scores)
+    unseen_values = _measured(subject.codes[unseen.rows], unseen.scores) | ({} if figures is None else figures.measures)
     return tuple(
         Measure(name, MEANINGS[name].format(event=event, other=other, cutoff=cutoff), value, unseen_values[name])
         for name, value in fitted_values.items()
@@ -179,6 +208,9 @@ def _measured(codes: IntArray, scores: Scores) -> dict[str, float]:
         }
         if scores.probabilities is not None:
             out["Brier score"] = float(brier_score_loss(event, scores.probabilities[:, 1]))
+    if scores.probabilities is not None:
+        own = scores.probabilities[np.arange(len(codes)), codes]
+        out["Log-loss"] = float(-np.mean(np.log(np.maximum(own, np.finfo(float).eps))))
     return out
 
 

@@ -21,13 +21,14 @@ from quadric.geometry.terms import term_count
 from quadric.geometry.writing import ANYTHING, shown
 from quadric.progress import advance, parts
 from quadric.report.origin import making_of, timed
-from quadric.report.performance import confusion, measures, out_of_fold, performance
+from quadric.report.performance import confusion, measures, out_of_fold, performance, with_figures
 from quadric.report.slices import slices
 from quadric.report.subject import Subject
 from quadric.report.surfaces import own_certificates, stops, surface_summary, views_along
 from quadric.report.values import ReportSummary
 from quadric.tables import Table
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
+from quadric.workflow.recorded import RecordedFigures
 from quadric.workflow.scoring import TableModel
 from quadric.workflow.training import check_folds
 
@@ -90,6 +91,7 @@ def summarise(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     origin: tuple[str, str | None] | None = None,
+    figures: RecordedFigures | None = None,
     findings: Sequence[str] = (),
 ) -> ReportSummary:
     """Compute everything that a report shows.
@@ -130,6 +132,8 @@ def summarise(
         Number of parallel jobs; the result does not depend on it.
     origin : pair (file name, SHA-256 or None), optional
         Where the data come from.
+    figures : RecordedFigures, optional
+        Accuracy, AUC and log-loss out of fold as the fit measured them, which the report repeats.
     findings : sequence of str
         What a look at the table brought up, one sentence each.
 
@@ -146,6 +150,8 @@ def summarise(
     folding, proving, tracing, drawing, explaining = parts(10.0, 2.0, 2.0, n_boot, 4.0)  # in bootstrap fits, about
     with timed(seconds, "cross-validation"), folding:
         unseen = out_of_fold(subject, grid, cv, n_jobs)
+        if figures is not None:
+            unseen = replace(unseen, cross_validation=with_figures(unseen.cross_validation, subject.k, figures))
     with timed(seconds, "path and certificates"):
         with proving:
             own = own_certificates(subject)
@@ -180,7 +186,7 @@ def summarise(
         views=views,
         path_objective=path_objective,
         cross_validation=unseen.cross_validation,
-        measures=measures(subject, unseen),
+        measures=measures(subject, unseen, figures),
         confusion=confusion(subject, unseen),
         performance=performance(subject, unseen) if subject.is_binary else None,
         slices=pictures,

@@ -68,12 +68,15 @@ def _has_cheap_nodes(subject: Subject) -> bool:
 
 
 def _with_proof(certificate: Certificate, fitted: Certificate) -> Certificate:
-    """The certificate with the bound that the fit proved, if that is better: an exact search proves more."""
-    proved, bound = fitted.lower_bound, certificate.lower_bound
-    same_data = isclose(certificate.objective, fitted.objective, rel_tol=SAME_OBJECTIVE)
-    if proved is None or bound is None or proved <= bound or not same_data:
+    """The certificate with what the fit says of exchanges and with its bound, if that is better: an exact search proves more.
+
+    Where the fit could not tell within its limits whether an exchange helps, neither does the report.
+    """
+    if not isclose(certificate.objective, fitted.objective, rel_tol=SAME_OBJECTIVE):  # of other data
         return certificate
-    return replace(certificate, swap_optimal=certificate.swap_optimal or fitted.swap_optimal).bounded(proved)
+    certificate = replace(certificate, swap_optimal=certificate.swap_optimal or fitted.swap_optimal)
+    proved, bound = fitted.lower_bound, certificate.lower_bound
+    return certificate if proved is None or bound is None or proved <= bound else certificate.bounded(proved)
 
 
 def stops(subject: Subject, ks: Any) -> tuple[int, ...]:

@@ -29,6 +29,9 @@ SAME_VALUE = 1e-6
 MOST_EXAMINED, MOST_CERTIFIED, MOST_POLISHED = 4000, 1000, 300
 """Exchanges of one support that are examined where no closed form tells: by passes over many rows, to certify a model, and
 at the end of a search on few rows."""
+POLISHED_ROWS = 5_000_000
+"""Rows that are looked at in all, about, for as many exchanges at the end of a search as certificates examine: what these
+would find, a fit should have found."""
 MAX_EXCHANGES = 500
 """Exchanges of one support that are otherwise refitted one by one."""
 
@@ -108,7 +111,8 @@ def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptio
     try:
         stream.passes.going = going
         fit = stream.fit(support, stream.surface(support, result.z[support], result.c))
-        explored = exchanged(stream, problem.explorer(), fit, MOST_POLISHED, options.report)
+        most = min(max(MOST_POLISHED, POLISHED_ROWS // stream.survey.n_rows), MOST_CERTIFIED)
+        explored = exchanged(stream, problem.explorer(), fit, most, options.report)
     except LinAlgError:  # singular but for rounding: nothing can be told
         return result
     result = _refitted(result, problem.step(), explored.fit.support)

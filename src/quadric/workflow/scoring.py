@@ -18,6 +18,7 @@ from quadric.tables.targets import class_position, refuse_missing_labels
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
 from quadric.workflow.preparation import complete_rows
+from quadric.workflow.recorded import RecordedFigures
 from quadric.workflow.surprises import Surprises
 
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
@@ -119,6 +120,21 @@ class TableModel:
         recorded = self._options.get("favourable")
         position = class_position(recorded, self.class_names) if isinstance(recorded, str) else None
         return None if position is None else self.class_names[position]
+
+    def figures(self, sha256: str | None) -> RecordedFigures | None:
+        """How good the model is on rows left out, as its fit measured it; None for other data, and where nobody measured it.
+
+        Parameters
+        ----------
+        sha256 : str or None
+            Of the file with the data.
+
+        Returns
+        -------
+        RecordedFigures or None
+        """
+        same = sha256 is not None and self.saved.data is not None and self.saved.data.sha256 == sha256
+        return RecordedFigures.of(self._history) if same else None
 
     @property
     def findings(self) -> tuple[str, ...]:

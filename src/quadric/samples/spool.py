@@ -62,7 +62,7 @@ class _BatchFile:
         self._file: Any
         self._sizes: list[int] = []
         self._class_weight = np.empty(0)
-        self._has_keys, self._n_features = False, 0
+        self._has_keys, self._width = False, 0
         self.is_whole, self._file = True, None
         try:
             self._file = tempfile.TemporaryFile(prefix="quadric-")  # noqa: SIM115 - closed with the object
@@ -73,7 +73,7 @@ class _BatchFile:
         """Write one more batch; give up where it cannot be written."""
         if not self.is_whole:
             return
-        self._class_weight, self._has_keys, self._n_features = batch.class_weight, batch.keys is not None, batch.n_features
+        self._class_weight, self._has_keys, self._width = batch.class_weight, batch.keys is not None, batch.n_features
         try:
             self._file.write(np.ascontiguousarray(batch.X.T))  # features lie together, as tables have them
             self._file.write(np.ascontiguousarray(batch.sample_weight))
@@ -86,7 +86,7 @@ class _BatchFile:
 
     def __iter__(self) -> Iterator[SampleBatch]:
         self._file.seek(0)
-        n, done, n_rows = self._n_features, 0, sum(self._sizes)
+        n, done, n_rows = self._width, 0, sum(self._sizes)
         for m in self._sizes:
             X, weight = self._numbers(n * m).reshape(n, m).T, self._numbers(m)
             codes, ids, *keys = (self._numbers(m, np.int64) for _ in range(3 if self._has_keys else 2))

@@ -205,7 +205,7 @@ def test_dates_in_other_forms_give_the_same_model(dated, run, csv_file, tmp_path
 
 def test_dates_are_days_unless_days_and_months_cannot_be_told_apart(run, csv_file, tmp_path):
     lines = [f"{i % 12 + 1:02}/{i % 7 + 1:02}/2012,{i * 7 % 13},{'good' if i % 3 else 'bad'}" for i in range(120)]
-    fit = ["--target", "risk", *K, "--json", "--output", tmp_path / "m.json", "--force"]
+    fit = ["--target", "risk", *K, "--json", "--rare", "keep", "--output", tmp_path / "m.json", "--force"]
     result = run("fit", csv_file("when,x,risk\n" + "\n".join(lines)), *fit)
     assert result.code == 0, result.errors
     assert "whose days and months cannot be told apart" in result.errors[0]

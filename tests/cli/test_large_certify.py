@@ -9,7 +9,7 @@ from helpers.large_tables import table_files
 from helpers.small_tables import credit_columns, csv_text
 from quadric.resources import Room
 from quadric.tables import TableStream
-from quadric.workflow import certify_stream, judging
+from quadric.workflow import certify_stream, limits
 from quadric.workflow.scoring import TableModel
 
 GIVEN = ["--target", "risk", "--no-cv", "--k", "3", "--C", "1", "--no-calibrate"]
@@ -82,7 +82,7 @@ def test_a_class_may_be_missing_from_the_rows(made, run, streamed, csv_file):
     assert_same(certified(run, made.three, data), whole)
 
 
-@pytest.mark.parametrize(("row", "label", "words"), [(119, "ugly", "no class 'ugly'"), (100, None, "missing in row 101")])
+@pytest.mark.parametrize(("row", "label", "words"), [(119, "ugly", "no class 'ugly'"), (100, None, "the first is row 101")])
 def test_targets_that_do_not_suit_the_model_are_refused(row, label, words, made, refused, streamed, csv_file):
     columns = credit_columns()
     columns["risk"][row] = label
@@ -98,7 +98,7 @@ def test_losses_of_rows_are_judged_by_passes_where_the_rows_do_not_fit(loss, run
     whole = certified(run, model, data)
     streamed()
     assert certified(run, model, data) == whole
-    monkeypatch.setattr(judging, "memory", lambda: Room(10_000, "this machine has"))
+    monkeypatch.setattr(limits, "memory", lambda: Room(10_000, "this machine has"))
     for one, other in zip(certified(run, model, data)["certificates"], whole["certificates"], strict=True):
         for name in ("objective", "decrease"):
             assert one[name] == pytest.approx(other[name], rel=1e-9, abs=1e-8)

@@ -116,9 +116,8 @@ UNSCORED = {
 def test_rows_that_the_library_refuses_are_errors_of_the_job(spark, name, calibrate):
     columns = credit_columns(400)
     table = quadric.tables.Table(tuple(columns), tuple(columns.values()))
-    options = TrainingOptions(
-        k=4, C=1.0, loss="least_squares", clip=None, include=("age", "income^2", "home"), calibrate=calibrate
-    )
+    how = {"k": 4, "C": 1.0, "loss": "least_squares", "clip": None, "missing": "refuse", "unseen": "refuse"}
+    options = TrainingOptions(**how, include=("age", "income^2", "home"), calibrate=calibrate)
     model = quadric.workflow.train(table, "risk", options).saved()
     changed, words = UNSCORED[name]
     strange = {**columns, **changed}

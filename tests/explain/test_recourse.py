@@ -331,7 +331,7 @@ def test_coded_columns_are_frozen_and_answers_are_in_the_units_after_the_coder()
 def flowers():
     X, y = load_iris(return_X_y=True)
     X = X[:, [0, 2]]
-    return SparseQuadraticSVC(k=4, C=10, **PLAIN).fit(X, y), X
+    return SparseQuadraticSVC(k=4, C=10, loss="hinge", **PLAIN).fit(X, y), X
 
 
 @pytest.mark.parametrize("target", [0, 1, 2])

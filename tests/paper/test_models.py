@@ -30,7 +30,7 @@ ESTIMATORS = {
     "ls-l0-svm": L0LeastSquaresSVC,
     "qsvm": QuadraticSVC,
     "l1-qsvm": L1QuadraticSVC,
-    "l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, method="pd", **PLAIN),
+    "l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, loss="hinge", method="pd", **PLAIN),
     "ls-l0-qsvm": lambda k, C: SparseQuadraticSVC(k, C, loss="least_squares", method="pd", **PLAIN),
 }
 

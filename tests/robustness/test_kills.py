@@ -152,7 +152,10 @@ def test_workers_end_with_their_parent(number, place, size, tally):
             lines = [line for line in (place / "stderr").read_text().splitlines() if not line.startswith("fit: ")]
             words = {signal.SIGHUP: "terminal closed", signal.SIGTERM: "terminated", signal.SIGINT: "interrupted"}
             assert lines == [f"quadric: {words[number]}"]
-        assert outputs(place) == {}
+        left = outputs(place)
+        if number == signal.SIGKILL:  # the claim on the output stays, and the next command removes it
+            left = {name: content for name, content in left.items() if not name.startswith(".quadric-")}
+        assert left == {}
         shared = Path("/dev/shm")
         until(lambda: not list(shared.glob(f"joblib_memmapping_folder_{running.pid}_*")))  # noqa: B023
         tally(f"kills: {number.name} with two workers")

@@ -197,7 +197,21 @@ def test_names_of_100000_characters_are_refused(folder, tally, what):
 def test_long_names_of_classes_cost_no_memory_in_every_row(folder, tally):
     rows = [f"{row},{'n' * 900 if row % 7 == 0 else 'a'}" for row in range(20_000)]
     (folder / "long.csv").write_text("\n".join(["x,risk", *rows]) + "\n")
-    words = ("fit", "long.csv", "--target", "risk", "--k", 1, "--loss", "least_squares", "--output", "new.json", "--force")
+    words = (
+        "fit",
+        "long.csv",
+        "--target",
+        "risk",
+        "--keep",
+        "x",
+        "--k",
+        1,
+        "--loss",
+        "least_squares",
+        "--output",
+        "new.json",
+        "--force",
+    )
     outcome = quadric(folder, *words)
     check(outcome, tally)
     assert outcome.code == 0, outcome.err

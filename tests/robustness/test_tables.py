@@ -145,6 +145,10 @@ MUTATORS = {
 }
 
 
+_OF_MARK = {b"\xff\xfe\x00\x00": ("utf-32",)}
+"""Encodings of files that begin with a byte order mark; others with one of UTF-16 are UTF-16."""
+
+
 def reference(content, encoding, delimiter):
     """Names and rows as Python's strict csv module sees them; None if the file is not well formed."""
     try:
@@ -154,7 +158,7 @@ def reference(content, encoding, delimiter):
         return None
     names = [name.strip() for name in header]
     if content.startswith((b"PK\x03\x04", b"\x1f\x8b", b"PAR1", b"ARROW1")) or (
-        content[:2] in (b"\xff\xfe", b"\xfe\xff") and "16" not in encoding
+        content[:2] in (b"\xff\xfe", b"\xfe\xff") and encoding not in _OF_MARK.get(content[:4], ("utf-16", "utf-16-le"))
     ):
         return None
     rows = [row or [""] for row in rows if row or len(names) == 1]

@@ -171,6 +171,8 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     data = with_rows(data, stream, surveyed.sample, options, by_passes=not surveyed.is_gathered)
     if data.groups is not None:
         check_groups(data.groups, options)
+        if options.crosses and not surveyed.is_gathered:
+            check_training_parts(data, [fold.train for fold in surveyed.folds(options.folds)])
     model.set_params(exclude=data.limits.exclude or None)
     if surveyed.is_gathered:
         model.set_params(**_in_memory(data, options, verbose))
@@ -453,14 +455,27 @@ def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | 
     -------
     StratifiedKFold or StratifiedGroupKFold
     """
-    classes, counts = np.unique(data.y, return_counts=True)
-    check_folds(counts.tolist(), data.class_names, options.folds)
+    check_folds(np.unique(data.y, return_counts=True)[1].tolist(), data.class_names, options.folds)
     if data.groups is None:
         return StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
     check_groups(data.groups, options)
     folds = StratifiedGroupKFold(options.folds, shuffle=True, random_state=options.seed)
-    for number, (train, _) in enumerate(folds.split(data.X, data.y, data.groups), start=1):
-        lost = [name for name, label in zip(data.class_names, classes, strict=True) if not (data.y[train] == label).any()]
+    check_training_parts(data, [train for train, _ in folds.split(data.X, data.y, data.groups)])
+    return folds
+
+
+def check_training_parts(data: PreparedData, parts: Sequence[IntArray]) -> None:
+    """Refuse groups that leave the training part of a fold without a class.
+
+    Parameters
+    ----------
+    data : PreparedData
+    parts : sequence of arrays
+        Rows that the folds learn from.
+    """
+    for number, train in enumerate(parts, start=1):
+        there = np.isin(np.unique(data.y), data.y[train])
+        lost = [name for name, is_there in zip(data.class_names, there, strict=True) if not is_there]
         if lost:
             raise OptionError(
                 f"all rows of class {quoted(lost[0])} are in groups of fold {number}, which leaves none to learn from: "
@@ -468,7 +483,6 @@ def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | 
                 groups=None,
                 folds=None,
             )
-    return folds
 
 
 def check_groups(groups: IntArray, options: TrainingOptions) -> None:

@@ -225,10 +225,10 @@ m, n = {m}, {n}
 rng = np.random.default_rng(0)
 X = rng.normal(size=(m, n))
 y = X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=m) > 0
-SparseQuadraticSVC(k=3, loss="{loss}", standardize=False, clip=None).fit(X[:200], y[:200])
+SparseQuadraticSVC(k=3, C=1.0, loss="{loss}", standardize=False, clip=None).fit(X[:200], y[:200])
 open("/proc/self/clear_refs", "w").write("5")
 before = status("VmRSS")
-SparseQuadraticSVC(k=10, loss="{loss}", standardize=False, clip=None).fit(X, y)
+SparseQuadraticSVC(k=10, C=1.0, loss="{loss}", standardize=False, clip=None).fit(X, y)
 print(status("VmHWM") - before)
 """
 

@@ -48,7 +48,7 @@ def repeated(X: FloatArray, m: int) -> FloatArray:
 
 
 def sparse_model(X: FloatArray, y: FloatArray) -> SparseQuadraticSVC:
-    model = SparseQuadraticSVC(k=TERMS, class_weight="balanced", standardize=False, clip=None).fit(X, y)
+    model = SparseQuadraticSVC(k=TERMS, C=1.0, loss="hinge", class_weight="balanced", standardize=False, clip=None).fit(X, y)
     assert model.surfaces_[0].n_terms == TERMS
     return model
 

@@ -73,7 +73,7 @@ def crossvalidation(name: str, loss: str) -> None:
 def sparse_model(name: str) -> tuple[SparseQuadraticSVC, FloatArray, FloatArray]:
     """A model of twelve terms, the data, and many rows to explain."""
     X, y = standardised(name)
-    model = SparseQuadraticSVC(k=12, class_weight="balanced", standardize=False, clip=None).fit(X, y)
+    model = SparseQuadraticSVC(k=12, C=1.0, loss="hinge", class_weight="balanced", standardize=False, clip=None).fit(X, y)
     return model, X, X[np.arange(MANY) % len(X)]
 
 

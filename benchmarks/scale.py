@@ -166,8 +166,8 @@ def difference(path: Path) -> float:
     import quadric
 
     X, y = planted(1_000_000, 20)
-    streamed = quadric.fit_batches(quadric.SparseQuadraticSVC(8, loss="least_squares"), path, target="y")
-    whole = quadric.SparseQuadraticSVC(8, loss="least_squares").fit(X, y)
+    streamed = quadric.fit_batches(quadric.SparseQuadraticSVC(8, C=1.0, loss="least_squares"), path, target="y")
+    whole = quadric.SparseQuadraticSVC(8, C=1.0, loss="least_squares").fit(X, y)
     return float(np.abs(streamed.coef_ - whole.coef_).max() / np.abs(whole.coef_).max())
 
 

@@ -74,7 +74,7 @@ def fit_file(path: str, k: int) -> float:
     """A fit with the squared loss to a file that is read in batches."""
     import quadric
 
-    model = quadric.SparseQuadraticSVC(k=k, loss="least_squares")
+    model = quadric.SparseQuadraticSVC(k=k, C=1.0, loss="least_squares")
     return timed(lambda: quadric.fit_batches(model, path, target="y"), 1)
 
 

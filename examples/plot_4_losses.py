@@ -31,7 +31,7 @@ for row, loss in zip(axes, ("hinge", "least_squares"), strict=True):
     for ax, (name, (samples, labels)) in zip(row, cases.items(), strict=True):
         model = SparseQuadraticSVC(k=4, C=1000.0, loss=loss).fit(samples, labels)
         wrong = np.sum(model.predict(samples) != labels)
-        print(f"{loss}, {name}: {model.surfaces_[0].equation(precision=2)}")
+        print(f"{loss}, {name}: {model.equation(precision=2).splitlines()[0]}")
         f = model.decision_function(points).reshape(grid[0].shape)
         ax.contour(*grid, f, levels=[0.0], colors="black")
         ax.contour(*grid, f, levels=[-1.0, 1.0], colors="grey", linestyles="--")

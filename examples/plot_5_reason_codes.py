@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from quadric import SparseQuadraticSVC
 from quadric.explain import reason_codes
+from quadric.export import equation
 from quadric.tables import TableEncoder, as_table
 
 # %%
@@ -28,7 +29,7 @@ y = np.where(risk + rng.logistic(scale=0.5, size=800) > 0, "default", "ok")
 applicants = as_table(X.round(), names)
 svc = SparseQuadraticSVC(k=5, C=4.0, loss="least_squares")
 model = make_pipeline(TableEncoder(), svc).fit(applicants, y)
-print(svc.surfaces_[0].equation(names, precision=2))
+print(equation(model))
 
 # %%
 # The first applicant whom the model clearly declines, and the reasons in words. ``favourable`` is the

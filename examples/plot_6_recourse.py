@@ -21,7 +21,7 @@ X = rng.normal([3200, 6000], [900, 2300], size=(400, 2)).clip(500)
 income, amount = (X - X.mean(axis=0)).T / X.std(axis=0)[:, None]
 risk = amount - income - 0.6 * income * amount + rng.normal(scale=0.4, size=400)
 y = np.where(risk > 0.6, "default", "paid")
-model = SparseQuadraticSVC(k=3, C=4.0).fit(X, y)
+model = SparseQuadraticSVC(k=3, C=4.0, loss="hinge").fit(X, y)
 
 # %%
 # Eight clearly declined applicants, and two answers for each. Distances are in standardised units.

@@ -22,8 +22,8 @@ y = wine.target == 1  # the second cultivar against the others
 models = {
     "l1 penalty, C1 = 1": L1QuadraticSVC(C1=1.0, C2=16.0),
     "l1 penalty, C1 = 100": L1QuadraticSVC(C1=100.0, C2=16.0),
-    "at most 12 terms": SparseQuadraticSVC(k=12, C=16.0, standardize=False, clip=None),
-    "at most 6 terms": SparseQuadraticSVC(k=6, C=16.0, standardize=False, clip=None),
+    "at most 12 terms": SparseQuadraticSVC(k=12, C=16.0, loss="hinge", standardize=False, clip=None),
+    "at most 6 terms": SparseQuadraticSVC(k=6, C=16.0, loss="hinge", standardize=False, clip=None),
 }
 
 # %%

@@ -110,6 +110,7 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
+    (tmp_path / "data").symlink_to(ROOT / "data")
     X, y = random_samples(0, m=60, n=3)
     names = ["age", "income", "sex"]
     given = {"X": pd.DataFrame(X, columns=names), "Z": X, "y": y, "names": names}

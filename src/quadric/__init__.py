@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # for type checkers and editors; _HOMES and _ROOMS say the sa
     from quadric.geometry.surface import QuadraticSurface
     from quadric.search.path import QuadraticPath
     from quadric.streams import Moments, fit_batches, moments
+    from quadric.table_classifier import TableClassifier
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "ScaleWarning",
     "SparseQuadraticSVC",
     "SparseQuadraticSVCCV",
+    "TableClassifier",
     "alternatives",
     "certify",
     "fit_batches",
@@ -48,6 +50,7 @@ _HOMES = {
     "geometry.surface": "QuadraticSurface",
     "search.path": "QuadraticPath",
     "streams": "Moments fit_batches moments",
+    "table_classifier": "TableClassifier",
 }
 _ROOMS = "baselines credit datasets distributed explain export report tables workflow"
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ROOMS)

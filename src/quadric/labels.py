@@ -1,4 +1,4 @@
-"""Weights of samples and classes, and what no sample may have, in one place for fitting and for judging."""
+"""Weights of samples and classes, what no sample may have, and labels as texts, in one place for fitting and for judging."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import numpy as np
 from quadric.defaults import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from quadric.errors import ParameterError, quoted, unknown_names
 from quadric.types import FloatArray, IntArray
+
+EXACT_INTEGERS = 2.0**53
+"""Floats below this limit represent integers exactly."""
 
 
 def refuse_masked(**data: Any) -> None:
@@ -61,3 +64,16 @@ def class_weights(
             f"class_weight must hold numbers from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}", class_weight=None
         )
     return weights
+
+
+def number_text(value: float) -> str:
+    """A number as people write it: 3, not 3.0."""
+    if isinstance(value, int):
+        return str(int(value))
+    value = float(value)
+    return str(int(value)) if value.is_integer() and abs(value) < EXACT_INTEGERS else repr(value)
+
+
+def class_texts(classes: np.ndarray) -> tuple[str, ...]:
+    """The labels of classes as texts."""
+    return tuple(number_text(label) if type(label) in (int, float) else str(label) for label in classes.tolist())

@@ -18,7 +18,7 @@ from quadric.samples.moments import LabelledRows, Moments
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.streams import CodedRows, LabelledColumns, as_parts, learn_table
 from quadric.tables.table import Table
-from quadric.tables.targets import target_labels
+from quadric.tables.targets import sorted_classes
 from quadric.types import FloatArray
 
 __all__ = ["Moments", "fit_batches", "moments"]
@@ -190,7 +190,7 @@ def fit_batches(
             f"column {quoted(gaps[0].name)} is missing in {gaps[0].n_missing} row(s), the first is row "
             f"{gaps[0].first_missing}: fill it in, drop these rows, or leave it out of columns"
         )
-    names = target_labels(np.array(list(learned.class_counts), dtype=object))[1]
+    names = sorted_classes(learned.class_counts)
     rows = CodedRows(chosen, encoder.fit_facts(learned.facts), tuple(names))
     source = rows.of(parts, learned.class_counts)
     stream = Stream(source, chosen.inputs, target, np.array(names), has_groups=groups is not None)

@@ -61,6 +61,12 @@ TABLES = {
         1,
         "no row of class 'bad' is left: keep these rows (--missing impute)",
     ),
+    "only rare levels": (
+        "home,risk\n" + "".join(f"h{i % 25},{'good' if i % 3 else 'bad'}\n" for i in range(60)),
+        [],
+        1,
+        "texts without two levels that have enough rows; keep rare levels, or add columns (--rare keep)",
+    ),
     "long level": (
         csv_text(with_column("home", ["own", "x" * 10_001] * 60)),
         [],
@@ -251,14 +257,13 @@ def test_long_values_are_quoted_in_part(options, made, refused, csv_file, tmp_pa
     if options:
         streamed()
     columns = credit_columns()
-    strange = {**columns, "home": ["rent", LONG, *columns["home"][2:]]}
+    strange = {**columns, "age": ["1", LONG, *columns["age"][2:]]}
     output = ["--output", tmp_path / "out.csv"]
     line = refused("predict", made.model, csv_file(strange), *output, code=1)
     assert "'xxxxxx" in line
     assert "100,000 characters" in line
     lines = [
         line,
-        refused("predict", made.model, csv_file({**columns, "age": ["1", LONG, *columns["age"][2:]]}), *output, code=1),
         refused("predict", made.model, csv_file(columns), "--keep", LONG, *output, code=2),
         refused("fit", csv_file(columns), "--target", LONG, *K, *output, code=2),
         refused("fit", csv_file(columns), "--target", "risk", "--positive", LONG, *K, *output, code=2),

@@ -28,8 +28,22 @@ def test_the_model_is_that_of_the_library(made, run, tmp_path):
     assert saved.metadata["training"]["options"]["k"] == 4
 
 
+def test_a_fit_is_told_at_a_glance(made, run, tmp_path):
+    result = run("fit", made.data_csv, *FAST, "--k", 6, "--C", 2, "--output", tmp_path / "m.json")
+    lines = result.out.splitlines()
+    assert [line.startswith("written to:") for line in lines].index(True) < 15  # a path is as long as it is
+    assert max(len(line) for line in lines if "m.json" not in line) <= 80
+    text = " ".join(result.out.split())
+    found = json.loads(run("fit", made.data_csv, *FAST, "--k", 6, "--C", 2, "--output", tmp_path / "n.json", "--json").out)
+    plain = found["cross_validation"]["plain"]
+    assert f"logistic regression: AUC {plain['auc']:.3f}, log-loss {plain['log_loss']:.3f}" in text
+    assert "always good: accuracy 50.0 %" in text or "always bad: accuracy 50.0 %" in text
+    assert "both models were chosen on these folds" in text
+    assert "smaller terms and the constant: --verbose" in text
+
+
 def test_what_is_said_can_be_read_on_a_narrow_terminal(made, run, tmp_path):
-    result = run("fit", made.data_csv, *ALONE, "--k", 4, "--output", tmp_path / "m.json")
+    result = run("fit", made.data_csv, "--verbose", *ALONE, "--k", 4, "--output", tmp_path / "m.json")
     lines = result.out.splitlines()
     assert max(len(line) for line in lines if "m.json" not in line) <= 80  # a path is as long as it is
     assert lines[0] == "f is the score of risk = bad (50.0 % of 120 rows)"
@@ -64,7 +78,7 @@ BY_ACCURACY = ["--scoring", "accuracy", "--terms", "quadratic"]
 
 def test_the_output_says_whether_products_helped(made, run, tmp_path):
     words = [*FAST, "--ks", "1:4", "--Cs", "1,16", "--folds", 3, "--output", tmp_path / "m.json"]
-    text = " ".join(run("fit", made.data_csv, *words).out.split())
+    text = " ".join(run("fit", made.data_csv, *words, "--verbose").out.split())
     found = re.search(
         r"chosen: (linear|quadratic) terms, k and C by cross-validated log-loss; products (.*?): log-loss ([+-])", text
     )
@@ -92,7 +106,7 @@ def test_without_k_cross_validation_chooses_the_fewest_terms_near_the_best(made,
     assert found["runner_up"]["score"]["mean"] <= np.nanmax(mean)
     assert 0.5 < found["auc"]["mean"] <= 1.0
     assert facts["base_rates"]["good"] + facts["base_rates"]["bad"] == 1.0
-    plain = run("fit", made.data_csv, *words, "--force")
+    plain = run("fit", "--verbose", made.data_csv, *words, "--force")
     text = " ".join(plain.out.split())
     assert "chosen: k and C by cross-validated accuracy, the fewest terms within 0.005 of the best; scored" in text
     assert "% out of fold (3 folds, mean ± standard error)," in text
@@ -120,7 +134,7 @@ def test_two_accuracies_say_what_they_are(made, run, tmp_path, data, words, accu
     fit = [*FAST, *BY_ACCURACY, "--ks", "1,2", "--Cs", "1", "--folds", 3, *words, "--output", tmp_path / "m.json"]
     told = dict(
         line.split(": ", 1)
-        for line in run("fit", getattr(made, data), *fit).out.replace("\n  ", " ").splitlines()[1:]
+        for line in run("fit", getattr(made, data), *fit, "--verbose").out.replace("\n  ", " ").splitlines()[1:]
         if ": " in line
     )
     assert told["accuracy"].endswith(accuracy)
@@ -136,7 +150,7 @@ def test_with_k_cross_validation_chooses_C(made, run, tmp_path):
 
 
 def test_a_proof_is_told(made, run, tmp_path):
-    result = run("fit", made.data_csv, *ALONE, "--k", 2, "--method", "exact", "--output", tmp_path / "m.json")
+    result = run("fit", made.data_csv, "--verbose", *ALONE, "--k", 2, "--method", "exact", "--output", tmp_path / "m.json")
     assert "proved best with at most 2 terms" in " ".join(result.out.split())
     assert read_model(tmp_path / "m.json").model[-1].time_limit == 60.0
     run("fit", made.data_csv, *ALONE, "--k", 2, "--time-limit", 7, "--output", tmp_path / "n.json")
@@ -149,7 +163,7 @@ def test_a_proof_is_told(made, run, tmp_path):
 )
 def test_missing_values_are_handled_as_asked_and_recorded(how, says, run, csv_file, tmp_path):
     data = csv_file(credit_columns(gaps=14))
-    result = run("fit", data, *FAST, "--k", 3, "--missing", how, "--output", tmp_path / "m.json")
+    result = run("fit", "--verbose", data, *FAST, "--k", 3, "--missing", how, "--output", tmp_path / "m.json")
     text = " ".join(result.out.split())
     assert "14 in age, 14 in home" in text
     assert says in text
@@ -225,7 +239,20 @@ def test_class_weights_and_calibration_that_pull_against_each_other_are_remarked
 def test_a_cut_off_is_told_and_used(made, run, tmp_path):
     model = tmp_path / "m.json"
     result = run(
-        "fit", made.data_csv, *FAST, "--k", 3, "--C", 8, "--positive", "bad", "--cutoff", "cost:5:1", "--output", model
+        "fit",
+        made.data_csv,
+        "--verbose",
+        *FAST,
+        "--k",
+        3,
+        "--C",
+        8,
+        "--positive",
+        "bad",
+        "--cutoff",
+        "cost:5:1",
+        "--output",
+        model,
     )
     fitted = read_model(model).model
     found, text = fitted.cutoff_, " ".join(result.out.split())
@@ -302,14 +329,14 @@ def test_the_same_seed_writes_the_same_bytes(made, run, tmp_path):
 
 
 def test_with_probabilities_the_label_is_the_likeliest_class(made, run, tmp_path):
-    result = run("fit", made.data_csv, *FAST, "--k", 2, "--output", tmp_path / "m.json")
+    result = run("fit", made.data_csv, "--verbose", *FAST, "--k", 2, "--output", tmp_path / "m.json")
     text = " ".join(result.out.split())
     assert "higher f means risk = bad is likelier; label bad where f > 0 (probability above 0.5)" in text
     assert "probabilities: sigmoid" in result.out
 
 
 def test_three_classes_have_an_equation_each(made, run, tmp_path):
-    result = run("fit", made.three_csv, *ALONE, "--k", 2, "--output", tmp_path / "m.json")
+    result = run("fit", made.three_csv, "--verbose", *ALONE, "--k", 2, "--output", tmp_path / "m.json")
     assert [line.split(" = ")[0] for line in result.out.splitlines() if line.startswith("f[")] == ["f[a]", "f[b]", "f[c]"]
     assert "risk is whichever of a, b, c has the largest f" in result.out
     assert "certificate, b: objective" in result.out

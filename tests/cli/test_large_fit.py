@@ -98,9 +98,9 @@ def test_the_model_is_that_of_a_fit_in_memory(case, form, run, streamed, tmp_pat
     columns, options = CASES[case]
     data = table_files(tmp_path, columns)[form]
     command = ["fit", data, *GIVEN, *options, "--output"]
-    whole = run(*command, tmp_path / "whole.json")
+    whole = run(*command, tmp_path / "whole.json", "--verbose")
     streamed()
-    found = run(*command, tmp_path / "streamed.json")
+    found = run(*command, tmp_path / "streamed.json", "--verbose")
     assert (whole.code, found.code) == (0, 0), whole.errors + found.errors
     assert found.out == whole.out.replace("whole.json", "streamed.json")
     assert remarks(found) == remarks(whole)
@@ -167,9 +167,9 @@ def test_a_choice_by_cross_validation_is_calibrated_and_told_in_the_same_lines(o
     ignored = [] if "--groups" in options else ["--ignore", "who"]
     choice = ["--target", "risk", "--loss", "least_squares", "--ks", "1:3", "--folds", "3", *options, *ignored]
     command = ["fit", table_files(tmp_path, columns)["folder"], *choice, "--output"]
-    whole = run(*command, tmp_path / "whole.json")
+    whole = run(*command, tmp_path / "whole.json", "--verbose")
     streamed()
-    found = run(*command, tmp_path / "streamed.json")
+    found = run(*command, tmp_path / "streamed.json", "--verbose")
     assert (whole.code, found.code) == (0, 0), whole.errors + found.errors
     assert [head for head in heads(found.out) if head != "read in passes"] == heads(whole.out)
     by = "group" if "--groups" in options else "number of the row"
@@ -205,7 +205,15 @@ def test_a_large_table_with_many_features_is_fitted_in_memory(run, streamed, tmp
     columns = {f"x{j}": rng.normal(size=300) for j in range(45)}
     columns["y"] = np.where(columns["x3"] * columns["x40"] > 0, "yes", "no")
     found = run(
-        "fit", table_files(tmp_path, columns)["folder"], "--target", "y", "--k", "1", "--output", tmp_path / "model.json"
+        "fit",
+        "--verbose",
+        table_files(tmp_path, columns)["folder"],
+        "--target",
+        "y",
+        "--k",
+        "1",
+        "--output",
+        tmp_path / "model.json",
     )
     assert found.code == 0, found.errors
     assert "read in passes" not in found.out

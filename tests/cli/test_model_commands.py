@@ -256,7 +256,7 @@ def test_all_commands_agree_on_one_row(made, run, tmp_path):
 
 def test_reports_use_the_folds_of_fit(made, run, tmp_path, monkeypatch):
     told = {}
-    monkeypatch.setattr("quadric.report.summarise", lambda *data, **options: told.update(options))
+    monkeypatch.setattr("quadric.report.summarising.summarise", lambda *data, **options: told.update(options))
     monkeypatch.setattr("quadric.report.render", lambda summary: "page")
     report = ["report", made.model, made.data_csv, "--folds", 4, "--seed", 3, "--output", tmp_path / "r.html"]
     assert run(*report).code == 0

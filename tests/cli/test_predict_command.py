@@ -149,6 +149,17 @@ def test_strict_refuses_values_that_training_did_not_have(made, refused, run, cs
     assert run("predict", made.model, csv_file(credit_columns()), "--strict").code == 0
 
 
+def test_a_level_that_is_called_other_is_no_surprise(run, csv_file, tmp_path):
+    columns, model = credit_columns(), tmp_path / "m.json"
+    columns["home"] = np.where(columns["home"] == "free", "Other", columns["home"])
+    data = csv_file(columns)
+    assert (
+        run("fit", data, "--target", "risk", "--k", 4, "--loss", "least_squares", "--include", "home", "--output", model).code
+        == 0
+    )
+    assert run("predict", model, data, "--strict").errors == []
+
+
 def test_gaps_that_training_had_are_no_surprise(run, csv_file, tmp_path):
     data, model = csv_file(credit_columns(gaps=14)), tmp_path / "m.json"
     assert run("fit", data, "--target", "risk", "--k", 3, "--loss", "least_squares", "--output", model).code == 0
@@ -257,5 +268,6 @@ def test_a_failure_in_a_later_piece_leaves_no_parquet_file(made, refused, csv_fi
     pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(predicting, "CHUNK_ROWS", 10)
     columns = credit_columns()
-    columns["home"][57] = "castle"
+    columns["income"] = columns["income"].astype(object)
+    columns["income"][57] = "many"
     assert "row 58" in refused("predict", made.model, csv_file(columns), "--output", tmp_path / "s.parquet", code=1)

@@ -457,7 +457,7 @@ def test_infinite_scores_are_refused():
 
 def test_auto_keeps_the_labels_of_the_surface():
     X, y = make_classification(80, 5, flip_y=0.2, random_state=3)
-    classifier = SparseQuadraticSVC(k=3, loss="logistic").fit(X, y)
+    classifier = SparseQuadraticSVC(k=3, C=1.0, loss="logistic").fit(X, y)
     model = CalibratedModel.around(classifier, X, y, method="auto")
     assert model.method_ == "sigmoid"
     assert_array_equal(model.predict(X), classifier.predict(X))

@@ -506,7 +506,7 @@ def test_convergence_warning_names_the_class():
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_interrupted_fit_leaves_nothing_behind(monkeypatch, error):
     X, y = two_classes()
-    model = SparseQuadraticSVC(k=2).fit(X, y)
+    model = SparseQuadraticSVC(k=2, loss="hinge").fit(X, y)
     monkeypatch.setattr("quadric.losses.hinge.step.solve_hinge", lambda *args: (_ for _ in ()).throw(error))
     with pytest.raises(error):
         model.fit(X[:, :2], y)

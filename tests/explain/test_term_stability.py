@@ -19,7 +19,7 @@ from quadric.explain import stability
 @pytest.fixture(scope="module")
 def fitted():
     X, y = random_samples(1, m=60, n=3, noise=0.1)
-    return SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN).fit(X, y), X, y
+    return SparseQuadraticSVC(k=2, C=1.0, loss="least_squares", method="pd", **PLAIN).fit(X, y), X, y
 
 
 def test_figures_are_those_of_the_fits(fitted):
@@ -54,7 +54,7 @@ def test_a_fit_is_one_with_rows_repeated(fitted):
     found = stability(model, X, y, n_boot=1, random_state=5)
     rng = np.random.default_rng((np.random.RandomState(5).randint(2**31 - 1), 0))
     rows = np.repeat(np.arange(60), rng.multinomial(60, np.full(60, 1 / 60)))
-    again = SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN).fit(X[rows], y[rows])
+    again = SparseQuadraticSVC(k=2, C=1.0, loss="least_squares", method="pd", **PLAIN).fit(X[rows], y[rows])
     assert_allclose(found.coef[0], again.coef_, rtol=1e-7, atol=1e-9)
 
 
@@ -109,7 +109,7 @@ def test_samples_without_a_class_are_drawn_again():
     X, y = random_samples(3, m=25, n=2)
     y = np.zeros(25)
     y[0] = 1.0
-    model = SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN).fit(X, y)
+    model = SparseQuadraticSVC(k=2, C=1.0, loss="least_squares", method="pd", **PLAIN).fit(X, y)
     found = stability(model, X, y, n_boot=12)
     assert np.isfinite(found.coef).all()
     assert len(np.unique(found.coef[:, 0, :], axis=0)) == 12
@@ -127,7 +127,7 @@ def test_weights_multiply_the_draws(fitted):
 
 def test_several_classes_and_progress():
     X, y = load_iris(return_X_y=True)
-    model = SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN).fit(X, y)
+    model = SparseQuadraticSVC(k=2, C=1.0, loss="least_squares", method="pd", **PLAIN).fit(X, y)
     with heard() as told:
         found = stability(model, X, y, n_boot=3)
     assert found.inclusion.shape == (3, 14)

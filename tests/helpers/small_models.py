@@ -28,7 +28,7 @@ def loans(seed=0, m=150, columns=COLUMNS, levels=LEVELS):
 
 def scored_pipeline(table, y, *, coding="onehot", **parameters):
     """With a scaler of scikit-learn, which tests can repeat, and without caps."""
-    classifier = SparseQuadraticSVC(**{"k": 5, "C": 16.0, **PLAIN, **parameters})
+    classifier = SparseQuadraticSVC(**{"k": 5, "C": 16.0, "loss": "hinge", **PLAIN, **parameters})
     steps = [("coding", TableEncoder(coding=coding)), ("scaler", StandardScaler()), ("classifier", classifier)]
     return Pipeline(steps).fit(table, y)
 

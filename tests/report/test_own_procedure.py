@@ -16,7 +16,7 @@ from quadric.report import summarise
 OTHERS = {
     "k": 4,
     "C": 3.0,
-    "loss": "least_squares",
+    "loss": "logistic",
     "terms": "linear",
     "method": "pd",
     "standardize": False,

@@ -127,7 +127,7 @@ def path():
     model, table, y, summary = ordinary()
     pipeline = model.estimator_
     U = pipeline[:-1].transform(table)
-    path = sparse_quadratic_path(U, y, ks=KS, Cs=(16.0,), method="pd")
+    path = sparse_quadratic_path(U, y, ks=KS, Cs=(16.0,), loss="hinge", method="pd")
     surfaces = {}
     for i, k in enumerate(KS):
         own = pipeline[-1].surfaces_[0]

@@ -245,7 +245,7 @@ def test_more_classes_say_what_is_absent_and_have_no_slider():
 
 def test_a_model_that_depends_on_nothing_has_a_page():
     X, y = np.tile([[0.0, 1.0], [1.0, 0.0]], (20, 1)), np.tile([0, 0, 0, 1], 10)
-    model = SparseQuadraticSVC(1, 1e-6, exclude=[0, 1, 2, 3]).fit(X, y)
+    model = SparseQuadraticSVC(1, 1e-6, loss="hinge", exclude=[0, 1, 2, 3]).fit(X, y)
     page = render(summarise(model, X, y, ks=(1,), cv=2, n_boot=0))
     assert Elements(page).balanced
     assert "for any row of the data" in page
@@ -253,7 +253,7 @@ def test_a_model_that_depends_on_nothing_has_a_page():
 
 def test_the_short_answer_is_the_accuracy_of_the_calibrated_decisions():
     X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, method="pd"))
+    pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(1, 0.05, loss="hinge", method="pd"))
     for model, wins in ((pipeline.fit(X, y), "largest score"), (CalibratedModel(pipeline).fit(X, y), "largest probability")):
         summary = summarise(model, X, y, cv=3, n_boot=0)
         elements = Elements(render(summary))

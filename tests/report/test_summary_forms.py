@@ -289,8 +289,8 @@ def test_rows_asked_for_are_explained_and_frozen_features_left_alone():
     table, y = loans()
     model = quick_pipeline(table, y)
     declined = np.flatnonzero(model.predict(table) == 1)[:4].tolist()
-    free = summarise(model, table, y, rows=declined, **QUICK)
-    fixed = summarise(model, table, y, rows=declined, frozen=["debt"], **QUICK)
+    free = summarise(model, table, y, rows=declined, favourable="0", **QUICK)
+    fixed = summarise(model, table, y, rows=declined, frozen=["debt"], favourable="0", **QUICK)
     assert [explained.row for explained in fixed.cases] == declined
     moved = [{c.feature for c in explained.changes} for explained in free.cases]
     assert any("debt" in names for names in moved)
@@ -303,7 +303,7 @@ def test_rows_are_explained_as_the_command_line_explains_them():
     table, y = loans()
     model = calibrated_pipeline(table, y, method="pd")
     rows = np.flatnonzero(model.predict(table) == 1)[:3].tolist()
-    cases = summarise(model, table, y, rows=rows, **QUICK).cases
+    cases = summarise(model, table, y, rows=rows, favourable="0", **QUICK).cases
     saved = TableModel(SavedModel(model, (), None, {}, None, None))
     answers = explain_rows(saved, table, rows, table, ExplainingOptions(target="0"))
     assert [replace(one, actual=None) for one in cases] == answers
@@ -314,7 +314,7 @@ def test_changes_stay_within_the_range_of_the_data():
     table, y = loans()
     model = quick_pipeline(table, y)
     declined = np.flatnonzero(model.predict(table) == 1).tolist()
-    found = summarise(model, table, y, rows=declined, frozen=["debt"], **QUICK).cases
+    found = summarise(model, table, y, rows=declined, frozen=["debt"], favourable="0", **QUICK).cases
     changes = [change for explained in found for change in explained.changes]
     assert {change.feature for change in changes} == {"income"}
     assert table["income"].min() <= min(change.after for change in changes)
@@ -385,7 +385,7 @@ def test_stops_reach_twice_k_and_hold_the_models_own():
 
 def test_a_model_that_depends_on_nothing_has_a_summary():
     X, y = np.tile([[0.0, 1.0], [1.0, 0.0]], (20, 1)), np.tile([0, 0, 0, 1], 10)
-    model = SparseQuadraticSVC(1, 1e-6, exclude=[0, 1, 2, 3]).fit(X, y)
+    model = SparseQuadraticSVC(1, 1e-6, loss="hinge", exclude=[0, 1, 2, 3]).fit(X, y)
     assert len(set(model.decision_function(X).tolist())) == 1
     summary = summarise(model, X, y, ks=(1,), cv=2, n_boot=0)
     assert (summary.slices, summary.cases) == ((), ())

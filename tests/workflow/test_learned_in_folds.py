@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+from quadric.credit import CalibratedModel
 from quadric.estimators import _foldwork
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count, term_names
@@ -115,3 +117,25 @@ def test_the_model_itself_has_what_all_rows_say():
     assert X[0, age] == pytest.approx(X[1, age])
     assert X[:, flag].tolist() == [1.0, 0.0]
     assert trained.classifier.n_features_in_ == len(trained.data.feature_names)
+
+
+def test_calibration_without_a_choice_learns_in_folds_too():
+    table = raw_table()
+    asked = replace(OPTIONS, ks=None, Cs=None, k=4, C=16.0, cross_validate=False, missing="impute")
+    trained = train(table, "risk", asked)
+    data, folds = trained.data, folds_of(trained.data, asked)
+    decision = np.full(len(data.y), np.nan)
+    for rows, left_out in folds.split(data.X, data.y):
+        age = np.where(np.isnan(table["age"]), np.nanmean(table["age"][rows]), table["age"])
+        tents = data.feature_names.index("home=tent")
+        X = np.column_stack([age, data.X[:, 1:]])
+        if np.sum(X[rows, tents]) < 10:
+            X[:, tents] = 0.0
+        thin = data.coding.thin_terms(X[rows]).tolist()
+        own = clone(trained.classifier).set_params(exclude=sorted({*data.limits.exclude, *thin}))
+        decision[left_out] = own.fit(X[rows], data.y[rows]).decision_function(X[left_out])
+    expected = CalibratedModel.around(trained.classifier, data.X, data.y, method="auto", cv=folds, out_of_fold=decision)
+    grid = np.linspace(-2.0, 2.0, 9)
+    np.testing.assert_allclose(trained.model.calibrators_[0](grid), expected.calibrators_[0](grid), atol=1e-9)
+    shared = CalibratedModel.around(trained.classifier, data.X, data.y, method="auto", cv=folds)
+    assert np.abs(trained.model.calibrators_[0](grid) - shared.calibrators_[0](grid)).max() > 1e-6

@@ -255,7 +255,9 @@ def test_by_default_the_choice_goes_by_log_loss():
 def test_what_cross_validation_fitted_is_the_model(given, monkeypatch):
     searched = []
     original = SparseQuadraticSVCCV._fit_surveyed
-    monkeypatch.setattr(SparseQuadraticSVCCV, "_fit_surveyed", lambda self, *a: searched.append(self) or original(self, *a))
+    monkeypatch.setattr(
+        SparseQuadraticSVCCV, "_fit_surveyed", lambda self, *a, **b: searched.append(self) or original(self, *a, **b)
+    )
     monkeypatch.setattr(SparseQuadraticSVC, "fit", None)  # calibration uses what cross-validation knows
     table = credit_table()
     trained = train(table, "risk", options(**{"k": None, "ks": (1, 3), "Cs": (1.0, 16.0), "folds": 3, **given}))
@@ -494,8 +496,8 @@ def test_texts_of_frames_mean_missing_values_as_in_csv_files():
     columns = credit_columns()
     columns["home"][[2, 5, 7, 9]] = ["NA", " null ", "?", "n/a"]
     table = Table(tuple(columns), tuple(columns.values()))
-    trained = train(table, "risk", options(missing="impute"))
+    trained = train(table, "risk", options(missing="impute", rare="keep"))
     assert trained.data.missing == {"home": 3}
     assert "n/a" in trained.data.encoder.inputs_[2].categories
-    others = train(table, "risk", options(missing="impute", missing_texts=("n/a",)))
+    others = train(table, "risk", options(missing="impute", rare="keep", missing_texts=("n/a",)))
     assert {"NA", "null", "?"} <= set(others.data.encoder.inputs_[2].categories)

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any, TypeVar
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
 from quadric.baselines.grids import (
     MAX_ITER,
@@ -75,7 +73,7 @@ class BaselineClassifier(SurfaceClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_parameters(self, self._rules)
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        X, y = self._validated(X, y, ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
         check_magnitude(samples.X)
         remedy = f"standardise first, inside each fold: make_pipeline(StandardScaler(), {type(self).__name__}(...))"

@@ -13,14 +13,14 @@ import quadric
 from quadric.cli import inputs
 from quadric.cli import options as shared
 from quadric.cli.console import as_usage, remark, say, say_json, working
-from quadric.cli.layout import indented
+from quadric.cli.layout import wrapped_item
 from quadric.defaults import LARGEST_COUNT
 from quadric.progress import part
 
 if TYPE_CHECKING:
     from quadric.tables import Table, TableStream
     from quadric.workflow import TableModel
-    from quadric.workflow.explaining import ExplainingOptions, Explanation
+    from quadric.workflow.explaining import ExplainingOptions
     from quadric.workflow.picking import Picked
 
 
@@ -91,7 +91,8 @@ def explain(
     if as_json:
         say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})
         return
-    say("\n\n".join(_words(answer, f"the {REFERENCES[reference]}") for answer in answers))
+    against = f"the {REFERENCES[reference]}"
+    say("\n\n".join("\n".join(map(wrapped_item, answer.lines(against))) for answer in answers))
 
 
 def _stream(model: TableModel, path: Path, how: Mapping[str, Any]) -> TableStream:
@@ -136,23 +137,3 @@ def _remark_on_changes(model: TableModel, wanted: ExplainingOptions) -> None:
         remarks.append(f"{touched} (--frozen COLUMN, here or in quadric fit, protects what people cannot change)")
     for each in remarks:
         remark(each)
-
-
-def _words(answer: Explanation, against: str) -> str:
-    chance = "" if answer.probability is None else f", probability {answer.probability:.3g}"
-    label, heading = (name.replace("\n", "\\n") for name in (answer.label, answer.heading))
-    lines = [f"row {answer.row}: score {answer.score:.4g}{chance}, label {label}"]
-    lines.append(f"  {heading}, compared with {against}{':' if answer.reasons else ''}")
-    lines += [indented(reason.text, f"    {number}. ") for number, reason in enumerate(answer.reasons, start=1)]
-    return "\n".join([*lines, *[indented(_recourse_words(answer), "  ")] * answer.wanted])
-
-
-def _recourse_words(answer: Explanation) -> str:
-    if not answer.changes:
-        return answer.verdict
-    changes = ", ".join(f"{c.feature} {_number(c.before)} -> {_number(c.after)}" for c in answer.changes)
-    return f"{answer.verdict}: {changes}" + ("" if answer.proved else f"; {answer.message}")
-
-
-def _number(value: float | str) -> str:
-    return value if isinstance(value, str) else str(int(value)) if value.is_integer() else f"{value:.6g}"

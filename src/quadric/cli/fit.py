@@ -15,7 +15,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import remark, say, say_json, working
 from quadric.cli.engines import Engine
 from quadric.cli.inputs import check_output, check_there, texts_of, training_stream
-from quadric.cli.layout import certificate_words, paragraphs, percent, wrapped_equation
+from quadric.cli.layout import certificate_words, paragraphs, percent, shortened_equation, wrapped_equation
 from quadric.samples.rare import FEWEST_ROWS
 from quadric.workflow.options import TrainingOptions
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from quadric.workflow.figures import Figure
 
 MANY_ROWS = 100_000
+MOST_LINES = 5
+"""Of an equation, at a glance."""
 
 
 @shared.expanded(options=shared.training(), table_format=shared.TableFormat, engine=Engine)
@@ -35,6 +37,9 @@ def fit(
     engine: Engine,
     force: shared.Force = False,
     as_json: shared.AsJson = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print the whole equation and all that is known of the fit.")
+    ] = False,
 ) -> None:
     r"""Fit a quadratic surface with at most k terms to a table.
 
@@ -75,7 +80,7 @@ def fit(
     if as_json:
         say_json(_facts(trained, output, time.monotonic() - began))
     else:
-        _tell(trained, output)
+        say(_all_facts(trained, output) if verbose else _glance(trained, output))
 
 
 def _trained(
@@ -110,10 +115,56 @@ def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
         yield f"--class-weight moves the surface, but calibrated probabilities follow the base rate: {others}; {advice}"
 
 
-def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
+def _glance(trained: quadric.workflow.Trained, output: Path) -> str:
+    """The model in a few lines: the equation, how good it is and beside what, what was left out, what to do next."""
+    equations = [line for line in quadric.export.equation(trained.saved()).splitlines() if not line.startswith("Capped: ")]
+    facts = {
+        "how good": _goodness(trained),
+        "beside it": _beside(trained),
+        "chosen": _chosen_shortly(trained),
+        "missing values": _missing_shortly(trained),
+        "read in passes": _passes(trained),
+        "next": "quadric report writes a page for a committee; fit --verbose tells more",
+        "written to": str(output),
+    }
+    shown = [shortened_equation(line, MOST_LINES // len(equations)) for line in equations]
+    return "\n".join([*_subject(trained), *shown, "", paragraphs(facts)])
+
+
+def _goodness(trained: quadric.workflow.Trained) -> str:
+    found = trained.cross_validation
+    if found is None:
+        return f"accuracy {percent(trained.accuracy)} on the training rows; without --no-cv, rows left out are scored, too"
+    area = "" if found.auc is None else f"AUC {_figure(found.auc, 'roc_auc')}, "
+    measures = f"{area}log-loss {_figure(found.log_loss, 'log_loss')}, accuracy {_figure(found.accuracy, 'accuracy')}"
+    return f"{measures} out of fold ({found.folds} folds)"
+
+
+def _beside(trained: quadric.workflow.Trained) -> str | None:
+    """Always guessing, and logistic regression on the same folds."""
+    found = trained.cross_validation
+    if found is None:
+        return None
+    rates, names = trained.base_rates, trained.data.class_names
+    guess = f"always {names[rates.index(max(rates))]}: accuracy {percent(max(rates))}"
+    if found.plain is None:
+        return guess
+    plain = found.plain
+    area = "" if plain.auc is None else f"AUC {plain.auc:.3f}, "
+    words = f"{area}log-loss {plain.log_loss:.3f}, accuracy {percent(plain.accuracy)}"
+    return f"logistic regression: {words}; {guess} (both models were chosen on these folds)"
+
+
+def _chosen_shortly(trained: quadric.workflow.Trained) -> str:
+    model, chosen = trained.classifier, _chosen(trained)
+    counts = ", ".join(str(certificate.n_terms) for certificate in model.certificates_)
+    what = f"{counts} of {trained.data.n_candidates} terms, loss {model.loss}, C = {model.C:g}"
+    return what if chosen is None else f"{what}; {chosen}"
+
+
+def _all_facts(trained: quadric.workflow.Trained, output: Path) -> str:
     data, certificates = trained.data, trained.classifier.certificates_
     equations = quadric.export.equation(trained.saved()).splitlines()
-    say("\n".join([*_subject(trained), *map(wrapped_equation, equations), ""]))
     subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
     constant = quadric.fitted.fitted_model(trained.classifier).is_constant(data.X)
     words = (certificate_words(*one, "no bound yet: run quadric certify") for one in zip(certificates, constant, strict=True))
@@ -122,6 +173,7 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
         "base rate": _base_rates(trained),
         "accuracy": _accuracy(trained),
         "AUC": _area(trained),
+        "beside it": _beside(trained),
         "log-loss": _log_loss(trained),
         "terms": _terms(trained),
         "chosen": _chosen(trained),
@@ -133,7 +185,7 @@ def _tell(trained: quadric.workflow.Trained, output: Path) -> None:
         "probabilities": trained.options.calibrate and f"{trained.model.method_}, fitted on out-of-fold scores",
         "written to": str(output),
     }
-    say(paragraphs(facts))
+    return "\n".join([*_subject(trained), *map(wrapped_equation, equations), "", paragraphs(facts)])
 
 
 def _subject(trained: quadric.workflow.Trained) -> list[str]:
@@ -285,6 +337,14 @@ def _missing(trained: quadric.workflow.Trained) -> str:
         "indicator": "imputed by the mean or the most frequent level" + _flags(trained),
     }
     return f"{counts}; {treatment[trained.options.missing]}"
+
+
+def _missing_shortly(trained: quadric.workflow.Trained) -> str | None:
+    missing, how = trained.data.missing, trained.options.missing
+    if not missing:
+        return None
+    columns = f"{sum(missing.values())} in {len(missing)} column{'s' * (len(missing) > 1)}"
+    return f"{columns}, {f'{trained.data.n_dropped} rows dropped' if how == 'drop' else 'imputed'}"
 
 
 def _flags(trained: quadric.workflow.Trained) -> str:

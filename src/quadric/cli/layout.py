@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 import quadric
 
 WIDTH = 80
+LONGEST = 26
+"""Characters of a level's name in a terminal."""
 CONSTANT = "no term moves any score: f is the same for all rows"
 QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
@@ -31,6 +33,12 @@ def indented(text: str, start: str) -> str:
     )
 
 
+def wrapped_item(line: str) -> str:
+    """A line of a list, continued under what comes after its blanks and its number."""
+    start = re.match(r" *(\d+\. )?", line)[0]  # type: ignore[index]  # matches anything
+    return indented(line[len(start) :], start)
+
+
 def wrapped_equation(line: str) -> str:
     """An equation with its summands kept whole where they fit, as many per line as fit."""
     name, *right = _split(line, " = ")
@@ -48,6 +56,22 @@ def wrapped_equation(line: str) -> str:
             if len(lines[-1]) + len(factor) > WIDTH:
                 lines.append(f"{indent}    ")
             lines[-1] += factor
+    return "\n".join(lines)
+
+
+def shortened_equation(line: str, most_lines: int) -> str:
+    """An equation with long names of levels cut short and, where it is long, only its first terms: the largest ones."""
+    short = QUOTED.sub(lambda match: match[0] if len(match[0]) <= LONGEST else f'{match[0][: LONGEST - 4]}..."', line)
+    lines = wrapped_equation(short).splitlines()
+    if len(lines) <= max(most_lines, 2):
+        return "\n".join(lines)
+    name, *right = _split(short, " = ")
+    summands = _split(right[0], r" (?=[+-] )")
+    for shown in range(len(summands) - 2, 0, -1):
+        tail = f"... ({len(summands) - shown - 1} smaller terms and the constant: --verbose)"
+        lines = wrapped_equation(f"{name} = {' '.join(summands[:shown])}").splitlines()
+        if len(lines) < max(most_lines, 2):
+            return "\n".join([*lines, f"{' ' * min(len(name) + 3, 8)}{tail}"])
     return "\n".join(lines)
 
 

@@ -32,6 +32,7 @@ OPTIONS = shared.training(
             "unseen",
             "calibrate",
             "cutoff",
+            "favourable",
             "frozen",
             "time_limit",
             "gap_limit",

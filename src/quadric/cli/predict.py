@@ -58,9 +58,10 @@ def predict(
 
     Columns: score (above 0 for the positive class), probability (of the positive class, for calibrated models, where it
     decides the label) and label. With more than two classes, each class has its own: score_CLASS and probability_CLASS. The
-    columns of --keep stand before them, or else the number of the row, counted from 0 as for quadric explain --rows. Missing
-    values and levels that the training data did not have never stop a file, unless with --strict: they are scored as the model
-    says, counted and reported. Rows are read and written in pieces, so files can be larger than memory.
+    columns of --keep stand before them, or else the number of the row, counted from 0 as for quadric explain --rows. A row
+    that cannot be scored is an error that names it. Rows are read and written in pieces, so files can be larger than memory.
+    Missing values and levels that the training data did not have never stop a file, unless with --strict: they are scored as
+    the model says, counted and reported.
 
     \b
     Examples:
@@ -77,6 +78,8 @@ def predict(
     kept = tuple(keep or ())
     _check_kept(kept, loaded.outputs().names)
     if engine.engine is not None:
+        if strict:
+            raise UsageError("--strict needs the rows here: leave out --engine")
         _score_on_cluster(engine, loaded, data, kept, output, as_json)
         return
     how = table_format.how(loaded)

@@ -57,11 +57,9 @@ def report(
     """
     inputs.check_output(output, force, model, data)
     require("jinja2", "report")
-    from sklearn.model_selection import StratifiedKFold
-
-    from quadric.report import render, summarise
+    from quadric.report import render
+    from quadric.report.summarising import summarise_table
     from quadric.workflow.explaining import ExplainingOptions, check_names
-    from quadric.workflow.training import check_folds
 
     loaded = inputs.read_table_model(model)
     grid = None if ks is None else inputs.integers(ks, "--ks")
@@ -72,23 +70,19 @@ def report(
     with working("report"):
         table = inputs.read_data(data, table_format.how(loaded), loaded.text_names)
         used, y = loaded.labelled(table)
-        check_folds([int((y == label).sum()) for label in loaded.view.classes], loaded.class_names, folds)
         explained = () if rows is None else inputs.rows(rows, len(used))
         with part(inputs.READING, 1.0):
-            summary = summarise(
-                loaded.saved.model,
-                loaded.inputs(used),
+            summary = summarise_table(
+                loaded,
+                used,
                 y,
                 name=title or model.stem,
-                target=loaded.saved.target or "",
-                class_names=loaded.class_names,
                 rows=explained,
-                frozen=(*(frozen or ()), *loaded.frozen),
-                favourable=loaded.favourable,
+                frozen=frozen or (),
                 ks=grid,
                 n_boot=bootstrap,
-                cv=StratifiedKFold(folds, shuffle=True, random_state=seed),  # those of quadric fit, by default
-                random_state=seed,
+                folds=folds,
+                seed=seed,
                 n_jobs=jobs,
                 origin=(data.name, table.sha256),
                 figures=loaded.figures(table.sha256),

@@ -18,12 +18,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from quadric.certificate import Certificate, Judge, Question, SumFacts, certificate_of_sums
 from quadric.errors import ParameterError
-from quadric.estimators._validation import named_losses, warn_of_spread
+from quadric.estimators._validation import named_losses, numbers_only, warn_of_spread
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
-from quadric.labels import refuse_masked
+from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_lines, form_note, shown
+from quadric.labels import class_texts, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.losses.footprint import fits
@@ -45,7 +46,21 @@ Terms: TypeAlias = Sequence[str | int | Sequence[str | int]] | None
 
 
 class Classifier(ClassifierMixin):
-    """A classifier whose score is not taken of masked values."""
+    """A classifier whose score is not taken of masked values, and which forgets a fit that failed."""
+
+    @contextmanager
+    def _or_forget(self) -> Iterator[None]:
+        """A fit, from which nothing is left if it fails."""
+        try:
+            self._forget()
+            yield
+        except BaseException:  # an interrupted fit too: half of the old model and half of the new would be no model
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        for attribute in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, attribute)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of the samples that are classified correctly.
@@ -93,22 +108,8 @@ class SurfaceClassifier(Classifier, BaseEstimator):
             self._fit(X, y, *others)
         return self
 
-    @contextmanager
-    def _or_forget(self) -> Iterator[None]:
-        """A fit, from which nothing is left if it fails."""
-        try:
-            self._forget()
-            yield
-        except BaseException:  # an interrupted fit too: half of the old model and half of the new would be no model
-            self._forget()
-            raise
-
     def _fit(self, *arguments: Any) -> None:
         raise NotImplementedError
-
-    def _forget(self) -> None:
-        for attribute in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, attribute)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "surfaces_")
@@ -142,7 +143,8 @@ class SurfaceClassifier(Classifier, BaseEstimator):
 
     def _validated(self, X: Any, *labels: Any, **checks: Any) -> Any:
         """Samples as arrays, with their labels where a fit brings them; ``checks`` are those of scikit-learn."""
-        return validate_data(self, X, *labels, dtype=np.float64, order="C", **checks)
+        with numbers_only(X):
+            return validate_data(self, X, *labels, dtype=np.float64, order="C", **checks)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class of each sample: by the sign of f, or the class with the largest f.
@@ -168,8 +170,11 @@ class SurfaceClassifier(Classifier, BaseEstimator):
             "age^2", "age*income", "age"; x0, x1, ... stand for features without a name.
         """
         check_is_fitted(self)
+        return term_names(self._feature_names())
+
+    def _feature_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
-        return term_names(default_names(self.n_features_in_) if names is None else [str(name) for name in names])
+        return default_names(self.n_features_in_) if names is None else [str(name) for name in names]
 
 
 def finite_scores(model: Any, X: Any) -> FloatArray:
@@ -342,6 +347,11 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         likeliest = self.predict_proba(X).argmax(axis=1)  # refuses an unfitted model, which has no classes_ yet
         return np.asarray(self.classes_[likeliest])
 
+    @property
+    def _is_lean(self) -> bool:
+        """Whether products that the data make redundant are left out: not in the paper's problem on the data as they are."""
+        return bool(self.standardize) or self.clip is not None
+
     def _surveyed(self, stream: Stream) -> CappedStream:
         """A stream with what its first passes tell."""
         return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
@@ -393,7 +403,36 @@ class SparseSurfaceClassifier(SurfaceClassifier):
     def _set_units(self, units: Units) -> None:
         self.clip_low_, self.clip_high_ = units.low, units.high
         self.center_, self.scale_ = units.center, units.scale
+        self.surfaces_ = [replace(surface, standardized=units.is_standardized) for surface in self.surfaces_]
         self.raw_surfaces_ = [surface.unscale(units.center, units.scale) for surface in self.surfaces_]
+
+    def equation(self, *, form: Literal["centred", "expanded"] = "centred", precision: int | None = None) -> str:
+        """The fitted model as an equation in the units of X.
+
+        Parameters
+        ----------
+        form : {"centred", "expanded"}
+            "centred": the k terms in variables such as (age - 35.5)/11.4. "expanded": powers and products of the features
+            themselves; there may be more linear terms, and a last line says so.
+        precision : int, optional
+            Significant digits, 17 for all; by default 4 in centred and 9 in expanded form.
+
+        Returns
+        -------
+        str
+            One line per surface, then what the features are capped at.
+        """
+        check_is_fitted(self)
+        digits, units, surfaces = digits_of(form, precision), self._units, self.surfaces_
+        if form == "expanded":
+            plain = Units.plain(self.n_features_in_)
+            units, surfaces = replace(plain, low=units.low, high=units.high), self.raw_surfaces_
+        columns = zip(units.center, units.scale, units.low, units.high, strict=True)
+        symbols = [Symbol.of(shown(name), *own) for name, own in zip(self._feature_names(), columns, strict=True)]
+        live = np.logical_or.reduce([surface.live_features for surface in surfaces])
+        caps = cap_lines([symbol for symbol, is_used in zip(symbols, live, strict=True) if is_used], digits)
+        lines = equation_lines(surfaces, symbols, class_texts(self.classes_), digits)
+        return "\n".join([*lines, *caps, *form_note(form, self.surfaces_, surfaces)])
 
     @property
     def _units(self) -> Units:

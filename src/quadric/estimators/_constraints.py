@@ -19,7 +19,14 @@ LINEAR, QUADRATIC, AUTO = "linear", "quadratic", "auto"
 
 
 def support_limits(
-    include: Any, exclude: Any, feature_names: Sequence[str] | None, n_features: int, k: int, terms: str = QUADRATIC
+    include: Any,
+    exclude: Any,
+    feature_names: Sequence[str] | None,
+    n_features: int,
+    k: int,
+    terms: str = QUADRATIC,
+    *,
+    lean: bool = False,
 ) -> SupportLimits:
     """Resolve both constraints and check them against each other and against k.
 
@@ -32,6 +39,8 @@ def support_limits(
     n_features, k : int
     terms : {"quadratic", "linear"}
         Linear terms alone leave all others out.
+    lean : bool
+        Whether products that the data make redundant are left out unless they are included.
     """
     names = default_names(n_features) if feature_names is None else [str(name) for name in feature_names]
     vocabulary = _Vocabulary(names)
@@ -41,7 +50,7 @@ def support_limits(
         raise ValueError(f"include and exclude contradict each other on {vocabulary.listed(both)}")
     if len(wanted) > k:
         raise ValueError(f"include holds {len(wanted)} terms, more than k = {k}: {vocabulary.listed(wanted)}")
-    limits = SupportLimits(wanted, unwanted)
+    limits = SupportLimits(wanted, unwanted, lean)
     if terms != LINEAR:
         return limits
     products = wanted[wanted < term_count(n_features) - n_features]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from quadric._sklearn import check_sample_weight
+from quadric._sklearn import check_sample_weight, feature_names
 from quadric.defaults import LARGEST_COUNT, LARGEST_WEIGHT, MOST_PROCESSES, SMALLEST_WEIGHT
 from quadric.errors import quoted, warn_user
 from quadric.geometry.lifting import column_ends
@@ -192,3 +194,42 @@ def _outlying_rows(X: FloatArray, spread: FloatArray, ends: tuple[FloatArray, Fl
         f"X has outlying rows, counted from 0: {which}; row {worst} has {labels[column]} = {X[worst, column]:.3g}, "
         f"{far[worst, column]:.2g} times as far from the median as most: check them"
     )
+
+
+@contextmanager
+def numbers_only(X: Any) -> Iterator[None]:
+    """A check of samples, whose error says which column holds texts, dates or gaps, and what takes such tables."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        trouble = _table_trouble(X)
+        if trouble is None:
+            raise
+        raise (ValueError if isinstance(error, ValueError) else TypeError)(trouble) from None
+
+
+def _table_trouble(X: Any) -> str | None:
+    """What makes samples a raw table rather than numbers; None if nothing does."""
+    cells, names = np.asarray(X, dtype=object), feature_names(X)
+    if issparse(X) or cells.ndim != 2:
+        return None
+    for kind, head in {"texts": "", "dates": "", "missing values": "Input X contains NaN: "}.items():
+        for position, column in enumerate(cells.T.tolist()):
+            if any(_kind(value) == kind for value in column):
+                name = f"column {f'x{position}' if names is None else names[position]!r}"
+                remedy = "impute them first" if kind == "missing values" else "encode it first"
+                return f"{head}{name} holds {kind}; use quadric.TableClassifier for tables with {kind}, or {remedy}"
+    return None
+
+
+def _kind(value: Any) -> str:
+    """What a cell of a raw table is."""
+    if isinstance(value, str):
+        try:
+            return "numbers" if math.isfinite(float(value)) else "texts"
+        except ValueError:
+            return "texts"
+    if isinstance(value, date) and value == value:
+        return "dates"
+    is_gap = value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, Real) and value != value)
+    return "missing values" if is_gap else "numbers"

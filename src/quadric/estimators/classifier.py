@@ -66,11 +66,13 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     .. math::
         \sum_i \|W x_i + b\|^2 + C \sum_i H(1 - y_i f(x_i))
 
-    with the hinge loss H(t) = max(t, 0) (l0-QSVM), the squared loss H(t) = t^2 (LS-l0-QSVM), or the logistic loss: the sum
+    with the squared loss H(t) = t^2 (LS-l0-QSVM), the hinge loss H(t) = max(t, 0) (l0-QSVM), or the logistic loss: the sum
     is then that of 8 log(1 + exp(-y_i f(x_i))), and the model has probabilities. The intercept c is neither penalised nor
     counted. What counts as one term depends on the origin and scale of the features, which are therefore capped (``clip``) and
-    standardised (``standardize``) by default. With ``standardize=False, clip=None`` X may be sparse (scipy's CSR and others),
-    and stays sparse.
+    standardised (``standardize``) by default; ``equation()`` prints the model in the units of X. Products that are redundant on
+    the training rows, such as the square of a two-valued feature or the product of two levels of one category, are then no
+    candidates. With ``standardize=False, clip=None`` all terms are, and X may be sparse (scipy's CSR and others), and stays
+    sparse. For tables with texts, dates or missing values there is :class:`quadric.TableClassifier`.
 
     Parameters
     ----------
@@ -78,8 +80,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         Largest number of terms. More than there are means no limit.
     C : float
         Weight of the loss against the regulariser.
-    loss : {"hinge", "least_squares", "logistic"}
-        Loss function.
+    loss : {"least_squares", "hinge", "logistic"}
+        "least_squares" is the fastest and has the strongest proofs; "hinge" minds rows far on the right side of the border
+        least; "logistic" gives probabilities.
     terms : {"quadratic", "linear"}
         Terms to choose from: linear ones only, or squares and products, too.
     method : {"pd", "best", "exact"}
@@ -100,7 +103,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     include : sequence or None
         Terms that must be in the support; they count towards k, also where the best coefficient of one is 0, which
         ``n_terms`` of the certificate does not count. An item is a name ("age*income" in either order, "age^2",
-        "age"), "age*" for every product of age with another feature, a position in ``coef_`` or a pair of features.
+        "age"), "age*" for every product of age with another feature, a position in ``coef_`` or a pair of features. A
+        redundant term that is named here is kept.
     exclude : sequence or None
         Terms that must not be in the support, written likewise.
     rho : float or None
@@ -129,7 +133,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     Attributes
     ----------
     surfaces_ : list of QuadraticSurface
-        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest.
+        One for two classes, positive for ``classes_[1]``; otherwise one per class, against the rest. They take standardised
+        features, which their equations mark with a prime; ``equation()`` has the units of X.
     coef_ : array of shape (n_surfaces, p)
         z = [hvec(W); b] of each surface. It holds W_aa for "a^2"; ``surfaces_[i].terms()`` has polynomial coefficients.
     intercept_ : array of shape (n_surfaces,)
@@ -186,9 +191,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def __init__(
         self,
         k: int = 10,
-        C: float = 1.0,
+        C: float = 64.0,
         *,
-        loss: str = "hinge",
+        loss: str = "least_squares",
         terms: Literal["quadratic", "linear"] = "quadratic",
         method: Literal["best", "pd", "exact"] = "best",
         standardize: bool = True,
@@ -236,7 +241,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _fit_samples(self, samples: Samples) -> None:
         samples, units = self._in_units(samples)
         names = getattr(self, "feature_names_in_", None)
-        limits = support_limits(self.include, self.exclude, names, samples.X.shape[1], int(self.k), self.terms)
+        limits = self._limits(names, samples.X.shape[1])
         processes = processes_of(self.n_jobs, len(samples.positives()))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
@@ -265,8 +270,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         check_parameters(self, self._rules)
         check_needs_only_sums([self.loss])
         check_sums(moments)
-        n_features = len(moments.columns)
-        limits = support_limits(self.include, self.exclude, moments.columns, n_features, int(self.k), self.terms)
+        limits = self._limits(moments.columns, len(moments.columns))
         sums = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
         seed = seed_of(self.random_state)
         fits = [self._fit_sums(sums, self._search_options(seed, positive, deadline)) for positive in sums.positives()]
@@ -299,7 +303,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     ) -> None:
         """Fit by passes over rows whose sums are known; after the deadline of a cross-validation, on the terms it found."""
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
-        limits = support_limits(self.include, self.exclude, columns, len(columns), int(self.k), self.terms)
+        limits = self._limits(columns, len(columns))
         rows = surveyed.in_units(moments, standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
         for number, positive in enumerate([1] if len(classes) == 2 else range(len(classes))):
@@ -332,6 +336,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             for positive in samples.positives()
         )
         return list(workers(processes)(jobs))
+
+    def _limits(self, names: Sequence[str] | None, n_features: int) -> SupportLimits:
+        return support_limits(self.include, self.exclude, names, n_features, int(self.k), self.terms, lean=self._is_lean)
 
     def _search_options(self, seed: int, positive: int, deadline: float | None = None) -> SearchOptions:
         schedule, report = self._schedule().until(deadline), writer_for(int(self.verbose))

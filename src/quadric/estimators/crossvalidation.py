@@ -387,7 +387,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
-        limits = support_limits(self.include, self.exclude, names, n_features, n_terms, self.terms)
+        limits = support_limits(self.include, self.exclude, names, n_features, n_terms, self.terms, lean=self._is_lean)
         listed = {
             terms: Dictionary(own, self._ks(terms, n_terms - len(own.exclude), len(own.include)))
             for terms, own in dictionaries(self.terms, limits, n_features).items()

@@ -19,6 +19,7 @@ from quadric.estimators._validation import (
     check_values,
     integer_from,
     none_or,
+    numbers_only,
     one_of,
     validate_samples,
     warn_of_spread,
@@ -39,8 +40,8 @@ def sparse_quadratic_path(
     y: ArrayLike,
     *,
     ks: Sequence[int] | None = None,
-    Cs: Sequence[float] | int = (1.0,),
-    loss: str = "hinge",
+    Cs: Sequence[float] | int = (64.0,),
+    loss: str = "least_squares",
     terms: Literal["quadratic", "linear"] = "quadratic",
     method: Literal["best", "pd"] = "best",
     sample_weight: ArrayLike | None = None,
@@ -70,7 +71,7 @@ def sparse_quadratic_path(
         many terms; and all of them where they are fewer.
     Cs : sequence of float
         Weights of the loss.
-    loss : {"hinge", "least_squares", "logistic"}
+    loss : {"least_squares", "hinge", "logistic"}
         Loss function.
     terms : {"quadratic", "linear"}
         Terms to choose from: linear ones only, or squares and products, too.
@@ -119,7 +120,8 @@ def sparse_quadratic_path(
     )
     refuse_masked(X=X, y=y)
     names = feature_names(X)
-    checked_X, checked_y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+    with numbers_only(X):
+        checked_X, checked_y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
     samples = validate_samples(checked_X, checked_y, sample_weight, class_weight)
     if len(samples.classes) > 2:
         raise ValueError(f"a path needs two classes, but y has {len(samples.classes)}; use SparseQuadraticSVCCV for more")

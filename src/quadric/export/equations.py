@@ -1,35 +1,32 @@
-"""Models as equations that people read: plain text and LaTeX, in centred variables or expanded to raw units.
-
-Names from data are printable, on one line, and never mistaken for something else.
-"""
+"""Models as equations that people read: plain text and LaTeX, in centred variables or expanded to raw units."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
 
 import numpy as np
 
-from quadric.errors import quoted
 from quadric.export._schema import quadric_version
 from quadric.export.scoring import ScoringModel, scoring_model
-from quadric.fitted import Model, Variable
-from quadric.geometry.surface import QuadraticSurface
+from quadric.fitted import Model
+from quadric.geometry.writing import (
+    ANYTHING,
+    LEVEL,
+    PlainText,
+    Symbol,
+    cap_lines,
+    digits_of,
+    equation_lines,
+    form_note,
+    shown,
+)
+from quadric.labels import number_text
 from quadric.tables import CodedFeature
-from quadric.tables.table import number_text
 
-DIGITS = {"centred": 4, "expanded": 9}
-"""Significant digits unless asked for: raw units need more of them, because their terms largely cancel each other."""
-EXACT = 17
-CAP_DIGITS = 6
-"""Caps are values that the data have: they are shown with more digits than estimates."""
-WIDTH = 78
-NAME = re.compile(r"[^\W\d][\w.]*( [\w.]+)*")
-LEVEL = re.compile(r"[\w.]+( [\w.]+)*")
-ANYTHING = re.compile(r".*", re.DOTALL)
-"""Texts that need no quotes: as the name of a feature, as a level of a category, and where there is no equation to mix up."""
+FORMS = {"number": "%s", "rank": "rank(%s)", "missing": "[%s is missing]"}
+"""Features of a column in plain text."""
 
 
 def expanded(model: ScoringModel) -> ScoringModel:
@@ -66,11 +63,8 @@ def equation(model: Model, *, form: str = "centred", precision: int | None = Non
         One line per surface, one per date that says where its days begin, and what the columns are capped at.
     """
     scoring, digits = _in_form(model, form, precision)
-    lines = [
-        f"{name} = {' '.join(_summands(scoring, surface, _Text(digits)))}"
-        for name, surface in zip(_names(scoring, lambda text: f"[{shown(text, plain=LEVEL)}]"), scoring.surfaces, strict=True)
-    ]
-    return "\n".join(lines + _legend(scoring, _Text(digits)) + _form_note(model, scoring, form))
+    lines = equation_lines(scoring.surfaces, _symbols(scoring), scoring.classes, digits)
+    return "\n".join([*lines, *_legend(model, scoring, form, digits)])
 
 
 def to_latex(model: Model, *, form: str = "centred", precision: int | None = None) -> str:
@@ -87,124 +81,45 @@ def to_latex(model: Model, *, form: str = "centred", precision: int | None = Non
     """
     scoring, digits = _in_form(model, form, precision)
     style = _Latex(digits)
+    symbols = _symbols(scoring, style.feature)
     rows = []
-    names = _names(scoring, lambda text: f"_{{\\text{{{escaped_latex(text)}}}}}")
-    for name, surface in zip(names, scoring.surfaces, strict=True):
-        first, *rest = _summands(scoring, surface, style)
-        rows += [f"{name} &= {first}", *(f"  &\\quad {summand}" for summand in rest)]
-    notes = [
-        *heading(scoring),
-        *_legend(scoring, _Text(digits)),
-        *_form_note(model, scoring, form),
-        "Needs the package amsmath.",
-        *sample_lines(scoring),
-    ]
+    heads = ["f"] if scoring.is_binary else [f"f_{{\\text{{{escaped_latex(name)}}}}}" for name in scoring.classes]
+    for head, surface in zip(heads, scoring.surfaces, strict=True):
+        first, *rest = style.summands(surface, symbols)
+        rows += [f"{head} &= {first}", *(f"  &\\quad {summand}" for summand in rest)]
+    legend = _legend(model, scoring, form, digits)
+    notes = [*heading(scoring), *legend, "Needs the package amsmath.", *sample_lines(scoring)]
     body = " \\\\\n".join(rows)
-    caps = [f"Capped: {'; '.join(_caps(scoring, style))}.\n"] * any(variable.limits for variable in scoring.variables)
+    capped = [style.capped(symbol) for symbol in symbols if symbol.limits]
+    caps = [f"Capped: {'; '.join(capped)}.\n"] * bool(capped)
     lines = [*(f"% {note}" for note in notes), "\\begin{align*}", body, "\\end{align*}", *caps, _sample_table(scoring), ""]
     return "\n".join(lines)
 
 
 def _in_form(model: Model, form: str, precision: int | None) -> tuple[ScoringModel, int]:
-    if form not in DIGITS:
-        raise ValueError(f"form must be 'centred' or 'expanded', got {quoted(form)}")
-    digits = DIGITS[form] if precision is None else precision
-    if not 1 <= digits <= EXACT:
-        raise ValueError(f"precision must be from 1 to {EXACT} digits, got {quoted(precision)}")
-    scoring = scoring_model(model)
+    digits, scoring = digits_of(form, precision), scoring_model(model)
     return (expanded(scoring) if form == "expanded" else scoring), digits
 
 
-def _legend(scoring: ScoringModel, style: _Text) -> list[str]:
+def _legend(model: Model, scoring: ScoringModel, form: str, digits: int) -> list[str]:
+    """Where the days of dates begin, what columns are capped at, and what raw units do to the number of terms."""
     dates = [f"{shown(column.name)}: days since {column.origin}" for column in scoring.inputs if column.origin is not None]
-    lines: list[str] = []
-    for cap in _caps(scoring, style):  # as many to a line as fit
-        if lines and len(lines[-1]) + len(cap) < WIDTH:
-            lines[-1] += f"; {cap}"
-        else:
-            lines.append(f"Capped: {cap}")
-    return dates + lines
+    note = form_note(form, scoring_model(model).surfaces, scoring.surfaces)
+    return [*dates, *cap_lines(_symbols(scoring), digits), *note]
 
 
-def _caps(scoring: ScoringModel, style: _Text) -> list[str]:
-    """What columns are capped at: "age at 21 and 67"."""
+def _plain_feature(feature: CodedFeature, column: str) -> str:
+    if feature.kind == "level":
+        return f"[{shown(column)} {_condition(feature, lambda text: shown(text, plain=LEVEL))}]"
+    return FORMS[feature.kind] % shown(column)
+
+
+def _symbols(scoring: ScoringModel, written: Callable[[CodedFeature, str], str] = _plain_feature) -> list[Symbol]:
+    """The variables of a model, each feature as a notation writes it with the name of its column."""
     return [
-        style.capped(style.feature(variable.feature, scoring.inputs[variable.feature.input].name), variable.limits)
-        for variable in scoring.variables
-        if variable.limits
+        Symbol.of(written(v.feature, scoring.inputs[v.feature.input].name), v.center, v.scale, v.low, v.high)
+        for v in scoring.variables
     ]
-
-
-def _form_note(model: Model, scoring: ScoringModel, form: str) -> list[str]:
-    if form == "centred":
-        return []
-    before = sum(len(surface.products) for surface in scoring_model(model).surfaces)
-    after = sum(len(surface.products) for surface in scoring.surfaces)
-    return [f"(expanded to raw units: {after} terms for the model's {before}, which are counted in centred variables)"]
-
-
-def _names(scoring: ScoringModel, index: Callable[[str], str]) -> list[str]:
-    return ["f"] if scoring.is_binary else ["f" + index(name) for name in scoring.classes]
-
-
-def _summands(scoring: ScoringModel, surface: QuadraticSurface, style: _Text) -> list[str]:
-    """Terms and constant with their signs: "-" or nothing before the first, "+ " or "- " before the others."""
-    texts = [style.product(abs(p.coefficient), [scoring.variables[v] for v in p.factors], scoring) for p in surface.products]
-    negative = [value < 0 for value in (*(product.coefficient for product in surface.products), surface.c)]
-    signs = ["-" if negative[0] else "", *("- " if below else "+ " for below in negative[1:])]
-    return [sign + text for sign, text in zip(signs, [*texts, style.number(abs(surface.c))], strict=True)]
-
-
-class _Text:
-    """How the parts of an equation are written in plain text."""
-
-    FORMS = {"number": "%s", "rank": "rank(%s)", "missing": "[%s is missing]"}
-    TIMES = "*"
-
-    def __init__(self, digits: int) -> None:
-        self.digits = digits
-
-    def name(self, text: str) -> str:
-        return shown(text)
-
-    def level(self, text: str) -> str:
-        return shown(text, plain=LEVEL)
-
-    def number(self, value: float) -> str:
-        return repr(value) if self.digits >= EXACT else f"{value:.{self.digits}g}"
-
-    def feature(self, feature: CodedFeature, column: str) -> str:
-        if feature.kind == "level":
-            return f"[{self.name(column)} {_condition(feature, self.level)}]"
-        return self.FORMS[feature.kind] % self.name(column)
-
-    def variable(self, variable: Variable, scoring: ScoringModel) -> str:
-        text = self.feature(variable.feature, scoring.inputs[variable.feature.input].name)
-        if variable.center != 0.0:
-            text = f"{text} {'-' if variable.center > 0 else '+'} {self.number(abs(variable.center))}"
-        return self.scaled(text, variable.center != 0.0, variable.scale)
-
-    def capped(self, text: str, limits: Mapping[str, float]) -> str:
-        finer = type(self)(max(self.digits, CAP_DIGITS))
-        ends = (finer.inline(finer.number(end)) for end in limits.values())
-        return f"{self.inline(text)} at {' and '.join(ends)}"
-
-    def inline(self, formula: str) -> str:
-        """A formula in running text."""
-        return formula
-
-    def scaled(self, text: str, is_sum: bool, scale: float) -> str:
-        text = f"({text})" if is_sum else text
-        return text if scale == 1.0 else f"{text}/{self.number(scale)}"
-
-    def square(self, text: str) -> str:
-        return f"({text})^2" if "/" in text else f"{text}^2"
-
-    def product(self, coefficient: float, variables: Sequence[Variable], scoring: ScoringModel) -> str:
-        texts = [self.variable(variable, scoring) for variable in variables]
-        if len(texts) == 2 and texts[0] == texts[1]:
-            texts = [self.square(texts[0])]
-        return self.TIMES.join([self.number(coefficient), *texts])
 
 
 def _condition(feature: CodedFeature, written: Callable[[str], str]) -> str:
@@ -217,8 +132,8 @@ def _condition(feature: CodedFeature, written: Callable[[str], str]) -> str:
     return f"{written('none of' if turned else 'one of')} ({', '.join(texts)})"
 
 
-class _Latex(_Text):
-    """The same in LaTeX."""
+class _Latex(PlainText):
+    """How the parts of an equation are written in LaTeX."""
 
     FORMS = {"number": "%s", "rank": r"\operatorname{rank}(%s)", "missing": r"[%s\text{ is missing}]"}
     TIMES = r" \, "
@@ -230,7 +145,10 @@ class _Latex(_Text):
     def name(self, text: str) -> str:
         return f"\\text{{{escaped_latex(text)}}}"
 
-    level = name
+    def feature(self, feature: CodedFeature, column: str) -> str:
+        if feature.kind == "level":
+            return f"[{self.name(column)} {_condition(feature, self.name)}]"
+        return self.FORMS[feature.kind] % self.name(column)
 
     def scaled(self, text: str, is_sum: bool, scale: float) -> str:
         if scale != 1.0:
@@ -275,22 +193,6 @@ def _sample_table(scoring: ScoringModel) -> str:
         cells += [repr(score) for score in sample.scores] + [escaped_latex(sample.label)]
         lines.append(" & ".join(cells) + r" \\")
     return "\n".join(["\\begin{tabular}{" + "l" * len(heads) + "}", *lines, "\\end{tabular}"])
-
-
-def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:
-    """A text with everything unprintable escaped, in quotes where it does not look plain.
-
-    Parameters
-    ----------
-    text : str
-    plain : pattern
-        What needs no quotes.
-    """
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
-    if plain.fullmatch(escaped):
-        return escaped
-    # as JSON, from which it can be read back: escapes are told from backslashes of its own
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in json.dumps(text, ensure_ascii=False))
 
 
 def heading(model: ScoringModel) -> list[str]:

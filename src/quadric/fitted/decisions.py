@@ -12,7 +12,7 @@ from quadric.errors import quoted
 from quadric.estimators._base import predicted
 from quadric.estimators.calibration import METHODS, Calibration, SigmoidCalibration, decided, probabilities
 from quadric.geometry.surface import QuadraticSurface
-from quadric.tables.table import number_text
+from quadric.labels import class_texts
 from quadric.types import FloatArray, IntArray
 
 FAR = 1e100
@@ -74,7 +74,7 @@ class Decisions:
     @property
     def class_texts(self) -> tuple[str, ...]:
         """The labels as texts."""
-        return tuple(number_text(c) if type(c) in (int, float) else str(c) for c in self.classes.tolist())
+        return class_texts(self.classes)
 
     def decided(self, decision: FloatArray) -> tuple[IntArray, FloatArray | None]:
         """Positions of the predicted classes, and probabilities where the model is calibrated.

@@ -113,7 +113,8 @@ class FittedModel(Columns, Decisions):
 
     def _limits(self, k: int, terms: str) -> SupportLimits:
         names = getattr(self.classifier, "feature_names_in_", None)
-        return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms)
+        lean = bool(getattr(self.classifier, "_is_lean", False))  # a bare surface has no say in it
+        return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms, lean=lean)
 
     def procedure(self) -> SparseQuadraticSVC:
         """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.

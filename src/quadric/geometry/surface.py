@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -45,6 +45,9 @@ class QuadraticSurface:
     W : array of shape (n, n), symmetric
     b : array of shape (n,)
     c : float
+    standardized : bool
+        Whether x is in standardised units, as in the ``surfaces_`` of a model that standardises: equations then write x0' for
+        x0, and ``model.equation()`` has the user's units.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class QuadraticSurface:
     W: FloatArray
     b: FloatArray
     c: float
+    standardized: bool = False
 
     def __post_init__(self) -> None:
         W, b = np.array(self.W, dtype=float), np.array(self.b, dtype=float)
@@ -97,7 +101,7 @@ class QuadraticSurface:
         return f"QuadraticSurface({self.equation()})"
 
     def __mul__(self, factor: float) -> QuadraticSurface:
-        return QuadraticSurface(factor * self.W, factor * self.b, factor * self.c)
+        return replace(self, W=factor * self.W, b=factor * self.b, c=factor * self.c)
 
     __rmul__ = __mul__
 
@@ -106,15 +110,15 @@ class QuadraticSurface:
 
     def __add__(self, other: QuadraticSurface | float) -> QuadraticSurface:
         if isinstance(other, QuadraticSurface):
-            return QuadraticSurface(self.W + other.W, self.b + other.b, self.c + other.c)
-        return QuadraticSurface(self.W, self.b, self.c + other)
+            return replace(self, W=self.W + other.W, b=self.b + other.b, c=self.c + other.c)
+        return replace(self, c=self.c + other)
 
     def __sub__(self, other: QuadraticSurface | float) -> QuadraticSurface:
         return self + -other
 
     def __abs__(self) -> QuadraticSurface:
         """The surface of the absolute coefficients."""
-        return QuadraticSurface(np.abs(self.W), np.abs(self.b), abs(self.c))
+        return replace(self, W=np.abs(self.W), b=np.abs(self.b), c=abs(self.c))
 
     @property
     def n_features(self) -> int:
@@ -296,9 +300,13 @@ class QuadraticSurface:
     def equation(self, feature_names: Sequence[str] | None = None, precision: int = 4) -> str:
         """f as one line of text, the largest terms first.
 
+        The coefficients are those of the surface's own units. Where these are standardised, every feature has a prime:
+        income' is (income - mean) / scale. ``model.equation()`` prints a fitted model in the units of the data.
+
         Parameters
         ----------
         feature_names : sequence of str, optional
+            By default x0, x1, ...
         precision : int
             Significant digits.
 
@@ -306,7 +314,8 @@ class QuadraticSurface:
         -------
         str
         """
-        parts = [(value, f"{abs(value):.{precision}g}*{name}") for name, value in self.terms(feature_names)]
+        names = [f"{name}'" if self.standardized else name for name in self._names(feature_names)]
+        parts = [(value, f"{abs(value):.{precision}g}*{name}") for name, value in self.terms(names)]
         parts.append((self.c, f"{abs(self.c):.{precision}g}"))
         first, *rest = parts
         text = ("-" if first[0] < 0 else "") + first[1]

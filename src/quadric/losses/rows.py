@@ -20,6 +20,7 @@ from quadric.geometry.compensated import exact_dot, split
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift, lift_about, middle_of, row_chunks, sizes_about
 from quadric.geometry.moments import TermStatistics, gram
+from quadric.geometry.redundancy import redundant_of_samples
 from quadric.geometry.terms import term_count
 from quadric.losses.base import Limits, SparseProblem, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
@@ -274,7 +275,9 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
         self._loss_weight = samples.loss_weight
         self._feature_count = X.shape[1]
         statistics = TermStatistics.of(X, self._loss_weight)
-        self._terms = limits.candidates(statistics.constant_terms())
+        self._terms = limits.candidates(
+            statistics.constant_terms(), lambda: redundant_of_samples(samples.X, samples.sample_weight)
+        )
         self._rule = limits.rule(self._terms)
         self._scatter_trace = float(statistics.scatter[self._terms].sum())
         self._samples = LiftedSamples.of(X, self._terms, samples.energy)
@@ -284,7 +287,8 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
     @classmethod
     def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
         with one_blas_thread():
-            if len(limits.candidates(np.zeros(term_count(samples.X.shape[1]), dtype=bool))) > products.MANY_TERMS:
+            none = np.zeros(term_count(samples.X.shape[1]), dtype=bool)
+            if len(limits.candidates(none, lambda: none)) > products.MANY_TERMS:
                 from quadric.losses.wide_rows import WideRowsData  # which needs this module
 
                 return WideRowsData(cls.problem, samples, limits)

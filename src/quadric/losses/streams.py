@@ -18,6 +18,7 @@ import numpy as np
 from quadric.geometry.energy import Energy
 from quadric.geometry.energy_norm import EnergyNorm, rounding_of_sum
 from quadric.geometry.lifting import lift, lift_about
+from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_factors
 from quadric.losses import loss_named
 from quadric.losses.base import Limits, Loss, Rule, SparseProblem
@@ -136,11 +137,14 @@ class Candidates(Limits):
     @staticmethod
     def of(survey: Survey, limits: Limits) -> Candidates:
         """What limits leave of the terms that vary; without moments all are taken to vary."""
-        p = survey.class_sums.shape[1]
-        terms = limits.candidates(np.zeros(p, dtype=bool) if survey.moments is None else survey.moments.constant_terms())
+        moments, none = survey.moments, np.zeros(survey.class_sums.shape[1], dtype=bool)
+        if moments is None:
+            terms = limits.candidates(none, lambda: none)
+        else:
+            terms = limits.candidates(moments.constant_terms(), lambda: redundant_of_moments(moments))
         return Candidates(terms, limits.rule(terms), survey.energy)
 
-    def candidates(self, constant: BoolArray) -> IntArray:
+    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray:
         return self.terms
 
     def rule(self, candidates: IntArray) -> Rule:

@@ -17,6 +17,7 @@ from quadric.estimators._base import SparseSurfaceClassifier
 from quadric.export import SavedModel
 from quadric.export.scoring import checked_class_names
 from quadric.fitted import FittedModel, fitted_model
+from quadric.geometry.redundancy import redundant_of_samples
 from quadric.geometry.terms import term_count
 from quadric.labels import refuse_masked
 from quadric.report.values import Feature
@@ -118,6 +119,8 @@ class Subject:
         """Surfaces for several numbers of terms, with the parameters of the model."""
         own = self.procedure.get_params()
         shared = {name: own[name] for name in signature(sparse_quadratic_path).parameters if name in own}
+        # the path itself takes samples as they are, with all terms
+        shared["exclude"] = self.limits.without(lambda: redundant_of_samples(U, np.ones(len(U)))).exclude.tolist()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScaleWarning)  # fitting the model has said so
             return sparse_quadratic_path(U, labels, ks=list(ks), Cs=(own["C"],), **shared)

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.model_selection import StratifiedKFold
 
 from quadric.blas import one_blas_thread
 from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators._base import RandomState, drawn_seed
 from quadric.estimators._validation import N_JOBS, check_values, integer_from
 from quadric.explain import stability
-from quadric.export.equations import ANYTHING, shown
 from quadric.fitted import Model
 from quadric.geometry.terms import term_count
+from quadric.geometry.writing import ANYTHING, shown
 from quadric.progress import advance, parts
 from quadric.report.origin import making_of, timed
 from quadric.report.performance import confusion, measures, out_of_fold, performance, with_figures
@@ -25,11 +26,51 @@ from quadric.report.slices import slices
 from quadric.report.subject import Subject
 from quadric.report.surfaces import own_certificates, stops, surface_summary, views_along
 from quadric.report.values import ReportSummary
+from quadric.tables import Table
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.recorded import RecordedFigures
+from quadric.workflow.scoring import TableModel
+from quadric.workflow.training import check_folds
 
 QUANTILES = (0.9, 0.5, 0.1)
 """Where the rows that are explained by default lie among the declined ones, by score."""
+
+
+def summarise_table(
+    model: TableModel, table: Table, y: np.ndarray, *, folds: int, seed: int, frozen: Sequence[str] = (), **options: Any
+) -> ReportSummary:
+    """The same of a model for tables, which knows its names and what may change; folds are those of ``quadric fit``.
+
+    Parameters
+    ----------
+    model : TableModel
+    table : Table
+        Raw rows.
+    y : array of shape (m,)
+        Labels as the classifier knows them: both as ``model.labelled`` gives them.
+    folds, seed : int
+    frozen : sequence of str
+        Further columns that changes leave alone.
+    **options : Any
+        Others of :func:`summarise`.
+
+    Returns
+    -------
+    ReportSummary
+    """
+    check_folds([int((y == label).sum()) for label in model.view.classes], model.class_names, folds)
+    return summarise(
+        model.saved.model,
+        model.inputs(table),
+        y,
+        target=model.saved.target or "",
+        class_names=model.class_names,
+        frozen=(*frozen, *model.frozen),
+        favourable=model.favourable,
+        cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
+        random_state=seed,
+        **options,
+    )
 
 
 @one_blas_thread()

@@ -73,12 +73,17 @@ class Units:
     @property
     def changes(self) -> bool:
         """Whether any value could come out different."""
-        return self.is_capped or bool(self.center.any() or (self.scale != 1.0).any())
+        return self.is_capped or self.is_standardized
+
+    @property
+    def is_standardized(self) -> bool:
+        """Whether any column is centred or scaled."""
+        return bool(self.center.any() or (self.scale != 1.0).any())
 
     def __call__(self, X: FloatArray) -> FloatArray:
         X = X if self.recoding is None else self.recoding(X)
         inside = np.clip(X, self.low, self.high) if self.is_capped else X
-        if not (self.center.any() or (self.scale != 1.0).any()):
+        if not self.is_standardized:
             return inside
         out = np.subtract(inside, self.center, out=inside if self.is_capped else None)  # large arrays are dear to come by
         return np.divide(out, self.scale, out=out)

@@ -8,6 +8,7 @@ are further subclasses of ``SupportRule`` that a ``SupportLimits`` hands out.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -126,10 +127,13 @@ class SupportLimits:
     Attributes
     ----------
     include, exclude : arrays
+    lean : bool
+        Whether redundant products, which are affine functions of their own factors on the data, are left out, too.
     """
 
     include: IntArray = field(default_factory=_no_terms)
     exclude: IntArray = field(default_factory=_no_terms)
+    lean: bool = False
 
     def linear(self, n_features: int) -> SupportLimits:
         """The same limits without squares and products."""
@@ -139,12 +143,19 @@ class SupportLimits:
         """The same limits with some of all ``n_terms`` terms as the only candidates."""
         return SupportLimits(self.include, np.setdiff1d(np.arange(n_terms), terms))
 
-    def candidates(self, constant: BoolArray) -> IntArray:
-        """Terms that vary and are not excluded."""
+    def without(self, redundant: Callable[[], BoolArray]) -> SupportLimits:
+        """The same limits, with terms that the data make redundant among the excluded ones if that is asked for."""
+        if not self.lean:
+            return self
+        left_out = np.setdiff1d(np.flatnonzero(redundant()), self.include)
+        return SupportLimits(self.include, np.union1d(self.exclude, left_out))
+
+    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray:
+        """Terms that vary and are not excluded; redundant ones only if they are included, where that is asked for."""
         if constant.all():
             raise ValueError("all columns of X are constant: there is nothing to learn from")
         allowed = ~constant
-        allowed[self.exclude] = False
+        allowed[self.without(redundant).exclude] = False
         if not allowed.any():
             raise ValueError("exclude leaves no term that varies on the data")
         return np.flatnonzero(allowed)

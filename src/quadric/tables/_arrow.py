@@ -90,6 +90,13 @@ def stream_of(data: Any) -> Any:
     return data.scanner().to_reader() if hasattr(data, "scanner") else pa.RecordBatchReader.from_stream(data)
 
 
+def without_views(table: Any) -> Any:
+    """A table whose texts can be taken row by row: those of polars come as views, of which Arrow takes none."""
+    views = {name for name, kind in zip(table.schema.names, table.schema.types, strict=True) if kind == pa.string_view()}
+    whole = [field.with_type(pa.large_string()) if field.name in views else field for field in table.schema]
+    return table.cast(pa.schema(whole)) if views else table
+
+
 def typed(column: Any, as_text: bool) -> Any:
     """A column of a table; numbers as texts on demand."""
     if not as_text or not _is_number(_decoded(column).type):

@@ -131,7 +131,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
         """
         check_parameters(self, self._rules)
-        table = self.usable(as_table(_checked_rows(X)))
+        table = self.usable(as_table(checked_rows(X)))
         return self.fit_facts(self.facts(table))
 
     def facts(self, table: Table) -> tuple[ColumnFacts, ...]:
@@ -315,7 +315,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         array of shape (m, n_features_out)
         """
         check_is_fitted(self)
-        table = as_table(_checked_rows(X, self.n_features_in_), self.input_names_)
+        table = as_table(checked_rows(X, self), self.input_names_)
         return self._coded(table, "C")
 
     def transform_by_column(self, table: Table) -> FloatArray:
@@ -403,14 +403,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _checked_rows(X: Any, n_features: int | None = None) -> Any:
-    """Arrays as scikit-learn checks them: dense, real, not empty, of two dimensions and the right width; others as they are."""
+def checked_rows(X: Any, fitted: Any = None) -> Any:
+    """Arrays as scikit-learn checks them: dense, real, not empty, of two dimensions and the right width; others as they are.
+
+    Parameters
+    ----------
+    X : rows in any form
+    fitted : estimator, optional
+        Whose ``n_features_in_`` is the right width.
+    """
     if not (isinstance(X, np.ndarray) or issparse(X)):
         return X
     refuse_masked(X=X)
     X = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
-    if n_features not in (None, X.shape[1]):
-        raise ValueError(f"X has {X.shape[1]} features, but TableEncoder is expecting {n_features} features as input")
+    if fitted is not None and X.shape[1] != fitted.n_features_in_:
+        own = f"{type(fitted).__name__} is expecting {fitted.n_features_in_} features as input"
+        raise ValueError(f"X has {X.shape[1]} features, but {own}")
     return X
 
 

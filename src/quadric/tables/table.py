@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 
 from quadric.errors import ParameterError, quoted
 from quadric.geometry.terms import default_names
+from quadric.labels import number_text as number_text
 from quadric.types import FloatArray, IntArray
 
-EXACT_INTEGERS = 2.0**53
-"""Floats below this limit represent integers exactly."""
 BLANKS = " \t\n\r\x0b\x0c"
 """Characters that count for nothing before and after a text."""
 CONVERT_OR_IGNORE = "convert it to numbers, texts or dates, or leave it out"
@@ -169,9 +168,9 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
         columns = tuple(_column_of_pandas(str(name), column) for name, column in frame.items())
         return Table(tuple(map(str, frame.columns)), columns)
     if holds_arrow(data):
-        from quadric.tables._arrow import stream_of
+        from quadric.tables._arrow import stream_of, without_views
 
-        found = stream_of(data).read_all()
+        found = without_views(stream_of(data).read_all())
         return Table(tuple(found.column_names), tuple(found.columns))
     array = data if isinstance(data, np.ndarray) else _array_of_rows(data)
     if array.ndim != 2:
@@ -345,14 +344,6 @@ def holds_whole_numbers(column: FloatArray) -> bool:
     """Whether all values of a numeric column that are not missing are whole numbers."""
     present = column[~np.isnan(column)]
     return bool((np.rint(present) == present).all())
-
-
-def number_text(value: float) -> str:
-    """A number as people write it: 3, not 3.0."""
-    if isinstance(value, int):
-        return str(int(value))
-    value = float(value)
-    return str(int(value)) if value.is_integer() and abs(value) < EXACT_INTEGERS else repr(value)
 
 
 def is_number_text(text: str) -> bool:

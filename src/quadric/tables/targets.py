@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,18 +101,50 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
     """
     texts = label_texts("the target", values).tolist()
     refuse_missing_labels(texts, np.arange(len(texts)))
-    names = _sorted_names({text for text in texts if text is not None})
-    if len(names) < 2:
-        problem = f"is {quoted(names[0])} in every row" if names else "has no rows"
-        raise ValueError(f"the target {problem}: at least two classes are needed")
-    _refuse_continuous(names)
-    if positive is None:
-        counts = Counter(text for text in texts if text is not None)
-        names = _positive_last(names, positive_class(counts)) if len(names) == 2 else names
-    else:
-        names = _positive_last(names, label_texts("positive", [positive])[0])
+    names = ordered_classes(Counter(text for text in texts if text is not None), positive)
     position = {name: code for code, name in enumerate(names)}
-    return np.array([position[text] for text in texts if text is not None], dtype=np.intp), tuple(names)
+    return np.array([position[text] for text in texts if text is not None], dtype=np.intp), names
+
+
+def sorted_classes(names: Iterable[str]) -> tuple[str, ...]:
+    """Classes in sorted order, as scikit-learn has them; numbers are sorted as numbers.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Different ones. Fewer than two, or too many, are refused.
+
+    Returns
+    -------
+    tuple of str
+    """
+    found = _sorted_names(set(names))
+    if len(found) < 2:
+        problem = f"is {quoted(found[0])} in every row" if found else "has no rows"
+        raise ValueError(f"the target {problem}: at least two classes are needed")
+    _refuse_continuous(found)
+    return tuple(found)
+
+
+def ordered_classes(counts: Mapping[str, int], positive: str | float | None = None) -> tuple[str, ...]:
+    """Classes in sorted order, except that the positive one of two is the last.
+
+    Parameters
+    ----------
+    counts : mapping
+        Rows of each class, by its name.
+    positive : str or number, optional
+        As in :func:`target_labels`.
+
+    Returns
+    -------
+    tuple of str
+    """
+    names = sorted_classes(counts)
+    if positive is None and len(names) > 2:
+        return names
+    last = positive_class(counts) if positive is None else label_texts("positive", [positive])[0]
+    return tuple(_positive_last(list(names), last))
 
 
 def positive_class(counts: Mapping[str, int]) -> str:

@@ -15,14 +15,12 @@ from threadpoolctl import threadpool_limits
 from quadric.baselines.rivals import Rival, Tuned, installed_rivals
 from quadric.credit import CalibratedModel
 from quadric.errors import quoted
-from quadric.estimators._foldwork import demanded_features
 from quadric.progress import advance, part
-from quadric.search.rules import SupportLimits
 from quadric.tables import Table
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.figures import standard_error
 from quadric.workflow.options import OptionError, TrainingOptions
-from quadric.workflow.preparation import PreparedData, prepare
+from quadric.workflow.preparation import PreparedData, prepare, recoded
 from quadric.workflow.training import choose, fitted_classifier, folds_of, scales_as_prepared
 
 SURFACE = "sparse quadratic"
@@ -174,7 +172,7 @@ def _surface(training: PreparedData, options: TrainingOptions) -> Tuned:
 def _folds(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[PreparedData, FloatArray, np.ndarray]]:
     """Coded training rows, test rows and labels of these, for each fold."""
     for train, test in _splits(data, options):
-        training, X = _recoded(data, train)
+        training, X = recoded(data, train)
         yield _part(training, train), X[test], data.y[test]
 
 
@@ -186,18 +184,6 @@ def _splits(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[IntA
 def _part(data: PreparedData, rows: IntArray) -> PreparedData:
     groups, coding = None if data.groups is None else data.groups[rows], data.coding and data.coding.part(rows)
     return replace(data, X=data.X[rows], y=data.y[rows], groups=groups, coding=coding)
-
-
-def _recoded(data: PreparedData, train: IntArray) -> tuple[PreparedData, FloatArray]:
-    """All rows, with imputed values and levels as the training rows say, and without terms that are thin there."""
-    if data.coding is None or not data.coding.learns:
-        return data, data.X
-    include, rows = data.limits.include, data.coding.with_gaps(data.X)
-    limits = SupportLimits(np.array(include, dtype=np.intp))
-    demanded = demanded_features(limits, data.X.shape[1])
-    X = data.coding.learned(rows[train], np.ones(len(train)), demanded)(rows)
-    thin = {*data.limits.exclude, *data.coding.thin_terms(X[train]).tolist()}.difference(include)
-    return replace(data, X=X, limits=replace(data.limits, exclude=sorted(thin))), X
 
 
 def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:

@@ -158,6 +158,41 @@ class Explanation:
             return f"{'smallest ' if self.proved else ''}change to {self.target}"
         return f"already {self.target}" if self.reached else f"no change to {self.target}: {self.message}"
 
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self, reference: str = "") -> list[str]:
+        """The explanation in words: score and label, reasons, and the change.
+
+        Parameters
+        ----------
+        reference : str
+            What the row was compared with.
+
+        Returns
+        -------
+        list of str
+        """
+        chance = "" if self.probability is None else f", probability {self.probability:.3g}"
+        label, heading = (name.replace("\n", "\\n") for name in (self.label, self.heading))
+        compared = f", compared with {reference}" if reference else ""
+        return [
+            f"row {self.row}: score {self.score:.4g}{chance}, label {label}",
+            f"  {heading}{compared}{':' if self.reasons else ''}",
+            *(f"    {number}. {reason.text}" for number, reason in enumerate(self.reasons, start=1)),
+            *([f"  {self._change_words()}"] if self.wanted else []),
+        ]
+
+    def _change_words(self) -> str:
+        if not self.changes:
+            return self.verdict
+        changes = ", ".join(f"{c.feature} {_shown(c.before)} -> {_shown(c.after)}" for c in self.changes)
+        return f"{self.verdict}: {changes}" + ("" if self.proved else f"; {self.message}")
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else str(int(value)) if value.is_integer() else f"{value:.6g}"
+
 
 def explain_rows(
     model: TableModel, table: Table, rows: Sequence[int], background: Table, options: ExplainingOptions

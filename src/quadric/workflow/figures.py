@@ -13,6 +13,7 @@ from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators._choosing import Family, Margin, suitable_rule
 from quadric.estimators._constraints import LINEAR
 from quadric.types import FloatArray, IntArray
+from quadric.workflow.plain import PlainModel
 from quadric.workflow.scorers import measure_named
 
 
@@ -81,6 +82,8 @@ class CrossValidated:
     products : Figure or None
         What products and squares change of the score, in the measure that was asked for, from the best cell with linear terms
         to the best one with all terms, paired over the folds; None where only one of them was tried.
+    plain : PlainModel or None
+        Logistic regression on all features, chosen on the same folds; None where a fold lacks a class.
     """
 
     folds: int
@@ -92,6 +95,7 @@ class CrossValidated:
     chosen: Cell
     runner_up: Cell | None
     products: Figure | None
+    plain: PlainModel | None = None
 
     def recorded(self) -> dict[str, Any]:
         """As plain values.

@@ -66,6 +66,12 @@ def check_features(encoder: TableEncoder, class_names: Sequence[str], n_rows: in
     """
     for column in encoder.inputs_:
         check_names(f"column {quoted(column.name)} has a level", column.categories, ignore=column.name)
+    if not encoder.features_:
+        raise ParameterError(
+            "no column is left to learn from: all of them are texts without two levels that have enough rows; keep rare "
+            "levels, or add columns",
+            rare="keep",
+        )
     n_features, n_surfaces = len(encoder.features_), 1 if len(class_names) == 2 else len(class_names)
     most = min(MAX_FEATURES, int((MAX_COEFFICIENTS / n_surfaces) ** 0.5))
     if n_features > most:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MISSING, MOST_LEVELS
 from quadric.errors import ParameterError, quoted
-from quadric.losses import LOSS_NAMES
+from quadric.losses import LOSS_NAMES, loss_named
 
 if TYPE_CHECKING:
     from quadric.estimators._validation import Rule
@@ -181,6 +181,11 @@ class TrainingOptions:
                 raise OptionError(str(error), **{name: None}) from None
         if self.calibrate is None and self.cutoff != EVEN:
             raise OptionError("a cut-off is one on probabilities: calibrate the scores", calibrate="auto")
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether the loss does without a calibration; one that is still to be chosen may not."""
+        return self.loss != AUTO and loss_named(self.loss).has_probabilities
 
     @property
     def crosses(self) -> bool:

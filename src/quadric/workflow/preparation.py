@@ -10,6 +10,7 @@ import numpy as np
 from quadric.errors import ParameterError, listed, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
 from quadric.estimators._constraints import support_limits
+from quadric.estimators._foldwork import demanded_features
 from quadric.estimators._validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES, loss_named
@@ -17,11 +18,12 @@ from quadric.samples.capped import Stream
 from quadric.samples.random_rows import MOST_RANDOM, RandomRows
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
-from quadric.tables import Table, TableEncoder, target_labels
+from quadric.search.rules import SupportLimits
+from quadric.tables import Table, TableEncoder
 from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.inputs import missing_cells
 from quadric.tables.streams import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
-from quadric.tables.targets import class_position, positive_class
+from quadric.tables.targets import class_position, ordered_classes
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.checking import TableCheck, check_parts, settled
 from quadric.workflow.limits import check_columns, check_features, check_names
@@ -100,10 +102,10 @@ class PreparedData:
         Rows of each class.
     is_sampled : bool
         Whether the table was read in passes, and X and y are a random sample of its rows.
-    check : TableCheck
-        What a look at the table brought up.
     coding : Coding or None
         What each fold learns of the columns; None where folds share it, by passes.
+    check : TableCheck
+        What a look at the table brought up.
     """
 
     table: Table
@@ -118,8 +120,8 @@ class PreparedData:
     sha256: str | None = None
     class_counts: tuple[int, ...] = ()
     is_sampled: bool = False
-    check: TableCheck = field(default_factory=TableCheck)
     coding: Coding | None = None
+    check: TableCheck = field(default_factory=TableCheck)
 
     @property
     def n_rows(self) -> int:
@@ -270,6 +272,29 @@ def with_rows(
     return data
 
 
+def recoded(data: PreparedData, train: IntArray) -> tuple[PreparedData, FloatArray]:
+    """All rows, with imputed values and levels as the training rows say, and without terms that are thin there.
+
+    Parameters
+    ----------
+    data : PreparedData
+    train : integer array
+        Positions of the training rows.
+
+    Returns
+    -------
+    PreparedData, and array of shape (m, n)
+    """
+    if data.coding is None or not data.coding.learns:
+        return data, data.X
+    include, rows = data.limits.include, data.coding.with_gaps(data.X)
+    limits = SupportLimits(np.array(include, dtype=np.intp))
+    demanded = demanded_features(limits, data.X.shape[1])
+    X = data.coding.learned(rows[train], np.ones(len(train)), demanded)(rows)
+    thin = {*data.limits.exclude, *data.coding.thin_terms(X[train]).tolist()}.difference(include)
+    return replace(data, X=X, limits=replace(data.limits, exclude=sorted(thin))), X
+
+
 def new_encoder(options: TrainingOptions) -> TableEncoder:
     """An encoder as the options ask for.
 
@@ -318,11 +343,9 @@ def class_order(counts: Mapping[str, int], options: TrainingOptions) -> tuple[st
     -------
     tuple of str
     """
-    column = np.array(list(counts), dtype=object)
-    names = target_labels(column)[1]
-    positive = positive_class(counts) if options.positive is None and len(names) == 2 else options.positive
+    names = ordered_classes(counts)
     try:
-        names = names if positive is None else target_labels(column, positive)[1]
+        names = names if options.positive is None else ordered_classes(counts, options.positive)
     except ValueError as error:
         raise OptionError(str(error), positive=None) from None
     check_names("the target has a class", names)

@@ -115,9 +115,11 @@ class TableModel:
         return tuple(name for name in recorded if name in self.input_names) if isinstance(recorded, list) else ()
 
     @property
-    def findings(self) -> tuple[str, ...]:
-        """What a look at the table brought up when the model was fitted, one sentence each."""
-        return recorded_findings(self._history)
+    def favourable(self) -> str | None:
+        """The class that people want, as recorded when the model was fitted; None: nobody said so."""
+        recorded = self._options.get("favourable")
+        position = class_position(recorded, self.class_names) if isinstance(recorded, str) else None
+        return None if position is None else self.class_names[position]
 
     def figures(self, sha256: str | None) -> RecordedFigures | None:
         """How good the model is on rows left out, as its fit measured it; None for other data, and where nobody measured it.
@@ -135,11 +137,9 @@ class TableModel:
         return RecordedFigures.of(self._history) if same else None
 
     @property
-    def favourable(self) -> str | None:
-        """The class that people want, as recorded when the model was fitted; None: nobody said so."""
-        recorded = self._options.get("favourable")
-        position = class_position(recorded, self.class_names) if isinstance(recorded, str) else None
-        return None if position is None else self.class_names[position]
+    def findings(self) -> tuple[str, ...]:
+        """What a look at the table brought up when the model was fitted, one sentence each."""
+        return recorded_findings(self._history)
 
     def inputs(self, table: Table, *, only_needed: bool = False) -> Table:
         """The columns that the model takes.

@@ -61,9 +61,10 @@ class Surprises:
                 missing[column.name] = int(absent.sum())
             if column.type == "category":
                 cells, levels = cells_like(values, column.categories), {None, *column.categories}
-                new = Counter(
+                present = (
                     str(cell) for cell, is_absent in zip(cells, absent, strict=True) if not is_absent and cell not in levels
                 )
+                new = Counter(text for text in present if text.lower() != column.other)  # a level can be called so
                 if new:
                     unknown[column.name] = new
         return Surprises(missing, unknown)

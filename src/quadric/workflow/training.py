@@ -6,10 +6,11 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
@@ -34,7 +35,8 @@ from quadric.types import FloatArray, IntArray
 from quadric.workflow.figures import CrossValidated, cross_validated
 from quadric.workflow.figures import standard_error as standard_error
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
-from quadric.workflow.preparation import PreparedData, learn, with_rows
+from quadric.workflow.plain import plain_logistic
+from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.scorers import scorer_for
 
 PARALLEL_FROM = 50_000_000
@@ -197,7 +199,7 @@ def _fitted(
     """The fitted classifier, and the cross-validation that chose it; the encoder knows the names of features."""
     if isinstance(model, SparseQuadraticSVC):
         return _nameless(model._fit_surveyed(surveyed)), None
-    fitted = _nameless(model._fit_surveyed(surveyed, coding))
+    fitted = _nameless(model._fit_surveyed(surveyed, coding=coding))
     return _nameless(fitted.best_estimator_), fitted
 
 
@@ -333,7 +335,8 @@ def _cross_validated(
     view, codes = fitted_model(model), np.unique(data.y, return_inverse=True)[1]
     weights: Any = data.class_weight(options.class_weight)
     weight = class_weights(weights, view.classes, codes, np.ones(len(codes)))[codes]
-    return cross_validated(search, options.scoring, codes, weight, tests, lambda decision: view.decided(decision)[0])
+    found = cross_validated(search, options.scoring, codes, weight, tests, lambda decision: view.decided(decision)[0])
+    return replace(found, plain=plain_logistic(data.X, codes, tests))
 
 
 @scales_as_prepared()
@@ -555,10 +558,27 @@ def _calibrated(
 ) -> CalibratedModel:
     """The fitted classifier as it is, with probabilities and cut-off from out-of-fold scores: those of the cross-validation."""
     splitter = folds_of(data, options)
-    known = None if search is None else search.oof_decision_
+    known = _left_out_decisions(classifier, data, splitter) if search is None else search.oof_decision_
     folds = splitter if data.groups is None or search is not None else list(splitter.split(data.X, data.y, data.groups))
     how: dict[str, Any] = {"method": method, "cv": folds, "cutoff": options.cutoff, "n_jobs": _n_jobs(data, options)}
     return CalibratedModel.around(classifier, data.X, data.y, **how, out_of_fold=known).set_params(cv=splitter, n_jobs=None)
+
+
+def _left_out_decisions(
+    classifier: SparseQuadraticSVC, data: PreparedData, splitter: StratifiedKFold | StratifiedGroupKFold
+) -> FloatArray | None:
+    """Decision values by folds that learn levels and imputed values, too; None where there is nothing of that to learn."""
+    if data.coding is None or not data.coding.learns:
+        return None
+    found: list[tuple[IntArray, FloatArray]] = []
+    for train_rows, test in splitter.split(data.X, data.y, data.groups):
+        training, X = recoded(data, train_rows)
+        own = clone(classifier).set_params(exclude=training.limits.exclude or None)
+        found.append((test, own.fit(X[train_rows], data.y[train_rows]).decision_function(X[test])))
+    out = np.full((len(data.y), *found[0][1].shape[1:]), np.nan)
+    for test, decision in found:
+        out[test] = decision
+    return out
 
 
 def _with_coding(model: Any, data: PreparedData) -> Any:

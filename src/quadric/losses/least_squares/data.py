@@ -10,6 +10,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
+from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_count
 from quadric.losses.base import Limits, TrainingData
 from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem, SampleRows
@@ -44,7 +45,7 @@ class LeastSquaresData(TrainingData):
         self._n_samples = n_samples
         weighted = moments.loss
         self._energy = moments.energy()
-        self._terms = limits.candidates(weighted.constant_terms())
+        self._terms = limits.candidates(weighted.constant_terms(), lambda: redundant_of_moments(weighted))
         self._rule = limits.rule(self._terms)
         self._total_weight = weighted.weight
         self._mean = weighted.mean[self._terms]
@@ -70,7 +71,7 @@ class LeastSquaresData(TrainingData):
     def limited(self, limits: Limits) -> LeastSquaresData:
         absent = np.ones(term_count(len(self._energy.s)), dtype=bool)
         absent[self._terms] = False
-        terms = limits.candidates(absent)
+        terms = limits.candidates(absent, lambda: absent)  # redundant ones are absent already
         kept = np.searchsorted(self._terms, terms)
         other, square = copy(self), np.ix_(kept, kept)
         other._terms, other._rule = terms, limits.rule(terms)

@@ -19,6 +19,7 @@ from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift
 from quadric.geometry.moments import gram, is_constant, spread_about
 from quadric.geometry.products import LiftedSums
+from quadric.geometry.redundancy import redundant_of_samples
 from quadric.geometry.terms import to_matrix
 from quadric.losses.base import (
     IMPROVEMENT,
@@ -225,7 +226,9 @@ class WideData(TrainingData):
         off, scatter = spread_about(sums, o)
         mean = off + lift(sums.shift[None])[0]
         self._total_weight = float(o.sum())
-        self._terms = limits.candidates(is_constant(self._total_weight, mean, scatter))
+        self._terms = limits.candidates(
+            is_constant(self._total_weight, mean, scatter), lambda: redundant_of_samples(samples.X, samples.sample_weight)
+        )
         self._rule = limits.rule(self._terms)
         self._mean = mean[self._terms]
         self._scatter = scatter[self._terms]

@@ -136,6 +136,21 @@ def test_cross_validation_by_sums_is_that_by_rows(classes, scoring, sample_rows,
     assert streamed.predict(X).tolist() == streamed.best_estimator_.predict(X).tolist()
 
 
+def test_log_loss_of_all_rows_is_weighted_as_the_loss_is(monkeypatch):
+    monkeypatch.setattr("quadric.samples.random_rows.SAMPLE_ROWS", 250)
+    whole = table(m=700)
+    how = {"ks": [3], "Cs": [1.0], "loss": "logistic", "clip": None, "terms": "quadratic", "class_weight": {"yes": 5.0}}
+    streamed = quadric.fit_batches(SparseQuadraticSVCCV(**how, cv=4), [as_batch(whole)], target="y", columns=COLUMNS)
+    fold = folds_by_key(SampleBatch(features(whole), ids := np.arange(1, 701), np.ones(700), np.ones(2), ids), 4, 0)
+    (cell,) = streamed.cv_scores_[0, 0]
+    sample = streamed.oof_rows_[streamed.oof_folds_ == 0] - 1
+    loss = -np.log(streamed.oof_proba_[streamed.oof_folds_ == 0, (whole["y"][sample] == "yes").astype(int)])
+    weight = np.where(whole["y"][sample] == "yes", 5.0, 1.0)
+    assert len(sample) < (fold == 0).sum()  # scores are of all rows, of which the sample is a part
+    assert -cell == pytest.approx(np.average(loss, weights=weight), rel=0.2)
+    assert abs(-cell / loss.mean() - 1.0) > 0.25
+
+
 def test_decision_values_are_of_a_random_sample_where_there_are_many_rows(monkeypatch):
     monkeypatch.setattr("quadric.samples.random_rows.SAMPLE_ROWS", 200)
     whole = table(m=2000)

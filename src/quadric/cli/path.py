@@ -39,7 +39,11 @@ OPTIONS = shared.training(
         ),
         *shared.LAST,
     ),
-    words={"C": "Weight of the loss. Without it, the one of --Cs with the best accuracy."},
+    defaults={"terms": "quadratic"},
+    words={
+        "C": "Weight of the loss. Without it, the one of --Cs with the best accuracy.",
+        "terms": "Terms to choose from: linear ones, or squares and products, too; auto: the kind with the best accuracy.",
+    },
 )
 
 
@@ -77,7 +81,7 @@ def path(
         if output.suffix.lower() == ".svg":
             require("matplotlib", "plot")
     with working("path") as describe:
-        table, options = read_training(data, target, options, table_format.how())
+        table, options = read_training(data, target, replace(options, scoring="accuracy"), table_format.how())
         describe(f"one path per fold, {options.folds} folds")
         prepared = quadric.workflow.prepare(table, target, options)
         with part(READING, 1.0):
@@ -137,6 +141,7 @@ def _facts(data: quadric.workflow.PreparedData, search: quadric.SparseQuadraticS
         "Cs": Cs.tolist(),
         "folds": len(scores),
         **{rule: {"k": int(ks[k]), "C": float(Cs[C])} for rule, (C, k) in cells.items()},
+        "terms": grid.terms,
         "chosen": {"k": search.best_k_, "C": search.best_C_},
         "path": rows,
         "mean": [[_or_none(value) for value in row] for row in mean],
@@ -179,7 +184,9 @@ def _tell(facts: Mapping[str, Any], data: quadric.workflow.PreparedData, target:
         target: f"{', '.join(data.class_names)}; {size}, loss {facts['loss']}, C = {facts['C']:g}{others}",
         "gap": "no other k terms lower the objective by more; proved: none lower it" if certify else None,
         "accuracy": f"cross-validated, {facts['folds']} folds, mean ± standard error",
-        "quadric fit": f"would choose k = {facts['chosen']['k']} and C = {facts['chosen']['C']:g}",
+        f"quadric fit --scoring accuracy --terms {facts['terms']}": (
+            f"would choose k = {facts['chosen']['k']} and C = {facts['chosen']['C']:g}"
+        ),
     }
     say(paragraphs(remarks))
 

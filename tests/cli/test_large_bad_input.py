@@ -108,7 +108,7 @@ def test_a_class_that_is_missing_from_a_fold(fit, tmp_path):
     columns = credit_columns(N_ROWS)
     groups = np.where(columns["risk"] == "bad", 1, np.arange(N_ROWS) + 2)
     data = table_files(tmp_path, {**columns, "who": groups})["folder"]
-    line = fit(data, "--cv", "--folds", "3", "--groups", "who", code=1)
+    line = fit(data, "--cv", "--folds", "3", "--groups", "who", code=2)
     assert "class 'bad'" in line
     assert "fold" in line
 

@@ -43,7 +43,7 @@ def stored_model():
     W[0, 0], W[0, 2], W[2, 0] = 0.5, -0.625, -0.625
     units = Units(np.full(5, -np.inf), np.full(5, np.inf), np.zeros(5), np.ones(5))
     units.low[0], units.high[0], units.center[2], units.scale[2] = -2.0, 2.5, 0.25, 0.75
-    classifier = fitted_classifier([QuadraticSurface(W, b, -0.125)], [0, 1], units, k=5, C=4.0, exclude=[(1, 1)])
+    classifier = fitted_classifier([QuadraticSurface(W, b, -0.125)], [0, 1], units, k=5, C=4.0, loss="hinge", exclude=[(1, 1)])
     classifier.set_params(gap_limit=0.01)  # the default when the file was made
     pipeline = Pipeline([("coding", encoder), ("scaler", scaler), ("classifier", classifier)])
     return CalibratedModel.from_parts(pipeline, [SigmoidCalibration(-1.5, 0.25)], 0.375)

@@ -19,7 +19,7 @@ PRINTING = {
     "predict": "predict model.json data.csv",
     "predict, JSON": "predict model.json data.csv --json",
     "fit": f"{FIT} new.json",
-    "explain": "explain model.json data.csv --rows 0:2 --favourable good",
+    "explain": "explain model.json data.csv --rows 0:2 --favourable gut",
     "certify": "certify model.json data.csv",
     "export": "export model.json --format sql",
     "equation": "export model.json --format equation",

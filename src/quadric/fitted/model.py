@@ -98,21 +98,20 @@ class FittedModel(Columns, Decisions):
         """
         return getattr(self.classifier, f"best_{name}_", getattr(self.classifier, name, None))
 
-    def limits(self, k: int) -> SupportLimits:
-        """Terms that the classifier had to include and to exclude.
+    def limits(self, k: int, terms: str | None = None) -> SupportLimits:
+        """Terms that must and must not be used.
 
         Parameters
         ----------
         k : int
+        terms : {"quadratic", "linear"}, optional
+            By default those of the model.
 
         Returns
         -------
         SupportLimits
         """
-        return self._limits(k, self.question("terms") or QUADRATIC)
-
-    def _limits(self, k: int, terms: str) -> SupportLimits:
-        names = getattr(self.classifier, "feature_names_in_", None)
+        names, terms = getattr(self.classifier, "feature_names_in_", None), terms or self.question("terms") or QUADRATIC
         lean = bool(getattr(self.classifier, "_is_lean", False))  # a bare surface has no say in it
         return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms, lean=lean)
 
@@ -124,7 +123,7 @@ class FittedModel(Columns, Decisions):
         SparseQuadraticSVC
         """
         own = self.classifier.get_params() | {name: self.question(name) for name in ("terms", "loss", "k", "C")}
-        limits = self._limits(int(own["k"]), QUADRATIC)  # linear terms are a parameter of their own
+        limits = self.limits(int(own["k"]), QUADRATIC)  # linear terms are a parameter of their own
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
         return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})
 

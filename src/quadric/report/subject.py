@@ -14,6 +14,7 @@ import numpy as np
 from quadric.errors import quoted
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC, sparse_quadratic_path
 from quadric.estimators._base import SparseSurfaceClassifier
+from quadric.estimators._constraints import QUADRATIC
 from quadric.export import SavedModel
 from quadric.export.scoring import checked_class_names
 from quadric.fitted import FittedModel, fitted_model
@@ -120,7 +121,8 @@ class Subject:
         own = self.procedure.get_params()
         shared = {name: own[name] for name in signature(sparse_quadratic_path).parameters if name in own}
         # the path itself takes samples as they are, with all terms
-        shared["exclude"] = self.limits.without(lambda: redundant_of_samples(U, np.ones(len(U)))).exclude.tolist()
+        limits = self.fitted.limits(self.k, QUADRATIC)  # linear terms are a parameter of their own
+        shared["exclude"] = limits.without(lambda: redundant_of_samples(U, np.ones(len(U)))).exclude.tolist()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScaleWarning)  # fitting the model has said so
             return sparse_quadratic_path(U, labels, ks=list(ks), Cs=(own["C"],), **shared)

@@ -40,7 +40,19 @@ class ScoreColumns:
 
     @staticmethod
     def of(class_names: Sequence[str], has_probabilities: bool, prefix: str = "") -> ScoreColumns:
-        """For a model with these classes; all names begin with the prefix."""
+        """For a model with these classes.
+
+        Parameters
+        ----------
+        class_names : sequence of str
+        has_probabilities : bool
+        prefix : str
+            What all names begin with.
+
+        Returns
+        -------
+        ScoreColumns
+        """
         ends = [""] if len(class_names) == 2 else [f"_{name}" for name in class_names]
         scores, chances = (tuple(f"{prefix}{kind}{end}" for end in ends) for kind in ("score", "probability"))
         return ScoreColumns(scores, chances if has_probabilities else (), f"{prefix}label")

@@ -165,3 +165,9 @@ def test_equal_scores_are_no_end_of_the_grid():
     assert end_of_grid({A: table([[-0.4], [-0.3999]])}) is None  # nor are scores that hardly differ
     assert end_of_grid({A: table([[-0.4], [-0.399]])}) == (A, 1)
     assert end_of_grid({A: table([[0.6], [np.nan], [0.5]])}) == (A, -1)
+
+
+@pytest.mark.parametrize(("ahead", "terms"), [(1e-9, "linear"), (1e-3, "quadratic")])
+def test_products_must_be_better_by_more_than_rounding(ahead, terms):
+    scores = {LINEAR: table([[-0.5]]), A: table([[-0.5 + ahead]])}
+    assert chosen_among(scores, "best").family.terms == terms

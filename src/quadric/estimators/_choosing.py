@@ -18,7 +18,9 @@ from quadric.types import BoolArray, FloatArray
 
 Rule: TypeAlias = str | float | None
 ROUNDING = 1e-12
-"""Difference of means that is none."""
+"""Largest difference of means that counts as zero."""
+SAME = 1e-6
+"""Share of a mean score by which two dictionaries may differ and still be as good."""
 NEGLIGIBLE = 1e-3
 """Share of a mean score by which the last C of a grid must be better than others for the grid to grow."""
 ALWAYS_SCORED = 3
@@ -113,13 +115,15 @@ def together(scores: Mapping[Family, FloatArray], terms: str) -> FloatArray:
 
 
 def best_terms(scores: Mapping[Family, FloatArray]) -> str:
-    """The dictionary with the best mean among cells with scores of most folds."""
+    """The dictionary with the best mean among cells with scores of most folds; the first of those that are as good."""
     means, counts = {}, {}
     for terms in dict.fromkeys(family.terms for family in scores):
         table = together(scores, terms)
         means[terms], counts[terms] = mean_scores(table).max(), np.isfinite(table).sum(axis=0).max()
     complete = [terms for terms, count in counts.items() if count == max(counts.values())]
-    return max(complete, key=means.__getitem__)
+    best = max(means[terms] for terms in complete)
+    # the same surface, found among other terms, scores the same but for the last digits of its fit
+    return next(terms for terms in complete if means[terms] == best or means[terms] >= best - SAME * abs(best))
 
 
 def margin(scores: Mapping[Family, FloatArray]) -> Margin | None:

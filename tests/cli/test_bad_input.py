@@ -405,10 +405,13 @@ def test_hostile_names_are_shown_and_never_obeyed(run, csv_file, tmp_path):
     columns = {nasty if name == "income" else name: column for name, column in credit_columns().items()}
     columns["home"] = np.array([{"own": "=cmd()", "rent": "{{7*7}}", "free": "\x07"}[h] for h in columns["home"]], dtype=object)
     data, model = csv_file(columns), tmp_path / "m.json"
-    fitted = run("fit", data, "--target", "risk", "--k", 5, "--loss", "least_squares", "--include", nasty, "--output", model)
+    fitted = run(
+        "fit", data, "--target", "risk", "--k", 5, "--loss", "least_squares", "--include", nasty, "--verbose", "--output", model
+    )
     assert fitted.code == 0
     outputs = [
         fitted.out,
+        run("fit", data, "--target", "risk", "--k", 5, "--loss", "least_squares", "--output", tmp_path / "n.json").out,
         run("explain", model, data, "--rows", "0:3").out,
         run("certify", model, data, "--time-limit", 0).out,
         run("path", data, "--target", "risk", "--loss", "least_squares", "--ks", "1,2", "--C", 1, "--folds", 2).out,

@@ -270,7 +270,7 @@ def test_reports_use_the_folds_of_fit(made, run, tmp_path, monkeypatch):
 
 def test_fit_and_report_say_the_same(made, run, tmp_path):
     model, page = tmp_path / "m.json", tmp_path / "r.html"
-    text = run("fit", made.data_csv, "--target", "risk", "--ks", "2,3", "--Cs", "1,16", "--output", model).out
+    text = run("fit", made.data_csv, "--target", "risk", "--ks", "2,3", "--Cs", "1,16", "--verbose", "--output", model).out
     accuracy = re.search(r"accuracy: ([0-9.]+) ± [0-9.]+ % out of fold", text)[1]
     area = re.search(r"AUC: ([0-9.]+) ±", text)[1]
     assert run("report", model, made.data_csv, "--bootstrap", 0, "--output", page).code == 0

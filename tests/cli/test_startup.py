@@ -35,6 +35,16 @@ def test_help_imports_nothing_heavy(command):
     assert loaded_after(code, *command.split()) == "[]\n"
 
 
+def test_files_are_looked_for_before_anything_heavy_is_imported(tmp_path):
+    data, output = tmp_path / "data.csv", tmp_path / "model.json"
+    data.write_text("a,b\n1,x\n")
+    code = "from quadric.cli import main; assert main(['fit', sys.argv[1], '--target', 'b', '--output', sys.argv[2]]) == 2"
+    for words in ((tmp_path / "no.csv", output), (data, data)):
+        told = loaded_after(code, *map(str, words))
+        assert told.splitlines()[-1] == "[]"
+        assert "there is no file" in told or "exists" in told
+
+
 @pytest.mark.parametrize("package", [quadric, workflow])
 def test_lazy_names_are_there(package):
     for name in package.__all__:

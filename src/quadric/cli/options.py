@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 import typer
 
 import quadric
-from quadric.cli.console import UsageError, as_usage, flag
-from quadric.cli.inputs import class_weights, integers, number_or_word, numbers
+from quadric.cli.console import UsageError, as_usage, check_free, flag
+from quadric.cli.inputs import check_there, class_weights, integers, number_or_word, numbers
 from quadric.workflow.options import TrainingOptions, choices
 
 DataFile: TypeAlias = Annotated[
@@ -32,11 +32,18 @@ AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def expanded(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace parameters of a command, named here, by those of a function each, which makes one value of them."""
+    """Replace parameters of a command, named here, by those of a function each, which makes one value of them.
+
+    A table that is not there, and an output that is, are told first: options need imports that take two seconds.
+    """
     options = {name: inspect.signature(make, eval_str=True).parameters for name, make in groups.items()}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def run(**values: Any) -> None:
+            if isinstance(values.get("data"), Path):
+                check_there(values["data"], or_folder=True)
+            if isinstance(values.get("output"), Path) and values.get("engine") is None:
+                check_free(values["output"], values["force"])
             for name, make in groups.items():
                 values[name] = make(**{option: values.pop(option) for option in options[name]})
             command(**values)

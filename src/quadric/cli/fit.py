@@ -15,7 +15,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import remark, say, say_json, working
 from quadric.cli.engines import Engine
 from quadric.cli.inputs import check_output, check_there, texts_of, training_stream
-from quadric.cli.layout import certificate_words, paragraphs, percent, shortened_equation, wrapped_equation
+from quadric.cli.layout import CONSTANT, certificate_words, paragraphs, percent, shortened_equation, wrapped_equation
 from quadric.samples.rare import FEWEST_ROWS
 from quadric.workflow.options import TrainingOptions
 
@@ -118,7 +118,9 @@ def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
 def _glance(trained: quadric.workflow.Trained, output: Path) -> str:
     """The model in a few lines: the equation, how good it is and beside what, what was left out, what to do next."""
     equations = [line for line in quadric.export.equation(trained.saved()).splitlines() if not line.startswith("Capped: ")]
+    constant = any(quadric.fitted.fitted_model(trained.classifier).is_constant(trained.data.X))
     facts = {
+        "certificate": CONSTANT if constant else None,
         "how good": _goodness(trained),
         "beside it": _beside(trained),
         "chosen": _chosen_shortly(trained),

@@ -171,9 +171,11 @@ class TableStream(TableParts):
 
     @property
     def _is_csv(self) -> bool:
+        if self.path is None:  # tables in memory do without pyarrow
+            return False
         from quadric.tables._arrow import arrow_files
 
-        return self.path is not None and not arrow_files(self.path)
+        return not arrow_files(self.path)
 
     def digest(self) -> str | None:
         """The checksum of the files, as ``read_table`` has it; begun with the first pass, which reads the same bytes.
@@ -202,9 +204,11 @@ class TableStream(TableParts):
         -------
         int
         """
+        if self.path is None:
+            return sum(table.n_rows for table in self)
         from quadric.tables._arrow import arrow_files, rows_in
 
-        counts = [rows_in(file) for file in arrow_files(self.path)] if self.path is not None else []
+        counts = [rows_in(file) for file in arrow_files(self.path)]
         known = [count for count in counts if count is not None]
         return sum(known) if known and len(known) == len(counts) else sum(table.n_rows for table in self)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -160,6 +161,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
         Whose ``data`` hold all rows, or a random sample of them (``data.is_sampled``).
     """
     options = TrainingOptions() if options is None else options
+    deadline = None if options.fit_time_limit is None else time.monotonic() + options.fit_time_limit
     with part(0.0, 0.1):
         stream, data = learn(table, target, options)
     check_cutoff(data, options)
@@ -177,7 +179,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     if surveyed.is_gathered:
         model.set_params(**_in_memory(data, options, verbose))
     with part(0.2, 0.9):
-        classifier, search = _fitted(model, surveyed, data.coding)
+        classifier, search = _fitted(model, surveyed, data.coding, deadline)
     model = finished_model(classifier, search, data, options)
     with part(0.9, 1.0):
         count = _Labels(model, classifier, stream.classes)
@@ -196,12 +198,15 @@ def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> di
 
 @scales_as_prepared()
 def _fitted(
-    model: SparseQuadraticSVC | SparseQuadraticSVCCV, surveyed: CappedStream, coding: Coding | None
+    model: SparseQuadraticSVC | SparseQuadraticSVCCV,
+    surveyed: CappedStream,
+    coding: Coding | None,
+    deadline: float | None,
 ) -> tuple[SparseQuadraticSVC, SparseQuadraticSVCCV | None]:
     """The fitted classifier, and the cross-validation that chose it; the encoder knows the names of features."""
     if isinstance(model, SparseQuadraticSVC):
         return _nameless(model._fit_surveyed(surveyed)), None
-    fitted = _nameless(model._fit_surveyed(surveyed, coding=coding))
+    fitted = _nameless(model._fit_surveyed(surveyed, coding=coding, deadline=deadline))
     return _nameless(fitted.best_estimator_), fitted
 
 

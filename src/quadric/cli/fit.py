@@ -336,7 +336,7 @@ def _missing(trained: quadric.workflow.Trained) -> str:
     treatment = {
         "drop": f"{trained.data.n_dropped} rows dropped",
         "impute": "imputed by the mean or the most frequent level",
-        "indicator": "imputed by the mean or the most frequent level" + _flags(trained),
+        "indicator": "numbers imputed by the mean, texts as a level of their own" + _flags(trained),
     }
     return f"{counts}; {treatment[trained.options.missing]}"
 

@@ -19,7 +19,7 @@ from quadric.losses.survey import SurveyPass
 from quadric.samples.quantiles import CountedKeys
 from quadric.samples.random_rows import RandomRows
 from quadric.samples.source import SampleBatch, Together
-from quadric.samples.sums import BatchSpread
+from quadric.samples.sums import class_totals
 from quadric.tables.facts import MixedColumnError
 
 
@@ -48,9 +48,8 @@ def batch():
 
 def states():
     rows, middle, terms, surfaces = batch()
-    limits = np.full(len(middle), -1.0), np.full(len(middle), 1.0)
     yield Together(CountedKeys(), RandomRows(50))(rows)
-    yield BatchSpread(limits)(rows)
+    yield class_totals(rows)
     yield SurveyPass(1, True, 40)(rows)
     yield SplitAt(1, middle, terms, surfaces, 0.5, 100)(rows)
     yield FitAt(1, middle, terms, surfaces)(rows)

@@ -14,8 +14,8 @@ from quadric.samples.folds import folds_by_key
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.quantiles import CountedKeys, exact_caps
 from quadric.samples.random_rows import RandomRows
-from quadric.samples.source import SamplesInMemory, Together
-from quadric.samples.sums import BatchSpread
+from quadric.samples.source import SamplesInMemory
+from quadric.samples.sums import BatchMoments
 from quadric.samples.units import Units, caps
 
 
@@ -139,12 +139,12 @@ def test_folds_follow_from_the_key():
     assert grouped.tolist() == folds[:100].tolist()
 
 
-def test_the_spread_of_columns_makes_the_units_of_a_fit():
+def test_sums_make_the_units_of_a_fit():
     rng = np.random.default_rng(1)
     X, weight = np.column_stack([1e3 + rng.normal(size=999), np.full(999, 7.0), rng.normal(size=999)]), rng.integers(1, 3, 999)
     limits = np.array([999.0, -np.inf, -1.0]), np.array([np.inf, np.inf, 1.0])
     rows = source(X, weight.astype(float))
-    found = rows.total(Together(BatchSpread(limits), BatchSpread(limits))).second.units(limits, standardize=True)
+    found = rows.total(BatchMoments(("a", "b", "c"), "y", (0, 1), limits, False)).standardized(True).units
     expected = Units.of(np.clip(X, *limits), weight.astype(float), standardize=True, clip=None)
     np.testing.assert_allclose(found.center, expected.center, rtol=1e-13)
     np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-11)

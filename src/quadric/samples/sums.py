@@ -17,7 +17,7 @@ from quadric.samples.labelled import Samples
 from quadric.samples.moments import LabelledRows, Moments
 from quadric.samples.random_rows import SIDE_ROWS, ClassSamples, SampledRows
 from quadric.samples.source import SampleBatch, SampleSource, State
-from quadric.samples.units import CONSTANT, Units
+from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
 
@@ -174,47 +174,17 @@ class SummedSamples:
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnSpread:
-    """Weight, mean, sum of squares about it and largest size of each column, and the weight of each class."""
+class ClassTotals:
+    """The weight of each class, and the number of rows."""
 
-    weight: float
-    mean: FloatArray
-    scatter: FloatArray
-    largest: FloatArray
     class_weights: FloatArray
     n_rows: int
 
-    def __add__(self, other: ColumnSpread) -> ColumnSpread:
-        weight = self.weight + other.weight
-        shift, share = other.mean - self.mean, other.weight / weight
-        return ColumnSpread(
-            weight,
-            self.mean + share * shift,
-            self.scatter + other.scatter + self.weight * share * shift**2,
-            np.maximum(self.largest, other.largest),
-            self.class_weights + other.class_weights,
-            self.n_rows + other.n_rows,
-        )
-
-    def units(self, limits: tuple[FloatArray, FloatArray], standardize: bool) -> Units:
-        """The units of a fit to all rows."""
-        n = len(self.mean)
-        if not standardize:
-            return Units(*limits, np.zeros(n), np.ones(n))
-        spread = np.sqrt(self.scatter / self.weight)
-        return Units(*limits, self.mean, np.where(spread > CONSTANT * self.largest, spread, 1.0))
+    def __add__(self, other: ClassTotals) -> ClassTotals:
+        return ClassTotals(self.class_weights + other.class_weights, self.n_rows + other.n_rows)
 
 
-@dataclass(frozen=True, eq=False)
-class BatchSpread:
-    """The pass that finds the spread of capped columns."""
-
-    limits: tuple[FloatArray, FloatArray]
-
-    def __call__(self, batch: SampleBatch) -> ColumnSpread:
-        X, weight = np.clip(batch.X, *self.limits), batch.sample_weight
-        total = float(weight.sum())
-        mean = (weight @ X) / total
-        scatter = weight @ (X - mean) ** 2
-        by_class = np.bincount(batch.codes, weights=weight, minlength=len(batch.class_weight)).astype(float)
-        return ColumnSpread(total, mean, scatter, np.abs(X).max(axis=0), by_class, len(X))
+def class_totals(batch: SampleBatch) -> ClassTotals:
+    """The pass that weighs the classes."""
+    weights = np.bincount(batch.codes, weights=batch.sample_weight, minlength=len(batch.class_weight))
+    return ClassTotals(weights.astype(float), len(batch.ids))

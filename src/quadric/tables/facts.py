@@ -117,11 +117,6 @@ class ColumnFacts:
             _first(self.first_infinite, other.first_infinite),
         )
 
-    @property
-    def is_two_valued(self) -> bool:
-        """Whether there are at most two different numbers."""
-        return len(self.values) <= TWO
-
     def refuse_infinite(self) -> None:
         """Raise an error where a number is infinite."""
         if self.first_infinite is not None:

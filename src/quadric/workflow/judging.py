@@ -13,7 +13,7 @@ from quadric.fitted.model import is_level
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import part
 from quadric.samples.source import SampleBatch, Together
-from quadric.samples.sums import BatchMoments, BatchSpread
+from quadric.samples.sums import BatchMoments, class_totals
 from quadric.samples.units import Units
 from quadric.tables import Table
 from quadric.tables.reading import digest_of
@@ -92,7 +92,7 @@ def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judg
     if needs_rows(model):
         _refuse_unless_streamed(model)
         with part(0.0, 0.2):
-            rows = source.total(Together(BatchSpread((plain.low, plain.high)), _Scores(model)))
+            rows = source.total(Together(class_totals, _Scores(model)))
         with part(0.2, 1.0):
             certificates = certify_passes(model.saved.model, source, rows.first.class_weights)
         return Judged(certificates, rows.second.is_constant(), rows.first.n_rows, digest, is_proved=False)

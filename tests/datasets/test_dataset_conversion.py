@@ -41,7 +41,7 @@ def ctg_workbook(columns, rows):
 @pytest.mark.parametrize("name", [name for name, info in REGISTRY.items() if info.recipe])
 def test_the_original_becomes_the_file_of_the_manifest(name):
     if name == "ctg":
-        pytest.importorskip("xlrd", reason="reading .xls needs xlrd")
+        pytest.importorskip("python_calamine", reason="reading workbooks needs python-calamine")
     info = REGISTRY[name]
     content = (DATA / info.file_name).read_bytes()
     original = original_of(name, rows_of(content))
@@ -93,7 +93,7 @@ def test_a_table_of_another_width_is_refused(original):
 
 
 def test_xls_takes_the_last_column_of_each_name_and_complete_rows():
-    pytest.importorskip("xlrd", reason="reading .xls needs xlrd")
+    pytest.importorskip("python_calamine", reason="reading workbooks needs python-calamine")
     rows = [
         ["", "", "per second"],
         ["AC", "ac", "mSTV", "NSP"],
@@ -135,10 +135,10 @@ def test_xlsx_of_an_independent_writer():
 
 
 def test_columns_of_workbooks_go_beyond_z():
-    from quadric.datasets.conversion import _column
-
-    assert [_column(place, 0) for place in ("A1", "Z9", "AA10", "AT2127", "BA1")] == [0, 25, 26, 45, 52]
-    assert _column(None, 3) == 3
+    header = [f"c{i}" for i in range(60)]
+    recipe = Recipe("a.xlsx", None, "xlsx", header="matched by name")
+    content = xlsx([header, [str(i) for i in range(60)]])
+    assert convert(content, recipe, ("c0", "c25", "c26", "c52")) == b"c0,c25,c26,c52\n0,25,26,52\n"
 
 
 def test_only_the_named_file_is_read_from_an_archive():
@@ -162,3 +162,11 @@ def test_a_file_that_swells_when_unpacked_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="more than 1,000 bytes"):
         archives.original_in(archive, "german.data")
     assert archives.original_in(zip_of({"german.data": b"0" * 1000}), "german.data") == b"0" * 1000
+
+
+def test_a_workbook_that_swells_when_unpacked_is_refused(monkeypatch):
+    monkeypatch.setattr(archives, "LARGEST", 5000)
+    workbook = xlsx([["1"] * 20] * 40)
+    assert len(workbook) < 5000
+    with pytest.raises(ValueError, match="more than 5,000 bytes"):
+        convert(workbook, Recipe("a.xlsx", None, "xlsx"), ("x",))

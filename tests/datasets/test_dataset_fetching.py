@@ -213,10 +213,10 @@ def test_without_pooch_the_error_names_the_extra(small, home, monkeypatch):
         fetch("haberman", base_urls=[home.address])
 
 
-def test_without_xlrd_the_error_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "xlrd", None)
+def test_without_a_reader_of_workbooks_the_error_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
     (tmp_path / "CTG.xls").write_bytes(b"a workbook")
-    with pytest.raises(MissingExtraError, match=r"xlrd is not installed.*quadric\[data\]"):
+    with pytest.raises(MissingExtraError, match=r"python_calamine is not installed.*quadric\[data\]"):
         add("ctg", tmp_path / "CTG.xls")
 
 

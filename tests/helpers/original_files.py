@@ -103,10 +103,14 @@ def xlsx(rows, sheet="Sheet1"):
     main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     links = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
     return zip_of(
         {
+            "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+            f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/></Types>',
+            "_rels/.rels": f'<Relationships {links}><Relationship Id="rId1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
             "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="{sheet}" sheetId="1" r:id="rId7"/></sheets></workbook>',
-            "xl/_rels/workbook.xml.rels": f'<Relationships {links}><Relationship Id="rId7" Target="worksheets/sheet1.xml"/></Relationships>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships {links}><Relationship Id="rId7" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId8" Type="{office}/sharedStrings" Target="sharedStrings.xml"/></Relationships>',
             "xl/sharedStrings.xml": f"<sst {main}>{''.join(f'<si><t>{text}</t></si>' for text in texts)}</sst>",
             "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{body}</sheetData></worksheet>",
         }
@@ -117,9 +121,13 @@ def _xlsx_cell(cell, i, j, texts):
     if cell == "":
         return ""
     if cell is None:
-        return f'<c r="{chr(ord("A") + j)}{i + 1}" s="1"/>'
+        return f'<c r="{_letters(j)}{i + 1}" s="1"/>'
     kind, value = ("n", cell) if is_number(cell) else ("s", texts.index(cell))
-    return f'<c r="{chr(ord("A") + j)}{i + 1}" t="{kind}"><v>{value}</v></c>'
+    return f'<c r="{_letters(j)}{i + 1}" t="{kind}"><v>{value}</v></c>'
+
+
+def _letters(column):
+    return (_letters(column // 26 - 1) if column > 25 else "") + chr(ord("A") + column % 26)
 
 
 def is_number(text):
@@ -131,7 +139,7 @@ def is_number(text):
 
 
 def xls(sheets):
-    """A workbook in the stream format of Excel 97 (BIFF8), which xlrd reads without the usual container around it."""
+    """A workbook in the format of Excel 97 (BIFF8)."""
     streams = [_sheet_stream(rows) for rows in sheets.values()]
     bounds = [_bound_sheet(name, 0) for name in sheets]
     globals_size = len(_begin(0x0005)) + sum(map(len, bounds)) + len(_record(0x000A))
@@ -139,7 +147,30 @@ def xls(sheets):
     for name, stream in zip(sheets, streams, strict=True):
         out.append(_bound_sheet(name, offset))
         offset += len(stream)
-    return b"".join([*out, _record(0x000A), *streams])
+    return _compound_file(b"".join([*out, _record(0x000A), *streams]))
+
+
+def _compound_file(stream):
+    """The container of .xls files around one stream, named Workbook: a header, then sectors of 512 bytes."""
+    free, end, table = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+    stream = stream.ljust(4096, b"\0")  # shorter streams would be kept elsewhere
+    n_data = -(-len(stream) // 512)
+    n_tables = next(n for n in range(1, 110) if 128 * n >= n + 1 + n_data)
+    chain = [*range(n_tables + 2, n_tables + 1 + n_data), end]
+    sectors = [*[table] * n_tables, end, *chain]
+    sectors += [free] * (128 * n_tables - len(sectors))
+    places = [*range(n_tables), *[free] * (109 - n_tables)]
+    head = struct.pack("<QQQHHHHH", 0xE11AB1A1E011CFD0, 0, 0, 0x3E, 3, 0xFFFE, 9, 6) + bytes(10)
+    head += struct.pack("<IIIIIIII", n_tables, n_tables, 0, 4096, end, 0, end, 0) + struct.pack("<109I", *places)
+    root = _directory_entry("Root Entry", 5, 1, end, 0)
+    entries = root + _directory_entry("Workbook", 2, free, n_tables + 1, len(stream)) + 2 * bytes(128)
+    return head + struct.pack(f"<{len(sectors)}I", *sectors) + entries + stream.ljust(512 * n_data, b"\0")
+
+
+def _directory_entry(name, kind, child, start, size):
+    text = (name + "\0").encode("utf-16-le")
+    links = struct.pack("<HBBIII", len(text), kind, 1, 0xFFFFFFFF, 0xFFFFFFFF, child)
+    return text.ljust(64, b"\0") + links + bytes(36) + struct.pack("<IQ", start, size)
 
 
 def _record(code, content=b""):

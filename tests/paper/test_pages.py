@@ -26,12 +26,11 @@ from quadric.paper.claims import (
     l1_turns_linear,
 )
 from quadric.paper.experiments import Plan, pattern_tasks
-from quadric.paper.explanations import outliers
 from quadric.paper.figures import FIGURES, coefficients
 from quadric.paper.page import gather, page, reproduction, write_everything
 from quadric.paper.protocol import OUTER_SPLITS, splits_of
-from quadric.paper.results import is_within, published, table_cells, trend
-from quadric.paper.store import Run, Store, StoreError, Took
+from quadric.paper.results import is_within, outliers, published, table_cells, trend
+from quadric.paper.store import Run, Store, StoreError
 from quadric.paper.tables import Entry, TextTable, latex_escaped, result_table
 from quadric.paper.tasks import Task, grid_cells
 
@@ -48,7 +47,7 @@ def add_constant_cells(store, model, dataset, accuracy, f1):
     """The same scores in every cell and outer fold."""
     n_cells = len(grid_cells(model, dataset))
     for split in OUTER_SPLITS:
-        store.add(row(Task("grid", dataset, model, split), [accuracy] * n_cells, [f1] * n_cells), Took(3.0, 2.0))
+        store.add(row(Task("grid", dataset, model, split), [accuracy] * n_cells, [f1] * n_cells), 3.0, 2.0)
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def store(tmp_path):
         n_cells = len(grid_cells(model, "iris"))
         for split in splits_of("nested"):
             scores = level + np.arange(n_cells) + split.outer if split.inner is None else -np.arange(n_cells)
-            store.add(row(Task("grid", "iris", model, split), scores), Took(3.0, 2.0))
+            store.add(row(Task("grid", "iris", model, split), scores), 3.0, 2.0)
     return store
 
 
@@ -128,8 +127,8 @@ def test_outliers_are_outside_in_accuracy_or_f1_and_say_which(tmp_path):
     add_constant_cells(store, "ls-l0-qsvm", "haberman", 99.0, 99.0)
     plan = Plan.of(["table2"], MODELS, ["haberman"])
     found = outliers(plan, store)
-    assert [(item.cell.model, item.figures) for item in found] == [("l0-qsvm", ("F1",)), ("ls-l0-qsvm", ("accuracy", "F1"))]
-    assert "predicts everything negative" in found[0].reason
+    assert [(cell.model, figures) for cell, figures, _ in found] == [("l0-qsvm", ("F1",)), ("ls-l0-qsvm", ("accuracy", "F1"))]
+    assert "predicts everything negative" in found[0][2]
     text = reproduction(gather(plan, store, "quadric paper"))
     assert "- l0-QSVM on haberman: F1 0.00 against 19.11 ± 13.18 (-1.45 deviations): cells are chosen by accuracy" in text
     assert "- LS-l0-QSVM on haberman: accuracy 99.00 against" in text
@@ -154,10 +153,10 @@ def test_a_table_is_the_same_in_every_format():
 
 
 def test_trends_follow_one_parameter(store):
-    line = trend(store, "iris", "l0-qsvm", "a line", along="k", C=1024.0)
+    x, accuracy = trend(store, "iris", "l0-qsvm", along="k", C=1024.0)
     cells = grid_cells("l0-qsvm", "iris")
-    assert line.x.tolist() == [2, 4, 6, 8, 10, 12, 14]
-    assert line.accuracy.tolist() == [5.0 + cells.index({"k": k, "C": 1024.0}) + 2 for k in line.x]
+    assert x.tolist() == [2, 4, 6, 8, 10, 12, 14]
+    assert accuracy.tolist() == [5.0 + cells.index({"k": k, "C": 1024.0}) + 2 for k in x]
 
 
 def test_winners_are_counted_among_the_papers_own_rows(plan, store):
@@ -181,7 +180,7 @@ def test_a_curve_is_flat_if_it_moves_by_less_than_two_samples(tmp_path):
     cells = grid_cells("l0-qsvm", "immunotherapy")
     scores = [60.0 if cell["k"] < 8 else 80.0 + (100 / 90) * (cell["k"] % 4 == 0) for cell in cells]
     for split in OUTER_SPLITS:
-        store.add(row(Task("grid", "immunotherapy", "l0-qsvm", split), scores), Took(0.1, 0.1))
+        store.add(row(Task("grid", "immunotherapy", "l0-qsvm", split), scores), 0.1, 0.1)
     claim = flat_beyond_some_k(plan, store)
     assert claim.verdict == HOLDS
     assert "within 1.67 points of its best (81.11 at k = 8) from k = 8 on" in claim.evidence[0]
@@ -217,7 +216,7 @@ def test_findings_on_abalone_compare_with_the_papers_row(tmp_path, kind, model, 
         add_constant_cells(store, model, "abalone", paper.accuracy_mean - 3.0, paper.f1_mean - 3.0)
         for split, accuracy, f1 in zip(OUTER_SPLITS, *spread, strict=True):
             scores = [paper.accuracy_mean + accuracy + off], [paper.f1_mean + f1 + off]
-            store.add(row(Task(kind, "abalone", model, split), *scores), Took(0.1, 0.1))
+            store.add(row(Task(kind, "abalone", model, split), *scores), 0.1, 0.1)
         found = claim(plan, store)
         assert found.verdict == verdict
         assert any(line.startswith("the paper: accuracy ") for line in found.evidence)
@@ -227,7 +226,7 @@ def test_the_reasons_on_abalone_name_the_findings(tmp_path):
     store = Store(tmp_path, IDENTITY)
     for model in ("lsvm", "l1-qsvm"):
         add_constant_cells(store, model, "abalone", 50.0, 50.0)
-    reasons = [item.reason for item in outliers(Plan.of(["table2"], ["lsvm", "l1-qsvm"], ["abalone"]), store)]
+    reasons = [reason for _, _, reason in outliers(Plan.of(["table2"], ["lsvm", "l1-qsvm"], ["abalone"]), store)]
     assert "codes sex differently" in reasons[0]
     assert "C2" in reasons[1]
 
@@ -239,7 +238,7 @@ def test_what_cannot_be_checked_says_so(plan, tmp_path):
 def test_l1_claims_read_the_counts(plan, tmp_path):
     store = Store(tmp_path, IDENTITY)
     counts = {"C1": [1.0, 2.0, 4.0], "C2": [1.0, 10.0], "in_W": [[5, 1, 0], [5, 4, 2]], "in_b": [[2, 2, 2], [2, 2, 2]]}
-    store.add({"key": Task("l1-counts", "immunotherapy", "l1-qsvm").key, **counts}, Took(0.1, 0.1))
+    store.add({"key": Task("l1-counts", "immunotherapy", "l1-qsvm").key, **counts}, 0.1, 0.1)
     linear = l1_turns_linear(plan, store)
     assert linear.verdict == "holds in part"
     assert linear.evidence == ("C2 = 1: W is zero from C1 = 4 on", "C2 = 10: W is zero not up to C1 = 4")
@@ -252,7 +251,7 @@ def test_figures_are_drawn_from_their_rows_and_repeat(tmp_path):
     store = Store(tmp_path, IDENTITY)
     assert [draw(store) for _, draw in FIGURES.values()] == [None] * 4
     for i, task in enumerate(pattern_tasks("figure1")):
-        store.add({"key": task.key, "terms": [[0, 1.5], [3, -2.0], [34, 1.0]][: i + 1], "c": 0.5}, Took(0.1, 0.1))
+        store.add({"key": task.key, "terms": [[0, 1.5], [3, -2.0], [34, 1.0]][: i + 1], "c": 0.5}, 0.1, 0.1)
     drawn = FIGURES["figure1"][1](store)
     assert drawn == FIGURES["figure1"][1](store)
     assert "3 terms" in drawn
@@ -292,7 +291,7 @@ def test_the_setting_says_how_ties_are_decided_and_where_a_grid_is_shorter(store
 
 def test_times_are_summed_by_protocol_and_method(store, tmp_path, plan):
     """20 s a model and 5 outer folds of 2 s; 25 inner ones are apart, and so are the best terms."""
-    store.add(row(Task("grid", "iris", "l0-qsvm-best", OUTER_SPLITS[0]), [1.0]), Took(9.0, 600.0))
+    store.add(row(Task("grid", "iris", "l0-qsvm-best", OUTER_SPLITS[0]), [1.0]), 9.0, 600.0)
     store.add_run(Run(pieces=91, elapsed=330.0, n_jobs=2))
     text = reproduction(gather(plan, Store(tmp_path, IDENTITY), "quadric paper"))
     lines = text[text.index("## Time") :].splitlines()

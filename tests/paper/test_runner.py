@@ -107,7 +107,7 @@ from quadric.paper.runner import run
 from quadric.paper.store import Store, StoreError
 store = Store(sys.argv[1], {identity!r})
 added = []
-def add(row, took):
+def add(row, clock, work):
     added.append(row)
     if len(added) == 8:
         raise StoreError("cannot write")

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from quadric.paper.store import RESULTS, ROWS, SCHEMA, TIMES, Run, Store, StoreError, Took
+from quadric.paper.store import RESULTS, ROWS, SCHEMA, TIMES, Run, Store, StoreError
 
 IDENTITY = {"version": "1", "protocol": "paper", "seed": 0}
 
@@ -21,7 +21,7 @@ def rows(n):
 def filled(folder, n=3):
     store = Store(folder, IDENTITY)
     for row in rows(n):
-        store.add(row, Took(0.2, 0.1))
+        store.add(row, 0.2, 0.1)
     return store
 
 
@@ -42,7 +42,7 @@ def test_a_damaged_last_line_is_dropped_and_reported(tmp_path, cut):
     store = Store(tmp_path, IDENTITY, report=told.append)
     assert list(store.rows.values()) == rows(2)
     assert "last line was damaged" in told[0]
-    store.add(rows(3)[2], Took(0.2, 0.1))
+    store.add(rows(3)[2], 0.2, 0.1)
     assert list(Store(tmp_path, IDENTITY).rows.values()) == rows(3)
 
 
@@ -118,13 +118,13 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path):
 
 FULL_DISK = """
 import resource, signal, sys
-from quadric.paper.store import Store, StoreError, Took
+from quadric.paper.store import Store, StoreError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = Store(sys.argv[1], {"version": "1", "protocol": "paper", "seed": 0})
 resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 try:
     for i in range(100):
-        store.add({"key": f"grid/iris/m/{i}", "accuracy": [0.5] * 20}, Took(0.2, 0.1))
+        store.add({"key": f"grid/iris/m/{i}", "accuracy": [0.5] * 20}, 0.2, 0.1)
 except StoreError as error:
     print(error)
 """
@@ -217,7 +217,7 @@ def test_a_folder_in_the_place_of_the_rows_is_refused(tmp_path):
 
 def test_a_locked_store_is_refused_to_others_and_leaves_no_lock(tmp_path):
     with Store.locked(tmp_path / "new", IDENTITY) as store:
-        store.add(rows(1)[0], Took(0.2, 0.1))
+        store.add(rows(1)[0], 0.2, 0.1)
         with pytest.raises(ValueError, match=f"process {os.getpid()} .* works in"), Store.locked(tmp_path / "new", IDENTITY):
             pass
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [ROWS, TIMES]

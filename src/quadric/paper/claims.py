@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial
 from itertools import product
 from typing import TypeAlias, cast
 
@@ -79,7 +79,6 @@ def _claim(statement: str, verdict: Callable[[Sequence[bool]], str] = _verdict) 
     """Turn a function that yields findings into one that returns the claim, and add that to the list of all claims."""
 
     def decorate(find: Callable[[Plan, Store], Iterator[Finding]]) -> Checked:
-        @wraps(find)
         def check(plan: Plan, store: Store) -> Claim:
             findings = list(find(plan, store))
             parts = [part for parts, _ in findings for part in parts]
@@ -95,27 +94,14 @@ def _paper_names(table: str) -> str:
     return ", ".join(resolve(name).paper_name for name in WINS[table])
 
 
-@_claim(f"the two l0 models have the highest accuracy and F1 on {_paper_names('table2')}")
-def l0_models_win(plan: Plan, store: Store) -> Iterator[Finding]:
-    """Whether an l0 model is best on the benchmark sets that the paper names."""
-    return _winners(plan, store, "table2", OURS)
-
-
-@_claim(f"LS-l0-QSVM has the highest accuracy and F1 on {_paper_names('table4')}")
-def ls_l0_qsvm_wins(plan: Plan, store: Store) -> Iterator[Finding]:
-    """Whether LS-l0-QSVM is best on the credit data that the paper names."""
-    return _winners(plan, store, "table4", OURS[1:])
-
-
 def _winners(plan: Plan, store: Store, table: str, contenders: Sequence[str]) -> Iterator[Finding]:
     cells = [cell for row in table_cells(plan, store, table) for cell in row]
     counting = [cell for cell in cells if cell.paper is not None and cell.model not in BEST_OF.values()]
     for name in WINS[table]:
         column = {cell.model: cell.ours for cell in counting if cell.dataset.name == name and cell.ours is not None}
         if len(column) > 1 and column.keys() & set(contenders):
-            comparisons = [_comparison(column, contenders, figure) for figure in ("accuracy", "F1")]
-            texts = "; ".join(text for _, text in comparisons)
-            yield [won for won, _ in comparisons], f"{resolve(name).paper_name}: {texts}"
+            won, texts = zip(*(_comparison(column, contenders, figure) for figure in ("accuracy", "F1")), strict=True)
+            yield won, f"{resolve(name).paper_name}: {'; '.join(texts)}"
 
 
 def _comparison(column: Mapping[str, Reported], contenders: Sequence[str], figure: str) -> tuple[bool, str]:
@@ -128,13 +114,20 @@ def _comparison(column: Mapping[str, Reported], contenders: Sequence[str], figur
     return ours in leaders, f"best {figure} {best:.2f} ({names}), {MODELS[ours].label} {means[ours]:.2f}"
 
 
+l0_models_win = _claim(f"the two l0 models have the highest accuracy and F1 on {_paper_names('table2')}")(
+    partial(_winners, table="table2", contenders=OURS)
+)
+_claim(f"LS-l0-QSVM has the highest accuracy and F1 on {_paper_names('table4')}")(
+    partial(_winners, table="table4", contenders=OURS[1:])
+)
+
+
 def _mostly(parts: Sequence[bool]) -> str:
     return UNCHECKED if not parts else HOLDS if sum(parts) > len(parts) / 2 else FAILS
 
 
 @_claim("LS-l0-QSVM is ahead of l0-QSVM on most of those benchmark sets", _mostly)
-def squares_beat_hinge(plan: Plan, store: Store) -> Iterator[Finding]:
-    """LS-l0-QSVM against l0-QSVM on the data sets that they win in the paper."""
+def _squares_beat_hinge(plan: Plan, store: Store) -> Iterator[Finding]:
     rows = {row[0].model: row for row in table_cells(plan, store, "table2") if row}
     for hinge, squares in zip(*(rows.get(model, []) for model in OURS), strict=False):
         if hinge.dataset.name in WINS["table2"] and hinge.ours and squares.ours:
@@ -146,18 +139,18 @@ def squares_beat_hinge(plan: Plan, store: Store) -> Iterator[Finding]:
 def flat_beyond_some_k(plan: Plan, store: Store) -> Iterator[Finding]:
     """From which k on each curve stays within a point, or a sample and a half, of its best."""
     for dataset, model in product(TREND_DATASETS, OURS):
-        line = trend(store, dataset, model, MODELS[model].label, along="k", C=TREND_C)
+        line = trend(store, dataset, model, along="k", C=TREND_C)
         if line is None:
             continue
-        m, n = resolve(dataset).shape
+        (ks, accuracy), (m, n) = line, resolve(dataset).shape
         width, p = max(FLAT, FLAT_SAMPLES * 100.0 / m), term_count(n)
-        first = _after_last(line.accuracy < line.accuracy.max() - width)
-        reached = first < len(line.x)
+        first = _after_last(accuracy < accuracy.max() - width)
+        reached = first < len(ks)
         yield (
-            [bool(reached and line.x[first] <= p / 2)],
-            f"{resolve(dataset).paper_name}, {line.label}: within {width:.3g} points of its best "
-            f"({line.accuracy.max():.2f} at k = {line.x[int(line.accuracy.argmax())]:g}) "
-            f"{f'from k = {line.x[first]:g} on' if reached else 'nowhere'}, of {p} terms",
+            [bool(reached and ks[first] <= p / 2)],
+            f"{resolve(dataset).paper_name}, {MODELS[model].label}: within {width:.3g} points of its best "
+            f"({accuracy.max():.2f} at k = {ks[int(accuracy.argmax())]:g}) "
+            f"{f'from k = {ks[first]:g} on' if reached else 'nowhere'}, of {p} terms",
         )
 
 
@@ -167,13 +160,11 @@ def _after_last(marked: BoolArray) -> int:
 
 
 @_claim("C matters less than k")
-def C_matters_less_than_k(plan: Plan, store: Store) -> Iterator[Finding]:
-    """Range of accuracy over C for one k against its range over k for one C."""
+def _C_matters_less_than_k(plan: Plan, store: Store) -> Iterator[Finding]:
     for (dataset, k), model in product(TREND_DATASETS.items(), OURS):
-        over_k = trend(store, dataset, model, "", along="k", C=TREND_C)
-        over_C = trend(store, dataset, model, "", along="C", k=k)
-        if over_k is not None and over_C is not None:
-            ranges = [float(np.ptp(line.accuracy)) for line in (over_C, over_k)]
+        lines = trend(store, dataset, model, along="C", k=k), trend(store, dataset, model, along="k", C=TREND_C)
+        ranges = [float(np.ptp(line[1])) for line in lines if line is not None]
+        if len(ranges) == len(lines):
             yield (
                 [ranges[0] < ranges[1]],
                 f"{resolve(dataset).paper_name}, {MODELS[model].label}: {ranges[0]:.2f} points over C at k = {k}, "
@@ -216,8 +207,7 @@ def _gcd(store: Store) -> list[tuple[FloatArray, FloatArray]]:
 
 
 @_claim("GCD at (256, 47): duration, credit amount and instalment rate act only through W")
-def financial_features_act_through_products(plan: Plan, store: Store) -> Iterator[Finding]:
-    """Duration, credit amount and instalment rate: absent from b, present in W."""
+def _financial_features_act_through_products(plan: Plan, store: Store) -> Iterator[Finding]:
     for (W, b), (name, feature) in product(_gcd(store), GCD.items()):
         j = feature - 1
         yield (
@@ -228,8 +218,7 @@ def financial_features_act_through_products(plan: Plan, store: Store) -> Iterato
 
 
 @_claim("GCD at (256, 47): b keeps features 6, 11, 12 and 15 to 20")
-def main_effects_kept(plan: Plan, store: Store) -> Iterator[Finding]:
-    """Which main effects b keeps."""
+def _main_effects_kept(plan: Plan, store: Store) -> Iterator[Finding]:
     for W, b in _gcd(store):
         ours = (np.flatnonzero(b) + 1).tolist()
         yield (
@@ -240,13 +229,11 @@ def main_effects_kept(plan: Plan, store: Store) -> Iterator[Finding]:
 
 
 @_claim("logistic regression finds more significant features among 1 to 8 than among 9 to 20")
-def regression_finds_financial_features(plan: Plan, store: Store) -> Iterator[Finding]:
-    """Significant coefficients of a logistic regression among features 1-8 and 9-20."""
+def _regression_finds_financial_features(plan: Plan, store: Store) -> Iterator[Finding]:
     key = Task("significance", "german", "logit").key
     if key in store:
         significant = [j for j, p in enumerate(store[key]["p_values"], start=1) if p < SIGNIFICANT]
-        financial = [j for j in significant if j <= 8]
-        context = [j for j in significant if j > 8]
+        financial, context = [j for j in significant if j <= 8], [j for j in significant if j > 8]
         yield [len(financial) > len(context)], f"significant at 95 %: {financial} of 1 to 8, {context} of 9 to 20"
 
 
@@ -255,7 +242,7 @@ def _one_explains(parts: Sequence[bool]) -> str:
 
 
 @_claim(f"an error of the paper explains its {CTG.accuracy_mean} ± {CTG.accuracy_std} for LS-l0-QSVM on CTG", _one_explains)
-def ctg_figure_explained(plan: Plan, store: Store) -> Iterator[Finding]:
+def _ctg_figure_explained(plan: Plan, store: Store) -> Iterator[Finding]:
     """LS-l0-QSVM on CTG with each of the paper's errors reproduced, and the largest k that would be closest to the paper."""
     for name, fault in FAULTS.items():
         if scores := split_scores(store, FAULT_DATASET, name, kind="fault"):
@@ -277,8 +264,7 @@ def abalone_coded_alphabetically(plan: Plan, store: Store) -> Iterator[Finding]:
     paper = published("table2", "ls-svm", "abalone")
     if paper and (scores := split_scores(store, "abalone", "ls-svm", kind="coding")):
         ours = paper_reading(scores)
-        same = np.allclose(ours.figures, paper.figures, rtol=0.0, atol=0.01)
-        yield [same], f"LS-SVM with that coding: {_words(ours)}"
+        yield [np.allclose(ours.figures, paper.figures, rtol=0.0, atol=0.01)], f"LS-SVM with that coding: {_words(ours)}"
         yield [], f"the paper: {_words(paper)}"
 
 
@@ -305,8 +291,7 @@ def better_optimum_generalises(plan: Plan, store: Store) -> Iterator[Finding]:
     gains: list[tuple[float, str]] = []
     for table in TABLE_DATASETS:
         rows = {row[0].model: row for row in table_cells(plan, store, table) if row}
-        pairs = [pair for both in BEST_OF.items() for pair in zip(*(rows.get(model, []) for model in both), strict=False)]
-        for pair in pairs:
+        for pair in (pair for both in BEST_OF.items() for pair in zip(*(rows.get(model, []) for model in both), strict=False)):
             before, after = (cell.nested if plan.reading == "nested" else cell.ours for cell in pair)
             if before is not None and after is not None:
                 label = f"{pair[0].dataset.paper_name}, {MODELS[pair[0].model].label}"

@@ -7,7 +7,8 @@ samples, D = diag(y), z, c, u, rho. The restart of step 12 is omitted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lstsq
@@ -18,25 +19,6 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.terms import LINEAR, term_factors
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray, IntArray
-
-
-@dataclass(frozen=True)
-class Sweeping:
-    """How the penalty grows, and when the loops stop."""
-
-    rho: float | None = None
-    growth: float = 10**0.5
-    inner_tol: float = 1e-4
-    outer_tol: float = 1e-4
-    outer_steps: int = 60
-    inner_steps: int = 60
-    dense_start: bool = False
-
-
-AUTHORS_SWEEPING = Sweeping(
-    rho=0.1, growth=5**0.5, inner_tol=1e-2, outer_tol=0.1, outer_steps=10, inner_steps=60, dense_start=True
-)
-"""The settings in the code of the paper's first versions: few steps, loose tolerances, a dense random start."""
 
 
 @dataclass(frozen=True)
@@ -53,29 +35,47 @@ class Fault:
         A'D1 instead of A'1 in the equation of z (erratum 2).
     refits : bool
         False: predict with u and the intercept of z (erratum 20).
-    sweeping : Sweeping
     drops : tuple of str
         Features to drop: not an error, but another choice of data.
+    rho, growth : float
+        The first penalty (None: by the scale of the problem), and how it grows.
+    inner_tol, outer_tol : float
+    outer_steps, inner_steps : int
+        When the loops stop.
+    dense_start : bool
     """
 
     label: str
     halved_products: bool = False
     wrong_coupling: bool = False
     refits: bool = True
-    sweeping: Sweeping = field(default_factory=Sweeping)
     drops: tuple[str, ...] = ()
+    rho: float | None = None
+    growth: float = 10**0.5
+    inner_tol: float = 1e-4
+    outer_tol: float = 1e-4
+    outer_steps: int = 60
+    inner_steps: int = 60
+    dense_start: bool = False
 
 
+AUTHORS: dict[str, Any] = {
+    "rho": 0.1,
+    "growth": 5**0.5,
+    "inner_tol": 1e-2,
+    "outer_tol": 0.1,
+    "outer_steps": 10,
+    "dense_start": True,
+}
+"""The settings in the code of the paper's first versions: few steps, loose tolerances, a dense random start."""
 FAULTS: dict[str, Fault] = {
     "none": Fault("none: the same sweeps without errors"),
     "lifting": Fault("products halved in the lifted vector", halved_products=True),
     "coupling": Fault("A'D1 instead of A'1 in the equation of z", wrong_coupling=True),
     "no-refit": Fault("u with the intercept of z, no refit", refits=False),
-    "schedule": Fault("ten loose outer steps from a dense random start", sweeping=AUTHORS_SWEEPING),
-    "schedule-no-refit": Fault("the same, and no refit", refits=False, sweeping=AUTHORS_SWEEPING),
-    "everything": Fault(
-        "all of these together", halved_products=True, wrong_coupling=True, refits=False, sweeping=AUTHORS_SWEEPING
-    ),
+    "schedule": Fault("ten loose outer steps from a dense random start", **AUTHORS),
+    "schedule-no-refit": Fault("the same, and no refit", refits=False, **AUTHORS),
+    "everything": Fault("all of these together", halved_products=True, wrong_coupling=True, refits=False, **AUTHORS),
     "without-class": Fault("none, but without the leaking feature CLASS", drops=("CLASS",)),
 }
 
@@ -88,8 +88,7 @@ def faulty_decisions(
     A, R = (_lifted(part, fault) for part in (samples.X, X))
     G = Energy.of_samples(samples.X, samples.sample_weight).gram()
     rng = np.random.default_rng(seed)
-    decisions = [_Sweeps(A, samples.signs(1), G, C, np.asarray(ks), fault, rng).decisions(R) for C in Cs]
-    return np.stack(decisions, axis=1)
+    return np.stack([_Sweeps(A, samples.signs(1), G, C, np.asarray(ks), fault, rng).decisions(R) for C in Cs], axis=1)
 
 
 def _lifted(X: FloatArray, fault: Fault) -> FloatArray:
@@ -114,30 +113,29 @@ class _Sweeps:
             [[G + 2.0 * C * (A.T @ A), 2.0 * C * coupled[:, None]], [2.0 * C * A.sum(axis=0), 2.0 * C * len(y)]]
         )
         self.target = 2.0 * C * np.append(A.T @ y, y.sum())
-        self.U = -7.0 * rng.random((p, len(ks))) if fault.sweeping.dense_start else np.zeros((p, len(ks)))
+        self.U = -7.0 * rng.random((p, len(ks))) if fault.dense_start else np.zeros((p, len(ks)))
         self.Z = np.zeros_like(self.U)
         self.c = np.zeros(len(ks))
 
     def decisions(self, R: FloatArray) -> FloatArray:
-        self._outer_loop()
+        self._sweep()
         if self.fault.refits:
             self._refit()
         return (R @ self.U + self.c).T
 
-    def _outer_loop(self) -> None:
-        schedule, p = self.fault.sweeping, len(self.U)
+    def _sweep(self) -> None:
+        schedule, p = self.fault, len(self.U)
         rho = 1e-3 * float(np.trace(self.system[:p, :p])) / p if schedule.rho is None else schedule.rho
         active = np.arange(len(self.ks))
         for _ in range(schedule.outer_steps):
             self._inner_loop(active, rho)
-            distance = np.abs(self.Z[:, active] - self.U[:, active]).max(axis=0)
-            active = active[distance > schedule.outer_tol]
+            active = active[np.abs(self.Z[:, active] - self.U[:, active]).max(axis=0) > schedule.outer_tol]
             if len(active) == 0:
                 return
             rho *= schedule.growth
 
     def _inner_loop(self, active: IntArray, rho: float) -> None:
-        schedule, p = self.fault.sweeping, len(self.U)
+        schedule, p = self.fault, len(self.U)
         shifted = self.system.copy()
         shifted[np.arange(p), np.arange(p)] += rho
         inverse = np.linalg.inv(shifted)
@@ -152,9 +150,8 @@ class _Sweeps:
                 return
 
     def _refit(self) -> None:
-        p = len(self.U)
         for column in range(len(self.ks)):
-            live = np.append(np.flatnonzero(self.U[:, column]), p)
+            live = np.append(np.flatnonzero(self.U[:, column]), len(self.U))
             solution = lstsq(self.system[np.ix_(live, live)], self.target[live], lapack_driver="gelsy")[0]
             self.U[live[:-1], column], self.c[column] = solution[:-1], solution[-1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,23 +39,21 @@ def sparsity_figure(store: Store) -> str | None:
         return None
     figure, axes = _canvas(1, len(tasks), (10.5, 4.2))
     for ax, task, (dataset, model, cell) in zip(axes.flat, tasks, PATTERNS["figure1"], strict=True):
-        W, b = coefficients(store[task.key], resolve(dataset).shape[1])
-        _draw_pattern(ax, W, b)
-        count = len(store[task.key]["terms"])
-        ax.set_title(f"{MODELS[model].label}\n({parameter_text(cell)}): {count} terms", fontsize=10)
+        _draw_pattern(ax, *coefficients(store[task.key], resolve(dataset).shape[1]))
+        ax.set_title(f"{MODELS[model].label}\n({parameter_text(cell)}): {len(store[task.key]['terms'])} terms", fontsize=10)
     return _svg(figure)
 
 
 def trend_figure(store: Store) -> str | None:
     """Accuracy against k at C = 1024, and against C at one k, for both l0 models."""
-    panels: list[tuple[str, str, list[Trend | None]]] = []
+    panels: list[tuple[str, str, dict[str, Trend | None]]] = []
     for dataset, k in TREND_DATASETS.items():
         name = resolve(dataset).paper_name
-        along_k = [trend(store, dataset, model, MODELS[model].label, along="k", C=TREND_C) for model in BEST_OF]
-        along_C = [trend(store, dataset, model, MODELS[model].label, along="C", k=k) for model in BEST_OF]
+        along_k = {MODELS[model].label: trend(store, dataset, model, along="k", C=TREND_C) for model in BEST_OF}
+        along_C = {MODELS[model].label: trend(store, dataset, model, along="C", k=k) for model in BEST_OF}
         panels += [(f"{name}: accuracy against k (C = {TREND_C:g})", "k", along_k)]
         panels += [(f"{name}: accuracy against C (k = {k})", "C", along_C)]
-    if any(line is None for _, _, lines in panels for line in lines):
+    if any(line is None for _, _, lines in panels for line in lines.values()):
         return None
     figure, axes = _canvas(2, 2, (10.5, 7.5))
     for ax, (title, name, lines) in zip(axes.flat, panels, strict=True):
@@ -67,8 +65,8 @@ def credit_figure(store: Store) -> str | None:
     """Accuracy of LS-l0-QSVM against k on credit data, for three values of C."""
     panels = []
     for dataset in CURVE_DATASETS:
-        lines = [trend(store, dataset, "ls-l0-qsvm", f"C = {C:g}", along="k", kind="curve", C=C) for C in CURVE_CS]
-        if all(line is not None for line in lines):
+        lines = {f"C = {C:g}": trend(store, dataset, "ls-l0-qsvm", along="k", kind="curve", C=C) for C in CURVE_CS}
+        if all(line is not None for line in lines.values()):
             panels.append((f"{resolve(dataset).paper_name}: LS-l0-QSVM", "k", lines))
     if not panels:
         return None
@@ -83,14 +81,12 @@ def significance_figure(store: Store) -> str | None:
     pattern, test = pattern_tasks("figure4")[0], Task("significance", "german", "logit")
     if pattern.key not in store or test.key not in store:
         return None
-    W, b = coefficients(store[pattern.key], 20)
-    p_values = np.array(store[test.key]["p_values"])
     figure, axes = _canvas(1, 2, (9.5, 6.6), width_ratios=[14, 1])
-    _draw_pattern(axes[0, 0], W, b)
+    _draw_pattern(axes[0, 0], *coefficients(store[pattern.key], 20))
     axes[0, 0].set_title(
         f"LS-l0-QSVM ({parameter_text(PATTERNS['figure4'][0][2])}): non-zero entries of W, and of b below", fontsize=10
     )
-    _draw_column(axes[0, 1], p_values < SIGNIFICANT)
+    _draw_column(axes[0, 1], np.array(store[test.key]["p_values"]) < SIGNIFICANT)
     axes[0, 1].set_title("LR, 95 %", fontsize=10)
     return _svg(figure)
 
@@ -107,8 +103,7 @@ FIGURES: dict[str, tuple[str, Callable[[Store], str | None]]] = {
 
 
 def _canvas(rows: int, columns: int, size: tuple[float, float], **grid: Any) -> tuple[Any, Any]:
-    pyplot = require("matplotlib.figure", "plot")
-    figure = pyplot.Figure(figsize=size, layout="constrained")
+    figure = require("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, gridspec_kw=grid or None)
 
 
@@ -135,21 +130,20 @@ def _draw_column(ax: Any, marked: Sequence[bool] | np.ndarray) -> None:
 
 
 def _square(ax: Any, x: float, y: float, colour: str) -> None:
-    patches = require("matplotlib.patches", "plot")
-    ax.add_patch(patches.Rectangle((x - 0.45, y - 0.45), 0.9, 0.9, facecolor=colour, edgecolor=GREY, linewidth=0.5))
+    rectangle = require("matplotlib.patches", "plot").Rectangle
+    ax.add_patch(rectangle((x - 0.45, y - 0.45), 0.9, 0.9, facecolor=colour, edgecolor=GREY, linewidth=0.5))
 
 
 def _frame(ax: Any, rows: int, columns: int) -> None:
-    """Limits around squares, without lines."""
     ax.set(xlim=(-0.6, columns - 0.4), ylim=(rows + 1.2, -0.6), aspect="equal")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
 
 
-def _draw_lines(ax: Any, title: str, name: str, lines: Sequence[Trend | None], colours: Sequence[str]) -> None:
-    for line, colour in zip(lines, colours, strict=False):
+def _draw_lines(ax: Any, title: str, name: str, lines: Mapping[str, Trend | None], colours: Sequence[str]) -> None:
+    for (label, line), colour in zip(lines.items(), colours, strict=True):
         if line is not None:
-            ax.plot(line.x, line.accuracy, marker="o", markersize=3, color=colour, label=line.label)
+            ax.plot(*line, marker="o", markersize=3, color=colour, label=label)
     if name == "C":
         ax.set_xscale("log", base=4)
     ax.set(xlabel=name, ylabel="accuracy, %")

@@ -6,6 +6,7 @@ classes and test samples at once, so that paths and shared factorisations do the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -110,16 +111,14 @@ def _sparse_grid(dataset: str, n_features: int) -> list[Cell]:
 
 
 def _best_hinge_grid(dataset: str, n_features: int) -> list[Cell]:
-    largest = LARGEST_BEST_K.get(dataset, term_count(n_features))
-    return [cell for cell in _sparse_grid(dataset, n_features) if cell["k"] <= largest]
+    return [cell for cell in _sparse_grid(dataset, n_features) if cell["k"] <= LARGEST_BEST_K.get(dataset, math.inf)]
 
 
 def _sparse_path(loss: str, method: str) -> Decide:
     """All k and C of one training part, with one path per class."""
 
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
-        ks = sorted({int(cell["k"]) for cell in cells})
-        Cs = sorted({cell["C"] for cell in cells})
+        ks, Cs = sorted({int(cell["k"]) for cell in cells}), sorted({cell["C"] for cell in cells})
         data, R = loss_named(loss).data.from_samples(samples, NO_LIMITS), lift(X)
         decisions = np.empty((len(cells), len(samples.positives()), len(X)))
         where = [(Cs.index(cell["C"]), ks.index(int(cell["k"]))) for cell in cells]

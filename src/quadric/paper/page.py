@@ -9,15 +9,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 
 from quadric.datasets import resolve
 from quadric.paper.claims import Claim, claims
 from quadric.paper.experiments import TABLE_DATASETS, Plan
-from quadric.paper.explanations import Outlier, outliers
 from quadric.paper.figures import FIGURES
 from quadric.paper.models import BEST_OF, LARGEST_BEST_K, MODELS, TIES
-from quadric.paper.results import is_within, table_cells
+from quadric.paper.results import Outlier, all_cells, is_within, outliers
 from quadric.paper.store import Run, Store, write_whole
 from quadric.paper.tables import TextTable, credit_table, long_table, models_table, result_table
 
@@ -71,8 +71,7 @@ def gather(plan: Plan, store: Store, command: str) -> Findings:
     }
     tables = tuple(table for part, make in makers.items() if part in plan.parts and (table := make()).rows)
     figures = {caption: (name, draw(store)) for name, (caption, draw) in FIGURES.items() if name in plan.parts}
-    cells = [cell for table in TABLE_DATASETS for row in table_cells(plan, store, table) for cell in row]
-    compared = [cell.deviations["accuracy"] for cell in cells if cell.deviations]
+    compared = [cell.deviations["accuracy"] for cell in all_cells(plan, store) if cell.deviations]
     return Findings(
         plan=plan,
         command=command,
@@ -102,7 +101,6 @@ def write_everything(findings: Findings, store: Store, folder: Path) -> list[Pat
 
 
 def _seconds_by_column(store: Store) -> dict[str, dict[str, float]]:
-    """Seconds by protocol (paper first), method (paper first) and model (longest first)."""
     readings = ("the paper's protocol", "inner folds of the nested protocol")
     totals: dict[str, dict[str, float]] = {f"{r}, {m}": defaultdict(float) for r in readings for m in (PD, BEST)}
     for key, row in store.times.items():
@@ -141,7 +139,6 @@ def _setting(findings: Findings) -> list[str]:
 
 
 def _shorter_grids(plan: Plan) -> list[str]:
-    """Grids that are shorter than the paper's."""
     shorter = {name: k for name, k in LARGEST_BEST_K.items() if name in plan.datasets}
     if "l0-qsvm-best" not in plan.rows_of_tables():
         return []
@@ -160,14 +157,16 @@ def _summary(findings: Findings) -> str:
 
 
 def _outlier_line(item: Outlier) -> str:
-    cell, texts = item.cell, []
+    cell, figures, reason = item
     assert cell.ours is not None
     assert cell.paper is not None
-    for figure in item.figures:
-        ours, _ = cell.ours.spread(figure)
-        mean, std = cell.paper.spread(figure)
-        texts.append(f"{figure} {ours:.2f} against {mean:.2f} ± {std:.2f} ({cell.deviations[figure]:+.2f} deviations)")
-    return f"{MODELS[cell.model].label} on {cell.dataset.paper_name}: {', '.join(texts)}: {item.reason}"
+    texts = [
+        "{} {:.2f} against {:.2f} ± {:.2f} ({:+.2f} deviations)".format(
+            figure, cell.ours.spread(figure)[0], *cell.paper.spread(figure), cell.deviations[figure]
+        )
+        for figure in figures
+    ]
+    return f"{MODELS[cell.model].label} on {cell.dataset.paper_name}: {', '.join(texts)}: {reason}"
 
 
 def _time_lines(findings: Findings) -> list[str]:
@@ -184,18 +183,20 @@ def _time_lines(findings: Findings) -> list[str]:
 
 def reproduction(findings: Findings) -> str:
     """The page of the documentation, in Markdown."""
-    lines = ["# The paper's results, and ours", "", "Written by `quadric paper` from its stored rows. Do not edit.", ""]
-    lines += [f"- {line}" for line in _setting(findings)]
-    lines += ["", "## What agrees", "", _summary(findings), ""]
-    lines += [f"## {OUTLIERS}", ""]
-    lines += [f"- {_outlier_line(item)}" for item in findings.outliers] or ["None."]
-    lines += ["", "## What the paper says", ""] if findings.claims else []
-    for claim in findings.claims:
-        lines += [f"- **{claim.verdict}**: {claim.statement}", *(f"    - {text}" for text in claim.evidence)]
-    for table in findings.tables:
-        lines += ["", f"## {table.caption}", "", table.markdown().rstrip()]
-    lines += ["", "## Time", "", TIME_CAPTION, ""]
-    lines += [f"- {line}" for line in _time_lines(findings)]
+    evidence = ((f"- **{c.verdict}**: {c.statement}", *(f"    - {text}" for text in c.evidence)) for c in findings.claims)
+    tables = (("", f"## {table.caption}", "", table.markdown().rstrip()) for table in findings.tables)
+    lines = [
+        *("# The paper's results, and ours", "", "Written by `quadric paper` from its stored rows. Do not edit.", ""),
+        *(f"- {line}" for line in _setting(findings)),
+        *("", "## What agrees", "", _summary(findings), ""),
+        *(f"## {OUTLIERS}", ""),
+        *([f"- {_outlier_line(item)}" for item in findings.outliers] or ["None."]),
+        *(("", "## What the paper says", "") if findings.claims else ()),
+        *chain.from_iterable(evidence),
+        *chain.from_iterable(tables),
+        *("", "## Time", "", TIME_CAPTION, ""),
+        *(f"- {line}" for line in _time_lines(findings)),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -229,20 +230,18 @@ figcaption { color: var(--ink); background: var(--paper); padding: 0.3rem 0; }
 
 def page(findings: Findings) -> str:
     """One self-contained HTML file."""
-    body = ["<h1>The paper's results, and ours</h1>"]
-    body += ["<ul>", *(f"<li>{html.escape(line.replace('`', ''))}</li>" for line in _setting(findings)), "</ul>"]
-    body += ["<h2>What agrees</h2>", f"<p>{html.escape(_summary(findings))}</p>"]
-    body += [f"<h2>{OUTLIERS}</h2>", _html_list([_outlier_line(item) for item in findings.outliers])]
-    if findings.claims:
-        body += ["<h2>What the paper says</h2>", "<ul>", *(_html_claim(claim) for claim in findings.claims), "</ul>"]
-    body += ["<h2>Tables</h2>"]
-    body += [f'<section id="{table.name}">{table.html()}</section>' for table in findings.tables]
-    body += ["<h2>Figures</h2>"] if findings.figures else []
-    body += [_html_figure(name, caption, svg) for caption, (name, svg) in findings.figures.items()]
-    body += [
-        "<h2>Time</h2>",
-        f"<p>{TIME_CAPTION}</p>",
-        _html_list(_time_lines(findings)),
+    verdicts = ["<h2>What the paper says</h2>", "<ul>", *(_html_claim(claim) for claim in findings.claims), "</ul>"]
+    body = [
+        "<h1>The paper's results, and ours</h1>",
+        *("<ul>", *(f"<li>{html.escape(line.replace('`', ''))}</li>" for line in _setting(findings)), "</ul>"),
+        *("<h2>What agrees</h2>", f"<p>{html.escape(_summary(findings))}</p>"),
+        *(f"<h2>{OUTLIERS}</h2>", _html_list([_outlier_line(item) for item in findings.outliers])),
+        *(verdicts if findings.claims else ()),
+        "<h2>Tables</h2>",
+        *(f'<section id="{table.name}">{table.html()}</section>' for table in findings.tables),
+        *(["<h2>Figures</h2>"] if findings.figures else ()),
+        *(_html_figure(name, caption, svg) for caption, (name, svg) in findings.figures.items()),
+        *("<h2>Time</h2>", f"<p>{TIME_CAPTION}</p>", _html_list(_time_lines(findings))),
     ]
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     head = (

@@ -11,7 +11,7 @@ from joblib import cpu_count
 from sklearn.utils.parallel import delayed
 
 from quadric.blas import one_blas_thread
-from quadric.paper.store import Run, Store, Took
+from quadric.paper.store import Run, Store
 from quadric.paper.tasks import Task, execute
 from quadric.progress import advance
 from quadric.resources import processes_of
@@ -23,8 +23,7 @@ LEAST_COST = 0.05
 
 def canonical_order(tasks: Sequence[Task]) -> list[Task]:
     """Outer folds before inner ones, and long tasks first, so that none of them runs alone at the end."""
-    unique = {task.key: task for task in tasks}
-    return sorted(unique.values(), key=lambda task: (task.is_inner, -task.cost(), task.key))
+    return sorted({task.key: task for task in tasks}.values(), key=lambda task: (task.is_inner, -task.cost(), task.key))
 
 
 def run(tasks: Sequence[Task], store: Store, *, seed: int, n_jobs: int | None = None) -> None:
@@ -55,8 +54,8 @@ def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: i
     pool = workers(n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
     results = pool(delayed(_timed)(task, seed) for task in missing.values())
     try:
-        for done, (row, took) in enumerate(results, start=1):
-            store.add(row, took)
+        for done, (row, *took) in enumerate(results, start=1):
+            store.add(row, *took)
             share = min(share + _cost(missing[row["key"]]) / total, 1.0)
             advance(share, f"{done} of {len(missing)} tasks ({row['key']})")
     finally:
@@ -65,11 +64,11 @@ def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: i
     store.add_run(Run(len(missing), round(time.monotonic() - began, 1), n_jobs))
 
 
-def _timed(task: Task, seed: int) -> tuple[dict[str, Any], Took]:
+def _timed(task: Task, seed: int) -> tuple[dict[str, Any], float, float]:
     began, used = time.perf_counter(), time.process_time()
     with one_blas_thread():
         row = execute(task, seed)
-    return row, Took(time.perf_counter() - began, time.process_time() - used)
+    return row, time.perf_counter() - began, time.process_time() - used
 
 
 def _cost(task: Task) -> float:

@@ -34,24 +34,12 @@ class StoreError(ParameterError):
 
 
 @dataclass(frozen=True)
-class Took:
-    """Elapsed time and processor time of a row, in seconds; they differ on a busy machine."""
-
-    clock: float
-    work: float
-
-
-@dataclass(frozen=True)
 class Run:
     """Number of tasks of one complete run, and its elapsed time in seconds."""
 
     pieces: int
     elapsed: float
     n_jobs: int
-
-
-def no_problem(row: Row) -> None:
-    """The judge of rows that are all right."""
 
 
 class Store:
@@ -70,7 +58,11 @@ class Store:
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], identity: Mapping[str, Any], report: Report = silent, problem: Judge = no_problem
+        self,
+        folder: str | os.PathLike[str],
+        identity: Mapping[str, Any],
+        report: Report = silent,
+        problem: Judge = lambda row: None,
     ) -> None:
         self.folder = Path(folder)
         self.header = {"store": "quadric paper", "schema": SCHEMA, "results": RESULTS, **identity}
@@ -105,9 +97,12 @@ class Store:
     def __getitem__(self, key: str) -> Row:
         return self.rows[key]
 
-    def add(self, row: Row, took: Took) -> None:
-        """Append a finished row; it is on disk when this method returns."""
-        time = {"key": row["key"], "clock": round(took.clock, 3), "work": round(took.work, 3)}
+    def add(self, row: Row, clock: float, work: float) -> None:
+        """Append a finished row; it is on disk when this method returns.
+
+        Its elapsed time and its processor time, in seconds, differ on a busy machine.
+        """
+        time = {"key": row["key"], "clock": round(clock, 3), "work": round(work, 3)}
         self._append(TIMES, time)
         self._append(ROWS, row)
         self.rows[row["key"]] = row
@@ -142,7 +137,8 @@ class Store:
             report(f"{path}: the last line was damaged and has been dropped; {LOST[name]}")
         self._check_header(path, rows[0] if rows else None)
         for number, row in enumerate(rows[1:], start=2):
-            if wrong := "is damaged" if row is None else _key_problem(row) or problem(row):
+            no_key = row is not None and not isinstance(row.get("key"), str)
+            if wrong := "is damaged" if row is None else "has no key" if no_key else problem(row):
                 raise StoreError(f"{path}: line {number} {wrong}; move the file away, or delete that line")
         return [row for row in rows[1:] if row is not None]
 
@@ -165,8 +161,7 @@ class Store:
             with path.open("ab", buffering=0) as file:
                 size = file.tell()
                 try:
-                    written = file.write(line)
-                    if written != len(line):
+                    if file.write(line) != len(line):
                         raise OSError(28, "No space left on device")
                     os.fsync(file.fileno())
                 except OSError:
@@ -202,10 +197,6 @@ def _parsed(line: bytes) -> Row | None:
     except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None
-
-
-def _key_problem(row: Row) -> str | None:
-    return None if isinstance(row.get("key"), str) else "has no key"
 
 
 def _time_problem(row: Row) -> str | None:

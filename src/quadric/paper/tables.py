@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from quadric.paper.experiments import TABLE_DATASETS, Plan
+from quadric.paper.experiments import Plan
 from quadric.paper.models import MODELS, Cell
 from quadric.paper.protocol import N_FOLDS, Reported
-from quadric.paper.results import TableCell, table_cells
+from quadric.paper.results import TableCell, all_cells, table_cells
 from quadric.paper.store import Store
 
 FIGURES = {"accuracy": "acc", "F1": "F1"}
@@ -60,7 +60,7 @@ class TextTable:
         return "\n".join(lines) + "\n"
 
     def latex(self) -> str:
-        body = [" & ".join(_latex_entry(entry) for entry in row) + r" \\" for row in self.rows]
+        rows = [[(r"\textbf{%s}" if entry.bold else "%s") % latex_escaped(entry.text) for entry in row] for row in self.rows]
         return "\n".join(
             [
                 r"\begin{table}",
@@ -70,7 +70,7 @@ class TextTable:
                 r"\toprule",
                 " & ".join(latex_escaped(name) for name in self.header) + r" \\",
                 r"\midrule",
-                *body,
+                *(" & ".join(row) + r" \\" for row in rows),
                 r"\bottomrule",
                 r"\end{tabular}",
                 r"\end{table}",
@@ -145,12 +145,11 @@ def long_table(plan: Plan, store: Store) -> TextTable:
     header = ["table", "dataset", "model", *names, *(f"paper_{name}" for name in names), "deviations", "chosen"]
     header += [f"nested_{name}" for name in names]
     rows = []
-    for table in TABLE_DATASETS:
-        for cell in (cell for row in table_cells(plan, store, table) for cell in row):
-            numbers = [*_numbers(cell.ours), *_numbers(cell.paper)]
-            deviation = f"{cell.deviations['accuracy']:.3f}" if cell.deviations else ""
-            chosen = [deviation, parameter_text(cell.chosen)]
-            rows.append(_plain(table, cell.dataset.name, cell.model, *numbers, *chosen, *_numbers(cell.nested)))
+    for cell in all_cells(plan, store):
+        numbers = [*_numbers(cell.ours), *_numbers(cell.paper)]
+        chosen = [f"{cell.deviations['accuracy']:.3f}" if cell.deviations else "", parameter_text(cell.chosen)]
+        name = cell.dataset.name
+        rows.append(_plain(f"table{cell.dataset.table}", name, cell.model, *numbers, *chosen, *_numbers(cell.nested)))
     return TextTable("cells", "All cells", tuple(header), tuple(rows))
 
 
@@ -179,11 +178,6 @@ def latex_escaped(text: str) -> str:
     """Escape the special characters of LaTeX."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--"}
     return "".join(special.get(letter, "\\" + letter if letter in "&%$#_{}" else letter) for letter in text)
-
-
-def _latex_entry(entry: Entry) -> str:
-    text = latex_escaped(entry.text)
-    return rf"\textbf{{{text}}}" if entry.bold else text
 
 
 def _html_entry(entry: Entry, is_name: bool) -> str:

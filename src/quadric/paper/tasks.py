@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -160,23 +160,22 @@ def curve_cells(dataset: str) -> list[Cell]:
     return [{"k": k, "C": C} for C in CURVE_CS for k in budgets(resolve(dataset).shape[1])]
 
 
-def _grid_of(task: Task) -> Callable[[LabelledSamples, FloatArray], FloatArray]:
-    return lambda samples, X: MODELS[task.subject].decide(samples, X, grid_cells(task.subject, task.dataset))
+def _decide(task: Task, samples: LabelledSamples, X: FloatArray) -> FloatArray:
+    """Decisions of a model for the cells of a task."""
+    if task.kind == "wider":
+        return l1_quadratic_grid(samples, C1S, [WIDER_C2]).scores(X)
+    return MODELS[task.subject].decide(samples, X, _cells_of(task))
+
+
+def _cells_of(task: Task) -> list[Cell]:
+    return curve_cells(task.dataset) if task.kind == "curve" else grid_cells(task.subject, task.dataset)
 
 
 def _run_grid(task: Task, seed: int) -> dict[str, Any]:
-    """Scores of a model's whole grid on one split."""
-    return _scored(_data(task.dataset), task, seed, _grid_of(task))
-
-
-def _run_curve(task: Task, seed: int) -> dict[str, Any]:
-    """LS-l0-QSVM at values of C outside its grid."""
-    decide, cells = MODELS["ls-l0-qsvm"].decide, curve_cells(task.dataset)
-    return _scored(_data(task.dataset), task, seed, lambda samples, X: decide(samples, X, cells))
+    return _scored(_data(task.dataset), task, seed, partial(_decide, task))
 
 
 def _run_fault(task: Task, seed: int) -> dict[str, Any]:
-    """LS-l0-QSVM with an error of the paper."""
     data, fault = _data(task.dataset), FAULTS[task.subject]
     keep = [i for i, name in enumerate(data.feature_names) if name not in fault.drops]
 
@@ -191,21 +190,14 @@ ALPHABETICAL_SEX = np.array([2.0, 0.0, 1.0])
 
 
 def _run_coding(task: Task, seed: int) -> dict[str, Any]:
-    """A model's grid on abalone with its categories coded in alphabetical order."""
     data = _data(task.dataset)
-    X = data.X.copy()
-    sex = data.feature_names.index("sex")
+    X, sex = data.X.copy(), data.feature_names.index("sex")
     X[:, sex] = ALPHABETICAL_SEX[X[:, sex].astype(int)]
-    return _scored(replace(data, X=X), task, seed, _grid_of(task))
+    return _scored(replace(data, X=X), task, seed, partial(_decide, task))
 
 
 WIDER_C2 = 1000.0
 """The next value after the paper's grid of C2."""
-
-
-def _run_wider(task: Task, seed: int) -> dict[str, Any]:
-    """l1-QSVM one step beyond the grid of C2."""
-    return _scored(_data(task.dataset), task, seed, lambda samples, X: l1_quadratic_grid(samples, C1S, [WIDER_C2]).scores(X))
 
 
 def pattern_subject(model: str, cell: Cell) -> str:
@@ -214,15 +206,13 @@ def pattern_subject(model: str, cell: Cell) -> str:
 
 
 def _run_pattern(task: Task, seed: int) -> dict[str, Any]:
-    """The coefficients of one surface fitted on all samples, standardised."""
     model, _, text = task.subject.partition(":")
     cell = {name: float(value) for name, value in (item.split("=") for item in text.split(","))}
     samples, _ = _standardised(_data(task.dataset))
     if model == "l1-qsvm":
         fits = l1_quadratic_grid(samples, [cell["C1"]], [cell["C2"]])
         return _sparse(fits.coef[0, 0], float(fits.intercept[0, 0]))
-    loss = {"l0-qsvm": "hinge", "ls-l0-qsvm": "least_squares"}[model]
-    data = loss_named(loss).data.from_samples(samples, NO_LIMITS)
+    data = loss_named({"l0-qsvm": "hinge", "ls-l0-qsvm": "least_squares"}[model]).data.from_samples(samples, NO_LIMITS)
     path = trace_path(data, 1, [cell["C"]], [int(cell["k"])], method="pd", seed=(0, 1))
     return {**_sparse(path.coef[0, 0], float(path.intercept[0, 0])), "objective": float(path.objective[0, 0])}
 
@@ -235,8 +225,7 @@ def _run_l1_counts(task: Task, seed: int) -> dict[str, Any]:
     """Numbers of coefficients that l1-QSVM keeps in W and in b, for each C2 and C1."""
     samples, _ = _standardised(_data(task.dataset))
     n = samples.X.shape[1]
-    fits = l1_quadratic_grid(samples, L1_CS, C2S)
-    live = (fits.coef[:, 0] != 0.0).reshape(len(L1_CS), len(C2S), -1).swapaxes(0, 1)
+    live = (l1_quadratic_grid(samples, L1_CS, C2S).coef[:, 0] != 0.0).reshape(len(L1_CS), len(C2S), -1).swapaxes(0, 1)
     return {
         "C1": list(L1_CS),
         "C2": C2S,
@@ -246,7 +235,6 @@ def _run_l1_counts(task: Task, seed: int) -> dict[str, Any]:
 
 
 def _run_significance(task: Task, seed: int) -> dict[str, Any]:
-    """p-values of a logistic regression on standardised features."""
     statsmodels = require("statsmodels.api", "paper")
     samples, _ = _standardised(_data(task.dataset))
     fit = statsmodels.Logit(samples.codes, statsmodels.add_constant(samples.X)).fit(disp=0)
@@ -254,8 +242,7 @@ def _run_significance(task: Task, seed: int) -> dict[str, Any]:
 
 
 def _grid_cost(task: Task, m: float, p: int) -> float:
-    n_surfaces = 1 if resolve(task.dataset).n_classes == 2 else 3
-    return n_surfaces * MODELS[task.subject].cost(int(m), p)
+    return (1 if resolve(task.dataset).n_classes == 2 else 3) * MODELS[task.subject].cost(int(m), p)
 
 
 def _scores(n_cells: int) -> Shapes:
@@ -263,7 +250,7 @@ def _scores(n_cells: int) -> Shapes:
 
 
 def _grid_shapes(task: Task) -> Shapes:
-    return _scores(len(grid_cells(task.subject, task.dataset)))
+    return _scores(len(_cells_of(task)))
 
 
 def _fault_shapes(task: Task) -> Shapes:
@@ -271,22 +258,16 @@ def _fault_shapes(task: Task) -> Shapes:
     return _scores(len(CS_OF_FOUR) * len(budgets(n_features)))
 
 
-def _count_shapes(task: Task) -> Shapes:
-    counts = (len(C2S), len(L1_CS))
-    return {"C1": counts[1:], "C2": counts[:1], "in_W": counts, "in_b": counts}
-
-
-def _significance_shapes(task: Task) -> Shapes:
-    return {"p_values": (resolve(task.dataset).shape[1],)}
-
-
+COUNTS: Shapes = {"C1": (len(L1_CS),), "C2": (len(C2S),), **dict.fromkeys(("in_W", "in_b"), (len(C2S), len(L1_CS)))}
 KINDS: dict[str, Kind] = {
     "grid": Kind(_run_grid, _grid_cost, _grid_shapes),
-    "curve": Kind(_run_curve, lambda task, m, p: 3e-5 * p**2, lambda task: _scores(len(curve_cells(task.dataset)))),
+    "curve": Kind(_run_grid, lambda task, m, p: 3e-5 * p**2, _grid_shapes),
     "coding": Kind(_run_coding, _grid_cost, _grid_shapes),
-    "wider": Kind(_run_wider, _grid_cost, lambda task: _scores(len(C1S))),
+    "wider": Kind(_run_grid, _grid_cost, lambda task: _scores(len(C1S))),
     "fault": Kind(_run_fault, lambda task, m, p: 3e-4 * p**2, _fault_shapes),
     "pattern": Kind(_run_pattern, lambda task, m, p: 0.5, lambda task: {"terms": (-1, 2), "c": ()}),
-    "l1-counts": Kind(_run_l1_counts, lambda task, m, p: 2.0, _count_shapes),
-    "significance": Kind(_run_significance, lambda task, m, p: 2.0, _significance_shapes),
+    "l1-counts": Kind(_run_l1_counts, lambda task, m, p: 2.0, lambda task: COUNTS),
+    "significance": Kind(
+        _run_significance, lambda task, m, p: 2.0, lambda task: {"p_values": (resolve(task.dataset).shape[1],)}
+    ),
 }

@@ -52,12 +52,12 @@ def quick_pipeline(table, y, **parameters):
 
 
 def without_time(summary):
-    facts = tuple(pair for pair in summary.making.facts if pair[0] not in ("Data", "Time"))
-    return replace(summary, making=replace(summary.making, facts=facts, created=""))
+    facts = tuple(pair for pair in summary.facts if pair[0] not in ("Data", "Time"))
+    return replace(summary, facts=facts, created="")
 
 
 def facts_on(summary, title):
-    return dict(dict(summary.making.facts)[title])
+    return dict(dict(summary.facts)[title])
 
 
 @pytest.fixture(scope="module")
@@ -244,8 +244,8 @@ def test_the_number_of_processes_does_not_matter():
 def test_other_data_than_those_of_the_fit_are_remarked_on():
     table, y = loans()
     model = quick_pipeline(table, y)
-    assert summarise(model, table, y, **QUICK).making.same_data is True
-    assert summarise(model, *loans(9), **QUICK).making.same_data is False
+    assert summarise(model, table, y, **QUICK).same_data is True
+    assert summarise(model, *loans(9), **QUICK).same_data is False
 
 
 def test_the_origin_of_the_data_and_hashes_of_what_was_seen_are_kept():
@@ -269,7 +269,7 @@ def test_the_origin_of_the_data_and_hashes_of_what_was_seen_are_kept():
 def test_a_date_that_the_environment_sets_is_the_date(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     table, y = loans()
-    assert summarise(quick_pipeline(table, y), table, y, **QUICK).making.created == "1970-01-02 00:00 UTC"
+    assert summarise(quick_pipeline(table, y), table, y, **QUICK).created == "1970-01-02 00:00 UTC"
 
 
 def test_texts_from_data_are_printable_whatever_they_hold():

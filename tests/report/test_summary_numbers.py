@@ -172,33 +172,32 @@ def test_curves_agree_with_their_measures(case, left_out):
     for curve, area in zip(curves, (measures["AUC"].fitted, measures["AUC"].out_of_fold), strict=True):
         x, y_values = np.transpose(curve)
         assert_allclose(np.trapezoid(y_values, x), area, rtol=1e-12)
-    parts = summary.performance.separation
-    assert_allclose(parts.distance, measures["KS"].out_of_fold, rtol=1e-12)
-    at = parts.score.index(parts.at)
-    assert_allclose(parts.events[at], np.mean(left_out[y == 1] <= parts.at + 1e-9), atol=1e-14)
-    assert_allclose(parts.others[at], np.mean(left_out[y == 0] <= parts.at + 1e-9), atol=1e-14)
-    assert parts.distance == abs(parts.events[at] - parts.others[at])
+    parts = summary.performance
+    assert_allclose(parts.ks, measures["KS"].out_of_fold, rtol=1e-12)
+    at = parts.levels.index(parts.ks_score)
+    assert_allclose(parts.event_shares[at], np.mean(left_out[y == 1] <= parts.ks_score + 1e-9), atol=1e-14)
+    assert_allclose(parts.other_shares[at], np.mean(left_out[y == 0] <= parts.ks_score + 1e-9), atol=1e-14)
+    assert parts.ks == abs(parts.event_shares[at] - parts.other_shares[at])
 
 
 def test_bins_hold_every_sample_once_with_wilsons_interval(case, left_out):
     _, _, y, summary, _ = case
     bins = summary.performance.bins
     order = np.sort(left_out)
-    assert sum(bin_.count for bin_ in bins) == len(y)
+    assert sum(bin_["count"] for bin_ in bins) == len(y)
     start = 0
     for bin_ in bins:
-        inside = (left_out >= order[start]) & (left_out <= order[start + bin_.count - 1])
-        start += bin_.count
-        assert_allclose(bin_.predicted, left_out[inside].mean(), rtol=1e-12)
-        assert_allclose(bin_.observed, y[inside].mean(), rtol=1e-12)
-        interval = binomtest(int(y[inside].sum()), bin_.count).proportion_ci(method="wilson")
-        assert_allclose([bin_.low, bin_.high], [interval.low, interval.high], atol=1e-12)
+        inside = (left_out >= order[start]) & (left_out <= order[start + bin_["count"] - 1])
+        start += bin_["count"]
+        assert_allclose(bin_["predicted"], left_out[inside].mean(), rtol=1e-12)
+        assert_allclose(bin_["observed"], y[inside].mean(), rtol=1e-12)
+        interval = binomtest(int(y[inside].sum()), bin_["count"]).proportion_ci(method="wilson")
+        assert_allclose([bin_["low"], bin_["high"]], [interval.low, interval.high], atol=1e-12)
     assert not summary.has_probabilities
     assert sum(row["count"] for row in summary.performance.gains) == len(y)
     assert sum(row["events"] for row in summary.performance.gains) == y.sum()
     assert summary.performance.gains[-1]["capture"] == 1.0
-    histogram = summary.performance.histogram
-    assert (sum(histogram.events), sum(histogram.others)) == (y.sum(), (1 - y).sum())
+    assert (sum(summary.performance.event_counts), sum(summary.performance.other_counts)) == (y.sum(), (1 - y).sum())
 
 
 def test_stability_stands_beside_its_term(case):
@@ -272,7 +271,7 @@ def test_the_centre_is_where_the_gradient_vanishes():
     y = ((X[:, 0] - 5.0) ** 2 + 9.0 * (X[:, 1] + 1.8) ** 2 + 2.0 * (X[:, 0] - 5.0) * (X[:, 1] + 2.0) > 4.0).astype(int)
     model = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 64.0, loss="hinge", exclude=[2, 4, 5, 8], **PLAIN)).fit(X, y)
     summary = summarise(model, X, y, ks=(5,), cv=2, n_boot=0)
-    geometry, surface = summary.surfaces[0].geometry, model[-1].surfaces_[0]
+    geometry, surface = summary.surfaces[0], model[-1].surfaces_[0]
     assert_allclose(sorted(geometry.curvatures), sorted(v for v in np.linalg.eigvalsh(surface.W) if abs(v) > 1e-12))
     assert geometry.n_flat == 1
     assert geometry.kind == surface.kind()
@@ -392,8 +391,7 @@ def test_equal_seeds_give_equal_summaries_but_for_time(case):
     model, table, y, *_ = case
     first, again = (summarise(model, table, y, ks=(2,), cv=2, n_boot=2, random_state=3) for _ in range(2))
     other = summarise(model, table, y, ks=(2,), cv=2, n_boot=2, random_state=4)
-    *facts, (title, _) = again.making.facts
+    *facts, (title, _) = again.facts
     assert title == "Time"
-    same = replace(again.making, facts=(*facts, first.making.facts[-1]), created=first.making.created)
-    assert replace(again, making=same) == first
+    assert replace(again, facts=(*facts, first.facts[-1]), created=first.created) == first
     assert other.surfaces[0].terms != first.surfaces[0].terms

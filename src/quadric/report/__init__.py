@@ -3,18 +3,13 @@
 from quadric.report.rendering import render
 from quadric.report.summarising import summarise
 from quadric.report.values import (
-    Bin,
     Coefficient,
     CrossValidation,
     Direction,
     Feature,
-    Geometry,
-    Histogram,
-    Making,
     Measure,
     Performance,
     ReportSummary,
-    Separation,
     Slice,
     SurfaceSummary,
     TermRow,
@@ -22,18 +17,13 @@ from quadric.report.values import (
 )
 
 __all__ = [
-    "Bin",
     "Coefficient",
     "CrossValidation",
     "Direction",
     "Feature",
-    "Geometry",
-    "Histogram",
-    "Making",
     "Measure",
     "Performance",
     "ReportSummary",
-    "Separation",
     "Slice",
     "SurfaceSummary",
     "TermRow",

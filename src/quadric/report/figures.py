@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from quadric.report.drawing import Figure, Plot, Ticks, png
 from quadric.report.numbers import number, short, ticks
 from quadric.report.story import PROVED_BEST, symbol
-from quadric.report.values import Bin, Coefficient, CrossValidation, Feature, Performance, ReportSummary, Slice, View
+from quadric.report.values import Coefficient, CrossValidation, Feature, Performance, ReportSummary, Slice, View
 
 POSITIVE, NEGATIVE = (209, 102, 10), (31, 111, 180)
 """Colours of both sides in slices, as in the style sheet; colour-blind readers can tell them apart."""
@@ -211,39 +211,34 @@ def _roc(summary: ReportSummary, performance: Performance, other: str, event: st
 
 
 def _separation(performance: Performance, other: str, event: str) -> Figure:
-    """Shares of both classes up to each score, and the KS distance."""
-    parts, (low, *_, high) = performance.separation, performance.histogram.edges
+    levels, (low, *_, high) = performance.levels, performance.edges
     plot = Plot((low, high), (0, 1), height=340)
     plot.axes("score f", "share of the class up to the score")
-    inside = [i for i, score in enumerate(parts.score) if low <= score <= high]
-    for values, class_ in ((parts.others, "line neg"), (parts.events, "line pos")):
-        plot.line([(parts.score[i], values[i]) for i in inside], class_)
-    at, distance = parts.score.index(parts.at), number(parts.distance, 3)
-    plot.segments([(parts.at, parts.events[at], parts.at, parts.others[at])], "distance")
-    described = (
-        f"Out-of-fold score distributions of both classes. They are farthest apart at {number(parts.at, 3)}, by {distance}."
-    )
+    inside = [i for i, score in enumerate(levels) if low <= score <= high]
+    for values, class_ in ((performance.other_shares, "line neg"), (performance.event_shares, "line pos")):
+        plot.line([(levels[i], values[i]) for i in inside], class_)
+    x, at, distance = performance.ks_score, levels.index(performance.ks_score), number(performance.ks, 3)
+    plot.segments([(x, performance.event_shares[at], x, performance.other_shares[at])], "distance")
+    described = f"Out-of-fold score distributions of both classes. They are farthest apart at {number(x, 3)}, by {distance}."
     return plot.figure("ks", "KS", described, (("line neg", other), ("line pos", event), ("distance", f"KS {distance}")))
 
 
-def _calibration(bins: Sequence[Bin], has_probabilities: bool, event: str) -> Figure:
-    """Predicted against observed."""
-    plot = Plot((0.0, 1.0) if has_probabilities else _padded([bin_.predicted for bin_ in bins]), (0, 1), height=340)
+def _calibration(bins: Sequence[Mapping[str, float]], has_probabilities: bool, event: str) -> Figure:
+    predicted = [row["predicted"] for row in bins]
+    plot = Plot((0.0, 1.0) if has_probabilities else _padded(predicted), (0, 1), height=340)
     plot.axes("predicted probability" if has_probabilities else "score f", f"observed share of {event}")
     legend = [("line strong", "observed, with 95 % interval")]
     if has_probabilities:
         plot.line([(0, 0), (1, 1)], "threshold")
         legend.append(("threshold", "perfect calibration"))
-    plot.segments([(bin_.predicted, bin_.low, bin_.predicted, bin_.high) for bin_ in bins], "whisker")
-    _dotted(plot, [(bin_.predicted, bin_.observed) for bin_ in bins], "line strong")
+    plot.segments([(row["predicted"], row["low"], row["predicted"], row["high"]) for row in bins], "whisker")
+    _dotted(plot, [(row["predicted"], row["observed"]) for row in bins], "line strong")
     described = f"Observed share of {event} in ten groups of equal size, with 95 % intervals, out of fold."
     return plot.figure("calibration", "Calibration" if has_probabilities else "Observed share by score", described, legend)
 
 
 def _histogram(performance: Performance, other: str, event: str) -> Figure:
-    """Scores of both classes as shares of each."""
-    edges = performance.histogram.edges
-    bars = ((performance.histogram.others, "bar neg"), (performance.histogram.events, "bar pos"))
+    edges, bars = performance.edges, ((performance.other_counts, "bar neg"), (performance.event_counts, "bar pos"))
     shares = [[count / max(sum(counts), 1) for count in counts] for counts, _ in bars]
     plot = Plot((edges[0], edges[-1]), (0, max(map(max, shares)) * 1.05 or 1.0), height=340)
     plot.axes("score f", "share of the class")

@@ -18,7 +18,6 @@ import numpy as np
 from quadric.export._schema import quadric_version
 from quadric.report.subject import Subject
 from quadric.report.surfaces import SAME_OBJECTIVE
-from quadric.report.values import Making
 from quadric.tables import Table, TableEncoder
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
@@ -46,8 +45,8 @@ def making_of(
     settings: Mapping[str, Any],
     seconds: dict[str, str],
     objective: float,
-) -> Making:
-    """How a model and its summary were made.
+) -> dict[str, Any]:
+    """How a model and its summary were made, as values for ``ReportSummary``.
 
     Parameters
     ----------
@@ -79,11 +78,13 @@ def making_of(
         },
         "Time": seconds,
     }
-    return Making(
-        facts=tuple((title, tuple((name, str(value)) for name, value in pairs.items())) for title, pairs in facts.items()),
-        created=_created(),
-        same_data=isclose(objective, certificates[0].objective, rel_tol=SAME_OBJECTIVE) if certificates else None,
-    )
+    moment = os.environ.get("SOURCE_DATE_EPOCH")  # for reproducible builds
+    now = datetime.now(UTC) if moment is None else datetime.fromtimestamp(int(moment), UTC)
+    return {
+        "facts": tuple((title, tuple((name, str(value)) for name, value in pairs.items())) for title, pairs in facts.items()),
+        "created": now.strftime("%Y-%m-%d %H:%M UTC"),
+        "same_data": isclose(objective, certificates[0].objective, rel_tol=SAME_OBJECTIVE) if certificates else None,
+    }
 
 
 def _data_facts(subject: Subject, origin: tuple[str, str | None]) -> dict[str, Any]:
@@ -93,7 +94,6 @@ def _data_facts(subject: Subject, origin: tuple[str, str | None]) -> dict[str, A
 
 
 def _model_facts(subject: Subject) -> dict[str, Any]:
-    """Parameters of the classifier, and what comes before and after it."""
     own, steps = subject.fitted.classifier, [step for _, step in subject.fitted.steps]
     codings = [f"{step.coding}, missing: {step.missing}" for step in steps if isinstance(step, TableEncoder)]
     others = [type(step).__name__ for step in steps if not isinstance(step, TableEncoder)]
@@ -118,10 +118,3 @@ def _digest(*arrays: np.ndarray) -> str:
         digest.update(repr(array.shape).encode())
         digest.update(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"))).tobytes())
     return digest.hexdigest()
-
-
-def _created() -> str:
-    """Now, or the time in SOURCE_DATE_EPOCH for reproducible builds."""
-    moment = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.now(UTC) if moment is None else datetime.fromtimestamp(int(moment), UTC)
-    return now.strftime("%Y-%m-%d %H:%M UTC")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -26,7 +25,7 @@ from quadric.losses.footprint import check_memory
 from quadric.progress import counted
 from quadric.report.numbers import short
 from quadric.report.subject import Subject
-from quadric.report.values import Bin, CrossValidation, Histogram, Measure, Performance, Separation
+from quadric.report.values import CrossValidation, Measure, Performance
 from quadric.resources import processes_of
 from quadric.samples.extent import Extent
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -52,25 +51,7 @@ MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
-class OutOfFold:
-    """What surfaces make of rows that they were not fitted to.
-
-    Attributes
-    ----------
-    cross_validation : CrossValidation
-    rows : array
-        Positions of the rows that were in some test fold.
-    scores : Scores
-        Of these rows, with the model's own number of terms; the mean over the folds that tested a row.
-    """
-
-    cross_validation: CrossValidation
-    rows: IntArray
-    scores: Scores
-
-
-def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None) -> OutOfFold:
+def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None) -> tuple[CrossValidation, IntArray, Scores]:
     """Fit every fold for every number of terms, and score its test rows.
 
     Each fold fits the scalers before the classifier to its training rows. Codes of categories, imputed values and scalers
@@ -85,6 +66,14 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     cv : int, splitter or iterable
         Folds.
     n_jobs : int or None
+
+    Returns
+    -------
+    CrossValidation
+    array
+        Positions of the rows that were in some test fold.
+    Scores
+        Of these rows, with the model's own number of terms; the mean over the folds that tested a row.
     """
     folds = list(check_cv(cv, subject.labels, classifier=True).split(subject.V, subject.labels))
     absent = [(i, code) for i, (train, _) in enumerate(folds) for code in np.setdiff1d(subject.codes, subject.codes[train])]
@@ -106,7 +95,7 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     rows = np.flatnonzero(times)
     decision = (total[rows].T / times[rows]).T
     curve = _curve(ks, np.array(right), np.array([len(test) for _, test in folds]))
-    return OutOfFold(curve, rows, Scores(decision, *subject.fitted.decided(decision)))
+    return curve, rows, Scores(decision, *subject.fitted.decided(decision))
 
 
 def _before_scalers(fitted: FittedModel, X: Any) -> tuple[FloatArray, list[Any]]:
@@ -163,32 +152,32 @@ def _curve(ks: Sequence[int], right: IntArray, sizes: IntArray) -> CrossValidati
 
 def _described(ks: Sequence[int], mean: FloatArray, error: FloatArray, n_folds: int) -> CrossValidation:
     best = int(np.argmax(mean))
-    simplest = int(np.argmax(mean >= mean[best] - error[best]))
     return CrossValidation(
         ks=tuple(ks),
         mean=tuple(mean.tolist()),
         error=tuple(error.tolist()),
         folds=n_folds,
         best_k=ks[best],
-        simplest_k=ks[simplest],
+        simplest_k=ks[int(np.argmax(mean >= mean[best] - error[best]))],
         threshold=mean[best] - error[best],
     )
 
 
-def measures(subject: Subject, unseen: OutOfFold, figures: RecordedFigures | None = None) -> tuple[Measure, ...]:
+def measures(subject: Subject, rows: IntArray, scores: Scores, figures: RecordedFigures | None = None) -> tuple[Measure, ...]:
     """Measures on the training data and out of fold; accuracy and log-loss alone for more than two classes.
 
     Parameters
     ----------
     subject : Subject
-    unseen : OutOfFold
+    rows, scores :
+        Out of fold.
     figures : RecordedFigures or None
         What the fit has measured already: measured once, it is the same everywhere.
     """
     other, event = subject.class_names[:2]
     cutoff = f", at the cut-off {short(subject.cutoff, 3)}" if subject.is_binary and subject.cutoff else ""
     fitted_values = _measured(subject.codes, subject.scores)
-    unseen_values = _measured(subject.codes[unseen.rows], unseen.scores) | ({} if figures is None else figures.measures)
+    unseen_values = _measured(subject.codes[rows], scores) | ({} if figures is None else figures.measures)
     return tuple(
         Measure(name, MEANINGS[name].format(event=event, other=other, cutoff=cutoff), value, unseen_values[name])
         for name, value in fitted_values.items()
@@ -214,29 +203,46 @@ def _measured(codes: IntArray, scores: Scores) -> dict[str, float]:
     return out
 
 
-def confusion(subject: Subject, unseen: OutOfFold) -> tuple[tuple[int, ...], ...]:
+def confusion(subject: Subject, rows: IntArray, scores: Scores) -> tuple[tuple[int, ...], ...]:
     """Out-of-fold rows, by actual and by predicted class."""
-    counts = confusion_matrix(subject.codes[unseen.rows], unseen.scores.codes, labels=np.arange(len(subject.class_names)))
+    counts = confusion_matrix(subject.codes[rows], scores.codes, labels=np.arange(len(subject.class_names)))
     return tuple(tuple(row) for row in counts.tolist())
 
 
-def performance(subject: Subject, unseen: OutOfFold) -> Performance:
-    """Curves and tables of a model of two classes.
+def performance(subject: Subject, rows: IntArray, scores: Scores) -> Performance:
+    """Curves and tables of a model of two classes, out of fold.
 
     Parameters
     ----------
     subject : Subject
-    unseen : OutOfFold
+    rows, scores :
+        Out of fold.
     """
-    is_event, score, probabilities = subject.codes[unseen.rows] == 1, unseen.scores.decision, unseen.scores.probabilities
+    is_event, score = subject.codes[rows] == 1, scores.decision
+    levels = np.unique(score)
+    events, others = (
+        np.searchsorted(np.sort(score[mine]), levels, side="right") / mine.sum() for mine in (is_event, ~is_event)
+    )
+    distance = np.abs(events - others)
+    widest = int(np.argmax(distance))
+    kept = _thinned(len(levels), widest)
+    low, high = np.quantile(score, [TRIM, 1.0 - TRIM])
+    edges = np.linspace(low, high, HISTOGRAM_BINS + 1) if high > low else np.array([low - 0.5, low + 0.5])
+    counts = [np.histogram(np.clip(score[mine], edges[0], edges[-1]), edges)[0] for mine in (is_event, ~is_event)]
     return Performance(
         cutoff=subject.cutoff,
         fitted_roc=_roc(subject.codes == 1, subject.scores.decision),
         roc=_roc(is_event, score),
-        separation=_separation(is_event, score),
-        bins=_bins(is_event, score if probabilities is None else probabilities[:, 1]),
+        levels=tuple(levels[kept]),
+        event_shares=tuple(events[kept]),
+        other_shares=tuple(others[kept]),
+        ks_score=levels[widest],
+        ks=distance[widest],
+        bins=_bins(is_event, score if scores.probabilities is None else scores.probabilities[:, 1]),
         gains=tuple(gains_table(is_event, score, BINS).rows()),
-        histogram=_histogram(is_event, score),
+        edges=tuple(edges),
+        event_counts=tuple(counts[0]),
+        other_counts=tuple(counts[1]),
     )
 
 
@@ -252,32 +258,12 @@ def _thinned(length: int, *wanted: int) -> IntArray:
     return np.unique(np.concatenate([spread, np.array(wanted, dtype=np.intp)]))
 
 
-def _separation(is_event: BoolArray, scores: FloatArray) -> Separation:
-    levels = np.unique(scores)
-    events, others = (
-        np.searchsorted(np.sort(scores[mine]), levels, side="right") / mine.sum() for mine in (is_event, ~is_event)
-    )
-    distance = np.abs(events - others)
-    widest = int(np.argmax(distance))
-    kept = _thinned(len(levels), widest)
-    score, event_shares, other_shares = (tuple(values[kept].tolist()) for values in (levels, events, others))
-    return Separation(score, event_shares, other_shares, at=levels[widest], distance=distance[widest])
-
-
-def _bins(is_event: BoolArray, value: FloatArray) -> tuple[Bin, ...]:
-    table = gains_table(is_event, value, BINS)
-    inside = ((value >= low) & (value <= high) for low, high in zip(table.lowest[::-1], table.highest[::-1], strict=True))
-    return tuple(_bin(is_event[rows], value[rows]) for rows in inside)
-
-
-def _bin(is_event: BoolArray, value: FloatArray) -> Bin:
-    interval = binomtest(int(is_event.sum()), len(value)).proportion_ci(method="wilson")
-    return Bin(value.mean(), is_event.mean(), interval.low, interval.high, len(value))
-
-
-def _histogram(is_event: BoolArray, score: FloatArray) -> Histogram:
-    low, high = np.quantile(score, [TRIM, 1.0 - TRIM])
-    edges = np.linspace(low, high, HISTOGRAM_BINS + 1) if high > low else np.array([low - 0.5, low + 0.5])
-    inside = np.clip(score, edges[0], edges[-1])
-    events, others = (np.histogram(inside[mine], edges)[0] for mine in (is_event, ~is_event))
-    return Histogram(tuple(edges.tolist()), tuple(events.tolist()), tuple(others.tolist()))
+def _bins(is_event: BoolArray, value: FloatArray) -> tuple[dict[str, float], ...]:
+    table, bins = gains_table(is_event, value, BINS), []
+    for low, high in zip(table.lowest[::-1], table.highest[::-1], strict=True):
+        rows = (value >= low) & (value <= high)
+        count, events = int(rows.sum()), int(is_event[rows].sum())
+        interval = binomtest(events, count).proportion_ci(method="wilson")
+        predicted, observed = float(value[rows].mean()), float(is_event[rows].mean())
+        bins.append({"predicted": predicted, "observed": observed, "low": interval.low, "high": interval.high, "count": count})
+    return tuple(bins)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import inf
+from typing import TypeAlias
 
 from quadric.certificate import Certificate
 from quadric.report.numbers import MINUS, number, percent, short
@@ -52,19 +52,8 @@ SHAPES = {
 """What each ``QuadraticSurface.kind`` means for a reader."""
 
 
-@dataclass(frozen=True)
-class Card:
-    """One of the answers at the top.
-
-    Attributes
-    ----------
-    question, answer : str
-    lines : tuple of str
-    """
-
-    question: str
-    answer: str
-    lines: tuple[str, ...]
+Card: TypeAlias = tuple[str, str, Sequence[str]]
+"""One of the answers at the top: a question, the answer, and lines that say more."""
 
 
 def cards(summary: ReportSummary) -> list[Card]:
@@ -98,9 +87,9 @@ def _what_it_is(summary: ReportSummary) -> Card:
     chosen = f"chosen from {number_of(summary.n_candidates, 'candidate')}"
     if len(summary.surfaces) > 1:
         first = f"One quadratic equation per class, each with at most {number_of(summary.k, 'term')} {chosen}."
-        return Card("What is it?", f"{len(summary.surfaces)} equations", (first, used, rule(summary)))
+        return "What is it?", f"{len(summary.surfaces)} equations", (first, used, rule(summary))
     terms = number_of(len(summary.surfaces[0].terms), "term")
-    return Card("What is it?", terms, (f"One quadratic equation with {terms} {chosen}.", used, rule(summary)))
+    return "What is it?", terms, (f"One quadratic equation with {terms} {chosen}.", used, rule(summary))
 
 
 def rule(summary: ReportSummary) -> str:
@@ -129,7 +118,7 @@ def _how_good(summary: ReportSummary) -> Card:
             f"AUC {number(area.out_of_fold, 3)} and KS {number(distance.out_of_fold, 3)} out of fold; "
             f"{number(area.fitted, 3)} and {number(distance.fitted, 3)} on the training data."
         )
-    return Card("How good is it?", percent(cv.mean[at]), tuple(lines))
+    return "How good is it?", percent(cv.mean[at]), lines
 
 
 def _how_sure(summary: ReportSummary) -> Card:
@@ -143,15 +132,16 @@ def _how_sure(summary: ReportSummary) -> Card:
     if summary.views:
         lines.append(simpler(summary))
     gap = "not bounded" if worst.gap is None else f"gap at most {gap_text(worst.gap)}"
-    return Card("How sure is that?", PROVED_BEST if worst.status == "optimal" else gap, tuple(lines))
+    return "How sure is that?", PROVED_BEST if worst.status == "optimal" else gap, lines
 
 
 def simpler(summary: ReportSummary) -> str:
     """What cross-validation says about the model's number of terms."""
-    simplest = number_of(summary.cross_validation.simplest_k, "term")
-    if summary.cross_validation.simplest_k < summary.k:
+    k = summary.cross_validation.simplest_k
+    simplest = number_of(k, "term")
+    if k < summary.k:
         return f"An equation with {simplest} has an accuracy within one standard error of the best."
-    if summary.cross_validation.simplest_k == summary.k:
+    if k == summary.k:
         return "No smaller number of terms has an accuracy within one standard error of the best."
     return f"An accuracy within one standard error of the best needs {simplest}."
 
@@ -180,9 +170,8 @@ def _unsettled(certificate: Certificate) -> str:
 
 def gap_fact(certificate: Certificate) -> str:
     """The gap of a certificate in a word or two."""
-    if certificate.status == "optimal":
-        return PROVED_BEST
-    return "not known" if certificate.gap is None else gap_text(certificate.gap)
+    gap = "not known" if certificate.gap is None else gap_text(certificate.gap)
+    return PROVED_BEST if certificate.status == "optimal" else gap
 
 
 def gap_text(gap: float) -> str:
@@ -201,7 +190,6 @@ def symbol(feature: Feature) -> str:
 
 
 def _bracketed(feature: Feature) -> str:
-    """Conditions stand in brackets, which are 1 or 0."""
     return f"[{feature.name}]" if _is_condition(feature) else feature.name
 
 

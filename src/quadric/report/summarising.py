@@ -149,9 +149,9 @@ def summarise(
     grid = stops(subject, ks) if subject.is_binary else (subject.k,)
     folding, proving, tracing, drawing, explaining = parts(10.0, 2.0, 2.0, n_boot, 4.0)  # in bootstrap fits, about
     with timed(seconds, "cross-validation"), folding:
-        unseen = out_of_fold(subject, grid, cv, n_jobs)
+        curve, tested, scores = out_of_fold(subject, grid, cv, n_jobs)
         if figures is not None:
-            unseen = replace(unseen, cross_validation=with_figures(unseen.cross_validation, subject.k, figures))
+            curve = with_figures(curve, subject.k, figures)
     with timed(seconds, "path and certificates"):
         with proving:
             own = own_certificates(subject)
@@ -167,7 +167,7 @@ def summarise(
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
         explained = _cases(subject, wanted, frozen, favourable) if wanted else ()
     settings = {
-        "Folds": unseen.cross_validation.folds,
+        "Folds": curve.folds,
         "Bootstrap fits": n_boot,
         "Seed": random_state,
         "Numbers of terms": f"{grid[0]} to {grid[-1]}, {len(grid)} values" if len(grid) > 1 else grid[0],
@@ -185,15 +185,15 @@ def summarise(
         surfaces=surfaces,
         views=views,
         path_objective=path_objective,
-        cross_validation=unseen.cross_validation,
-        measures=measures(subject, unseen, figures),
-        confusion=confusion(subject, unseen),
-        performance=performance(subject, unseen) if subject.is_binary else None,
+        cross_validation=curve,
+        measures=measures(subject, tested, scores, figures),
+        confusion=confusion(subject, tested, scores),
+        performance=performance(subject, tested, scores) if subject.is_binary else None,
         slices=pictures,
         cases=explained,
         n_boot=int(n_boot),
         absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot, hoped).items()),
-        making=making_of(subject, origin, settings, seconds, own[0].objective),
+        **making_of(subject, origin, settings, seconds, own[0].objective),
         findings=tuple(findings),
     )
     summary: ReportSummary = _plain(values)

@@ -20,7 +20,7 @@ from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.losses import loss_named
 from quadric.progress import advance, parts
 from quadric.report.subject import Subject
-from quadric.report.values import Coefficient, Direction, Geometry, SurfaceSummary, TermRow, View
+from quadric.report.values import Coefficient, Direction, SurfaceSummary, TermRow, View
 from quadric.search.path import for_fewer_terms
 
 SAME_OBJECTIVE = 1e-6
@@ -145,7 +145,7 @@ def surface_summary(subject: Subject, code: int, certificate: Certificate, stabi
         rivals=() if stability is None else _rivals(subject, surface, stability, code),
         importances=_importances(subject, subject.fitted.classes[positive]),
         directions=_directions(subject, surface),
-        geometry=_geometry(subject, surface),
+        **_shape(subject, surface),
     )
 
 
@@ -191,20 +191,17 @@ def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Direction,
     )
 
 
-def _geometry(subject: Subject, surface: QuadraticSurface) -> Geometry:
+def _shape(subject: Subject, surface: QuadraticSurface) -> dict[str, Any]:
+    """Shape of the boundary, and the point of the live features at which f is stationary, if there is only one."""
     turn = (subject.cutoff or 0.0) if subject.is_binary else 0.0
     curvatures = np.linalg.eigvalsh(surface.W)
     curved = np.abs(curvatures) > FLAT * max(np.abs(surface.W).max(), np.abs(surface.b).max(), np.finfo(float).tiny)
-    kind = (surface - turn).kind()
-    return Geometry(kind, tuple(curvatures[curved][::-1]), int((~curved).sum()), *_centre(subject, surface))
-
-
-def _centre(subject: Subject, surface: QuadraticSurface) -> tuple[tuple[tuple[int, float], ...], float | None]:
-    """The only point of the live features at which f is stationary, and f there."""
+    shape = {"kind": (surface - turn).kind(), "curvatures": tuple(curvatures[curved][::-1]), "n_flat": int((~curved).sum())}
     live = np.flatnonzero(surface.live_features)
     W, b = surface.W[np.ix_(live, live)], surface.b[live]
     if not len(live) or np.linalg.cond(W) > 1.0 / FLAT:
-        return (), None
+        return {**shape, "centre": (), "centre_value": None}
     point = np.linalg.solve(W, -b)
     raw = subject.fitted.center[live] + subject.fitted.scale[live] * point
-    return tuple(zip(live.tolist(), raw.tolist(), strict=True)), float(surface.c + 0.5 * b @ point)
+    centre = tuple(zip(live.tolist(), raw.tolist(), strict=True))
+    return {**shape, "centre": centre, "centre_value": float(surface.c + 0.5 * b @ point)}

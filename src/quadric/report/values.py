@@ -172,31 +172,6 @@ class Direction:
 
 
 @dataclass(frozen=True)
-class Geometry:
-    """The shape of the decision boundary.
-
-    Attributes
-    ----------
-    kind : str
-        Of the quadric in the space of all features.
-    curvatures : tuple of float
-        Non-zero eigenvalues of W, largest first; features in centred units.
-    n_flat : int
-        Directions without curvature.
-    centre : tuple of pairs (feature, value)
-        Where f is stationary, in raw units; empty unless there is exactly one such point.
-    centre_value : float or None
-        f there.
-    """
-
-    kind: str
-    curvatures: tuple[float, ...]
-    n_flat: int
-    centre: tuple[tuple[int, float], ...]
-    centre_value: float | None
-
-
-@dataclass(frozen=True)
 class SurfaceSummary:
     """One equation of the model.
 
@@ -216,7 +191,16 @@ class SurfaceSummary:
         Mean absolute Shapley value over the data, exact, of the columns that it uses; the largest first.
     directions : tuple of Direction
         Of the features that it uses, in the order of features.
-    geometry : Geometry
+    kind : str
+        Shape of the decision boundary, a quadric in the space of all features.
+    curvatures : tuple of float
+        Non-zero eigenvalues of W, largest first; features in centred units.
+    n_flat : int
+        Directions without curvature.
+    centre : tuple of pairs (feature, value)
+        Where f is stationary, in raw units; empty unless there is exactly one such point.
+    centre_value : float or None
+        f there.
     """
 
     label: str
@@ -226,7 +210,11 @@ class SurfaceSummary:
     rivals: tuple[TermRow, ...]
     importances: tuple[tuple[str, float], ...]
     directions: tuple[Direction, ...]
-    geometry: Geometry
+    kind: str
+    curvatures: tuple[float, ...]
+    n_flat: int
+    centre: tuple[tuple[int, float], ...]
+    centre_value: float | None
 
 
 @dataclass(frozen=True)
@@ -246,62 +234,6 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Separation:
-    """Shares of both classes up to each score; their largest distance is the KS statistic.
-
-    Attributes
-    ----------
-    score, events, others : tuples of float
-    at : float
-        Score of the largest distance.
-    distance : float
-    """
-
-    score: tuple[float, ...]
-    events: tuple[float, ...]
-    others: tuple[float, ...]
-    at: float
-    distance: float
-
-
-@dataclass(frozen=True)
-class Bin:
-    """Rows with similar scores.
-
-    Attributes
-    ----------
-    predicted : float
-        Mean probability, or mean score if the model has no probabilities.
-    observed : float
-        Share of events.
-    low, high : float
-        95 % interval of that share (Wilson).
-    count : int
-    """
-
-    predicted: float
-    observed: float
-    low: float
-    high: float
-    count: int
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """Scores of both classes; the outer bins also hold what lies beyond them.
-
-    Attributes
-    ----------
-    edges : tuple of float
-    events, others : tuples of int
-    """
-
-    edges: tuple[float, ...]
-    events: tuple[int, ...]
-    others: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Performance:
     """How well a model separates two classes; out of fold unless said otherwise.
 
@@ -311,21 +243,34 @@ class Performance:
         Score above which the positive class is predicted; None if the model has none.
     fitted_roc, roc : tuples of pairs (false positive rate, true positive rate)
         On the training data, and out of fold.
-    separation : Separation
-    bins : tuple of Bin
-        From low scores to high.
+    levels, event_shares, other_shares : tuples of float
+        Scores, and the shares of both classes up to each of them.
+    ks_score, ks : float
+        The score at which these shares are farthest apart, and their distance there: the KS statistic.
+    bins : tuple of dict
+        Rows with similar scores, from low scores to high: mean ``predicted`` probability (mean score if the model has no
+        probabilities), ``observed`` share of events with its 95 % interval (Wilson) from ``low`` to ``high``, and ``count``.
     gains : tuple of dict
         Rows of ``quadric.credit.GainsTable``.
-    histogram : Histogram
+    edges : tuple of float
+        Of the bars of a histogram; the outer ones also hold what lies beyond them.
+    event_counts, other_counts : tuples of int
+        Rows of both classes in these bars.
     """
 
     cutoff: float | None
     fitted_roc: tuple[tuple[float, float], ...]
     roc: tuple[tuple[float, float], ...]
-    separation: Separation
-    bins: tuple[Bin, ...]
+    levels: tuple[float, ...]
+    event_shares: tuple[float, ...]
+    other_shares: tuple[float, ...]
+    ks_score: float
+    ks: float
+    bins: tuple[dict[str, float], ...]
     gains: tuple[dict[str, float], ...]
-    histogram: Histogram
+    edges: tuple[float, ...]
+    event_counts: tuple[int, ...]
+    other_counts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -357,25 +302,6 @@ class Slice:
     events: tuple[tuple[float, float], ...]
     others: tuple[tuple[float, float], ...]
     held: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Making:
-    """How model and report were made.
-
-    Attributes
-    ----------
-    facts : tuple of pairs (title, facts)
-        Data, model, report, versions, hashes and time; each as pairs of a name and a value.
-    created : str
-        When, in universal time.
-    same_data : bool or None
-        Whether the model has the same objective on these data as on those of the fit; None if the model does not know it.
-    """
-
-    facts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-    created: str
-    same_data: bool | None
 
 
 @dataclass(frozen=True)
@@ -414,7 +340,12 @@ class ReportSummary:
         Bootstrap fits behind the stability of terms.
     absent : tuple of pairs (chapter, reason)
         Chapters that this model or these data cannot have: "path", "performance", "slices", "cases", "stability".
-    making : Making
+    facts : tuple of pairs (title, facts)
+        How model and report were made: data, model, report, versions, hashes and time; each as pairs of a name and a value.
+    created : str
+        When, in universal time.
+    same_data : bool or None
+        Whether the model has the same objective on these data as on those of the fit; None if the model does not know it.
     findings : tuple of str
         What a look at the table brought up before the fit.
     """
@@ -439,5 +370,7 @@ class ReportSummary:
     cases: tuple[Explanation, ...]
     n_boot: int
     absent: tuple[tuple[str, str], ...]
-    making: Making
+    facts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    created: str
+    same_data: bool | None
     findings: tuple[str, ...] = ()

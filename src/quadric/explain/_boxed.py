@@ -13,7 +13,6 @@ Candidates: with some coordinates held at their bounds, the rest is the problem 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -64,30 +63,26 @@ class Goal:
         return np.asarray(self.reach(e) >= self.r - self.rounding(e))
 
 
-class Bounds(NamedTuple):
-    """Lower bounds on 1/2 |e|^2 in the box, and the points that minimise the Lagrangian there."""
+def lower_bounds(goal: Goal, low: FloatArray, high: FloatArray, enough: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The better of the two bounds on 1/2 |e|^2 of each problem, and the points that minimise the Lagrangian there.
 
-    value: FloatArray
-    point: FloatArray
-
-
-def lower_bounds(goal: Goal, low: FloatArray, high: FloatArray, enough: FloatArray) -> Bounds:
-    """The better of the two bounds of each problem; a bound of ``enough`` is not improved further."""
+    A bound of ``enough`` is not improved further.
+    """
     free = high > low  # coordinates with one value left cannot bend the Lagrangian
     values, vectors = np.linalg.eigh(np.where(free[:, :, None] & free[:, None, :], goal.A, 0.0))
     top = np.maximum(values[:, -1], 0.0)
-    closest = np.clip(0.0, low, high)
-    bounds = Bounds(0.5 * np.sum(closest**2, axis=1), closest)
-    _Dual(goal, low, high, top, np.zeros_like(low)).maximise(bounds, enough)
+    point = np.clip(0.0, low, high)
+    value = 0.5 * np.sum(point**2, axis=1)
+    _Dual(goal, low, high, top, np.zeros_like(low)).maximise(value, point, enough)
     bulge = _dominating((vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
     bounded = ((bulge == 0.0) | (np.isfinite(low) & np.isfinite(high))).all(axis=1)
-    small = np.flatnonzero(bounded & (top > 0.0) & (bounds.value < enough))
-    better = Bounds(bounds.value[small], bounds.point[small])
-    _Dual(goal.take(small), low[small], high[small], np.zeros(len(small)), bulge[small]).maximise(better, enough[small])
-    bounds.value[small], bounds.point[small] = better.value, better.point
+    small = np.flatnonzero(bounded & (top > 0.0) & (value < enough))
+    better = value[small], point[small]
+    _Dual(goal.take(small), low[small], high[small], np.zeros(len(small)), bulge[small]).maximise(*better, enough[small])
+    value[small], point[small] = better
     farthest = 0.5 * np.sum(np.maximum(low**2, high**2), axis=1)
-    bounds.value[bounds.value > farthest * (1.0 + 1e-9)] = np.inf
-    return bounds
+    value[value > farthest * (1.0 + 1e-9)] = np.inf
+    return value, point
 
 
 def _dominating(P: FloatArray) -> FloatArray:
@@ -112,34 +107,29 @@ class _Dual:
     def take(self, rows: np.ndarray) -> _Dual:
         return _Dual(self.goal.take(rows), self.low[rows], self.high[rows], self.pole[rows], self.bulge[rows])
 
-    def maximise(self, bounds: Bounds, enough: FloatArray) -> None:
-        """Improve bounds in place: the dual is concave in 1 / sigma, and its slope there is what is missing to r."""
+    def maximise(self, bound: FloatArray, point: FloatArray, enough: FloatArray) -> None:
+        """Improve bounds and points in place: the dual is concave in 1 / sigma, and its slope there is what is missing to r."""
         rows = np.arange(len(self.pole))
         short = np.where(self.goal.r > 0.0, self.goal.r, np.maximum(np.abs(self.goal.r), self.goal.size))
         natural = np.maximum(np.sum(self.goal.a**2, axis=1) / short, max(float(np.abs(self.goal.A).max()), TINY))
         near, far = natural * 10.0**-DECADES, natural * 10.0**DECADES
-        excess_near, excess_far = (self._improve(t, rows, bounds) for t in (near, far))
+        excess_near, excess_far = (self._improve(t, rows, bound, point) for t in (near, far))
         for step in range(STEPS):
             part = self.pole[rows]
             gain = np.abs(excess_far) * (1.0 / (part + near) - 1.0 / (part + far))
-            keep = (
-                (bounds.value[rows] < enough[rows])
-                & (gain > GAIN * bounds.value[rows])
-                & (excess_near > 0.0)
-                & (excess_far < 0.0)
-            )
+            keep = (bound[rows] < enough[rows]) & (gain > GAIN * bound[rows]) & (excess_near > 0.0) & (excess_far < 0.0)
             rows, near, far = rows[keep], near[keep], far[keep]
             excess_near, excess_far = excess_near[keep], excess_far[keep]
             if len(rows) == 0:
                 break
             share = excess_near / (excess_near - excess_far) if step % 2 else 0.5
             t = near * (far / near) ** share
-            excess = self._improve(t, rows, bounds)
+            excess = self._improve(t, rows, bound, point)
             beyond = excess >= 0.0
             near, excess_near = np.where(beyond, t, near), np.where(beyond, excess, excess_near)
             far, excess_far = np.where(beyond, far, t), np.where(beyond, excess_far, excess)
 
-    def _improve(self, t: FloatArray, rows: np.ndarray, bounds: Bounds) -> FloatArray:
+    def _improve(self, t: FloatArray, rows: np.ndarray, bound: FloatArray, point: FloatArray) -> FloatArray:
         """What is reached beyond r at the minimiser for sigma = pole + t; the bounds of these rows are improved on the way.
 
         A point that is not quite the minimiser bounds it too: the Lagrangian's curvature is at least t.
@@ -148,12 +138,12 @@ class _Dual:
         sigma = self.pole + t
         low, high = (np.where(self.bulge > 0.0, end, 0.0) for end in (self.low, self.high))
         a = self.goal.a + 0.5 * self.bulge * (low + high)
-        e, slope = minimise_in_box(self.goal.A, sigma[:, None] + self.bulge, a, self.low, self.high, bounds.point[rows])
+        e, slope = minimise_in_box(self.goal.A, sigma[:, None] + self.bulge, a, self.low, self.high, point[rows])
         excess = self.goal.reach(e) - self.goal.r + 0.5 * np.sum(self.bulge * (e - low) * (high - e), axis=1)
         unsettled = 0.5 * np.sum(slope**2, axis=1) / t
         value = 0.5 * np.sum(e**2, axis=1) - (excess + self.goal.rounding(e) + unsettled) / sigma
-        better = value > bounds.value[rows]
-        bounds.value[rows[better]], bounds.point[rows[better]] = value[better], e[better]
+        better = value > bound[rows]
+        bound[rows[better]], point[rows[better]] = value[better], e[better]
         return excess
 
 
@@ -229,12 +219,17 @@ def first_along(goal: Goal, low: FloatArray, high: FloatArray, direction: FloatA
     v = np.where(blocked, 0.0, direction)
     bend, slope = 0.5 * np.sum((v @ goal.A) * v, axis=1), np.sum((start @ goal.A + goal.a) * v, axis=1)
     missing = np.maximum(goal.r - goal.reach(start), 0.0)
-    discriminant = slope**2 + 4.0 * bend * missing
+    t = first_root(bend, slope, missing)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = 2.0 * missing / (slope + np.sqrt(discriminant))  # the smaller positive root of bend t^2 + slope t = missing
         room = np.where(v > 0.0, (high - start) / v, np.where(v < 0.0, (low - start) / v, np.inf)).min(axis=1)
     t = np.where((t >= 0.0) & (t <= room) & np.isfinite(t), t, 0.0) * (1.0 + 4.0 * EPSILON)
     return np.clip(start + t[:, None] * v, low, high)
+
+
+def first_root(bend: FloatArray, slope: FloatArray, missing: FloatArray) -> FloatArray:
+    """The smaller positive root of bend t^2 + slope t = missing; NaN or negative where there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(2.0 * missing / (slope + np.sqrt(slope**2 + 4.0 * bend * missing)))
 
 
 def _on_face(goal: Goal, held: FloatArray, free: BoolArray) -> tuple[FloatArray, BoolArray]:
@@ -245,4 +240,4 @@ def _on_face(goal: Goal, held: FloatArray, free: BoolArray) -> tuple[FloatArray,
     a = np.where(free, held @ goal.A + goal.a, 0.0)
     size = goal.size + np.abs(held) @ np.abs(goal.A).max(axis=0, initial=0.0)
     answer = nearest(A, a, np.where(needed, missing, 1.0), size)
-    return held + np.where(free & needed[:, None], answer.e, 0.0), answer.reached | ~needed
+    return held + np.where(free & needed[:, None], answer.point, 0.0), answer.reached | ~needed

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from quadric.explain._boxed import Goal, face_candidates, first_along, lower_bounds
-from quadric.explain._nearest import nearest
+from quadric.explain._nearest import Answers, nearest
 from quadric.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-6
@@ -28,7 +28,7 @@ OFF_LATTICE = 1e-7
 
 @dataclass(frozen=True)
 class Box:
-    """Where answers may lie, a row a problem: between low and high, and on a lattice where ``integer``.
+    """Where answers may lie, one row per problem: between low and high, and on a lattice where ``integer``.
 
     Coordinate j of a problem stands for the raw value raw_j + e_j / step_j, which is to be an integer.
     """
@@ -44,17 +44,12 @@ class Box:
 
     def on_lattice(self) -> Box:
         """The box with its integer sides drawn in to the lattice."""
-        low, high = self._rounded(self.low, np.ceil, -OFF_LATTICE), self._rounded(self.high, np.floor, OFF_LATTICE)
-        return replace(self, low=low, high=high)
+        return replace(self, low=self._up(self.low), high=self._down(self.high))
 
     def rounded(self, e: FloatArray, away: FloatArray | None = None) -> FloatArray:
         """The nearest lattice point of the box, or the next one in the direction of the signs of ``away``."""
-        if away is None:
-            out = self._rounded(e, np.rint, 0.0)
-        else:
-            up, down = self._rounded(e, np.ceil, -OFF_LATTICE), self._rounded(e, np.floor, OFF_LATTICE)
-            out = np.where(away > 0.0, up, down)
-        return np.clip(out, self.low, self.high)
+        nearest = self._rounded(e, np.rint, 0.0) if away is None else np.where(away > 0.0, self._up(e), self._down(e))
+        return np.clip(nearest, self.low, self.high)
 
     def offsets(self, e: FloatArray) -> FloatArray:
         """Distance from the lattice in raw units; zero where any value will do."""
@@ -65,44 +60,15 @@ class Box:
         inside = (e >= self.low) & (e <= self.high)
         return np.asarray((inside & (self.offsets(e) <= OFF_LATTICE)).all(axis=1))
 
+    def _up(self, e: FloatArray) -> FloatArray:
+        return self._rounded(e, np.ceil, -OFF_LATTICE)
+
+    def _down(self, e: FloatArray) -> FloatArray:
+        return self._rounded(e, np.floor, OFF_LATTICE)
+
     def _rounded(self, e: FloatArray, how: np.ufunc, slack: float) -> FloatArray:
         value = how(self.raw + e / self.step + slack)
         return np.where(self.integer & np.isfinite(e), (value - self.raw) * self.step, e)
-
-
-@dataclass(frozen=True)
-class Answers:
-    """One row per case.
-
-    Attributes
-    ----------
-    point : array of shape (m, n)
-        The answer as the problem is written: a change, or the changed row; no change where no answer was found.
-    reached : array of bool
-    proved : array of bool
-        Whether no smaller change would do; without an answer, whether there is none.
-    bound : array of shape (m,)
-        No answer is nearer than this.
-    multiplier : array of shape (m,)
-        weight * change = multiplier * gradient on the free features; NaN where rules other than freezing took part.
-    """
-
-    point: FloatArray
-    reached: BoolArray
-    proved: BoolArray
-    bound: FloatArray
-    multiplier: FloatArray
-
-    @staticmethod
-    def none(rows: FloatArray) -> Answers:
-        """No changed rows yet."""
-        m = len(rows)
-        return Answers(rows.copy(), np.zeros(m, bool), np.ones(m, bool), np.full(m, np.inf), np.full(m, np.nan))
-
-    def put(self, rows: IntArray, other: Answers) -> None:
-        """Replace some rows in place."""
-        for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
-            mine[rows] = theirs
 
 
 def nearest_in_box(goal: Goal, box: Box, max_nodes: int) -> Answers:
@@ -110,7 +76,7 @@ def nearest_in_box(goal: Goal, box: Box, max_nodes: int) -> Answers:
     box = box.on_lattice()
     met = goal.r <= 0.0  # without a change, which the box does not hold
     relaxed = nearest(goal.A, goal.a, np.where(met, 1.0, goal.r), goal.size)
-    reached, e = relaxed.reached | met, np.where(met[:, None], 0.0, relaxed.e)
+    reached, e = relaxed.reached | met, np.where(met[:, None], 0.0, relaxed.point)
     search = _Search(goal, box, max_nodes, np.where(reached, 0.5 * np.sum(e**2, axis=1), np.inf))
     answers = np.flatnonzero(reached & box.holds(e))
     search.offer(answers, e[answers], np.ones(len(answers), dtype=bool))
@@ -190,12 +156,9 @@ class _Search:
     def _offer_candidates(self, nodes: _Nodes, point: FloatArray) -> None:
         which = np.flatnonzero(self._open(nodes))
         nodes, point = nodes.take(which), point[which]
-        goal = self.goal.take(nodes.problem)
-        box = self._box_of(nodes)
-        uphill = point @ goal.A + goal.a
-        starts = [box.rounded(point), box.rounded(point, uphill)] if self.box.integer.any() else [point]
-        for start in starts:
-            fixed = np.broadcast_to(self.box.integer, start.shape)
+        goal, box = self.goal.take(nodes.problem), self._box_of(nodes)
+        uphill, fixed = point @ goal.A + goal.a, np.broadcast_to(self.box.integer, point.shape)
+        for start in [box.rounded(point), box.rounded(point, uphill)] if self.box.integer.any() else [point]:
             e, found = face_candidates(goal, nodes.low, nodes.high, start, fixed)
             self.offer(nodes.problem, e, found & box.holds(e))
 
@@ -222,7 +185,6 @@ class _Search:
         return nodes.take(np.flatnonzero(~over))
 
     def _split(self, nodes: _Nodes, point: FloatArray) -> _Nodes:
-        """Two boxes for each."""
         box = self._box_of(nodes)
         rows = np.arange(len(nodes.problem))
         width = nodes.high - nodes.low

@@ -30,25 +30,41 @@ ITERATIONS = 200
 
 
 @dataclass(frozen=True)
-class Nearest:
-    """Answers, a row a problem.
+class Answers:
+    """One row per case.
 
     Attributes
     ----------
-    e : array of shape (m, n)
-        The nearest point; zero where there is none.
+    point : array of shape (m, n)
+        The answer as the problem is written: a change, or the changed row; no change where no answer was found.
+    reached : array of bool
+    proved : array of bool
+        Whether no smaller change would do; without an answer, whether there is none.
+    bound : array of shape (m,)
+        No answer is nearer than this.
     multiplier : array of shape (m,)
-        e = multiplier * (A e + a); infinite at the top of a concave form.
-    reached : array of bool of shape (m,)
-        Whether any point is on the wanted side.
+        weight * change = multiplier * gradient on the free features; NaN where rules other than freezing took part.
     """
 
-    e: FloatArray
-    multiplier: FloatArray
+    point: FloatArray
     reached: BoolArray
+    proved: BoolArray
+    bound: FloatArray
+    multiplier: FloatArray
+
+    @staticmethod
+    def none(rows: FloatArray) -> Answers:
+        """No changed rows yet."""
+        m = len(rows)
+        return Answers(rows.copy(), np.zeros(m, bool), np.ones(m, bool), np.full(m, np.inf), np.full(m, np.nan))
+
+    def put(self, rows: IntArray, other: Answers) -> None:
+        """Replace some rows in place."""
+        for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine[rows] = theirs
 
 
-def nearest(A: FloatArray, a: FloatArray, r: FloatArray, size: FloatArray) -> Nearest:
+def nearest(A: FloatArray, a: FloatArray, r: FloatArray, size: FloatArray) -> Answers:
     """Solve a batch of problems.
 
     Parameters
@@ -66,11 +82,10 @@ def nearest(A: FloatArray, a: FloatArray, r: FloatArray, size: FloatArray) -> Ne
     slopes = np.einsum("...ji,...j->...i", vectors, a)
     slopes = np.where(np.abs(slopes) <= NOISE * size[:, None], 0.0, slopes)
     found = _in_eigenvectors(values, slopes, r)
-    return replace(found, e=np.einsum("...ij,...j->...i", vectors, found.e))
+    return replace(found, point=np.einsum("...ij,...j->...i", vectors, found.point))
 
 
-def _in_eigenvectors(values: FloatArray, slopes: FloatArray, r: FloatArray) -> Nearest:
-    """The answers in coordinates of the eigenvectors."""
+def _in_eigenvectors(values: FloatArray, slopes: FloatArray, r: FloatArray) -> Answers:
     floor = np.maximum(values.max(axis=1, initial=0.0), 0.0)  # the smallest sigma allowed
     sloping = slopes != 0.0
     # sigma = pole + t with the largest lambda that matters as pole: t keeps its digits however close to the pole sigma is
@@ -88,15 +103,15 @@ def _in_eigenvectors(values: FloatArray, slopes: FloatArray, r: FloatArray) -> N
     rows = np.flatnonzero(hard)
     e[rows, values[rows].argmax(axis=1)] = np.sqrt(2.0 * short[rows] / floor[rows])
     reached = regular | hard
-    sigma = pole + t
     with np.errstate(divide="ignore"):
-        multiplier = np.where(reached, 1.0 / sigma, np.nan)
-    return Nearest(np.where(reached[:, None], e, 0.0), multiplier, reached)
+        multiplier = np.where(reached, 1.0 / (pole + t), np.nan)  # infinite at the top of a concave form
+    length = np.where(reached, np.linalg.norm(e, axis=1), np.inf)
+    return Answers(np.where(reached[:, None], e, 0.0), reached, np.ones_like(reached), length, multiplier)
 
 
 @dataclass(frozen=True)
 class _Secular:
-    """S as a function of t = sigma - pole, a row a problem; ``offsets`` are pole - lambda, ``halves`` lambda / 2."""
+    """S as a function of t = sigma - pole, one row per problem; ``offsets`` are pole - lambda, ``halves`` lambda / 2."""
 
     slopes: FloatArray
     offsets: FloatArray
@@ -134,8 +149,7 @@ class _Secular:
             low, high = np.where(r <= S, t, low), np.where(r >= S, t, high)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 proposed = t * np.exp(np.log(S / r) * S / (t * falling))
-            inside = (proposed > low) & (proposed < high)
-            following = np.where(inside, proposed, np.sqrt(low) * np.sqrt(high))
+            following = np.where((proposed > low) & (proposed < high), proposed, np.sqrt(low) * np.sqrt(high))
             moved = np.flatnonzero(np.abs(following - t) > 2e-16 * t)
             if len(moved) < len(rows):  # the others have arrived
                 rows, secular = rows[moved], secular.take(moved)

@@ -154,7 +154,6 @@ def _are_moments(background: Any) -> bool:
 
 
 def _fitted_moments(view: FittedModel, mean: Any, second: Any) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance in fitted units."""
     mean, second = np.asarray(mean, dtype=float), np.asarray(second, dtype=float)
     n = view.n_features
     if mean.shape != (n,) or second.shape != (n, n):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from quadric.blas import one_blas_thread
 from quadric.errors import quoted
 from quadric.explain._answers import Start, smallest_change
+from quadric.explain._boxed import first_root
 from quadric.explain._request import Actions, wanted_decision
 from quadric.explain.attributions import against_point, background_mean
 from quadric.fitted import FittedModel, Model, fitted_model
@@ -146,7 +147,6 @@ def _reference_points(
     label: Any,
     cutoff: float | None,
 ) -> FloatArray:
-    """One point for all cases or one per case, in fitted units."""
     if not isinstance(reference, str):
         points = view.fitted(reference)
         if len(points) not in (1, len(U)):
@@ -189,18 +189,12 @@ def nearest_boundary(view: FittedModel, surface: QuadraticSurface, U: FloatArray
         start = Start(V[rows], U[rows], view.scale, view.caps, V[rows], np.zeros((len(rows), len(none)), dtype=bool))
         towards = surface * sign
         answers = smallest_change(towards, start, np.zeros(len(rows)), rules, MAX_NODES)
-        step = _first_root(towards, U[rows], answers.point)
-        out[rows] = np.where(answers.reached[:, None], U[rows] + step[:, None] * answers.point, np.nan)
+        change = answers.point
+        slope, bend = np.sum(towards.gradient(U[rows]) * change, axis=1), 0.5 * np.sum((change @ towards.W) * change, axis=1)
+        share = first_root(bend, slope, -towards(U[rows]))  # a search among boxes may end a little beyond f = 0
+        step = np.where((share > 0.0) & (share < 1.0), share, 1.0)
+        out[rows] = np.where(answers.reached[:, None], U[rows] + step[:, None] * change, np.nan)
     return out
-
-
-def _first_root(surface: QuadraticSurface, U: FloatArray, change: FloatArray) -> FloatArray:
-    """Share of each change at which f turns positive: a search among boxes may end a little beyond."""
-    slope, bend = np.sum(surface.gradient(U) * change, axis=1), 0.5 * np.sum((change @ surface.W) * change, axis=1)
-    missing = -surface(U)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        root = 2.0 * missing / (slope + np.sqrt(slope**2 + 4.0 * bend * missing))
-    return np.where((root > 0.0) & (root < 1.0), root, 1.0)
 
 
 def _cells(view: FittedModel, rows: Any) -> Table | None:
@@ -241,7 +235,6 @@ class _Writer:
             raise ValueError(f"template {quoted(template)} has an unknown placeholder: {error}") from None
 
     def _shown(self, case: int, column: int) -> tuple[str, str]:
-        """The column's value and its reference as people write them."""
         name, feature = self.view.input_names[column], self.numbers.get(column)
         if feature is None:
             return _cell(self.cells, name, case), _cell(self.reference_cells, name, case)

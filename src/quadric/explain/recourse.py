@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
 from quadric.errors import quoted
-from quadric.explain._answers import Start
-from quadric.explain._branch import TOLERANCE, Answers
-from quadric.explain._caps import smallest_capped_change
+from quadric.explain._answers import Start, smallest_capped_change
+from quadric.explain._branch import TOLERANCE
+from quadric.explain._nearest import Answers
 from quadric.explain._request import Actions, WantedDecision, actions, wanted_decision
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.labels import refuse_masked

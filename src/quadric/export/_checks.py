@@ -71,11 +71,9 @@ class Node:
     place: str
 
     def fail(self, words: str) -> ModelFileError:
-        """The error to raise."""
         return ModelFileError(f"damaged model file: {self.place or 'it'} {words}")
 
     def require(self, holds: Any, words: str) -> None:
-        """Fail unless something holds."""
         if not holds:
             raise self.fail(words)
 

@@ -129,7 +129,6 @@ def _options(view: FittedModel) -> tuple[list[np.ndarray], FloatArray]:
 
 
 def _beyond_caps(view: FittedModel, column: InputColumn) -> np.ndarray:
-    """Values on the far side of each limit of a column of numbers or dates."""
     own = [v for v in view.variables if view.inputs[v.feature.input] is column and v.feature.kind == "number"]
     steps = [(variable, variable.scale if column.origin is None else 1.0) for variable in own]  # calendars end
     values = [end for variable, step in steps for end in (variable.low - step, variable.high + step)]

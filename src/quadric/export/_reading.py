@@ -118,7 +118,6 @@ def _model(top: dict[str, Node], labels: np.ndarray) -> Any:
 
 
 def _checked_view(top: dict[str, Node], model: Any) -> FittedModel:
-    """The model taken apart, which fails where its steps do not fit together."""
     node, n_features = top["steps"], top["features"].value["count"]
     with node.usable():
         view = fitted_model(model)
@@ -131,7 +130,6 @@ def _checked_view(top: dict[str, Node], model: Any) -> FittedModel:
 
 
 def _classes(task: dict[str, Node]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names and labels."""
     names = tuple(task["classes"].texts(at_most=MAX_CLASSES))
     task["classes"].require(len(names) >= 2, "must have two classes or more")
     task["positive"].require(
@@ -199,7 +197,6 @@ def _as_old(names: Iterable[str], node: Node) -> list[str]:
 
 
 def _units(keys: dict[str, Node], n_features: int) -> Units:
-    """What classifiers do to their columns by themselves."""
     columns = {name: keys[name].items(n_features) for name in UNITS}
     limits = [[item.optional(Node.number) for item in columns[name]] for name in UNITS[:2]]
     low, high = (np.array([end if limit is None else limit for limit in own]) for own, end in zip(limits, ENDS, strict=True))

@@ -219,7 +219,6 @@ def written_step(name: str, step: Any) -> dict[str, Any]:
 
 
 def _inner(step: Any) -> list[Any]:
-    """What a step consists of: other steps, or learned columns."""
     if isinstance(step, TableEncoder):
         return [{name: value for name, value in asdict(column).items() if name in COLUMN_KEYS} for column in step.inputs_]
     if isinstance(step, Pipeline):

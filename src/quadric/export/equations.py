@@ -102,7 +102,6 @@ def _in_form(model: Model, form: str, precision: int | None) -> tuple[ScoringMod
 
 
 def _legend(model: Model, scoring: ScoringModel, form: str, digits: int) -> list[str]:
-    """Where the days of dates begin, what columns are capped at, and what raw units do to the number of terms."""
     dates = [f"{shown(column.name)}: days since {column.origin}" for column in scoring.inputs if column.origin is not None]
     note = form_note(form, scoring_model(model).surfaces, scoring.surfaces)
     return [*dates, *cap_lines(_symbols(scoring), digits), *note]
@@ -115,7 +114,6 @@ def _plain_feature(feature: CodedFeature, column: str) -> str:
 
 
 def _symbols(scoring: ScoringModel, written: Callable[[CodedFeature, str], str] = _plain_feature) -> list[Symbol]:
-    """The variables of a model, each feature as a notation writes it with the name of its column."""
     return [
         Symbol.of(written(v.feature, scoring.inputs[v.feature.input].name), v.center, v.scale, v.low, v.high)
         for v in scoring.variables

@@ -209,7 +209,6 @@ class _Book:
         return f"{total}+0*SUM(Variables!{self._across(row, 0, len(self.names) - 1)})"
 
     def _chances(self, row: int) -> list[str]:
-        """One probability per curve, or none."""
         n_curves, first = len(self.scoring.calibrators), self.starts[-1]
         curves = [f"Terms!{self.cell(row, first + s)}" for s in range(n_curves)]
         if n_curves < 2:
@@ -296,7 +295,6 @@ class _Book:
                 sheet.write_row(row, 0, [name, term, None, None, coefficient])
 
     def _levels(self) -> None:
-        """Two columns per variable: known levels and their values."""
         sheet = self.sheets["Levels"]
         for i, variable in enumerate(self.scoring.variables):
             sheet.write_row(0, 2 * i, [variable.feature.name, "value"], self.bold)

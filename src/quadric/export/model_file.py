@@ -141,14 +141,6 @@ def _laid_out(document: Mapping[str, Any]) -> str:
 
 
 def _document(saved: SavedModel, view: FittedModel) -> dict[str, Any]:
-    """Everything in plain values, in the order of the schema.
-
-    Parameters
-    ----------
-    saved : SavedModel
-    view : FittedModel
-        Of its model.
-    """
     own = view.classifier
     kind, feature_names = type(own).__name__, getattr(own, "feature_names_in_", None)
     if not isinstance(saved.data, DataOrigin | None):
@@ -220,7 +212,6 @@ def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
 
 
 def _plain(values: np.ndarray) -> list[Any]:
-    """Numbers, and None for infinity."""
     return [value if math.isfinite(value) else None for value in values.tolist()]
 
 

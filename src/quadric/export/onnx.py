@@ -113,7 +113,6 @@ class _Graph:
         return {key: json.dumps(value) for key, value in content.items()}
 
     def _node(self, kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """Add a node and return the name of its output."""
         output = output or f"{kind.lower()}_{len(self.nodes)}"
         self.nodes.append(self.helper.make_node(kind, list(inputs), [output], **attributes))
         return output
@@ -236,7 +235,6 @@ def _quoted(text: str) -> str:
 
 
 def _as_number(column: InputColumn, value: Any) -> float | None:
-    """What goes in for a value of a sample: of a date, the days since its origin."""
     if column.origin is None or value is None:
         return value
     return float(days_since(np.array([value], dtype="datetime64[us]"), column.origin)[0])

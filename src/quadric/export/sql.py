@@ -233,15 +233,12 @@ class Writer:
         return f"TRIM({text}, t.{self.identifier(self.prefix + 'blanks')})"
 
     def _number_cell(self, name: str, text: str, means_missing: str) -> str:
-        """The number in a column of numbers or texts, NULL where it is missing."""
         return f"CASE WHEN {means_missing} THEN NULL ELSE CAST({name} AS {self.double_type}) END"
 
     def _present(self, column: InputColumn, value: str) -> str:
-        """The condition that a value can be judged, where it is not missing."""
         return f"{value} IS NOT NULL"
 
     def _days(self, name: str, text: str, origin: str) -> str:
-        """Days from a day to the date in a column; NULL where it is none."""
         return DAYS.format(origin=date.fromisoformat(origin).toordinal(), text=text)
 
     def _chances(self, scores: Sequence[str]) -> list[str]:

@@ -105,7 +105,6 @@ def _winners(plan: Plan, store: Store, table: str, contenders: Sequence[str]) ->
 
 
 def _comparison(column: Mapping[str, Reported], contenders: Sequence[str], figure: str) -> tuple[bool, str]:
-    """Whether a contender is best on a data set, or tied for best, and the comparison in words."""
     means = {model: row.spread(figure)[0] for model, row in column.items()}
     best = max(means.values())
     leaders = [model for model in means if means[model] >= best - 1e-9]
@@ -202,7 +201,6 @@ def l1_misses_counts(plan: Plan, store: Store) -> Iterator[Finding]:
 
 
 def _gcd(store: Store) -> list[tuple[FloatArray, FloatArray]]:
-    """W and b of the surface in Figure 4, if it is stored."""
     return [coefficients(store[task.key], 20) for task in pattern_tasks("figure4") if task.key in store]
 
 

@@ -97,7 +97,6 @@ Space: TypeAlias = tuple[tuple[str, ...], Callable[[str, int], list[Cell]], Deci
 
 
 def _space_of(decide: Decide, **values: Sequence[float]) -> Space:
-    """All combinations of some values, whatever the data set."""
     cells = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     return tuple(values), lambda dataset, n_features: cells, decide
 
@@ -115,7 +114,6 @@ def _best_hinge_grid(dataset: str, n_features: int) -> list[Cell]:
 
 
 def _sparse_path(loss: str, method: str) -> Decide:
-    """All k and C of one training part, with one path per class."""
 
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
         ks, Cs = sorted({int(cell["k"]) for cell in cells}), sorted({cell["C"] for cell in cells})

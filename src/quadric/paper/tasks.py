@@ -133,7 +133,6 @@ def _data(name: str) -> Dataset:
 
 
 def _standardised(data: Dataset, rows: IntArray | slice = slice(None)) -> tuple[LabelledSamples, Units]:
-    """Some rows of a data set in their own units, and the map to these units."""
     X, y = data.X[rows], data.y[rows]
     units = Units.of(X, np.ones(len(X)), standardize=True, clip=None)
     return LabelledSamples(units(X), y, np.ones(len(y)), np.ones(len(data.class_names))), units

@@ -94,7 +94,6 @@ def _tracked(
 
 
 def _plot_over(ks: Sequence[int], values: Sequence[float], label: str) -> Plot:
-    """Axes for values against the number of terms, with ticks at whole numbers."""
     plot = Plot((ks[0] - 0.5, ks[-1] + 0.5), _padded(values))
     whole = [value for value in ticks(ks[0], ks[-1], 8) if value == round(value)]
     plot.axes("number of terms k", label, [(value, short(value)) for value in whole or ks])
@@ -155,7 +154,6 @@ def heat_map(id_: str, views: Sequence[View], features: Sequence[Feature]) -> He
 
 
 def _board(names: Sequence[str], size: float, right: float) -> Plot:
-    """Empty grids for W and for b, with the names of the features."""
     side = size * len(names)
     plot = Plot((0, 1), (0, 1), width=right + size + 4, height=HEAD + side + 4)
     for left, width in ((LABEL, side), (right, size)):

@@ -112,7 +112,6 @@ def _model_facts(subject: Subject) -> dict[str, Any]:
 
 
 def _digest(*arrays: np.ndarray) -> str:
-    """SHA-256 of shapes and little-endian bytes."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(repr(array.shape).encode())

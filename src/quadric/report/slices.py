@@ -103,7 +103,6 @@ def _room(subject: Subject, feature: int) -> float:
 
 
 def _typical(values: np.ndarray) -> Any:
-    """The median of numbers or dates, or the most frequent text."""
     if values.dtype.kind == "M":
         dates = np.sort(values[~np.isnat(values)])
         return dates[len(dates) // 2].tolist()

@@ -212,7 +212,6 @@ def _plain(value: Any) -> Any:
 
 
 def _absent(subject: Subject, has_slices: bool, has_cases: bool, n_boot: int, favourable: int) -> dict[str, str]:
-    """Chapters that cannot be, and why."""
     if subject.is_binary:
         too_few = "the model depends on fewer than two numbers"
         never = "the calibrated probability never crosses the cut-off"
@@ -248,17 +247,6 @@ def _chosen_rows(subject: Subject, rows: Sequence[int], favourable: int) -> list
 
 
 def _cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str], favourable: str | None) -> tuple[Explanation, ...]:
-    """Explain rows of a two-class model, with advice if there is a favourable class.
-
-    Parameters
-    ----------
-    subject : Subject
-    rows : sequence of int
-    frozen : sequence of str
-        Features that recourse must leave alone.
-    favourable : str or None
-        Name of that class.
-    """
     options = ExplainingOptions(target=favourable, frozen=frozen)
     answers = explain_rows(subject.tabular, subject.table, rows, subject.table, options)
     return tuple(replace(answer, actual=subject.class_names[subject.codes[answer.row]]) for answer in answers)

@@ -210,17 +210,19 @@ def test_objective_and_bound_are_drawn_over_k_and_proofs_are_told():
     ks = [view.k for view in ordinary()[3].views]
     summary = proved_at(ordinary()[3], ks[:2])
     figure = objective(summary.views, summary.k)
-    (band,) = [shape for shape in figure.shapes if shape.attributes.get("class") == "band"]
-    corners = [tuple(map(float, corner.split(","))) for corner in band.attributes["points"].split()]
+    (band,) = [shape for shape in figure.shapes if shape["attributes"].get("class") == "band"]
+    corners = [tuple(map(float, corner.split(","))) for corner in band["attributes"]["points"].split()]
     upper, lower = corners[: len(ks) - 1], corners[: len(ks) - 2 : -1]
     np.testing.assert_allclose(upper, figure.places[:-1], atol=0.051)
     assert [x for x, _ in lower] == [x for x, _ in upper]
     bounds = [view.certificate.lower_bound for view in summary.views[:-1]]
     heights = np.polyfit([view.certificate.objective for view in summary.views], [y for _, y in figure.places], 1)
     np.testing.assert_allclose([y for _, y in lower], np.polyval(heights, bounds), atol=0.051)
-    rings = [shape for shape in figure.shapes if shape.attributes.get("class") == "mark proved"]
-    assert [ring.title for ring in rings] == [f"k = {k}: proved best" for k in ks[:2]]
-    np.testing.assert_allclose([float(ring.attributes["cx"]) for ring in rings], [x for x, _ in figure.places[:2]], atol=0.051)
+    rings = [shape for shape in figure.shapes if shape["attributes"].get("class") == "mark proved"]
+    assert [ring["title"] for ring in rings] == [f"k = {k}: proved best" for k in ks[:2]]
+    np.testing.assert_allclose(
+        [float(ring["attributes"]["cx"]) for ring in rings], [x for x, _ in figure.places[:2]], atol=0.051
+    )
     assert ("mark proved", "proved best") in figure.legend
     (block,) = re.findall(r'<script type="application/json" id="stops">(.*?)</script>', render(summary))
     gaps = [stop["facts"][4] for stop in json.loads(block)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,8 +51,8 @@ def auc(y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, 
     -------
     float
     """
-    samples = labelled_scores(y, score, sample_weight, event)
-    return float(roc_auc_score(samples.is_event, samples.score, sample_weight=samples.weight))
+    is_event, values, weight = labelled_scores(y, score, sample_weight, event)
+    return float(roc_auc_score(is_event, values, sample_weight=weight))
 
 
 def gini(y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, event: Hashable | None = None) -> float:
@@ -84,8 +84,8 @@ def ks_statistic(
     -------
     float
     """
-    samples = labelled_scores(y, score, sample_weight, event)
-    false, true, _ = roc_curve(samples.is_event, samples.score, sample_weight=samples.weight, drop_intermediate=False)
+    is_event, values, weight = labelled_scores(y, score, sample_weight, event)
+    false, true, _ = roc_curve(is_event, values, sample_weight=weight, drop_intermediate=False)
     return float(np.max(np.abs(true - false)))
 
 
@@ -152,8 +152,7 @@ def gains_table(
     GainsTable
     """
     check_values({"n_bins": n_bins}, N_BINS)
-    samples = labelled_scores(y, score, sample_weight, event)
-    scores, events, others = by_score(samples.is_event, samples.score, samples.weight)
+    scores, events, others = by_score(*labelled_scores(y, score, sample_weight, event))
     total = events + others
     middle = np.cumsum(total) - 0.5 * total
     wanted = np.minimum(np.floor(n_bins * middle / total.sum()), n_bins - 1)
@@ -318,8 +317,7 @@ def cutoff_by_cost(
     check_values({"cost_false_negative": cost_false_negative, "cost_false_positive": cost_false_positive}, COSTS)
     if cost_false_negative == cost_false_positive == 0:
         raise ValueError("cost_false_negative and cost_false_positive are both zero: every cut-off would be the best")
-    samples = labelled_scores(y, score, sample_weight, event)
-    curve = CutoffCurve.of(samples.is_event, samples.score, samples.weight)
+    curve = CutoffCurve.of(*labelled_scores(y, score, sample_weight, event))
     costs = curve.costs(cost_false_negative, cost_false_positive)
     best = int(np.argmin(costs))
     return CutoffChoice(
@@ -333,13 +331,8 @@ def cutoff_by_cost(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledScores:
-    """Checked labels, scores and weights of equal length; both classes have weight."""
-
-    is_event: BoolArray
-    score: FloatArray
-    weight: FloatArray
+LabelledScores: TypeAlias = tuple[BoolArray, FloatArray, FloatArray]
+"""Checked labels (whether a sample is an event), scores and weights of equal length; both classes have weight."""
 
 
 def labelled_scores(y: Any, score: Any, sample_weight: Any, event: Any) -> LabelledScores:
@@ -359,7 +352,7 @@ def labelled_scores(y: Any, score: Any, sample_weight: Any, event: Any) -> Label
         raise ValueError(f"y must have samples of exactly two classes, but has {len(classes)}: {classes[:5]}")
     if event is not None and event not in classes:
         raise ValueError(f"event must be one of {classes}, got {quoted(event)}")
-    return LabelledScores(y[present] == (classes[1] if event is None else event), values[present], weight[present])
+    return y[present] == (classes[1] if event is None else event), values[present], weight[present]
 
 
 def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatArray, FloatArray]:
@@ -389,8 +382,7 @@ def _edges(bins: Any, values: FloatArray, weight: FloatArray) -> FloatArray:
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])
     targets = np.arange(1, bins) * reached[-1] / bins
-    position = np.searchsorted(reached, targets * (1.0 - ROUNDING))
-    edges = np.unique(values[order][position])
+    edges = np.unique(values[order][np.searchsorted(reached, targets * (1.0 - ROUNDING))])
     largest = values.max()
     if edges[-1] < largest:
         return edges

@@ -332,11 +332,9 @@ def rounding_loss(
     RoundingLoss
     """
     check_values({"cutoff": cutoff}, {"cutoff": none_or(FINITE)})
-    exact = scaled_surface(model, scale, good=good)
-    rounded = _rounded(exact)
+    exact, view = scaled_surface(model, scale, good=good), _scorecard(model)
+    rounded, x = _rounded(exact), view.fitted(X)
     change = rounded - exact
-    view = _scorecard(model)
-    x = view.fitted(X)
     difference, before, after = np.abs(change(x)), exact(x), rounded(x)
     measures: dict[str, Any] = {}
     if y is not None:
@@ -345,11 +343,10 @@ def rounding_loss(
         measures |= {"ks": ks_statistic(y, -before, **labels), "integer_ks": ks_statistic(y, -after, **labels)}
     if cutoff is not None:
         measures |= {"cutoff": float(cutoff), "flips": int(np.sum((before >= cutoff) != (after >= cutoff)))}
-    weight = check_sample_weight(sample_weight, x)
     return RoundingLoss(
         n_samples=len(x),
         largest=float(difference.max()),
-        mean=float(np.average(difference, weights=weight)),
+        mean=float(np.average(difference, weights=check_sample_weight(sample_weight, x))),
         bound=_largest_within(change, x.min(axis=0), x.max(axis=0)),
         **measures,
     )

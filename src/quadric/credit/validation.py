@@ -20,7 +20,7 @@ from quadric.errors import quoted
 from quadric.estimators.cutoffs import EVEN
 from quadric.fitted import Model
 from quadric.spreadsheets import CsvWriter
-from quadric.types import FloatArray
+from quadric.types import BoolArray, FloatArray
 
 MEASURES = (
     "samples",
@@ -225,9 +225,8 @@ class _Judge:
 
     def measures(self, sample: LabelledScores, first: LabelledScores, bins: Any) -> dict[str, float]:
         """All measures that exist; the first sample is the one that others are compared with."""
-        event, score, weight = sample.is_event, sample.score, sample.weight
-        area = auc(event, score, weight)
-        weights = {"expected_weight": first.weight, "actual_weight": weight}
+        (event, score, weight), (_, expected, expected_weight) = sample, first
+        area, weights = auc(event, score, weight), {"expected_weight": expected_weight, "actual_weight": weight}
         out = {
             "samples": float(weight.sum()),
             "event rate": float(np.average(event, weights=weight)),
@@ -235,10 +234,10 @@ class _Judge:
             "AUC": area,
             "Gini": 2.0 * area - 1.0,
             "KS": ks_statistic(event, score, weight),
-            "PSI": population_stability_index(first.score, score, bins, **weights),
+            "PSI": population_stability_index(expected, score, bins, **weights),
         }
         if self.has_probabilities:
-            intercept, slope = _calibration_line(sample)
+            intercept, slope = _calibration_line(*sample)
             out |= {
                 "mean probability": float(np.average(score, weights=weight)),
                 "Brier score": float(brier_score_loss(event, score, sample_weight=weight)),
@@ -254,13 +253,13 @@ def _turn(model: Any) -> float:
     return _turn(model[-1]) if isinstance(model, Pipeline) else getattr(model, "cutoff_", EVEN)
 
 
-def _calibration_line(sample: LabelledScores) -> tuple[float, float]:
+def _calibration_line(is_event: BoolArray, score: FloatArray, weight: FloatArray) -> tuple[float, float]:
     """Intercept and slope of the events' log-odds on those predicted, NaN where no finite ones are the most likely."""
-    log_odds = logit(sample.score)
-    events, others = log_odds[sample.is_event], log_odds[~sample.is_event]
+    log_odds = logit(score)
+    events, others = log_odds[is_event], log_odds[~is_event]
     overlap = others.max() > events.min() and events.max() > others.min()
     if not (overlap and np.isfinite(log_odds).all()):
         return np.nan, np.nan
     line = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10, max_iter=1000)
-    line.fit(log_odds[:, None], sample.is_event, sample_weight=sample.weight)
+    line.fit(log_odds[:, None], is_event, sample_weight=weight)
     return float(line.intercept_[0]), float(line.coef_[0, 0])

@@ -124,8 +124,8 @@ def _options(view: FittedModel) -> tuple[list[np.ndarray], FloatArray]:
         values += [None] if taken["missing"] else []
         columns.append(np.array(values, dtype=ordinary.dtype))
     rows = np.arange(max(map(len, columns)))
-    table = Table(usual.names, tuple(options[rows % len(options)] for options in columns))
-    return columns, view.scaled(view.reported(table))
+    rotated = Table(usual.names, tuple(options[rows % len(options)] for options in columns))
+    return columns, view.scaled(view.reported(rotated))
 
 
 def _beyond_caps(view: FittedModel, column: InputColumn) -> np.ndarray:

@@ -80,8 +80,7 @@ def _read(top: dict[str, Node]) -> SavedModel:
     _check_digests(top)
     _check_inputs(top["inputs"], view)
     _checked_answers(top["probes"], view, names)
-    samples = _checked_answers(top["samples"], view, names)
-    return SavedModel(view.model, names, target, top["metadata"].value, data, samples)
+    return SavedModel(view.model, names, target, top["metadata"].value, data, _checked_answers(top["samples"], view, names))
 
 
 def _check_schema(document: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,29 +104,16 @@ def written_parameter(name: str, value: Any) -> Any:
         For the message where it cannot be written.
     value : Any
     """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and value != value:
-        return {"nan": None}
+    value, item = value.item() if isinstance(value, np.generic) else value, partial(written_parameter, name)
+    for mark, (holds, written, _) in _MARKED.items():
+        if holds(value):
+            return {mark: written(value, item)}
     if isinstance(value, float) and not np.isfinite(value):
         raise ValueError(f"cannot save the parameter {name}={quoted(value)}: it is not finite")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):
-        return [written_parameter(name, item) for item in value]
-    if isinstance(value, tuple):
-        return {"tuple": [written_parameter(name, item) for item in value]}
-    if isinstance(value, dict):
-        return {"dict": [[written_parameter(name, key), written_parameter(name, item)] for key, item in value.items()]}
-    if isinstance(value, slice | range):
-        return {type(value).__name__: [value.start, value.stop, value.step]}
-    if isinstance(value, np.ndarray) and ARRAY_TYPES.fullmatch(value.dtype.str):
-        return {"array": [value.dtype.str, written_parameter(name, value.tolist())]}
-    if isinstance(value, np.dtype) or (isinstance(value, type) and (value in (float, int) or issubclass(value, np.generic))):
-        return {"type": np.dtype(value).str}
-    if type(value) in SPLITTERS.values():
-        settings = {key: written_parameter(name, getattr(value, key)) for key in SPLITTER_KEYS}
-        return {"folds": {"class": type(value).__name__, **settings}}
+        return list(map(item, value))
     raise ValueError(
         f"cannot save the parameter {name}={quoted(value)}: set it to a plain value first (model.set_params({name}=...))"
     )
@@ -139,7 +127,7 @@ def read_parameter(node: Node) -> Any:
     node.require(isinstance(value, dict) and len(value) == 1 and set(value) <= set(_MARKED), "is not a parameter")
     (mark,) = value
     with node.usable():
-        return _MARKED[mark](Node(value[mark], f"{node.place}.{mark}"))
+        return _MARKED[mark][2](Node(value[mark], f"{node.place}.{mark}"))
 
 
 def written_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,9 +140,12 @@ def read_parameters(node: Node, names: Collection[str]) -> dict[str, Any]:
     return {name: read_parameter(value) for name, value in node.fields(names).items()}
 
 
-def _read_dict(node: Node) -> dict[Any, Any]:
-    pairs = (item.items(length=2) for item in node.items())
-    return {read_parameter(key): read_parameter(value) for key, value in pairs}
+def _is_type(value: Any) -> bool:
+    return isinstance(value, np.dtype) or (isinstance(value, type) and (value in (float, int) or issubclass(value, np.generic)))
+
+
+def _ends(value: Any, item: Any) -> list[Any]:
+    return [value.start, value.stop, value.step]
 
 
 def _read_type(node: Node) -> np.dtype:
@@ -183,16 +174,47 @@ _PLAIN: dict[type, Callable[[Node], Any]] = {
     str: Node.text,
     list: lambda node: [read_parameter(item) for item in node.items()],
 }
-_MARKED: dict[str, Callable[[Node], Any]] = {
-    "tuple": lambda node: tuple(read_parameter(item) for item in node.items()),
-    "dict": _read_dict,
-    "range": lambda node: range(*(item.integer(-LARGEST_RANGE, LARGEST_RANGE) for item in node.items(length=3))),
-    "slice": lambda node: slice(*(item.optional(lambda i: i.integer(0, LARGEST_RANGE)) for item in node.items(length=3))),
-    "array": _read_array,
-    "type": _read_type,
-    "nan": lambda node: node.optional(Node.number) or np.nan,
-    "folds": _read_folds,
+_MARKED: dict[str, tuple[Callable[[Any], bool], Callable[[Any, Callable[[Any], Any]], Any], Callable[[Node], Any]]] = {
+    "nan": (
+        lambda value: isinstance(value, float) and value != value,
+        lambda value, item: None,
+        lambda node: node.optional(Node.number) or np.nan,
+    ),
+    "tuple": (
+        lambda value: isinstance(value, tuple),
+        lambda value, item: list(map(item, value)),
+        lambda node: tuple(read_parameter(item) for item in node.items()),
+    ),
+    "dict": (
+        lambda value: isinstance(value, dict),
+        lambda value, item: [[item(key), item(entry)] for key, entry in value.items()],
+        lambda node: {
+            read_parameter(key): read_parameter(entry) for key, entry in (pair.items(length=2) for pair in node.items())
+        },
+    ),
+    "range": (
+        lambda value: isinstance(value, range),
+        _ends,
+        lambda node: range(*(item.integer(-LARGEST_RANGE, LARGEST_RANGE) for item in node.items(length=3))),
+    ),
+    "slice": (
+        lambda value: isinstance(value, slice),
+        _ends,
+        lambda node: slice(*(item.optional(lambda i: i.integer(0, LARGEST_RANGE)) for item in node.items(length=3))),
+    ),
+    "array": (
+        lambda value: isinstance(value, np.ndarray) and ARRAY_TYPES.fullmatch(value.dtype.str) is not None,
+        lambda value, item: [value.dtype.str, item(value.tolist())],
+        _read_array,
+    ),
+    "type": (_is_type, lambda value, item: np.dtype(value).str, _read_type),
+    "folds": (
+        lambda value: type(value) in SPLITTERS.values(),
+        lambda value, item: {"class": type(value).__name__, **{key: item(getattr(value, key)) for key in SPLITTER_KEYS}},
+        _read_folds,
+    ),
 }
+"""What JSON does not know: when a value is one, how it is written, and how it is read."""
 
 
 def written_step(name: str, step: Any) -> dict[str, Any]:
@@ -283,8 +305,7 @@ def _set_transformers(step: ColumnTransformer, inner: Node) -> None:
     """The parts of a ColumnTransformer, all of them with positions of columns, whichever way they were selected."""
     parts = [item.fields(("step", "columns")) for item in inner.items(at_most=MAX_FEATURES)]
     fitted = [read_step(keys["step"]) for keys in parts]
-    last = step.n_features_in_ - 1
-    columns = [[i.integer(0, last) for i in keys["columns"].items(at_most=MAX_FEATURES)] for keys in parts]
+    columns = [[i.integer(0, step.n_features_in_ - 1) for i in keys["columns"].items(at_most=MAX_FEATURES)] for keys in parts]
     set_parts(step, [(*part, where) for part, where in zip(fitted, columns, strict=True)])
 
 
@@ -327,5 +348,4 @@ def _column(node: Node, missing_texts: tuple[str, ...]) -> InputColumn:
     )
     indicator = keys["indicator"].boolean()
     node.require(fill is not None or not indicator, "marks missing values that it refuses")
-    name = keys["name"].text()
-    return InputColumn(name, kind, categories, dropped, fill, indicator, origin, missing_texts, other, grouped)
+    return InputColumn(keys["name"].text(), kind, categories, dropped, fill, indicator, origin, missing_texts, other, grouped)

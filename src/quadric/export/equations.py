@@ -87,8 +87,7 @@ def to_latex(model: Model, *, form: str = "centred", precision: int | None = Non
     for head, surface in zip(heads, scoring.surfaces, strict=True):
         first, *rest = style.summands(surface, symbols)
         rows += [f"{head} &= {first}", *(f"  &\\quad {summand}" for summand in rest)]
-    legend = _legend(model, scoring, form, digits)
-    notes = [*heading(scoring), *legend, "Needs the package amsmath.", *sample_lines(scoring)]
+    notes = [*heading(scoring), *_legend(model, scoring, form, digits), "Needs the package amsmath.", *sample_lines(scoring)]
     body = " \\\\\n".join(rows)
     capped = [style.capped(symbol) for symbol in symbols if symbol.limits]
     caps = [f"Capped: {'; '.join(capped)}.\n"] * bool(capped)
@@ -103,8 +102,8 @@ def _in_form(model: Model, form: str, precision: int | None) -> tuple[ScoringMod
 
 def _legend(model: Model, scoring: ScoringModel, form: str, digits: int) -> list[str]:
     dates = [f"{shown(column.name)}: days since {column.origin}" for column in scoring.inputs if column.origin is not None]
-    note = form_note(form, scoring_model(model).surfaces, scoring.surfaces)
-    return [*dates, *cap_lines(_symbols(scoring), digits), *note]
+    notes = form_note(form, scoring_model(model).surfaces, scoring.surfaces)
+    return [*dates, *cap_lines(_symbols(scoring), digits), *notes]
 
 
 def _plain_feature(feature: CodedFeature, column: str) -> str:

@@ -34,7 +34,6 @@ from typing import Any
 
 import numpy as np
 
-from quadric.certificate import Certificate
 from quadric.estimators.calibration import CalibratedModel
 from quadric.export._checks import MAX_BYTES, ModelFileError, parse
 from quadric.export._probes import accepts, probe_rows, probed_scores
@@ -110,8 +109,7 @@ def save_model(
         json.dumps(saved.metadata, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"metadata cannot be written as JSON: {error}") from None
-    view = fitted_model(saved.model)
-    content = _laid_out(_document(saved, view)).encode("utf-8")
+    content = _laid_out(_document(saved, fitted_model(saved.model))).encode("utf-8")
     _check_readable(content, target_path.name)
     write_atomically(target_path, content)
 
@@ -159,7 +157,10 @@ def _document(saved: SavedModel, view: FittedModel) -> dict[str, Any]:
         "estimator": _estimator(own, saved.model),
         "params": written_parameters(own.get_params(deep=False)),
         "calibration": _calibration(view),
-        "certificates": [_certificate(c) for c in getattr(own, "certificates_", [])],
+        "certificates": [
+            {name: INFINITE if value == math.inf else value for name, value in asdict(certificate).items()}
+            for certificate in getattr(own, "certificates_", [])
+        ],
         "data": None if saved.data is None else asdict(saved.data),
         "metadata": saved.metadata,
         "samples": _answers(view, sample_rows(view, saved.samples), names),
@@ -171,11 +172,6 @@ def _document(saved: SavedModel, view: FittedModel) -> dict[str, Any]:
 def _answers(view: FittedModel, rows: Table, names: tuple[str, ...]) -> list[dict[str, Any]]:
     labels = dict(zip(names, view.classes.tolist(), strict=True))
     return [asdict(sample) | {"prediction": labels[sample.label]} for sample in scored_samples(view, rows, names)]
-
-
-def _certificate(certificate: Certificate) -> dict[str, Any]:
-    """Its fields; a text stands for infinity, which JSON does not have."""
-    return {name: INFINITE if value == math.inf else value for name, value in asdict(certificate).items()}
 
 
 def _task(labels: np.ndarray, names: tuple[str, ...], target: str | None) -> dict[str, Any]:
@@ -201,7 +197,10 @@ def _surface(surface: QuadraticSurface) -> dict[str, Any]:
 def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
     """What the classifier knows of its fit; null where one of its kind does not have it."""
     fitted = {name: getattr(classifier, f"{name}_", None) for name in FITTED}
-    plain = {name: _plain(value) if isinstance(value, np.ndarray) else value for name, value in fitted.items()}
+    plain = {
+        name: [one if math.isfinite(one) else None for one in value.tolist()] if isinstance(value, np.ndarray) else value
+        for name, value in fitted.items()
+    }
     while isinstance(model, CalibratedModel):
         model = model.estimator_
     return {
@@ -209,10 +208,6 @@ def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
         "step": model.steps[-1][0] if hasattr(model, "steps") else "classifier",
         **plain,
     }
-
-
-def _plain(values: np.ndarray) -> list[Any]:
-    return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
 def _calibration(view: FittedModel) -> dict[str, Any] | None:

@@ -45,17 +45,14 @@ def to_onnx(model: Model, path: str | os.PathLike[str], *, dtype: str = "float32
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
     onnx = require("onnx", "onnx")
-    scoring = scoring_model(model)
-    proto = _Graph(scoring, onnx, dtype).model()
+    proto = _Graph(scoring_model(model), onnx, dtype).model()
     onnx.checker.check_model(proto, full_check=True)
     write_atomically(path, proto.SerializeToString(deterministic=True))
 
 
 class _Graph:
     def __init__(self, scoring: ScoringModel, onnx: Any, dtype: str) -> None:
-        self.scoring = scoring
-        self.onnx = onnx
-        self.helper = onnx.helper
+        self.scoring, self.onnx, self.helper = scoring, onnx, onnx.helper
         self.kind = np.dtype(dtype)
         self.outer = onnx.TensorProto.FLOAT if dtype == "float32" else onnx.TensorProto.DOUBLE
         self.nodes: list[Any] = []
@@ -153,16 +150,17 @@ class _Graph:
         raw = self._number_column(feature.input, self._wide)
         narrow = self._number_column(feature.input, "numbers")  # levels are compared in the type in which numbers come
         for code in missing_values(self.scoring.inputs[feature.input])[1]:
-            is_missing = self._node("Equal", narrow, self._constant(code, self.kind))
-            raw = self._node("Where", is_missing, self._constant(np.nan), raw)
+            raw = self._node("Where", self._equal(narrow, code), self._constant(np.nan), raw)
         absent, missing = self._node("IsNaN", raw), self._constant(_number(feature.missing))
         if feature.kind == "number":
             return raw if feature.missing is None else self._node("Where", absent, missing, raw)
         value = self._constant([[_number(feature.unseen)]])
         for level, code in zip(levels, values, strict=True):
-            is_level = self._node("Equal", narrow, self._constant(level, self.kind))
-            value = self._node("Where", is_level, self._constant(code), value)
+            value = self._node("Where", self._equal(narrow, level), self._constant(code), value)
         return self._node("Where", absent, missing, value)
+
+    def _equal(self, column: str, value: Any) -> str:
+        return self._node("Equal", column, self._constant(value, self.kind))
 
     def _number_column(self, position: int, matrix: str) -> str:
         return self._node("Gather", matrix, self._constant([self.numbers.index(position)], np.int64), axis=1)
@@ -172,8 +170,7 @@ class _Graph:
         key = (position, tuple(levels))
         if key not in self.codes:
             column = self.scoring.inputs[position]
-            place = self._constant([self.categories.index(position)], np.int64)
-            texts = self._node("Gather", "categories", place, axis=1)
+            texts = self._node("Gather", "categories", self._constant([self.categories.index(position)], np.int64), axis=1)
             missing = "|".join(["", *(f"(?i:{_quoted(text)})" for text in missing_values(column)[0])])
             codes = self._constant([[len(levels) + 1]], np.int64)
             for code, pattern in enumerate([*map(_quoted, levels), missing]):
@@ -206,21 +203,19 @@ class _Graph:
             return self._node("Add", self._node("Mul", score, self._constant(0.0)), self._constant(y[0]))
         passed = self._node("Max", self._node("Sub", score, self._constant(x[:-1])), self._constant(0.0))
         passed = self._node("Min", passed, self._constant(np.diff(x)))
-        slopes = self._constant((np.diff(y) / np.diff(x))[:, None])
-        return self._node("Gemm", passed, slopes, self._constant([[y[0]]]))
+        slopes = (np.diff(y) / np.diff(x))[:, None]
+        return self._node("Gemm", passed, self._constant(slopes), self._constant([[y[0]]]))
 
     def _label(self, judged: str) -> None:
         axis = self._constant([1], np.int64)
         total = self._node("Squeeze", self._node("ReduceSum", judged, axis, keepdims=1), axis)
         if self.scoring.is_binary:
-            threshold = self._constant(self.scoring.threshold)
-            positive = self._node("Greater", self._node("Squeeze", judged, axis), threshold)
+            positive = self._node("Greater", self._node("Squeeze", judged, axis), self._constant(self.scoring.threshold))
             best = self._node("Cast", positive, to=self.onnx.TensorProto.INT64)
         else:
             best = self._node("ArgMax", judged, axis=1, keepdims=0)
         names = [*self.scoring.classes, ""]
-        unknown = self._constant(len(names) - 1, np.int64)
-        best = self._node("Where", self._node("IsNaN", total), unknown, best)
+        best = self._node("Where", self._node("IsNaN", total), self._constant(len(names) - 1, np.int64), best)
         self._node("Gather", self._constant(names, object), best, output="label", axis=0)
 
 

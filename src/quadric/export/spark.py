@@ -46,8 +46,7 @@ def spark_columns(model: Model, *, prefix: str = "quadric_", refuses: bool = Fal
     """
     scoring = scoring_model(model)
     sql.check_names([column.name for column in scoring.inputs])
-    writer = (_RefusingWriter if refuses else _SparkWriter)(scoring, prefix)
-    return tuple(tuple(step) for step in writer.steps())
+    return tuple(map(tuple, (_RefusingWriter if refuses else _SparkWriter)(scoring, prefix).steps()))
 
 
 def identifier(name: str) -> str:
@@ -115,15 +114,11 @@ class _RefusingWriter(_SparkWriter):
     """Expressions that end a job where a row cannot be scored."""
 
     def _score(self, surface: QuadraticSurface) -> str:
-        return f"COALESCE({super()._score(surface)}, CAST({_raised(literal(UNSCORED))} AS DOUBLE))"
+        return f"COALESCE({super()._score(surface)}, CAST(raise_error({literal(UNSCORED)}) AS DOUBLE))"
 
     def _label(self, judged: Sequence[str]) -> str:
-        return f"COALESCE({super()._label(judged)}, CAST({_raised(literal(UNSCORED))} AS STRING))"
+        return f"COALESCE({super()._label(judged)}, CAST(raise_error({literal(UNSCORED)}) AS STRING))"
 
     def _no_number(self, name: str, text: str) -> str:
         words = literal(f"column {quoted(name[1:-1].replace('``', '`'))} must hold numbers; a row has ")
-        return f"CAST({_raised(f'concat({words}, left({text}, {SHORT_QUOTE}))')} AS DOUBLE)"
-
-
-def _raised(words: str) -> str:
-    return f"raise_error({words})"
+        return f"CAST(raise_error(concat({words}, left({text}, {SHORT_QUOTE}))) AS DOUBLE)"

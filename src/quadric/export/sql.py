@@ -176,14 +176,11 @@ class Writer:
         return f"CROSS JOIN (SELECT {taken}) AS t\nWHERE " + " AND ".join(f"{column} IS NULL" for column in new)
 
     def _score(self, surface: QuadraticSurface) -> str:
-        return _sum_of(self._summands(surface))
-
-    def _summands(self, surface: QuadraticSurface) -> list[str]:
         terms = [" * ".join([self.number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in surface.products]
         # a row that is refused has no score at all, not only none of the classes that use the column
         foreign = set(range(len(self.model.variables))).difference(*(t.factors for t in surface.products))
         checks = [f"0e0 * {self._variable(v)}" for v in sorted(foreign)]
-        return [f"CAST({self.number(surface.c)} AS {self.double_type})", *terms, *checks]
+        return _sum_of([f"CAST({self.number(surface.c)} AS {self.double_type})", *terms, *checks])
 
     def _variable(self, position: int) -> str:
         variable = self.model.variables[position]
@@ -256,8 +253,7 @@ class Writer:
     def _label(self, judged: Sequence[str]) -> str:
         names = [self.literal(name) for name in self.model.classes]
         if self.model.is_binary:
-            threshold = self.number(self.model.threshold)
-            choice = f"CASE WHEN {judged[0]} > {threshold} THEN {names[1]} ELSE {names[0]} END"
+            choice = f"CASE WHEN {judged[0]} > {self.number(self.model.threshold)} THEN {names[1]} ELSE {names[0]} END"
         else:
             best = [" AND ".join(f"{own} >= {other}" for other in judged[i:]) for i, own in enumerate(judged[:-1], start=1)]
             cases = [f"WHEN {condition} THEN {name}" for condition, name in zip(best, names, strict=False)]

@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from quadric.report.numbers import short, ticks
 
@@ -19,24 +20,8 @@ TITLE, CHARACTER, BESIDE = 20.0, 9.5, 7.0
 larger letters of narrow screens."""
 
 
-@dataclass(frozen=True)
-class Shape:
-    """An SVG element.
-
-    Attributes
-    ----------
-    tag : str
-    attributes : dict
-    text : str
-        Its content.
-    title : str
-        What a pointer over it shows.
-    """
-
-    tag: str
-    attributes: dict[str, str | float]
-    text: str = ""
-    title: str = ""
+Shape: TypeAlias = dict[str, Any]
+"""An SVG element: its ``tag``, ``attributes`` and ``text``, and the ``title`` that a pointer over it shows."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +75,7 @@ class Plot:
 
     def __post_init__(self) -> None:
         self.y_ticks = self.y_ticks or [(value, short(value)) for value in ticks(*self.y_range)]
-        longest = max((len(text) for _, text in self.y_ticks), default=0)
-        self.left = TITLE + CHARACTER * longest + BESIDE
+        self.left = TITLE + CHARACTER * max((len(text) for _, text in self.y_ticks), default=0) + BESIDE
 
     def x(self, value: float) -> float:
         low, high = self.x_range
@@ -103,8 +87,11 @@ class Plot:
 
     def add(self, tag: str, text: str = "", title: str = "", **attributes: str | float) -> None:
         """Draw an element; "_" in the names of attributes stands for "-", and "class_" for "class"."""
-        values = {name: value if isinstance(value, str) else place(value) for name, value in attributes.items()}
-        self.shapes.append(Shape(tag, {name.rstrip("_").replace("_", "-"): values[name] for name in values}, text, title))
+        written = {
+            name.rstrip("_").replace("_", "-"): value if isinstance(value, str) else place(value)
+            for name, value in attributes.items()
+        }
+        self.shapes.append({"tag": tag, "attributes": written, "text": text, "title": title})
 
     def axes(self, x_label: str, y_label: str, x_ticks: Ticks = ()) -> None:
         """Grid lines with their numbers or texts, and the names of the axes."""
@@ -122,14 +109,14 @@ class Plot:
         self.add("text", y_label, class_="label", x=across, y=down, text_anchor="middle", transform=turned)
 
     def line(self, points: Pairs, class_: str) -> None:
-        """A polyline."""
-        text = " ".join(f"{place(self.x(x))},{place(self.y(y))}" for x, y in points)
-        self.add("polyline", class_=class_, points=text)
+        self.add("polyline", class_=class_, points=self._listed(points))
 
     def area(self, upper: Sequence[Place], lower: Sequence[Place], class_: str) -> None:
         """What lies between two lines."""
-        text = " ".join(f"{place(self.x(x))},{place(self.y(y))}" for x, y in [*upper, *reversed(lower)])
-        self.add("polygon", class_=class_, points=text)
+        self.add("polygon", class_=class_, points=self._listed([*upper, *reversed(lower)]))
+
+    def _listed(self, points: Pairs) -> str:
+        return " ".join(f"{place(self.x(x))},{place(self.y(y))}" for x, y in points)
 
     def segments(self, points: Iterable[tuple[float, float, float, float]], class_: str) -> None:
         """Many short straight pieces as one element."""
@@ -141,7 +128,6 @@ class Plot:
         self.add("path", class_=class_, d="".join(f"M{place(self.x(x))} {place(self.y(y))}h0" for x, y in points))
 
     def crosses(self, points: Pairs, class_: str, size: float = 2.4) -> None:
-        """Many small crosses as one element."""
         d, corners = place(2 * size), ((self.x(x) - size, self.y(y) - size) for x, y in points)
         self.add("path", class_=class_, d="".join(f"M{place(x)} {place(y)}l{d} {d}m-{d} 0l{d} -{d}" for x, y in corners))
 
@@ -151,14 +137,12 @@ class Plot:
         self.add("rect", class_=class_, x=x, y=y, width=self.x(ends[1]) - x, height=self.y(0) - y)
 
     def backdrop(self, address: str) -> None:
-        """A picture that fills the rectangle."""
         width, height = self.width - self.left - self.right, self.height - self.top - self.bottom
         self.add("image", href=address, x=self.left, y=self.top, width=width, height=height, preserveAspectRatio="none")
 
     def figure(
         self, id_: str, title: str, description: str, legend: Sequence[tuple[str, str]] = (), places: Sequence[Place] = ()
     ) -> Figure:
-        """The finished picture."""
         return Figure(id_, title, description, self.width, self.height, tuple(self.shapes), tuple(legend), tuple(places))
 
 

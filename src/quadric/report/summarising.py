@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -16,17 +24,17 @@ from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators._base import RandomState, drawn_seed
 from quadric.estimators._validation import N_JOBS, check_values, integer_from
 from quadric.explain import stability
+from quadric.export._schema import quadric_version
 from quadric.fitted import Model
 from quadric.geometry.terms import term_count
 from quadric.geometry.writing import ANYTHING, shown
 from quadric.progress import advance, parts
-from quadric.report.origin import making_of, timed
 from quadric.report.performance import confusion, measures, out_of_fold, performance, with_figures
 from quadric.report.slices import slices
 from quadric.report.subject import Subject
-from quadric.report.surfaces import own_certificates, stops, surface_summary, views_along
+from quadric.report.surfaces import SAME_OBJECTIVE, own_certificates, stops, surface_summary, views_along
 from quadric.report.values import ReportSummary
-from quadric.tables import Table
+from quadric.tables import Table, TableEncoder
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.recorded import RecordedFigures
 from quadric.workflow.scoring import TableModel
@@ -34,6 +42,8 @@ from quadric.workflow.training import check_folds
 
 QUANTILES = (0.9, 0.5, 0.1)
 """Where the rows that are explained by default lie among the declined ones, by score."""
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
+PARAMETERS = ("loss", "method", "class_weight", "include", "exclude", "random_state", "standardize", "clip", "rule")
 
 
 def summarise_table(
@@ -148,20 +158,20 @@ def summarise(
     wanted = _chosen_rows(subject, rows, hoped) if subject.is_binary else []
     grid = stops(subject, ks) if subject.is_binary else (subject.k,)
     folding, proving, tracing, drawing, explaining = parts(10.0, 2.0, 2.0, n_boot, 4.0)  # in bootstrap fits, about
-    with timed(seconds, "cross-validation"), folding:
+    with _timed(seconds, "cross-validation"), folding:
         curve, tested, scores = out_of_fold(subject, grid, cv, n_jobs)
         if figures is not None:
             curve = with_figures(curve, subject.k, figures)
-    with timed(seconds, "path and certificates"):
+    with _timed(seconds, "path and certificates"):
         with proving:
             own = own_certificates(subject)
         with tracing:
             views, path_objective = views_along(subject, grid, own[0]) if subject.is_binary else ((), None)
             own = [view.certificate for view in views if view.k == subject.k] or own  # with what larger k have proved
-    with timed(seconds, "stability of terms"), drawing:
+    with _timed(seconds, "stability of terms"), drawing:
         again = partial(stability, n_boot=n_boot, random_state=seed, n_jobs=n_jobs)
         drawn = again(subject.fitted.model, subject.X, subject.labels) if n_boot else None
-    with timed(seconds, "explanations"), explaining:
+    with _timed(seconds, "explanations"), explaining:
         advance(0.0, "explanations and charts")
         surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
@@ -193,7 +203,7 @@ def summarise(
         cases=explained,
         n_boot=int(n_boot),
         absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot, hoped).items()),
-        **making_of(subject, origin, settings, seconds, own[0].objective),
+        **_making(subject, origin, settings, seconds, own[0].objective),
         findings=tuple(findings),
     )
     summary: ReportSummary = _plain(values)
@@ -250,3 +260,77 @@ def _cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str], favoura
     options = ExplainingOptions(target=favourable, frozen=frozen)
     answers = explain_rows(subject.tabular, subject.table, rows, subject.table, options)
     return tuple(replace(answer, actual=subject.class_names[subject.codes[answer.row]]) for answer in answers)
+
+
+@contextmanager
+def _timed(seconds: dict[str, str], part: str) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    seconds[part] = f"{time.perf_counter() - began:.2f} s"
+
+
+def _making(
+    subject: Subject,
+    origin: tuple[str, str | None] | None,
+    settings: Mapping[str, Any],
+    seconds: dict[str, str],
+    objective: float,
+) -> dict[str, Any]:
+    """How a model and its summary were made, as values for ``ReportSummary``; the objective is that of the first surface."""
+    certificates = getattr(subject.fitted.classifier, "certificates_", None)
+    coefficients = [array for s in subject.fitted.surfaces for array in (s.coordinates(), np.array([s.c]))]
+    facts = {
+        "Data": _data_facts(subject, origin or ("", None)),
+        "Model": _model_facts(subject),
+        "This report": settings,
+        "Versions": {
+            "quadric": quadric_version(),
+            "Python": platform.python_version(),
+            **{name: version(name) for name in LIBRARIES},
+            "Machine": f"{platform.system()} {platform.machine()}",
+        },
+        "Hashes (SHA-256)": {
+            "Features and labels": _digest(subject.V, subject.codes.astype(np.int64)),
+            "Coefficients": _digest(*coefficients),
+        },
+        "Time": seconds,
+    }
+    moment = os.environ.get("SOURCE_DATE_EPOCH")  # for reproducible builds
+    now = datetime.now(UTC) if moment is None else datetime.fromtimestamp(int(moment), UTC)
+    return {
+        "facts": tuple((title, tuple((name, str(value)) for name, value in pairs.items())) for title, pairs in facts.items()),
+        "created": now.strftime("%Y-%m-%d %H:%M UTC"),
+        "same_data": isclose(objective, certificates[0].objective, rel_tol=SAME_OBJECTIVE) if certificates else None,
+    }
+
+
+def _data_facts(subject: Subject, origin: tuple[str, str | None]) -> dict[str, Any]:
+    digest = origin[1] or (subject.X.sha256 if isinstance(subject.X, Table) else None)
+    file = {name: value for name, value in (("File", origin[0]), ("SHA-256 of the file", digest)) if value}
+    return {**file, "Rows": len(subject.V), "Columns used for fitting": len(subject.tabular.input_names)}
+
+
+def _model_facts(subject: Subject) -> dict[str, Any]:
+    own, steps = subject.fitted.classifier, [step for _, step in subject.fitted.steps]
+    codings = [f"{step.coding}, missing: {step.missing}" for step in steps if isinstance(step, TableEncoder)]
+    others = [type(step).__name__ for step in steps if not isinstance(step, TableEncoder)]
+    parameters = {name: subject.fitted.question(name) for name in PARAMETERS if hasattr(own, name)}
+    limited = [name for name in ("include", "exclude") if parameters[name] is not None]
+    return {
+        "Classifier": type(own).__name__,
+        "k": subject.k,
+        "C": f"{subject.fitted.question('C'):g}",
+        **parameters,
+        **{name: f"{len(getattr(subject.limits, name))} terms" for name in limited},
+        "Coding of categories": ", ".join(codings) or "none",
+        "Other steps": ", ".join(others) or "none",
+        "Calibration": subject.fitted.calibration or "none",
+    }
+
+
+def _digest(*arrays: np.ndarray) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(repr(array.shape).encode())
+        digest.update(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"))).tobytes())
+    return digest.hexdigest()

@@ -55,12 +55,8 @@ def _workbook_rows(original: bytes, sheet: str | None) -> Rows:
     names = [name for name in book.sheet_names if sheet in (None, name)]
     if not names:
         raise ValueError(f"the workbook has no sheet {sheet or ''}".rstrip())
-    cells = book.get_sheet_by_name(names[0]).to_python(skip_empty_area=False)
-    return _rectangle([[_text(value) for value in row] for row in cells])
-
-
-def _rectangle(rows: Rows) -> Rows:
-    """Drop blank rows and blank columns on the right, which formatting leaves behind."""
+    rows = [[_text(value) for value in row] for row in book.get_sheet_by_name(names[0]).to_python(skip_empty_area=False)]
+    # formatting leaves blank rows, and blank columns on the right
     width = max((j + 1 for row in rows for j, cell in enumerate(row) if cell), default=0)
     return [(row + [""] * width)[:width] for row in rows if any(row)]
 

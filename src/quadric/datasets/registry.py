@@ -425,16 +425,12 @@ def resolve(name: str) -> DatasetInfo:
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a data set is text, not {type(name).__name__}")
-    plain = _plain(name)
     for info in REGISTRY.values():
-        if plain in {_plain(info.name), _plain(info.paper_name)}:
+        if _plain(name) in {_plain(info.name), _plain(info.paper_name)}:
             return info
-    raise ValueError(f"unknown data set {name!r}: use one of {', '.join(map(_both_names, REGISTRY.values()))}")
+    both = [i.name if _plain(i.paper_name) == i.name else f"{i.name} ({i.paper_name})" for i in REGISTRY.values()]
+    raise ValueError(f"unknown data set {name!r}: use one of {', '.join(both)}")
 
 
 def _plain(name: str) -> str:
     return name.strip().lower().replace(" ", "_").replace("-", "_")
-
-
-def _both_names(info: DatasetInfo) -> str:
-    return info.name if _plain(info.paper_name) == info.name else f"{info.name} ({info.paper_name})"

@@ -65,8 +65,8 @@ def status(name: str, *, folder: Folder = None) -> DatasetStatus:
     if info.obtained == "scikit-learn":
         return DatasetStatus(info, "scikit-learn", None, advice(info, folder))
     path = find(info, folder)
-    problem = _file_problem(info, path) if path else None
-    return DatasetStatus(info, str(path) if path else None, problem, advice(info, folder))
+    place, problem = (str(path), _file_problem(info, path)) if path else (None, None)
+    return DatasetStatus(info, place, problem, advice(info, folder))
 
 
 def cache_folder() -> Path:
@@ -94,8 +94,7 @@ def target(info: DatasetInfo, folder: Folder) -> Path:
 
 def find(info: DatasetInfo, folder: Folder) -> Path | None:
     """The first file with that name in ``folder``, ``QUADRIC_DATA`` and the cache."""
-    candidates = [place / info.file_name for place in _folders(folder)]
-    return next((path for path in candidates if path.is_file()), None)
+    return next((path for place in _folders(folder) if (path := place / info.file_name).is_file()), None)
 
 
 def _folders(folder: Folder) -> list[Path]:
@@ -155,10 +154,8 @@ def advice(info: DatasetInfo, folder: Folder) -> str:
     """How to get a data set, and where to put it."""
     if info.obtained == "scikit-learn":
         return "it comes with scikit-learn"
-    if info.obtained == "fetched":
-        call = f"quadric.datasets.fetch({info.name!r}{_folder_argument(folder)})"
-        return f"{call} downloads it, or {by_hand(info, folder)}"
-    return by_hand(info, folder)
+    call = f"quadric.datasets.fetch({info.name!r}{_folder_argument(folder)})"
+    return f"{call} downloads it, or {by_hand(info, folder)}" if info.obtained == "fetched" else by_hand(info, folder)
 
 
 def by_hand(info: DatasetInfo, folder: Folder) -> str:

@@ -163,45 +163,17 @@ def smallest_capped_change(
     best, length = Answers.none(start.V), np.full(len(start.V), np.inf)
     combinations, unexamined = parts.combinations()
     for combination, rows in combinations:
-        problem = parts.problem(combination, rows)
-        if len(surfaces) == 1:
-            found = smallest_change(surfaces[0], problem.start, level[rows], problem.rules, max_nodes)
-        else:
-            found = smallest_common_change(surfaces, problem.start, level[rows], problem.rules, max_nodes)
-        x = problem.moved(found.point)
-        own = np.where(found.reached, rules.distance((x - start.V[rows]) / start.scale), np.inf)
+        found = parts.solved(combination, rows, surfaces, level[rows], max_nodes)
+        own = np.where(found.reached, rules.distance((found.point - start.V[rows]) / start.scale), np.inf)
         shorter = np.flatnonzero(own < length[rows])
         kept = rows[shorter]
-        length[kept], best.point[kept], best.reached[kept] = own[shorter], x[shorter], True
-        best.multiplier[kept] = np.where(problem.is_plain[shorter], found.multiplier[shorter], np.nan)
+        length[kept], best.point[kept], best.reached[kept] = own[shorter], found.point[shorter], True
+        best.multiplier[kept] = found.multiplier[shorter]
         best.proved[rows] &= found.proved
-        best.bound[rows] = np.minimum(best.bound[rows], np.hypot(found.bound, problem.cost))
+        best.bound[rows] = np.minimum(best.bound[rows], found.bound)
     best.proved[unexamined], best.bound[unexamined] = False, 0.0
     best.proved[:] |= best.reached & (length <= best.bound * (1.0 + TOLERANCE))
     return best
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """Rows that keep to one combination of parts: where they start between the caps, and what is fixed beyond them."""
-
-    start: Start
-    rules: Actions
-    beyond: IntArray
-    fixed: FloatArray
-    is_plain: BoolArray
-
-    @property
-    def cost(self) -> FloatArray:
-        """Length of the change that is fixed."""
-        change = (self.fixed - self.start.V[:, self.beyond]) / self.start.scale[self.beyond]
-        return self.rules.take(self.beyond).distance(change)
-
-    def moved(self, change: FloatArray) -> FloatArray:
-        """The rows after a change in fitted units."""
-        x = self.rules.obeyed(self.start.V, change * self.start.scale)
-        x[:, self.beyond] = self.fixed
-        return x
 
 
 @dataclass(frozen=True)
@@ -260,7 +232,10 @@ class _Parts:
                 unexamined.append(row)
         return [(np.array(parts, dtype=int), np.sort(rows)) for parts, rows in members.items() if rows], unexamined
 
-    def problem(self, combination: IntArray, rows: IntArray) -> _Problem:
+    def solved(
+        self, combination: IntArray, rows: IntArray, surfaces: Sequence[QuadraticSurface], level: FloatArray, max_nodes: int
+    ) -> Answers:
+        """Rows after the smallest change that keeps to one combination of parts."""
         part, capped, away = self.start.take(rows), self.capped, combination != BETWEEN
         low, high = (cap[capped] for cap in self.start.caps)
         V = part.V[:, capped]
@@ -270,10 +245,15 @@ class _Parts:
         U, free = part.U.copy(), self.between.free.copy()
         U[:, capped] += (seen - inside) / part.scale[capped]
         free[capped[away]] = False
-        return _Problem(
-            start=replace(part, U=U),
-            rules=replace(self.between, free=free),
-            beyond=capped[away],
-            fixed=np.where(combination == BELOW, self.below[rows], self.above[rows])[:, away],
-            is_plain=(inside == V).all(axis=1) & (not away.any()),
-        )
+        beyond, fixed = capped[away], np.where(combination == BELOW, self.below[rows], self.above[rows])[:, away]
+        seen_start, rules = replace(part, U=U), replace(self.between, free=free)
+        if len(surfaces) == 1:
+            found = smallest_change(surfaces[0], seen_start, level, rules, max_nodes)
+        else:
+            found = smallest_common_change(surfaces, seen_start, level, rules, max_nodes)
+        x = rules.obeyed(part.V, found.point * part.scale)
+        x[:, beyond] = fixed
+        cost = rules.take(beyond).distance((fixed - part.V[:, beyond]) / part.scale[beyond])
+        is_plain = (inside == V).all(axis=1) & (not away.any())
+        multiplier = np.where(is_plain, found.multiplier, np.nan)
+        return replace(found, point=x, bound=np.hypot(found.bound, cost), multiplier=multiplier)

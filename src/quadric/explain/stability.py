@@ -16,7 +16,7 @@ from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators import ScaleWarning
 from quadric.estimators._base import RandomState, SparseSurfaceClassifier, drawn_seed
 from quadric.estimators._validation import N_JOBS, check_values, integer_from
-from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.fitted import Model, fitted_model
 from quadric.labels import refuse_masked
 from quadric.progress import counted
 from quadric.resources import processes_of
@@ -97,19 +97,15 @@ def stability(
     if view.is_surface:
         raise TypeError("stability refits a model: give a fitted estimator or a Pipeline, not a QuadraticSurface")
     refuse_masked(y=y)
-    estimator, Z, y = _refittable(view), view.fitted(X), np.asarray(y)
+    Z, y, estimator = view.fitted(X), np.asarray(y), view.classifier
+    if isinstance(estimator, SparseSurfaceClassifier):  # for data in fitted units, which stay as they are
+        estimator = view.procedure().set_params(standardize=False, clip=None)
     weight = check_sample_weight(sample_weight, Z, non_negative=False)
     seed = drawn_seed(random_state)
     fits = workers(processes_of(n_jobs, n_boot), return_as="generator")(
         delayed(_coefficients)(estimator, Z, y, weight, (seed, replicate)) for replicate in range(n_boot)
     )
     return _summary(np.array(list(counted(fits, n_boot, "bootstrap fits"))), view.term_names)
-
-
-def _refittable(view: FittedModel) -> Any:
-    """An estimator to clone, for data in fitted units: those stay as they are."""
-    is_sparse = isinstance(view.classifier, SparseSurfaceClassifier)
-    return view.procedure().set_params(standardize=False, clip=None) if is_sparse else view.classifier
 
 
 def _coefficients(estimator: Any, Z: Any, y: np.ndarray, weight: FloatArray, seed: tuple[int, int]) -> FloatArray:
@@ -132,8 +128,7 @@ def _summary(coef: FloatArray, names: list[str]) -> TermStability:
     times = np.where(count > 0, count, np.nan)
     deciles = np.full((coef.shape[1], len(DECILES), coef.shape[2]), np.nan)
     for surface, term in zip(*np.nonzero(count), strict=True):
-        chosen = coef[included[:, surface, term], surface, term]
-        deciles[surface, :, term] = np.quantile(chosen, DECILES)
+        deciles[surface, :, term] = np.quantile(coef[included[:, surface, term], surface, term], DECILES)
     return TermStability(
         names=names,
         inclusion=count / len(coef),

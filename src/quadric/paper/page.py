@@ -230,13 +230,17 @@ figcaption { color: var(--ink); background: var(--paper); padding: 0.3rem 0; }
 
 def page(findings: Findings) -> str:
     """One self-contained HTML file."""
-    verdicts = ["<h2>What the paper says</h2>", "<ul>", *(_html_claim(claim) for claim in findings.claims), "</ul>"]
+    verdicts = [
+        f'<li><span class="verdict">{claim.verdict}</span>: {html.escape(claim.statement)}'
+        f"{_html_list(claim.evidence) if claim.evidence else ''}</li>"
+        for claim in findings.claims
+    ]
     body = [
         "<h1>The paper's results, and ours</h1>",
         *("<ul>", *(f"<li>{html.escape(line.replace('`', ''))}</li>" for line in _setting(findings)), "</ul>"),
         *("<h2>What agrees</h2>", f"<p>{html.escape(_summary(findings))}</p>"),
         *(f"<h2>{OUTLIERS}</h2>", _html_list([_outlier_line(item) for item in findings.outliers])),
-        *(verdicts if findings.claims else ()),
+        *(("<h2>What the paper says</h2>", "<ul>", *verdicts, "</ul>") if verdicts else ()),
         "<h2>Tables</h2>",
         *(f'<section id="{table.name}">{table.html()}</section>' for table in findings.tables),
         *(["<h2>Figures</h2>"] if findings.figures else ()),
@@ -258,11 +262,6 @@ def page(findings: Findings) -> str:
 
 def _html_list(lines: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in lines or ["None."]) + "</ul>"
-
-
-def _html_claim(claim: Claim) -> str:
-    evidence = _html_list(claim.evidence) if claim.evidence else ""
-    return f'<li><span class="verdict">{claim.verdict}</span>: {html.escape(claim.statement)}{evidence}</li>'
 
 
 def _html_figure(name: str, caption: str, svg: str) -> str:

@@ -85,9 +85,7 @@ class GridScores:
 
 def _f1(predicted: BoolArray, actual: BoolArray) -> FloatArray:
     """F1 of one class for each row of predictions; 0 if the class is neither predicted nor present."""
-    hits = (predicted & actual).sum(axis=1)
-    total = predicted.sum(axis=1) + actual.sum()
-    return 2.0 * hits / np.maximum(total, 1)
+    return 2.0 * (predicted & actual).sum(axis=1) / np.maximum(predicted.sum(axis=1) + actual.sum(), 1)
 
 
 @dataclass(frozen=True)

@@ -253,8 +253,7 @@ def _grid_shapes(task: Task) -> Shapes:
 
 
 def _fault_shapes(task: Task) -> Shapes:
-    n_features = resolve(task.dataset).shape[1] - len(FAULTS[task.subject].drops)
-    return _scores(len(CS_OF_FOUR) * len(budgets(n_features)))
+    return _scores(len(CS_OF_FOUR) * len(budgets(resolve(task.dataset).shape[1] - len(FAULTS[task.subject].drops))))
 
 
 COUNTS: Shapes = {"C1": (len(L1_CS),), "C2": (len(C2S),), **dict.fromkeys(("in_W", "in_b"), (len(C2S), len(L1_CS)))}

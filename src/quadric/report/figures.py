@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from quadric.report.drawing import Figure, Plot, Ticks, png
@@ -106,30 +105,8 @@ def _padded(values: Sequence[float]) -> tuple[float, float]:
     return low - room, high + room
 
 
-@dataclass(frozen=True)
-class HeatMap:
-    """W and b as coloured cells; the grid stays, the cells follow the slider.
-
-    Attributes
-    ----------
-    figure : Figure
-        Without the cells.
-    size : float
-        Side of a cell.
-    cells : list of lists of dict
-        For each view its filled cells: ``x``, ``y``, ``shade`` and ``title``.
-    largest : str
-        What the strongest colour stands for.
-    """
-
-    figure: Figure
-    size: float
-    cells: list[list[dict[str, Any]]]
-    largest: str
-
-
-def heat_map(id_: str, views: Sequence[View], features: Sequence[Feature]) -> HeatMap:
-    """The coefficients of several surfaces on one grid and one scale of colours.
+def heat_map(id_: str, views: Sequence[View], features: Sequence[Feature]) -> dict[str, Any]:
+    """W and b of several surfaces as coloured cells, on one grid, which stays, and one scale of colours.
 
     Parameters
     ----------
@@ -138,6 +115,12 @@ def heat_map(id_: str, views: Sequence[View], features: Sequence[Feature]) -> He
     views : sequence of View
     features : sequence of Feature
         Those that no view uses are omitted.
+
+    Returns
+    -------
+    dict
+        The ``figure`` without its cells; the ``size`` of a cell; for each view its filled ``cells``: ``x``, ``y``, ``shade``
+        and ``title``; and the ``largest`` coefficient, for which the strongest colour stands.
     """
     used = sorted({j for view in views for c in view.coefficients for j in (c.first, c.second) if j is not None})
     size = min(30.0, max(15.0, 380.0 / max(len(used), 1)))
@@ -149,8 +132,8 @@ def heat_map(id_: str, views: Sequence[View], features: Sequence[Feature]) -> He
         "feature alone. The equation next to it lists every coefficient."
     )
     cells = [[cell for c in view.coefficients for cell in _cells(c, features, largest, left, top)] for view in views]
-    board = _board([symbol(features[j]) for j in used], size, left[None])
-    return HeatMap(board.figure(id_, "Coefficients W and b", described), size, cells, number(largest, 3))
+    board = _board([symbol(features[j]) for j in used], size, left[None]).figure(id_, "Coefficients W and b", described)
+    return {"figure": board, "size": size, "cells": cells, "largest": number(largest, 3)}
 
 
 def _board(names: Sequence[str], size: float, right: float) -> Plot:

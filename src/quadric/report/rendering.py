@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -103,7 +103,7 @@ def _more_classes(summary: ReportSummary) -> dict[str, Any]:
 
 
 def _stop(
-    summary: ReportSummary, i: int, view: View, heat: figures.HeatMap, sides: tuple[str, str], curves: Sequence[Figure] = ()
+    summary: ReportSummary, i: int, view: View, heat: Mapping[str, Any], sides: tuple[str, str], curves: Sequence[Figure] = ()
 ) -> dict[str, Any]:
     """A surface in words and symbols, in the form in which the page's script takes it.
 
@@ -114,7 +114,8 @@ def _stop(
         Position of the surface in the heat map, on the curves and in the cross-validation.
     view : View
         Of the slider, or of one class of several.
-    heat : HeatMap
+    heat : mapping
+        As ``figures.heat_map`` gives it.
     sides : pair of str
         As in ``SurfaceSummary``.
     curves : sequence of Figure
@@ -146,7 +147,7 @@ def _stop(
         "lines": [*lines, _line(view.intercept, "", "The constant.")],
         "centred": view.equation,
         "expanded": view.expanded,
-        "cells": heat.cells[i],
+        "cells": heat["cells"][i],
         "facts": facts,
         "sentences": (proved(certificate), EXCHANGES[certificate.swap_optimal]),
         "marks": [curve.places[i] for curve in curves],

@@ -63,8 +63,7 @@ def _slice(
 ) -> Slice:
     first, second = pair
     x, y = _axis(subject, first), _axis(subject, second)
-    held = subject.fitted.reported({name: [value] for name, value in typical.items()})
-    V = np.repeat(held, GRID * GRID, axis=0)
+    V = np.repeat(subject.fitted.reported({name: [value] for name, value in typical.items()}), GRID * GRID, axis=0)
     V[:, first], V[:, second] = np.tile(x, GRID), np.repeat(y, GRID)
     values = (subject.fitted.surfaces[0](subject.fitted.scaled(V)) - subject.fitted.cutoff(None)).reshape(GRID, GRID)
     points = np.column_stack(
@@ -81,8 +80,8 @@ def _slice(
         y=tuple(y.tolist()),
         values=tuple(map(tuple, values.tolist())),
         boundary=level_line(x, y, values),
-        events=tuple((x_, y_) for x_, y_ in points[inside & is_event].tolist()),
-        others=tuple((x_, y_) for x_, y_ in points[inside & ~is_event].tolist()),
+        events=tuple(map(tuple, points[inside & is_event].tolist())),
+        others=tuple(map(tuple, points[inside & ~is_event].tolist())),
         held=tuple((name, cell_text(value)) for name, value in typical.items() if name in used),
     )
 
@@ -127,5 +126,4 @@ def level_line(x: FloatArray, y: FloatArray, values: FloatArray) -> tuple[tuple[
     crossed = (triangles[..., 2] > 0.0) != (ahead[..., 2] > 0.0)  # no edge of a triangle, or two of them
     start, end = triangles[crossed], ahead[crossed]
     share = start[:, 2:] / (start[:, 2:] - end[:, 2:])
-    pieces = (start + share * (end - start))[:, :2].reshape(-1, 4)
-    return tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in pieces.tolist())
+    return tuple(map(tuple, (start + share * (end - start))[:, :2].reshape(-1, 4).tolist()))

@@ -83,13 +83,15 @@ def shares(importances: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
 
 
 def _what_it_is(summary: ReportSummary) -> Card:
-    used = f"It uses {len(columns_used(summary))} of {number_of(summary.n_columns, 'input column')}."
-    chosen = f"chosen from {number_of(summary.n_candidates, 'candidate')}"
     if len(summary.surfaces) > 1:
-        first = f"One quadratic equation per class, each with at most {number_of(summary.k, 'term')} {chosen}."
-        return "What is it?", f"{len(summary.surfaces)} equations", (first, used, rule(summary))
-    terms = number_of(len(summary.surfaces[0].terms), "term")
-    return "What is it?", terms, (f"One quadratic equation with {terms} {chosen}.", used, rule(summary))
+        answer = f"{len(summary.surfaces)} equations"
+        first = f"One quadratic equation per class, each with at most {number_of(summary.k, 'term')}"
+    else:
+        answer = number_of(len(summary.surfaces[0].terms), "term")
+        first = f"One quadratic equation with {answer}"
+    chosen = f"{first} chosen from {number_of(summary.n_candidates, 'candidate')}."
+    used = f"It uses {len(columns_used(summary))} of {number_of(summary.n_columns, 'input column')}."
+    return "What is it?", answer, (chosen, used, rule(summary))
 
 
 def rule(summary: ReportSummary) -> str:

@@ -135,8 +135,7 @@ def surface_summary(subject: Subject, code: int, certificate: Certificate, stabi
     stability : TermStability or None
     """
     surface, positive = subject.fitted.surfaces[code], 1 if subject.is_binary else code
-    view = view_of(subject, surface, subject.k, certificate, code)
-    label = subject.class_names[positive]
+    view, label = view_of(subject, surface, subject.k, certificate, code), subject.class_names[positive]
     return SurfaceSummary(
         label=label,
         sides=(f"towards {label}", f"towards {subject.class_names[0]}" if subject.is_binary else f"against {label}"),

@@ -259,7 +259,7 @@ def test_what_no_answer_depends_on_is_held_by_the_digest(tmp_path, original, key
 
 
 BROKEN = {
-    "cut off": (lambda text: text[: len(text) // 2], r"damaged or no model file: .* at line \d+, column \d+"),
+    "cut off": (lambda text: text[: len(text) // 2], r"damaged or not a model file: .* at line \d+, column \d+"),
     "empty": (lambda text: "", "at line 1, column 1"),
     "a number": (lambda text: "7", "no schema"),
     "a list": (lambda text: "[]", "no schema"),
@@ -270,7 +270,7 @@ BROKEN = {
         lambda text: text.replace('"c": ', '"c": 1e999, "d": ', 1).replace(', "d": ', "1, ", 0),
         "unknown key|finite",
     ),
-    "many digits": (lambda text: text.replace('"schema": 4', '"schema": ' + "9" * 10_000), "damaged or no model file"),
+    "many digits": (lambda text: text.replace('"schema": 4', '"schema": ' + "9" * 10_000), "damaged or not a model file"),
     "a key twice": (lambda text: text.replace('"schema": 4', '"schema": 4, "schema": 4'), "a key comes twice"),
     "deep nesting": (lambda text: "[" * 200_000, "nested too deeply|damaged"),
     "HTML": (lambda text: "<html><script>alert(1)</script></html>", "line 1, column 1"),
@@ -304,7 +304,7 @@ class Bomb:
 
 def test_pickles_are_not_loaded(tmp_path):
     (tmp_path / "model.json").write_bytes(pickle.dumps(Bomb(), protocol=0))
-    refused(tmp_path / "model.json", "damaged or no model file")
+    refused(tmp_path / "model.json", "damaged or not a model file")
     assert not Bomb.exploded
 
 

@@ -226,7 +226,7 @@ def case(request, tmp_path_factory):
 ONE_LINE = re.compile(
     r"damaged model file: ((schema|quadric_version|task|inputs|steps|features|surfaces|estimator|params|calibration|certificates"
     r"|data|metadata|samples|probes|digest)[\w.\[\]]* .+|it (lacks the|has an unknown) key '.*')"
-    r"|model\.json is damaged or no model file: .+"
+    r"|model\.json is damaged or not a model file: .+"
     r"|made by (a newer quadric|an early version of quadric) \(schema .+"
     r"|not a quadric model file: it has no schema"
 )
@@ -310,7 +310,7 @@ def test_damaged_bytes_are_refused(case, size, tally, tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig", "cp037"])
 def test_other_encodings_are_refused(case, tmp_path, encoding):
     (tmp_path / "model.json").write_bytes(case.path.read_text(encoding="utf-8").encode(encoding))
-    with pytest.raises(ModelFileError, match="is damaged or no model file"):
+    with pytest.raises(ModelFileError, match="is damaged or not a model file"):
         load_model(tmp_path / "model.json")
 
 
@@ -326,5 +326,5 @@ def test_other_encodings_are_refused(case, tmp_path, encoding):
 )
 def test_gigantic_files_are_refused(tmp_path, content):
     (tmp_path / "model.json").write_bytes(content)
-    with pytest.raises(ModelFileError, match=r"larger than|damaged or no model file"):
+    with pytest.raises(ModelFileError, match=r"larger than|damaged or not a model file"):
         load_model(tmp_path / "model.json")

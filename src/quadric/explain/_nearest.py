@@ -77,7 +77,7 @@ def nearest(A: FloatArray, a: FloatArray, r: FloatArray, size: FloatArray) -> An
         Magnitude of the sums that ``a`` was computed from: says which slopes are rounding.
     """
     values, vectors = np.linalg.eigh(A)
-    zero = np.abs(values) <= FLAT * np.abs(values).max(axis=-1, keepdims=True, initial=0.0)  # but for rounding
+    zero = np.abs(values) <= FLAT * np.abs(values).max(axis=-1, keepdims=True, initial=0.0)  # up to rounding
     values = np.broadcast_to(np.where(zero, 0.0, values), a.shape)
     slopes = np.einsum("...ji,...j->...i", vectors, a)
     slopes = np.where(np.abs(slopes) <= NOISE * size[:, None], 0.0, slopes)

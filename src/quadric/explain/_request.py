@@ -33,7 +33,7 @@ class WantedDecision:
     code : int
         Position of the wanted class.
     surfaces : list of QuadraticSurface
-        All are positive where the decision is the wanted one, but for rounding; a guide only where ``is_exact`` is False.
+        All are positive where the decision is the wanted one, up to rounding; only a guide where ``is_exact`` is False.
     cutoff : float or None
         The user's; None: the model's own ``predict`` decides.
     turn : float

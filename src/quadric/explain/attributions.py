@@ -133,33 +133,29 @@ def against_point(surface: QuadraticSurface, U: FloatArray, reference: FloatArra
 
 def background_mean(view: FittedModel, background: Any) -> FloatArray:
     """The background's mean in fitted units."""
-    if _are_moments(background):
-        return _fitted_moments(view, *background)[0]
-    return np.asarray(view.fitted(background).mean(axis=0))
+    moments = _fitted_moments(view, background)
+    return np.asarray(view.fitted(background).mean(axis=0)) if moments is None else moments[0]
 
 
 def _mean_and_spread(view: FittedModel, surface: QuadraticSurface, background: Any) -> tuple[FloatArray, FloatArray]:
     """The background's mean, and 1/2 sum_l W_jl Cov_jl for each feature j."""
-    if _are_moments(background):
-        mean, covariance = _fitted_moments(view, *background)
-        return mean, 0.5 * (surface.W * covariance).sum(axis=1)
+    if moments := _fitted_moments(view, background):
+        return moments[0], 0.5 * (surface.W * moments[1]).sum(axis=1)
     U = view.fitted(background)
     mean = U.mean(axis=0)
     deviation = U - mean
     return mean, 0.5 * np.mean(deviation * _times(surface, deviation), axis=0)
 
 
-def _are_moments(background: Any) -> bool:
-    return isinstance(background, tuple) and len(background) == 2
-
-
-def _fitted_moments(view: FittedModel, mean: Any, second: Any) -> tuple[FloatArray, FloatArray]:
-    mean, second = np.asarray(mean, dtype=float), np.asarray(second, dtype=float)
-    n = view.n_features
+def _fitted_moments(view: FittedModel, background: Any) -> tuple[FloatArray, FloatArray] | None:
+    """Mean and covariance in fitted units, where the background is a pair of moments."""
+    if not (isinstance(background, tuple) and len(background) == 2):
+        return None
+    mean, second = (np.asarray(moment, dtype=float) for moment in background)
+    n, scale = view.n_features, view.scale
     if mean.shape != (n,) or second.shape != (n, n):
         raise ValueError(f"background: moments of shapes {mean.shape} and {second.shape} need to be ({n},) and ({n}, {n})")
-    center, scale = view.center, view.scale
-    return (mean - center) / scale, (second - np.outer(mean, mean)) / np.outer(scale, scale)
+    return (mean - view.center) / scale, (second - np.outer(mean, mean)) / np.outer(scale, scale)
 
 
 def _times(surface: QuadraticSurface, U: FloatArray) -> FloatArray:

@@ -245,7 +245,7 @@ class _Writer:
 
 
 def _number(value: float, origin: str | None) -> str:
-    """A number, or the day that so many days after ``origin`` lead to."""
+    """A number, or the date that lies this number of days after ``origin``."""
     if origin is None:
         return f"{value:.6g}"
     return date_text(dates_after(np.array([value]), origin)[0].astype("datetime64[D]"))

@@ -29,20 +29,19 @@ def parse(content: bytes, name: str) -> Any:
     """The content of a JSON file of this name; nothing but plain values, no NaN, no repeated keys."""
     if len(content) > MAX_BYTES:
         raise ModelFileError(f"{name} is larger than {MAX_BYTES >> 20} MB: not a model file")
-    if content.count(b"[") + content.count(b"{") > MAX_ITEMS:  # each costs far more memory than its bytes in the file
-        raise ModelFileError(f"{name} is damaged or no model file: it has more than {MAX_ITEMS} lists")
     try:
+        if content.count(b"[") + content.count(b"{") > MAX_ITEMS:  # each costs far more memory than its bytes in the file
+            raise ValueError(f"it has more than {MAX_ITEMS} lists")
         return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_without_repetition)
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"{name} is damaged or no model file: byte {error.start} is not UTF-8") from None
+        reason = f"byte {error.start} is not UTF-8"
     except json.JSONDecodeError as error:
-        raise ModelFileError(
-            f"{name} is damaged or no model file: {error.msg} at line {error.lineno}, column {error.colno}"
-        ) from None
+        reason = f"{error.msg} at line {error.lineno}, column {error.colno}"
     except RecursionError:
-        raise ModelFileError(f"{name} is damaged or no model file: it is nested too deeply") from None
+        reason = "it is nested too deeply"
     except ValueError as error:
-        raise ModelFileError(f"{name} is damaged or no model file: {error}") from None
+        reason = str(error)
+    raise ModelFileError(f"{name} is damaged or not a model file: {reason}")
 
 
 def _refuse_constant(name: str) -> Any:

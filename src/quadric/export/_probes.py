@@ -1,7 +1,7 @@
 """Made-up rows that try everything a model consists of, so that no part of it can change without changing an answer.
 
 A row gives each column one of its *options*: for numbers, values around the center and beyond the caps; for categories, every
-level and a text that is none of them; and no value at all, where the model takes such rows. Every option of every column
+level and an unknown text; and no value at all, where the model takes such rows. Every option of every column
 occurs. A product of two features hides changes of one of them where the other is zero, so each option also meets, for every
 such product, a row in which the other feature is not zero. Two rows lie far away, and every class is the answer to some row,
 if random rows find one; of two classes, to the row that is nearest to the cut-off.
@@ -21,7 +21,7 @@ from quadric.tables import InputColumn, Table
 from quadric.types import BoolArray, FloatArray, IntArray
 
 MAX_CELLS = 200_000
-"""Rows beyond this size are left out: models of thousands of levels would make files that nobody can handle."""
+"""Rows beyond this size are left out: models of thousands of levels would make files too large to handle."""
 FAR_AWAY = 1e6
 """Scales from the center."""
 NEGLIGIBLE = 1e-3

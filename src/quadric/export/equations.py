@@ -121,7 +121,7 @@ def _symbols(scoring: ScoringModel, written: Callable[[CodedFeature, str], str] 
 
 def _condition(feature: CodedFeature, written: Callable[[str], str]) -> str:
     """When a feature of levels is 1: "= own", "one of (a, b)", "none of (c, d)"."""
-    turned = feature.unseen == 1.0  # levels that nobody has seen count too
+    turned = feature.unseen == 1.0  # unseen levels count too
     levels = [level for level, value in feature.codes if (value == 1.0) != turned]
     texts = [written(level if isinstance(level, str) else number_text(level)) for level in levels]
     if len(texts) == 1 and not turned:

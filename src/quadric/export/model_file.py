@@ -18,8 +18,8 @@ Schema 4, top keys:
   own label) as the model gave them; ``probes``: the same for made-up rows that try every part of the model
 - ``digest``: SHA-256 of each of the others, in canonical JSON
 
-Reading compares all of it. What an accident changed does not agree with its digest; what somebody changed who also wrote a new
-digest does not agree with the probes, as far as it matters for scores, labels or probabilities.
+Reading compares all of it. What an accident changed does not agree with its digest; a change with a new digest
+does not agree with the probes, as far as it matters for scores, labels or probabilities.
 """
 
 from __future__ import annotations

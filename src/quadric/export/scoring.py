@@ -201,7 +201,7 @@ def _written(value: Any) -> Any:
 def made_up_rows(view: FittedModel, offsets: Sequence[float] = OFFSETS) -> Table:
     """Rows to try a model on where the caller brings none; no record of a person may travel with an export.
 
-    Rows that lie so many scales from the center of the training data, with all sorts of levels; where the model takes missing
+    Rows lie ``offsets`` scales from the center of the training data, with all sorts of levels; where the model takes missing
     values, some are missing in one more row.
     """
     columns = []

@@ -103,7 +103,7 @@ def number(value: float) -> str:
 def check_names(names: Sequence[str], n_bytes: int | None = None) -> None:
     """SQLite, DuckDB and Spark do not tell names apart that differ in case only, whether they are in quotes or not.
 
-    Of new names, some databases take so many bytes only.
+    Some databases keep only ``n_bytes`` of a new name.
     """
     known: dict[bytes, str] = {}
     for name in names:

@@ -56,7 +56,7 @@ def _coefficient(term: int, n_features: int, value: float) -> Coefficient:
 
 
 def own_certificates(subject: Subject) -> list[Certificate]:
-    """What is known about the surfaces of the model: by its fit, if the data are the same, and by so many nodes."""
+    """What is known about the surfaces of the model: by its fit, if the data are the same, and by NODES of branch and bound."""
     limit = NODES[_has_cheap_nodes(subject)]
     judged = certify_by_nodes(subject.fitted.model, subject.X, subject.labels, k=subject.k, node_limit=limit)
     fitted = getattr(subject.fitted.classifier, "certificates_", judged)

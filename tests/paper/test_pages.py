@@ -30,7 +30,7 @@ from quadric.paper.figures import FIGURES, coefficients
 from quadric.paper.page import gather, page, reproduction, write_everything
 from quadric.paper.protocol import OUTER_SPLITS, splits_of
 from quadric.paper.results import is_within, outliers, published, table_cells, trend
-from quadric.paper.store import Run, Store, StoreError
+from quadric.paper.store import Store, StoreError
 from quadric.paper.tables import Entry, TextTable, latex_escaped, result_table
 from quadric.paper.tasks import Task, grid_cells
 
@@ -292,7 +292,7 @@ def test_the_setting_says_how_ties_are_decided_and_where_a_grid_is_shorter(store
 def test_times_are_summed_by_protocol_and_method(store, tmp_path, plan):
     """20 s a model and 5 outer folds of 2 s; 25 inner ones are apart, and so are the best terms."""
     store.add(row(Task("grid", "iris", "l0-qsvm-best", OUTER_SPLITS[0]), [1.0]), 9.0, 600.0)
-    store.add_run(Run(pieces=91, elapsed=330.0, n_jobs=2))
+    store.add_run(pieces=91, elapsed=330.0, n_jobs=2)
     text = reproduction(gather(plan, Store(tmp_path, IDENTITY), "quadric paper"))
     lines = text[text.index("## Time") :].splitlines()
     detail = "(LS-SVM {0} s, l0-QSVM {0} s, LS-l0-QSVM {0} s)"

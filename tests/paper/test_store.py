@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from quadric.paper.store import RESULTS, ROWS, SCHEMA, TIMES, Run, Store, StoreError
+from quadric.paper.store import RESULTS, ROWS, SCHEMA, TIMES, Store, StoreError
 
 IDENTITY = {"version": "1", "protocol": "paper", "seed": 0}
 
@@ -87,11 +87,12 @@ def test_rows_of_code_with_other_results_are_refused(tmp_path, monkeypatch):
 
 def test_runs_are_kept_beside_the_times(tmp_path):
     store = filled(tmp_path)
-    runs = [Run(3, 1.5, 2), Run(1, 0.5, 1)]
+    runs = [(3, 1.5, 2), (1, 0.5, 1)]
     for run in runs:
-        store.add_run(run)
+        store.add_run(*run)
     again = Store(tmp_path, IDENTITY)
-    assert again.runs == runs
+    assert again.runs == store.runs
+    assert [(run["pieces"], run["elapsed"], run["n_jobs"]) for run in again.runs] == runs
     assert len(again.times) == 3
 
 

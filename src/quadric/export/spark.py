@@ -27,7 +27,7 @@ def spark_columns(model: Model, *, prefix: str = "quadric_", refuses: bool = Fal
     """Scores, probabilities and the label as texts for ``selectExpr`` of a Spark DataFrame, in three steps.
 
     A step refers to the new columns of the steps before: apply ``frame.selectExpr("*", *step)`` for each of them in turn.
-    Names and values are those of ``to_sql``. Where a column of numbers has a text that is not a number, all new columns are NULL.
+    Names and values are those of ``to_sql``. Where a column of numbers has another text, all new columns are NULL.
     Columns of type TIMESTAMP, which are moments, count in UTC; DATE, TIMESTAMP_NTZ and texts count as they are written. The
     time zone of the session has no effect.
 

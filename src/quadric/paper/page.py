@@ -18,7 +18,7 @@ from quadric.paper.experiments import TABLE_DATASETS, Plan
 from quadric.paper.figures import FIGURES
 from quadric.paper.models import BEST_OF, LARGEST_BEST_K, MODELS, TIES
 from quadric.paper.results import Outlier, all_cells, is_within, outliers
-from quadric.paper.store import Run, Store, write_whole
+from quadric.paper.store import Row, Store, write_whole
 from quadric.paper.tables import TextTable, credit_table, long_table, models_table, result_table
 
 OTHER_WORK = {"curve": "Figure 3", "fault": "errors reproduced"}
@@ -44,8 +44,8 @@ class Findings:
     claims : tuple of Claim
     seconds : mapping
         Seconds per model or other work, by protocol and method.
-    runs : tuple of Run
-        Elapsed times of whole runs.
+    runs : tuple of mappings
+        ``pieces``, ``elapsed`` seconds and ``n_jobs`` of whole runs.
     counts : tuple of int
         Number of cells compared with the paper, with an accuracy within one standard deviation, and within two.
     """
@@ -57,7 +57,7 @@ class Findings:
     outliers: tuple[Outlier, ...]
     claims: tuple[Claim, ...]
     seconds: Mapping[str, Mapping[str, float]]
-    runs: tuple[Run, ...]
+    runs: tuple[Row, ...]
     counts: tuple[int, int, int]
 
 
@@ -176,7 +176,9 @@ def _time_lines(findings: Findings) -> list[str]:
         parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in columns.items())
         lines.append(f"{group}: {total:.0f} s, about {total / 120:.1f} min on two free cores ({parts})")
     return lines + [
-        f"elapsed: {run.pieces} tasks in {run.elapsed:.0f} s ({run.elapsed / 60:.1f} min) with n_jobs = {run.n_jobs}"
+        "elapsed: {pieces} tasks in {elapsed:.0f} s ({minutes:.1f} min) with n_jobs = {n_jobs}".format(
+            minutes=run["elapsed"] / 60, **run
+        )
         for run in findings.runs
     ]
 

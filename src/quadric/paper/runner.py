@@ -11,7 +11,7 @@ from joblib import cpu_count
 from sklearn.utils.parallel import delayed
 
 from quadric.blas import one_blas_thread
-from quadric.paper.store import Run, Store
+from quadric.paper.store import Store
 from quadric.paper.tasks import Task, execute
 from quadric.progress import advance
 from quadric.resources import processes_of
@@ -61,7 +61,7 @@ def _run_missing(missing: Mapping[str, Task], store: Store, seed: int, n_jobs: i
     finally:
         with warnings.catch_warnings(action="ignore"):  # joblib's: the run ends with its own error
             results.close()
-    store.add_run(Run(len(missing), round(time.monotonic() - began, 1), n_jobs))
+    store.add_run(len(missing), round(time.monotonic() - began, 1), n_jobs)
 
 
 def _timed(task: Task, seed: int) -> tuple[dict[str, Any], float, float]:

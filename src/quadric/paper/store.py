@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,20 +25,12 @@ RESULTS = 2
 """Increased when the stored numbers may change, so that rows of different code are not mixed."""
 RUN = "run/"
 """Prefix of the keys of whole runs in the file of times."""
+KEPT = "; finished rows are kept, run again to go on"
 LOST = {ROWS: "its task will run again", TIMES: "only the time of one task is lost"}
 
 
 class StoreError(ParameterError):
     """A store that cannot be used or written."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """Number of tasks of one complete run, and its elapsed time in seconds."""
-
-    pieces: int
-    elapsed: float
-    n_jobs: int
 
 
 class Store:
@@ -66,11 +57,12 @@ class Store:
     ) -> None:
         self.folder = Path(folder)
         self.header = {"store": "quadric paper", "schema": SCHEMA, "results": RESULTS, **identity}
-        _make_folder(self.folder)
+        with _told(f"cannot make the folder {self.folder}"):
+            self.folder.mkdir(parents=True, exist_ok=True)
         self.rows: dict[str, Row] = {row["key"]: row for row in self._opened(ROWS, report, problem)}
         times = {row["key"]: row for row in self._opened(TIMES, report, _time_problem)}
         self.times: dict[str, Row] = {key: row for key, row in times.items() if key in self.rows}
-        self.runs = [Run(row["pieces"], row["elapsed"], row["n_jobs"]) for key, row in times.items() if key.startswith(RUN)]
+        self.runs = [row for key, row in times.items() if key.startswith(RUN)]
 
     @classmethod
     @contextmanager
@@ -83,12 +75,11 @@ class Store:
         *arguments, **more :
             As for the class.
         """
-        _make_folder(Path(folder))
         with ExitStack() as stack:
-            try:
+            with _told(f"cannot make the folder {folder}"):
+                Path(folder).mkdir(parents=True, exist_ok=True)
+            with _told(f"cannot write to {folder}"):
                 stack.enter_context(locked(folder))
-            except OSError as error:
-                raise _no_folder(folder, error) from error
             yield cls(folder, *arguments, **more)
 
     def __contains__(self, key: str) -> bool:
@@ -108,9 +99,10 @@ class Store:
         self.rows[row["key"]] = row
         self.times[row["key"]] = time
 
-    def add_run(self, run: Run) -> None:
-        """Append the elapsed time of a complete run."""
-        self._append(TIMES, {"key": f"{RUN}{len(self.runs)}", **asdict(run)})
+    def add_run(self, pieces: int, elapsed: float, n_jobs: int) -> None:
+        """Append the number of tasks of one complete run, its elapsed time in seconds, and its processes."""
+        run = {"key": f"{RUN}{len(self.runs)}", "pieces": pieces, "elapsed": elapsed, "n_jobs": n_jobs}
+        self._append(TIMES, run)
         self.runs.append(run)
 
     def arrange(self, order: Callable[[str], Any]) -> None:
@@ -122,12 +114,10 @@ class Store:
 
     def _opened(self, name: str, report: Report, problem: Judge) -> list[Row]:
         path = self.folder / name
-        try:
+        with _told(f"cannot write to {self.folder}"):
             if not path.exists():
                 write_atomically(path, _text([self.header]))
             content = replaceable(path).read_bytes()
-        except OSError as error:
-            raise _no_folder(self.folder, error) from error
         whole, _, rest = content.rpartition(b"\n")
         lines = whole.split(b"\n") if whole else []
         rows = [_parsed(line) for line in lines]
@@ -155,40 +145,35 @@ class Store:
 
     def _append(self, name: str, row: Row) -> None:
         """Append a line in one write. If that fails half way, cut the file back to its former length."""
-        path = self.folder / name
-        line = (_line(row) + "\n").encode()
-        try:
-            with path.open("ab", buffering=0) as file:
-                size = file.tell()
-                try:
-                    if file.write(line) != len(line):
-                        raise OSError(28, "No space left on device")
-                    os.fsync(file.fileno())
-                except OSError:
-                    file.truncate(size)
-                    raise
-        except OSError as error:
-            raise _unwritable(path, error) from error
+        path, line = self.folder / name, _text([row]).encode()
+        with _told(f"cannot write {path}", KEPT), path.open("ab", buffering=0) as file:
+            size = file.tell()
+            try:
+                if file.write(line) != len(line):
+                    raise OSError(28, "No space left on device")
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(size)
+                raise
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file of a run atomically; an error says that finished rows are kept."""
-    try:
+    with _told(f"cannot write {path}", KEPT):
         write_atomically(path, content)
+
+
+@contextmanager
+def _told(failure: str, ending: str = "") -> Iterator[None]:
+    """Errors of the file system as those of a store."""
+    try:
+        yield
     except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> StoreError:
-    return StoreError(f"cannot write {path}: {error.strerror or error}; finished rows are kept, run again to go on")
-
-
-def _line(row: Row) -> str:
-    return json.dumps(row, separators=(",", ":"), allow_nan=False)
+        raise StoreError(f"{failure}: {error.strerror or error}{ending}") from error
 
 
 def _text(rows: Iterable[Row]) -> str:
-    return "".join(_line(row) + "\n" for row in rows)
+    return "".join(json.dumps(row, separators=(",", ":"), allow_nan=False) + "\n" for row in rows)
 
 
 def _parsed(line: bytes) -> Row | None:
@@ -204,14 +189,3 @@ def _time_problem(row: Row) -> str | None:
         if type(row.get(name)) not in (int, float):
             return f"has no number {name!r}"
     return None
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"cannot make the folder {folder}: {error.strerror}") from error
-
-
-def _no_folder(folder: str | os.PathLike[str], error: OSError) -> StoreError:
-    return StoreError(f"cannot write to {folder}: {error.strerror or error}")

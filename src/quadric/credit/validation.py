@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.pipeline import Pipeline
@@ -18,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from quadric.credit.metrics import LabelledScores, auc, ks_statistic, labelled_scores, population_stability_index
 from quadric.errors import quoted
 from quadric.estimators.cutoffs import EVEN
-from quadric.fitted import Model
 from quadric.spreadsheets import CsvWriter
 from quadric.types import BoolArray, FloatArray
 
@@ -138,7 +138,7 @@ class ValidationTable:
 
 
 def validation_table(
-    model: Model,
+    model: BaseEstimator,
     samples: Mapping[str, Sequence[Any]],
     *,
     cutoff: float | None = None,
@@ -174,78 +174,66 @@ def validation_table(
     if not isinstance(samples, Mapping) or not samples:
         raise ValueError("samples must map at least one name to (X, y) or (X, y, sample_weight)")
     check_is_fitted(model)
-    judge = _Judge.of(model, cutoff, event)
-    scored = {name: judge.score(name, sample) for name, sample in samples.items()}
+    classes = np.asarray(model.classes_).tolist()
+    if len(classes) != 2:
+        raise ValueError(f"a validation table needs a model of two classes, and this one has {len(classes)}")
+    if event is not None and event not in classes:
+        raise ValueError(f"event must be one of {classes}, got {quoted(event)}")
+    if cutoff is not None and not np.isfinite(cutoff):
+        raise ValueError(f"cutoff must be a finite number, got {cutoff}")
+    has_probabilities = hasattr(model, "predict_proba")
+    position = 1 if event is None else classes.index(event)
+    if cutoff is None:
+        cutoff = (_turn(model) if position == 1 else 1.0 - _turn(model)) if has_probabilities else 0.0
+    scored = {name: _scored(model, classes, position, name, sample) for name, sample in samples.items()}
     first, *_ = scored.values()
-    columns = [judge.measures(sample, first, bins) for sample in scored.values()]
+    columns = [_measures(sample, first, float(cutoff), bins, has_probabilities) for sample in scored.values()]
     values = np.array([[column.get(measure, np.nan) for column in columns] for measure in MEASURES])
-    return ValidationTable(MEASURES, tuple(scored), values, judge.cutoff, judge.classes[judge.position])
+    return ValidationTable(MEASURES, tuple(scored), values, float(cutoff), classes[position])
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """A model, what it calls an event and where it cuts."""
+def _scored(model: Any, classes: Sequence[Any], position: int, name: str, sample: Sequence[Any]) -> LabelledScores:
+    if len(sample) not in (2, 3):
+        raise ValueError(f"sample {quoted(name)} must be (X, y) or (X, y, sample_weight), got {len(sample)} parts")
+    X, y, weight = (*sample, None)[:3]
+    unknown = [label for label in np.unique(y).tolist() if label not in classes]
+    if unknown:
+        raise ValueError(f"sample {quoted(name)} has labels that the model does not know: {unknown[:5]}")
+    if hasattr(model, "predict_proba"):
+        score = model.predict_proba(X)[:, position]
+    else:
+        score = model.decision_function(X) * (1.0 if position == 1 else -1.0)
+    try:
+        return labelled_scores(y, score, weight, classes[position])
+    except ValueError as error:
+        raise ValueError(f"sample {quoted(name)}: {error}") from error
 
-    model: Any
-    classes: list[Any]
-    position: int
-    has_probabilities: bool
-    cutoff: float
 
-    @staticmethod
-    def of(model: Any, cutoff: float | None, event: Any) -> _Judge:
-        classes = np.asarray(model.classes_).tolist()
-        if len(classes) != 2:
-            raise ValueError(f"a validation table needs a model of two classes, and this one has {len(classes)}")
-        if event is not None and event not in classes:
-            raise ValueError(f"event must be one of {classes}, got {quoted(event)}")
-        if cutoff is not None and not np.isfinite(cutoff):
-            raise ValueError(f"cutoff must be a finite number, got {cutoff}")
-        has_probabilities = hasattr(model, "predict_proba")
-        position = 1 if event is None else classes.index(event)
-        turn = (_turn(model) if position == 1 else 1.0 - _turn(model)) if has_probabilities else 0.0
-        return _Judge(model, classes, position, has_probabilities, turn if cutoff is None else float(cutoff))
-
-    def score(self, name: str, sample: Sequence[Any]) -> LabelledScores:
-        """Labels and scores of one sample."""
-        if len(sample) not in (2, 3):
-            raise ValueError(f"sample {quoted(name)} must be (X, y) or (X, y, sample_weight), got {len(sample)} parts")
-        X, y, weight = (*sample, None)[:3]
-        unknown = [label for label in np.unique(y).tolist() if label not in self.classes]
-        if unknown:
-            raise ValueError(f"sample {quoted(name)} has labels that the model does not know: {unknown[:5]}")
-        if self.has_probabilities:
-            score = self.model.predict_proba(X)[:, self.position]
-        else:
-            score = self.model.decision_function(X) * (1.0 if self.position == 1 else -1.0)
-        try:
-            return labelled_scores(y, score, weight, self.classes[self.position])
-        except ValueError as error:
-            raise ValueError(f"sample {quoted(name)}: {error}") from error
-
-    def measures(self, sample: LabelledScores, first: LabelledScores, bins: Any) -> dict[str, float]:
-        """All measures that exist; the first sample is the one that others are compared with."""
-        (event, score, weight), (_, expected, expected_weight) = sample, first
-        area, weights = auc(event, score, weight), {"expected_weight": expected_weight, "actual_weight": weight}
-        out = {
-            "samples": float(weight.sum()),
-            "event rate": float(np.average(event, weights=weight)),
-            "accuracy": float(np.average((score > self.cutoff) == event, weights=weight)),
-            "AUC": area,
-            "Gini": 2.0 * area - 1.0,
-            "KS": ks_statistic(event, score, weight),
-            "PSI": population_stability_index(expected, score, bins, **weights),
+def _measures(
+    sample: LabelledScores, first: LabelledScores, cutoff: float, bins: Any, has_probabilities: bool
+) -> dict[str, float]:
+    """All measures that exist; the first sample is the one that others are compared with."""
+    (event, score, weight), (_, expected, expected_weight) = sample, first
+    area, weights = auc(event, score, weight), {"expected_weight": expected_weight, "actual_weight": weight}
+    out = {
+        "samples": float(weight.sum()),
+        "event rate": float(np.average(event, weights=weight)),
+        "accuracy": float(np.average((score > cutoff) == event, weights=weight)),
+        "AUC": area,
+        "Gini": 2.0 * area - 1.0,
+        "KS": ks_statistic(event, score, weight),
+        "PSI": population_stability_index(expected, score, bins, **weights),
+    }
+    if has_probabilities:
+        intercept, slope = _calibration_line(*sample)
+        out |= {
+            "mean probability": float(np.average(score, weights=weight)),
+            "Brier score": float(brier_score_loss(event, score, sample_weight=weight)),
+            "log loss": float(log_loss(event, score, sample_weight=weight)),
+            "calibration intercept": intercept,
+            "calibration slope": slope,
         }
-        if self.has_probabilities:
-            intercept, slope = _calibration_line(*sample)
-            out |= {
-                "mean probability": float(np.average(score, weights=weight)),
-                "Brier score": float(brier_score_loss(event, score, sample_weight=weight)),
-                "log loss": float(log_loss(event, score, sample_weight=weight)),
-                "calibration intercept": intercept,
-                "calibration slope": slope,
-            }
-        return out
+    return out
 
 
 def _turn(model: Any) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from quadric.types import FloatArray
 BLUE, ORANGE, GREEN, GREY = "#1f5fa8", "#d98200", "#2e8b57", "#9aa4ad"
 COLOURS = {"l0-qsvm": BLUE, "ls-l0-qsvm": ORANGE}
 SIGNIFICANT = 0.05
+Panel: TypeAlias = tuple[str, str, dict[str, Trend | None]]
+"""Title, parameter on the axis, and lines by their labels."""
 
 
 def coefficients(row: Row, n_features: int) -> tuple[FloatArray, FloatArray]:
@@ -46,7 +48,7 @@ def sparsity_figure(store: Store) -> str | None:
 
 def trend_figure(store: Store) -> str | None:
     """Accuracy against k at C = 1024, and against C at one k, for both l0 models."""
-    panels: list[tuple[str, str, dict[str, Trend | None]]] = []
+    panels: list[Panel] = []
     for dataset, k in TREND_DATASETS.items():
         name = resolve(dataset).paper_name
         along_k = {MODELS[model].label: trend(store, dataset, model, along="k", C=TREND_C) for model in BEST_OF}
@@ -55,25 +57,19 @@ def trend_figure(store: Store) -> str | None:
         panels += [(f"{name}: accuracy against C (k = {k})", "C", along_C)]
     if any(line is None for _, _, lines in panels for line in lines.values()):
         return None
-    figure, axes = _canvas(2, 2, (10.5, 7.5))
-    for ax, (title, name, lines) in zip(axes.flat, panels, strict=True):
-        _draw_lines(ax, title, name, lines, list(COLOURS.values()))
-    return _svg(figure)
+    return _curves(panels, (2, 2), (10.5, 7.5), list(COLOURS.values()))
 
 
 def credit_figure(store: Store) -> str | None:
     """Accuracy of LS-l0-QSVM against k on credit data, for three values of C."""
-    panels = []
+    panels: list[Panel] = []
     for dataset in CURVE_DATASETS:
         lines = {f"C = {C:g}": trend(store, dataset, "ls-l0-qsvm", along="k", kind="curve", C=C) for C in CURVE_CS}
         if all(line is not None for line in lines.values()):
             panels.append((f"{resolve(dataset).paper_name}: LS-l0-QSVM", "k", lines))
     if not panels:
         return None
-    figure, axes = _canvas(1, len(panels), (5.2 * len(panels), 4.0))
-    for ax, (title, name, lines) in zip(axes.flat, panels, strict=True):
-        _draw_lines(ax, title, name, lines, [BLUE, ORANGE, GREEN])
-    return _svg(figure)
+    return _curves(panels, (1, len(panels)), (5.2 * len(panels), 4.0), [BLUE, ORANGE, GREEN])
 
 
 def significance_figure(store: Store) -> str | None:
@@ -140,16 +136,19 @@ def _frame(ax: Any, rows: int, columns: int) -> None:
     ax.spines[:].set_visible(False)
 
 
-def _draw_lines(ax: Any, title: str, name: str, lines: Mapping[str, Trend | None], colours: Sequence[str]) -> None:
-    for (label, line), colour in zip(lines.items(), colours, strict=True):
-        if line is not None:
-            ax.plot(*line, marker="o", markersize=3, color=colour, label=label)
-    if name == "C":
-        ax.set_xscale("log", base=4)
-    ax.set(xlabel=name, ylabel="accuracy, %")
-    ax.set_title(title, fontsize=10)
-    ax.grid(alpha=0.3)
-    ax.legend(fontsize=8)
+def _curves(panels: Sequence[Panel], grid: tuple[int, int], size: tuple[float, float], colours: Sequence[str]) -> str:
+    figure, axes = _canvas(*grid, size)
+    for ax, (title, name, lines) in zip(axes.flat, panels, strict=True):
+        for (label, line), colour in zip(lines.items(), colours, strict=True):
+            if line is not None:
+                ax.plot(*line, marker="o", markersize=3, color=colour, label=label)
+        if name == "C":
+            ax.set_xscale("log", base=4)
+        ax.set(xlabel=name, ylabel="accuracy, %")
+        ax.set_title(title, fontsize=10)
+        ax.grid(alpha=0.3)
+        ax.legend(fontsize=8)
+    return _svg(figure)
 
 
 def _svg(figure: Any) -> str:

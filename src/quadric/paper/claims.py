@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from itertools import product
 from typing import TypeAlias, cast
 
@@ -79,6 +79,7 @@ def _claim(statement: str, verdict: Callable[[Sequence[bool]], str] = _verdict) 
     """Turn a function that yields findings into one that returns the claim, and add that to the list of all claims."""
 
     def decorate(find: Callable[[Plan, Store], Iterator[Finding]]) -> Checked:
+        @wraps(find)
         def check(plan: Plan, store: Store) -> Claim:
             findings = list(find(plan, store))
             parts = [part for parts, _ in findings for part in parts]

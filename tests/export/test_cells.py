@@ -11,9 +11,10 @@ from sklearn.pipeline import Pipeline
 
 from export.test_excel import recalculated
 from export.test_python import module_of
-from export.test_sql import in_duckdb, in_postgres, literal  # noqa: F401
+from export.test_sql import in_duckdb, in_postgres  # noqa: F401
 from helpers.random_models import fitted_classifier, random_surface
 from quadric.export import load_model, save_model, scoring_model, to_excel, to_onnx, to_sql
+from quadric.export.sql import Writer
 from quadric.tables import TableEncoder
 
 NAMES = ("age", "home", "issued")
@@ -132,7 +133,7 @@ def test_databases(case, database, request):
         if database == "postgres"
         else {"sqlite": in_sqlite, "duckdb": in_duckdb}[database]
     )
-    cells = [["NULL" if is_absent(v) else literal(v if isinstance(v, str) else repr(v)) for v in row] for row in ROWS]
+    cells = [["NULL" if is_absent(v) else Writer.literal(v if isinstance(v, str) else repr(v)) for v in row] for row in ROWS]
     values = ", ".join(f"({i}, {', '.join(row)})" for i, row in enumerate(cells))
     setup = (
         f"CREATE TABLE data (row_number INTEGER, age VARCHAR, home VARCHAR, issued VARCHAR); INSERT INTO data VALUES {values};"
@@ -155,7 +156,7 @@ def test_columns_of_dates_and_numbers_in_databases(database, request):
     days = ["2019-03-01 00:00:00", "2021-12-31 18:30:15.25", None]
     expected = [scores_of(model, (30.0, "rent", day)) for day in days]
     for kind in ("TIMESTAMP", "DATE"):
-        values = ", ".join(f"({i}, 30, 'rent', {'NULL' if day is None else literal(day)})" for i, day in enumerate(days))
+        values = ", ".join(f"({i}, 30, 'rent', {'NULL' if day is None else Writer.literal(day)})" for i, day in enumerate(days))
         setup = f"CREATE TABLE data (row_number INTEGER, age DOUBLE PRECISION, home VARCHAR, issued {kind}); INSERT INTO data VALUES {values};"
         found = database_scores(run(setup, to_sql(model)))
         if kind == "DATE":

@@ -17,7 +17,7 @@ from helpers.clusters import spark_session
 from helpers.random_models import allowed_error, fitted_classifier, random_model, rows_of, scores_of
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import scoring_model
-from quadric.export.spark import identifier, literal, spark_columns
+from quadric.export.spark import _SparkWriter, spark_columns
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.tables import TableEncoder
@@ -245,13 +245,13 @@ def test_names_and_levels_that_look_like_sql_are_names_and_levels(spark):
 def test_literals(spark, text):
     for escaped in ("false", "true"):
         with settings(spark, **{"spark.sql.parser.escapedStringLiterals": escaped}):
-            assert spark.range(1).selectExpr(f"{literal(text)} AS found").collect()[0].found == text
+            assert spark.range(1).selectExpr(f"{_SparkWriter.literal(text)} AS found").collect()[0].found == text
 
 
 @pytest.mark.parametrize(("name", "words"), [("a${env:HOME}", "the value of a variable"), ("a\0b", "null character")])
 def test_names_that_cannot_be_written_are_refused(name, words):
     with pytest.raises(ValueError, match=words):
-        identifier(name)
+        _SparkWriter.identifier(name)
 
 
 def test_names_that_differ_in_case_only_are_refused():

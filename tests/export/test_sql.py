@@ -20,7 +20,7 @@ from helpers.random_models import allowed_error, fitted_classifier, random_model
 from quadric import SparseQuadraticSVC
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import scoring_model, to_sql
-from quadric.export.sql import identifier, literal
+from quadric.export.sql import Writer
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.tables import TableEncoder
@@ -140,9 +140,11 @@ def test_samples_are_in_the_file_and_give_their_scores(database):
     assert len(samples) >= 5
     names = list(samples[0]["values"])
     kinds = {c.name: TYPES[c.type] for c in scoring_model(model).inputs}
-    setup = f"CREATE TABLE data (row_number INTEGER, {', '.join(f'{identifier(n)} {kinds[n]}' for n in names)});"
+    setup = f"CREATE TABLE data (row_number INTEGER, {', '.join(f'{Writer.identifier(n)} {kinds[n]}' for n in names)});"
     for i, sample in enumerate(samples):
-        values = ["NULL" if v is None else literal(v) if isinstance(v, str) else repr(v) for v in sample["values"].values()]
+        values = [
+            "NULL" if v is None else Writer.literal(v) if isinstance(v, str) else repr(v) for v in sample["values"].values()
+        ]
         setup += f"INSERT INTO data VALUES ({i}, {', '.join(values)});"
     rows = database(setup, text)
     found = matrix(rows, scoring_model(model).outputs("quadric_").scores)
@@ -231,7 +233,7 @@ def test_a_model_with_thousands_of_terms_runs(database):
 
 def test_a_null_character_is_refused():
     with pytest.raises(ValueError, match="null character"):
-        identifier("a\0b")
+        Writer.identifier("a\0b")
 
 
 @pytest.mark.parametrize("others", [("a", "A"), ("n" * 60 + "1", "n" * 60 + "2")])

@@ -49,46 +49,44 @@ def spark_columns(model: Model, *, prefix: str = "quadric_", refuses: bool = Fal
     return tuple(map(tuple, (_RefusingWriter if refuses else _SparkWriter)(scoring, prefix).steps()))
 
 
-def identifier(name: str) -> str:
-    """A name in backticks."""
-    if "${" in name:
-        raise ValueError(f"Spark would put the value of a variable in place of ${{...}} in {quoted(name)}: rename the column")
-    return "`" + sql.without_nul(name).replace("`", "``") + "`"
-
-
-def literal(text: str) -> str:
-    r"""A text, with codes for the characters whose meaning depends on settings of Spark: \ and ', and the $ of a variable."""
-    parts = [part for part in re.split(r"([\\'$])", sql.without_nul(text)) if part]
-    written = [f"chr({ord(part)})" if part in "\\'$" else f"'{part}'" for part in parts]
-    return f"concat({', '.join(written)})" if len(written) > 1 else "".join(written) or "''"
-
-
-def number(value: float) -> str:
-    """A number as a double, also where a setting makes decimals of numbers with an exponent."""
-    return f"{float(value)!r}D"
-
-
 class _SparkWriter(sql.Writer):
-    identifier = staticmethod(identifier)
-    literal = staticmethod(literal)
-    number = staticmethod(number)
     table, step = "", ""
     text_type, double_type = "STRING", "DOUBLE"
+
+    @staticmethod
+    def identifier(name: str) -> str:
+        if "${" in name:
+            raise ValueError(
+                f"Spark would put the value of a variable in place of ${{...}} in {quoted(name)}: rename the column"
+            )
+        return "`" + sql.without_nul(name).replace("`", "``") + "`"
+
+    @staticmethod
+    def literal(text: str) -> str:
+        r"""A text, with codes for characters whose meaning depends on settings of Spark: \ and ', and the $ of a variable."""
+        parts = [part for part in re.split(r"([\\'$])", sql.without_nul(text)) if part]
+        written = [f"chr({ord(part)})" if part in "\\'$" else f"'{part}'" for part in parts]
+        return f"concat({', '.join(written)})" if len(written) > 1 else "".join(written) or "''"
+
+    @staticmethod
+    def number(value: float) -> str:
+        """A number as a double, also where a setting makes decimals of numbers with an exponent."""
+        return f"{float(value)!r}D"
 
     def _score(self, surface: QuadraticSurface) -> str:
         return f"nanvl({super()._score(surface)}, {NULL})"
 
     def _trimmed(self, text: str) -> str:
-        return f"btrim({text}, {literal(BLANKS)})"
+        return f"btrim({text}, {self.literal(BLANKS)})"
 
     def _number_cell(self, name: str, text: str, means_missing: str) -> str:
         """NaN for texts that are no numbers: NULL would be a missing value.
 
         Spark knows types when it plans, and keeps one case only: numbers are not written as texts. Java reads 1d and 0x1p3.
         """
-        plain = f"CASE WHEN NOT {text} RLIKE {literal(f'[^-+.0-9eE{BLANKS}]')} THEN {text} END"
+        plain = f"CASE WHEN NOT {text} RLIKE {self.literal(f'[^-+.0-9eE{BLANKS}]')} THEN {text} END"
         return (
-            f"CASE WHEN typeof({name}) RLIKE {literal(NUMBER_TYPES)} THEN nanvl(CAST({name} AS DOUBLE), {NULL})"
+            f"CASE WHEN typeof({name}) RLIKE {self.literal(NUMBER_TYPES)} THEN nanvl(CAST({name} AS DOUBLE), {NULL})"
             f" WHEN {name} IS NULL OR {means_missing} THEN NULL"
             f" ELSE COALESCE(TRY_CAST({plain} AS DOUBLE), {self._no_number(name, text)}) END"
         )
@@ -104,21 +102,21 @@ class _SparkWriter(sql.Writer):
         ending = f"CASE length({text}) WHEN 10 THEN ' 00:00:00Z' WHEN 16 THEN ':00Z' ELSE 'Z' END"
         moment = (
             f"CASE WHEN typeof({name}) = 'timestamp' THEN CAST({name} AS TIMESTAMP_LTZ)"
-            f" WHEN {text} RLIKE {literal(DATE_TEXT)} THEN TRY_CAST(concat({text}, {ending}) AS TIMESTAMP_LTZ) END"
+            f" WHEN {text} RLIKE {self.literal(DATE_TEXT)} THEN TRY_CAST(concat({text}, {ending}) AS TIMESTAMP_LTZ) END"
         )
         start, day = datetime.fromisoformat(origin).replace(tzinfo=UTC).timestamp() * 1e6, DAY.astype(float)
-        return f"((CAST(unix_micros({moment}) AS DOUBLE) - {number(start)}) / {number(day)})"
+        return f"((CAST(unix_micros({moment}) AS DOUBLE) - {self.number(start)}) / {self.number(day)})"
 
 
 class _RefusingWriter(_SparkWriter):
     """Expressions that end a job where a row cannot be scored."""
 
     def _score(self, surface: QuadraticSurface) -> str:
-        return f"COALESCE({super()._score(surface)}, CAST(raise_error({literal(UNSCORED)}) AS DOUBLE))"
+        return f"COALESCE({super()._score(surface)}, CAST(raise_error({self.literal(UNSCORED)}) AS DOUBLE))"
 
     def _label(self, judged: Sequence[str]) -> str:
-        return f"COALESCE({super()._label(judged)}, CAST(raise_error({literal(UNSCORED)}) AS STRING))"
+        return f"COALESCE({super()._label(judged)}, CAST(raise_error({self.literal(UNSCORED)}) AS STRING))"
 
     def _no_number(self, name: str, text: str) -> str:
-        words = literal(f"column {quoted(name[1:-1].replace('``', '`'))} must hold numbers; a row has ")
+        words = self.literal(f"column {quoted(name[1:-1].replace('``', '`'))} must hold numbers; a row has ")
         return f"CAST(raise_error(concat({words}, left({text}, {SHORT_QUOTE}))) AS DOUBLE)"

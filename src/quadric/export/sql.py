@@ -80,24 +80,8 @@ def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "
         "Runs on SQLite, DuckDB and PostgreSQL.",
         *sample_lines(scoring),
     ]
-    source = identifier(table) if isinstance(table, str) else ".".join(identifier(part) for part in table)
+    source = ".".join(writer.identifier(part) for part in ([table] if isinstance(table, str) else table))
     return "\n".join([*(f"-- {note}" for note in notes), writer.statement(source), ""])
-
-
-def identifier(name: str) -> str:
-    """A name in double quotes."""
-    return '"' + without_nul(name).replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text in single quotes."""
-    return "'" + without_nul(text).replace("'", "''") + "'"
-
-
-def number(value: float) -> str:
-    """A number with an exponent: a double in SQLite and DuckDB, and no integer in PostgreSQL."""
-    text = repr(float(value))
-    return text if "e" in text else f"{text}e0"
 
 
 def check_names(names: Sequence[str], n_bytes: int | None = None) -> None:
@@ -128,12 +112,23 @@ class Writer:
     model: ScoringModel
     prefix: str
 
-    identifier = staticmethod(identifier)
-    literal = staticmethod(literal)
-    number = staticmethod(number)
     # With the table's name in front of names: SQLite takes an unknown name in quotes for a text otherwise
     table, step = "d.", "s."
     text_type, double_type = "VARCHAR", "DOUBLE PRECISION"
+
+    @staticmethod
+    def identifier(name: str) -> str:
+        return '"' + without_nul(name).replace('"', '""') + '"'
+
+    @staticmethod
+    def literal(text: str) -> str:
+        return "'" + without_nul(text).replace("'", "''") + "'"
+
+    @staticmethod
+    def number(value: float) -> str:
+        """A number with an exponent: a double in SQLite and DuckDB, and no integer in PostgreSQL."""
+        text = repr(float(value))
+        return text if "e" in text else f"{text}e0"
 
     def steps(self) -> list[list[str]]:
         """Columns of scores, probabilities (none without a calibration) and the label, each from those before."""

@@ -130,8 +130,8 @@ def _glance(trained: quadric.workflow.Trained, output: Path, data: Path) -> str:
         "chosen": _chosen_shortly(trained),
         "missing values": _missing_shortly(trained),
         "read in passes": _passes(trained),
-        "next": f"quadric report {output} {data} (a page for a committee); quadric fit --verbose tells more",
         "written to": str(output),
+        "next": f"quadric report {output} {data}; fit --verbose for the rest",
     }
     shown = [shortened_equation(line, MOST_LINES // len(equations)) for line in equations]
     return "\n".join([*_subject(trained), *shown, "", paragraphs(facts)])

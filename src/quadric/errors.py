@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 
 LIBRARIES = (__name__.partition(".")[0], "sklearn", "joblib")
+# Names, or troubles, that one message tells before it only counts them
 MOST_LISTED = 8
-"""Names, or troubles, that one message tells before it only counts them."""
+# Characters of a value that a message quotes in full, and those that it quotes of a longer one
 LONGEST_QUOTE, SHORT_QUOTE = 100, 40
-"""Characters of a value that a message quotes in full, and those that it quotes of a longer one."""
 
 
 class ParameterError(ValueError):

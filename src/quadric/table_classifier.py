@@ -350,7 +350,6 @@ class TableClassifier(Classifier, BaseEstimator):
 
 
 def _target_name(y: Any, table: Table) -> str:
-    """What the target is called: as y is, where that is a name and not one of a column."""
     name = getattr(y, "name", None)
     name = name if isinstance(name, str) and name.strip() else "target"
     while name in table.names:

@@ -39,7 +39,6 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 
 def _run(arguments: list[str], final: bool) -> tuple[int, str]:
-    """The exit code, and what to say of an error."""
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

@@ -23,8 +23,8 @@ Each command has --help with examples. Results go to standard output or to files
 Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. quadric --version prints the version; --debug anywhere
 shows the traceback of an error."""
 
+# Each is a function in a module of its name here
 COMMANDS = ("check", "fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data")
-"""Each is a function in a module of its name here."""
 
 
 def run(arguments: Sequence[str]) -> tuple[int, str]:
@@ -92,7 +92,6 @@ def _kind_words(kind: Any) -> str | None:
 
 
 def _named(error: Exception) -> str:
-    """What the system says of a file."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return ""

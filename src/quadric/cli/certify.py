@@ -109,7 +109,6 @@ def _proved(judge: Callable[..., quadric.workflow.Judged], *arguments: Any, **li
 def _judged(
     model: quadric.workflow.TableModel, data: Path, how: Mapping[str, Any], engine: Engine, **limits: Any
 ) -> quadric.workflow.Judged:
-    """Judge in memory, by passes where the table is large, or on a cluster."""
     from quadric.workflow.judging import needs_rows
     from quadric.workflow.limits import rows_fit
 

@@ -43,7 +43,6 @@ def check(
 
 
 def _looked(data: Path, target: str, options: TrainingOptions, table_format: shared.TableFormat) -> quadric.workflow.TableCheck:
-    """At all rows, or at random ones of a table that is read in batches."""
     from quadric.workflow.preparation import check_roles
 
     check_there(data, or_folder=True)

@@ -32,8 +32,8 @@ OPTIONS = shared.training(
     defaults={"n_jobs": 1},
     words={"folds": "Folds, and folds inside each.", "n_jobs": "Processes for the choices inside each fold."},
 )
+# Head, scale, digits and unit of each
 MEASURES = {"accuracy": ("accuracy", 100, 1, "%"), "auc": ("AUC", 1, 3, ""), "log_loss": ("log-loss", 1, 3, "")}
-"""Head, scale, digits and unit of each."""
 
 
 @shared.expanded(options=OPTIONS, table_format=shared.TableFormat)

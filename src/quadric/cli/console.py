@@ -17,19 +17,19 @@ from typing import Any, TextIO
 from quadric.files import claimed, replaceable, write_atomically
 from quadric.progress import Report, RowsRead, listening
 
+# Seconds of work before progress is shown
 FIRST_AFTER = 2.0
-"""Seconds of work before progress is shown."""
+# Where standard error is no terminal, progress is a line now and then; on a terminal it is a bar that moves
 SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_FRAMES = 10.0, 0.1
-"""Where standard error is no terminal, progress is a line now and then; on a terminal it is a bar that moves."""
+# Share of the work from which on more of it done is worth another look at the clock
 SMALLEST_MOVE = 0.001
-"""Share of the work from which on more of it done is worth another look at the clock."""
+# Seconds for which an estimate that has run out is still believed
 SLACK = 3.0
-"""Seconds for which an estimate that has run out is still believed."""
 
+# Files that only this command writes; it lets go of them when it ends
 CLAIMS = ExitStack()
-"""Files that only this command writes; it lets go of them when it ends."""
+# Flags that are not named like the parameter of the library that they set
 OTHER_NAMES = {"cross_validate": "--cv", "n_jobs": "--jobs", "folder": "--output"}
-"""Flags that are not named like the parameter of the library that they set."""
 
 
 class UsageError(Exception):
@@ -157,7 +157,6 @@ class _Meter:
         self.text = self._speed(text.n_rows) if isinstance(text, RowsRead) else printable(text)
 
     def _speed(self, n_rows: int) -> str:
-        """Rows of a pass, and how many of them a second takes; short, as a bar leaves little room."""
         now = time.monotonic()
         if n_rows < self._n_rows:  # another pass has begun
             self._pass = n_rows, now
@@ -208,7 +207,6 @@ def _watched(meter: _Meter) -> Iterator[None]:
 
 
 def _show(meter: _Meter, done: threading.Event, stream: TextIO) -> None:
-    """A bar on a terminal, a line now and then elsewhere; nothing for short work."""
     if done.wait(FIRST_AFTER):
         return
     if stream.isatty():

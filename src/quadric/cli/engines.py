@@ -129,7 +129,6 @@ def write_scores(
 
 
 def _first_rows(data: Path) -> dict[str, int]:
-    """The number of the first row of each file, from 0."""
     from quadric.tables._arrow import arrow_files, rows_in
 
     files = arrow_files(data)

@@ -96,7 +96,6 @@ def explain(
 
 
 def _stream(model: TableModel, path: Path, how: Mapping[str, Any]) -> TableStream:
-    """A table, in memory or, where it is large, read in chunks."""
     inputs.check_there(path, or_folder=True)
     if quadric.workflow.is_streamed(path):
         return quadric.tables.TableStream(path, text=model.text_names, **how)
@@ -104,7 +103,6 @@ def _stream(model: TableModel, path: Path, how: Mapping[str, Any]) -> TableStrea
 
 
 def _population(model: TableModel, stream: TableStream) -> Picked:
-    """All rows of a table in memory, or a random sample of a large one."""
     from quadric.workflow.picking import random_rows
 
     with part(0.0, inputs.READING):
@@ -124,7 +122,6 @@ def _picked(model: TableModel, stream: TableStream, text: str, n_rows: int | Non
 
 
 def _remark_on_changes(model: TableModel, wanted: ExplainingOptions) -> None:
-    """Where changes lead, what they may touch and what they leave alone, as far as nobody has decided that."""
     from quadric.workflow.explaining import ages, free_columns
 
     alone, remarks = ages(model, wanted), []

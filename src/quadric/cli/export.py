@@ -14,8 +14,8 @@ from quadric.cli.inputs import check_output, read_table_model
 from quadric.cli.layout import wrapped_equation
 from quadric.cli.streams import data_output
 
+# Formats that can go to standard output, and the functions that write them
 TEXTS = {"sql": "to_sql", "python": "to_python", "latex": "to_latex", "equation": "equation"}
-"""Formats that can go to standard output, and the functions that write them."""
 OPTIONS = {
     "sql": ("table", "prefix"),
     "latex": ("form", "precision"),

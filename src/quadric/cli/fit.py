@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from quadric.workflow.figures import Figure
 
 MANY_ROWS = 100_000
+# Of an equation, at a glance
 MOST_LINES = 5
-"""Of an equation, at a glance."""
 
 
 @shared.expanded(options=shared.training(), table_format=shared.TableFormat, engine=Engine)
@@ -86,7 +86,6 @@ def fit(
 def _trained(
     data: Path, target: str, options: TrainingOptions, how: Any, describe: Any, engine: Engine
 ) -> quadric.workflow.Trained:
-    """Fit here, or on a cluster."""
     check_there(data, or_folder=True)
     if engine.engine is not None:
         text, options = texts_of(target, options), replace(options, missing_texts=tuple(how["missing"]))
@@ -98,7 +97,6 @@ def _trained(
 
 
 def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
-    """What somebody should know who is about to use the model."""
     names, labelled = trained.data.class_names, trained.labelled
     is_calibrated, rows = trained.options.calibrate is not None, trained.data.n_rows
     if trained.says_nothing:
@@ -116,7 +114,6 @@ def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
 
 
 def _glance(trained: quadric.workflow.Trained, output: Path) -> str:
-    """The model in a few lines: the equation, how good it is and beside what, what was left out, what to do next."""
     equations = [line for line in quadric.export.equation(trained.saved()).splitlines() if not line.startswith("Capped: ")]
     constant = any(quadric.fitted.fitted_model(trained.classifier).is_constant(trained.data.X))
     facts = {
@@ -143,7 +140,6 @@ def _goodness(trained: quadric.workflow.Trained) -> str:
 
 
 def _beside(trained: quadric.workflow.Trained) -> str | None:
-    """Always guessing, and logistic regression on the same folds."""
     found = trained.cross_validation
     if found is None:
         return None
@@ -191,7 +187,6 @@ def _all_facts(trained: quadric.workflow.Trained, output: Path) -> str:
 
 
 def _subject(trained: quadric.workflow.Trained) -> list[str]:
-    """Which class f is the score of."""
     data = trained.data
     if len(data.class_names) > 2:
         return []
@@ -246,7 +241,6 @@ def _log_loss(trained: quadric.workflow.Trained) -> str | None:
 
 
 def _figure(figure: Figure, scoring: str) -> str:
-    """A mean with its standard error, in the units of a measure."""
     from quadric.workflow.scorers import measure_named
 
     if measure_named(scoring).is_share:
@@ -264,7 +258,6 @@ def _terms(trained: quadric.workflow.Trained) -> str:
 
 
 def _chosen(trained: quadric.workflow.Trained) -> str | None:
-    """What cross-validation chose, by which measure, and how it did there."""
     from quadric.workflow.options import AUTO
     from quadric.workflow.scorers import measure_named
 
@@ -318,7 +311,6 @@ def _excluded(trained: quadric.workflow.Trained) -> str:
 
 
 def _passes(trained: quadric.workflow.Trained) -> str | None:
-    """What is different where a table is too large to be read as a whole."""
     if not trained.data.is_sampled or trained.search is None:
         return None
     shared = "levels and imputed values" if trained.options.clip is None else "caps, levels and imputed values"
@@ -350,7 +342,6 @@ def _missing_shortly(trained: quadric.workflow.Trained) -> str | None:
 
 
 def _flags(trained: quadric.workflow.Trained) -> str:
-    """Which columns have a missing-value flag."""
     flagged = [column.name for column in trained.data.encoder.inputs_ if column.indicator]
     if not flagged:
         return "; too few for missing-value flags"

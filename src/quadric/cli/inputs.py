@@ -14,8 +14,8 @@ from quadric.errors import quoted, warn_user
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
+# Share of the work of a command that reading its table counts as
 READING = 0.1
-"""Share of the work of a command that reading its table counts as."""
 
 
 def read_data(path: Path, how: Mapping[str, Any], text: Sequence[str]) -> quadric.tables.Table:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import quadric
 
 WIDTH = 80
+# Characters of a level's name in a terminal
 LONGEST = 26
-"""Characters of a level's name in a terminal."""
 CONSTANT = "no term moves any score: f is the same for all rows"
 QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
@@ -129,7 +129,6 @@ def certificate_words(certificate: quadric.Certificate, is_constant: bool, no_bo
 
 
 def _nearby(certificate: quadric.Certificate) -> str:
-    """How far the fit is from the best one with the same terms, or with free ones."""
     if certificate.decrease >= 1.0:
         return "not proved: how far the fit could be improved is not known"
     if not certificate.converged:

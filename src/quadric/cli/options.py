@@ -95,8 +95,8 @@ class TableFormat:
         return {**how, "date_forms": forms}
 
 
+# Seconds per surface that a proof may take by default
 EXACT_TIME_LIMIT = 60.0
-"""Seconds per surface that a proof may take by default."""
 
 
 @dataclass(frozen=True)
@@ -214,8 +214,8 @@ FLAGS = {
 }
 
 
+# Options of ``quadric fit`` alone
 LAST = ("fit_time_limit", "allow_degenerate")
-"""Options of ``quadric fit`` alone."""
 
 
 def training(
@@ -252,13 +252,11 @@ _parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
 
 
 def _names(name: str, kind: Any, default: Any) -> str:
-    """The flag, and the one that says no where the option is not off anyway."""
     switches = bool in (kind, *get_args(kind)) and default is not False
     return f"{flag(name)}/--no-{flag(name)[2:]}" if switches else flag(name)
 
 
 def _typed(default: Any, kind: Any) -> Any:
-    """A default as the user would type it."""
     if isinstance(default, tuple):
         return ",".join(f"{value:g}" for value in default) or None
     return f"{default:g}" if isinstance(default, float) and kind is str else default

@@ -158,7 +158,6 @@ def _together(search: quadric.SparseQuadraticSVCCV) -> quadric.QuadraticPath:
 
 
 def _or_none(value: float) -> float | None:
-    """None for a cell that cross-validation skipped, or that has no bound."""
     return None if value != value else float(value)
 
 
@@ -214,7 +213,6 @@ def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _picture(search: quadric.SparseQuadraticSVCCV, C: float) -> str:
-    """The path of the C that the table shows; the same choice gives the same bytes."""
     from quadric.workflow.figures import grids_of
 
     matplotlib = require("matplotlib", "plot")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from quadric.workflow.surprises import Surprises
 
 CHUNK_ROWS = 50_000
+# Column with the numbers of rows, from 0, where no column is kept
 ROW = "row"
-"""Column with the numbers of rows, from 0, where no column is kept."""
 
 
 @shared.expanded(table_format=shared.TableFormat, engine=Engine)
@@ -115,7 +115,6 @@ def _check_ending(output: Path, engine: Engine) -> None:
 
 @contextmanager
 def _destination(output: Path | None, rows: list[Any] | None) -> Iterator[tuple[Callable[[Mapping[str, Any]], None], bool]]:
-    """A function that writes columns of some rows, and whether it keeps their types."""
     from quadric.tables.writing import CSV, arrow_file, check_ending
 
     if output is None and rows is not None:
@@ -171,7 +170,6 @@ def _score_on_cluster(
 
 
 def _check_kept(kept: Sequence[str], written: Sequence[str]) -> None:
-    """Refuse columns that the output already has."""
     for position, name in enumerate(kept):
         if name in written:
             raise UsageError(f"--keep: the output has its own column {quoted(name)}; rename the one in the data to keep it")
@@ -188,7 +186,6 @@ def _score(
     is_typed: bool,
     strict: bool,
 ) -> tuple[Counter[str], list[str], Surprises]:
-    """Score all pieces; returns the counts of labels, the columns that were ignored, and values that training did not have."""
     from quadric.tables._arrow import arrow_files
     from quadric.workflow.surprises import Surprises
 
@@ -216,14 +213,12 @@ def _score(
 def _lines(
     model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: Sequence[str], is_typed: bool
 ) -> dict[str, Any]:
-    """What is written of each row, by columns."""
     scores = model.scores(table)
     labels = [model.class_names[code] for code in scores.codes.tolist()]
     return _beside(table, kept, is_typed) | dict(zip(model.outputs().names, [*scores.numbers, labels], strict=True))
 
 
 def _beside(table: quadric.tables.Table, kept: Sequence[str], is_typed: bool) -> dict[str, Any]:
-    """What tells the rows apart: columns of the data, or their numbers."""
     from quadric.tables.inputs import cells_like
 
     if not kept:

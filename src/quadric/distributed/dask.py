@@ -64,7 +64,6 @@ class DaskTable(TableParts):
 
     @cached_property
     def _counts(self) -> list[int]:
-        """Rows of each partition; of a file, one column tells."""
         dask = require("dask", "dask")
         column = self._frame[[self._frame.columns[0]]]
         with _telling(column):
@@ -76,7 +75,6 @@ def _state_of_part(task: PartTask, frame: Any, first_row: int, n_rows: int) -> b
 
 
 def _sum_of(parts: list[Any], n_rows: int) -> bytes:
-    """The sum of delayed states, with progress where there is a cluster."""
     dask, client = require("dask", "dask"), _client()
     if client is None:
         while len(parts) > 1:
@@ -93,7 +91,6 @@ def _sum_of(parts: list[Any], n_rows: int) -> bytes:
 
 
 def _client() -> Any:
-    """The cluster of this process, if it has one."""
     try:
         return require("distributed", "dask").default_client()
     except ValueError:
@@ -119,7 +116,6 @@ def _telling(frame: Any) -> Iterator[None]:
 
 
 def _failing(frame: Any) -> str:
-    """The first partition that cannot be computed."""
     parts = frame.to_delayed()
     for number, each in enumerate(parts, start=1):
         try:

@@ -143,7 +143,6 @@ def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:
 def _chosen(
     frame: Any, target: Any, columns: Sequence[str] | None, sample_weight: Any, groups: str | None = None
 ) -> tuple[TableParts, dict[str, Any]]:
-    """The columns of a frame that are needed, and what they are."""
     if type(frame).__module__.startswith("dask.array"):
         from quadric.distributed.dask import frame_of_array
 

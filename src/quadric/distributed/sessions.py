@@ -18,15 +18,15 @@ from quadric.errors import EngineError
 from quadric.extras import require
 from quadric.tables.streams import CHUNK_ROWS
 
+# Settings of Dask with which workers keep the memory of one batch for the next; by default they give it back at once
 KEEPING_MEMORY = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 27,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 25,
 }
-"""Settings of Dask with which workers keep the memory of one batch for the next; by default they give it back at once."""
+# Settings of Spark with which rows reach Python in fewer pieces
 LARGE_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": str(CHUNK_ROWS), "spark.buffer.size": str(1 << 20)}
-"""Settings of Spark with which rows reach Python in fewer pieces."""
+# Seconds in which a scheduler must answer
 CONNECTING = 10
-"""Seconds in which a scheduler must answer."""
 
 
 @dataclass(frozen=True)

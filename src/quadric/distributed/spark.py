@@ -22,8 +22,8 @@ from quadric.tables.streams import CHUNK_ROWS, TableParts
 from quadric.tables.table import Table, text_column
 
 COUNTS, STATES = "part int, rows long", "part int, state binary"
+# Seconds between two looks at how far Spark is
 LOOK_EVERY = 0.2
-"""Seconds between two looks at how far Spark is."""
 NAMES = {COUNTS: ["part", "rows"], STATES: ["part", "state"]}
 
 
@@ -88,7 +88,6 @@ def quoted(name: str) -> str:
 
 
 def _collected(frame: Any, name: str) -> dict[int, Any]:
-    """A column of a frame by the number of the partition, in their order, with progress."""
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(frame.toArrow)
         try:
@@ -102,7 +101,6 @@ def _collected(frame: Any, name: str) -> dict[int, Any]:
 
 
 def _advance(frame: Any) -> None:
-    """Tell how many tasks of the jobs that run are done, where Spark tells it."""
     with suppress(Exception):  # a remote session does not
         tracker = frame.sparkSession.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
@@ -113,7 +111,6 @@ def _advance(frame: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _StateOfPart:
-    """What a task of a pass does."""
 
     task: PartTask
     first_rows: dict[int, int]
@@ -131,7 +128,6 @@ def _rows_of_part(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _merged_states(batches: Iterable[Any]) -> Iterator[Any]:
-    """States that came together, in the order of their partitions."""
     found = sorted(((row["part"], row["state"]) for batch in batches for row in batch.to_pylist()), key=itemgetter(0))
     if found:
         yield _row(STATES, found[0][0], merged([state for _, state in found]))
@@ -142,7 +138,6 @@ def _part() -> int:
 
 
 def _row(schema: str, part: int, value: Any) -> Any:
-    """A record batch of one row."""
     pa = require("pyarrow", "spark")
     kinds = (pa.int32(), pa.int64() if schema == COUNTS else pa.large_binary())
     return pa.record_batch([pa.array([each], kind) for each, kind in zip((part, value), kinds, strict=True)], NAMES[schema])

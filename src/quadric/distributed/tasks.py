@@ -19,8 +19,8 @@ from quadric.tables.streams import CHUNK_ROWS, summed
 from quadric.tables.table import Table, as_column, as_table, label_texts
 from quadric.tables.targets import MissingLabelsError
 
+# States that one task merges
 GROUP = 8
-"""States that one task merges."""
 
 
 @dataclass(frozen=True)

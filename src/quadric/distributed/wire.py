@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+# Types of arrays that travel as they are: truth values, numbers and dates
 KINDS = "biufM"
-"""Types of arrays that travel as they are: truth values, numbers and dates."""
 PACKAGE = __name__.partition(".")[0]
 
 
@@ -52,7 +52,6 @@ def from_bytes(data: bytes) -> Any:
 
 
 def _described(value: Any, arrays: list[bytes]) -> Any:
-    """A value as JSON has it; the numbers of arrays go into a list."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -91,7 +90,6 @@ def _is_ours(module: str) -> bool:
 
 
 class _Reader:
-    """Takes the numbers of arrays one after the other."""
 
     def __init__(self, data: bytes, start: int) -> None:
         self._data, self._place = data, start

@@ -15,10 +15,10 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import class_texts
 from quadric.types import FloatArray, IntArray
 
+# No decision value is farther from zero
 FAR = 1e100
-"""No decision value is farther from zero."""
+# Decision values below, with margins of 1, are zero to people
 ZERO_SCORE = 1e-12
-"""Decision values below, with margins of 1, are zero to people."""
 
 
 @dataclass(frozen=True)

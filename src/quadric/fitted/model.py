@@ -29,10 +29,10 @@ from quadric.tables import Table, TableEncoder
 from quadric.tables.inputs import missing_cells
 from quadric.types import FloatArray, IntArray
 
+# What every door accepts; see :func:`quadric.fitted.fitted_model`
 Model: TypeAlias = BaseEstimator | QuadraticSurface
-"""What every door accepts; see :func:`quadric.fitted.fitted_model`."""
+# Scores that differ by less, where margins are 1, do not differ
 ROUNDING = 1e-9
-"""Scores that differ by less, where margins are 1, do not differ."""
 
 
 def is_level(scores: FloatArray) -> bool:
@@ -166,7 +166,6 @@ class FittedModel(Columns, Decisions):
         return np.column_stack(columns)
 
     def _cells(self, position: int, column: np.ndarray) -> np.ndarray:
-        """A column with missing values as the model's steps know them."""
         if column.dtype != object and position not in self.blank:
             return column
         out = column.astype(object)

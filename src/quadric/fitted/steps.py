@@ -227,7 +227,6 @@ def filled_in(feature: CodedFeature, fill: Level | None) -> CodedFeature:
 
 
 def _flag(feature: CodedFeature) -> Variable:
-    """1 where the feature so far is NaN."""
     is_number = feature.kind == "number"
     return Variable(
         CodedFeature(

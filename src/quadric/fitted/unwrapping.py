@@ -20,8 +20,8 @@ from quadric.samples.units import Units
 from quadric.tables import CodedFeature, InputColumn
 from quadric.tables.inputs import Level, with_unique_names
 
+# Classes of a bare surface: its negative and its positive side
 SIDES = np.array([-1, 1])
-"""Classes of a bare surface: its negative and its positive side."""
 
 
 def fitted_model(model: Model | FittedModel) -> FittedModel:
@@ -89,7 +89,6 @@ def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], CalibratedModel
 
 
 def _flat(steps: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The steps without those that do nothing; those of a Pipeline one by one."""
     for name, step in steps:
         if isinstance(step, Pipeline):
             check_fitted(step)
@@ -106,7 +105,6 @@ def _input(name: str, is_used: bool, levels: set[Level] | None) -> InputColumn:
 
 
 def _in_units(variables: Sequence[Variable], units: Units) -> list[Variable]:
-    """The variables after what the classifier itself does to its columns."""
     columns = np.column_stack([units.low, units.high, units.center, units.scale]).tolist()
     pairs = zip(variables, columns, strict=True)
     return [variable.capped(low, high).scaled(center, scale) for variable, (low, high, center, scale) in pairs]

@@ -23,8 +23,8 @@ types: Any = pa.types
 PARQUET, FEATHER = b"PAR1", b"ARROW1"
 INDEX = re.compile(r"__index_level_\d+__")
 PARQUET_SUFFIX = ".parquet"
+# Bytes of a column that are read at a time
 BUFFER = 1 << 18
-"""Bytes of a column that are read at a time."""
 
 
 def values_of(name: str, column: Any) -> np.ndarray:
@@ -157,7 +157,6 @@ def rows_in(path: Path) -> int | None:
 
 
 def _batches(file: Any, n_rows: int) -> Iterator[tuple[Any, float]]:
-    """Record batches, each with the share of the file that ends with it."""
     if isinstance(file, parquet.ParquetFile):
         n_read, batches = 0, file.iter_batches(n_rows)
         while True:
@@ -189,7 +188,6 @@ def _reason(error: Exception) -> str:
 
 
 def _common_schema(paths: Sequence[Path]) -> Any:
-    """Columns of all files, in the order of the first one, with types that hold the values of each."""
     common = None
     for path in paths:
         with _opened(path) as file:
@@ -214,7 +212,6 @@ def _starts_with(path: Path, *magic: bytes) -> bool:
 
 
 def _promoted(common: Any, own: Any, first: str) -> Any:
-    """A schema that holds two, with the columns in the order of the first one."""
     different = set(common.names).symmetric_difference(own.names)
     if different:
         raise ValueError(f"its columns are not those of {first}: only one of them has {quoted(min(different))}")

@@ -28,10 +28,10 @@ arrow_csv: Any = require("pyarrow.csv", "cli")
 compute: Any = require("pyarrow.compute", "cli")
 
 DELIMITERS = (",", ";", "\t", "|")
+# Characters that are read to find the delimiter
 SNIFFED = 1 << 16
-"""Characters that are read to find the delimiter."""
+# Characters that are parsed at a time, and of the longest row; bytes of a file in UTF-8
 BLOCK, LONGEST = 1 << 20, 1 << 27
-"""Characters that are parsed at a time, and of the longest row; bytes of a file in UTF-8."""
 SLOW_ROWS = 10_000
 NOT_CSV = {
     b"PK\x03\x04": "a zip or Excel file: save it as CSV",
@@ -39,13 +39,13 @@ NOT_CSV = {
     b"\x1f\x8b": "compressed: unpack it first",
     b"FEA1": "a Feather file of version 1: write it again, in version 2",
 }
+# Rows that are looked at to tell an index from other columns without a name
 INDEX_ROWS = 1_000
-"""Rows that are looked at to tell an index from other columns without a name."""
 QUOTE = ord('"')
+# With or without a byte order mark, which is not part of the first column name
 UTF_8 = "utf-8-sig"
-"""With or without a byte order mark, which is not part of the first column name."""
+# Byte order marks; one of UTF-32 begins with one of UTF-16
 MARKS = {"utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
-"""Byte order marks; one of UTF-32 begins with one of UTF-16."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,6 @@ class Notation:
             return None
 
     def _cleaned(self, column: Any) -> Any:
-        """The texts without spaces around them, null if missing."""
         trimmed = compute.utf8_trim(column, characters=BLANKS)
         absent = compute.is_in(compute.utf8_lower(trimmed), pa.array([text.lower() for text in ("", *self.missing)]))
         return compute.if_else(absent, pa.scalar(None, pa.string()), trimmed)
@@ -241,7 +240,6 @@ class CsvFile:
             yield file
 
     def _tell(self, file: Any, n_rows: int) -> None:
-        """How much of the file has been read."""
         share = getattr(file, "buffer", file).tell() / max(self.path.stat().st_size, 1)
         advance(share, RowsRead(f"{self.path.name}: {n_rows} rows", n_rows))
 
@@ -286,7 +284,6 @@ class CsvFile:
             yield pa.table({n: pa.array([None if t in nulls else t for t in texts[n]], pa.string()) for n in columns})
 
     def _rows(self) -> Iterator[list[str]]:
-        """Rows by the strict csv module, without the header."""
         n_columns = len(self.names)
         with _opened(self.path, self.notation) as (text, rows):
             next(rows)
@@ -317,7 +314,6 @@ def _unnamed(names: Sequence[str], starts: Sequence[str], every: bool) -> list[i
 
 @contextmanager
 def _opened(path: Path, notation: Notation) -> Iterator[tuple[TextIO, Any]]:
-    """The text of a file, and the rows that the csv module takes from it."""
     limit = csv.field_size_limit(LONGEST)
     try:
         with path.open(encoding=notation.codec, newline="") as text:

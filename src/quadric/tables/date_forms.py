@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from quadric.tables.streams import TableParts
 
 _REST = r"(?P<time>[T ].*)?"
+# 2024/1/31 and 2024.01.31, 31/1/2024 and 31.01.2024, 1/31/2024, 20240131; a time may follow all but the last
 FORMS = {
     "year first": re.compile(r"(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})" + _REST, re.ASCII),
     "day first": re.compile(r"(?P<day>\d{1,2})([-/.])(?P<month>\d{1,2})\2(?P<year>\d{4})" + _REST, re.ASCII),
     "month first": re.compile(r"(?P<month>\d{1,2})([-/.])(?P<day>\d{1,2})\2(?P<year>\d{4})" + _REST, re.ASCII),
     "eight digits": re.compile(r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<time>)", re.ASCII),
 }
-"""2024/1/31 and 2024.01.31, 31/1/2024 and 31.01.2024, 1/31/2024, 20240131; a time may follow all but the last."""
 TEXT_FORMS, NUMBER_FORM = ("year first", "day first", "month first"), "eight digits"
 ISO, AMBIGUOUS = "iso", "ambiguous"
 _ONE_DIGIT_HOUR = re.compile(r"[T ]\d:")
@@ -103,7 +103,6 @@ class _Forms:
 
 @dataclass(frozen=True)
 class _Looking:
-    """The pass that looks for forms of dates."""
 
     names: tuple[str, ...]
     numbers: tuple[str, ...]

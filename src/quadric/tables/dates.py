@@ -10,12 +10,12 @@ import numpy as np
 
 from quadric.types import FloatArray
 
+# Texts that are dates: 2024-01-31, 2024-01-31 18:30, 2024-01-31T18:30:15.25; without a time zone
 ISO_DATE = r"(\d{4})-(\d\d)-(\d\d)(?:[T ]([01]\d|2[0-3]):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?"
-"""Texts that are dates: 2024-01-31, 2024-01-31 18:30, 2024-01-31T18:30:15.25; without a time zone."""
 LIKE_THIS = "2024-01-31 or 2024-01-31 18:30"
 DAY = np.timedelta64(86_400_000_000, "us")
+# The first and the last moment that a text of this form can name, to the second
 WRITTEN = np.array(["0001-01-01", "9999-12-31T23:59:59"], dtype="datetime64[us]")
-"""The first and the last moment that a text of this form can name, to the second."""
 _ISO_DATE = re.compile(ISO_DATE, re.ASCII)
 
 

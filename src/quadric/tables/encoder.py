@@ -345,7 +345,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return out
 
     def _checked(self, column: InputColumn, table: Table) -> np.ndarray:
-        """The values of a column, none of which is refused."""
         values: np.ndarray = column.cleaned(table[column.name], table.first_row)
         if column.fill is None and missing_cells(values).any():
             ColumnFacts.of(column.name, values, table.first_row).refuse_missing()
@@ -423,7 +422,6 @@ def checked_rows(X: Any, fitted: Any = None) -> Any:
 
 
 def _of_all(columns: Iterable[Any], look: Callable[[Any], Any]) -> list[Any]:
-    """What there is to say about each column; one error for all that cannot be used."""
     troubles, found = Troubles("{} columns cannot be used"), []
     for column in columns:
         with troubles.noted():

@@ -12,8 +12,8 @@ from quadric.tables.dates import days_since, first_day
 from quadric.tables.inputs import missing_cells
 from quadric.types import BoolArray
 
+# Different texts of a column that are counted; a column with more has no levels anyway
 MOST_COUNTED = 100_000
-"""Different texts of a column that are counted; a column with more has no levels anyway."""
 TWO = 2
 
 
@@ -150,7 +150,6 @@ def _first(one: int | None, two: int | None) -> int | None:
 
 
 def _first_different(numbers: np.ndarray) -> tuple[float, ...]:
-    """Up to three different values."""
     values: list[float] = []
     rest = numbers
     while len(rest) and len(values) <= TWO:

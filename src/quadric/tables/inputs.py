@@ -16,8 +16,8 @@ from quadric.tables.table import BLANKS, is_number_text, number_text, text_colum
 from quadric.types import BoolArray, FloatArray, IntArray
 
 Level: TypeAlias = str | float
+# The level that rare and new levels count as
 OTHER = "other"
-"""The level that rare and new levels count as."""
 
 
 def is_missing_text(text: str, others: Collection[str] = (), blanks: str = BLANKS) -> bool:

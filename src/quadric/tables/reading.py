@@ -17,8 +17,8 @@ from quadric.tables.date_forms import with_iso_dates
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
 
 BLOCK_ROWS = 50_000
+# Bytes of a CSV file from which its number of values is estimated
 SNIFFED = 1 << 16
-"""Bytes of a CSV file from which its number of values is estimated."""
 
 
 def read_table(
@@ -225,7 +225,6 @@ def estimated_values(path: Path) -> int:
 
 
 def _digest(paths: Sequence[Path]) -> str | None:
-    """SHA-256 of a file, or of those of several files."""
     digests = []
     for path in paths:
         with path.open("rb") as file:

@@ -27,17 +27,17 @@ from quadric.tables.table import Table, as_table, check_names, holds_arrow
 from quadric.tables.targets import MissingLabelsError, refuse_missing_labels
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Rows that are read together
 CHUNK_ROWS = 32_768
-"""Rows that are read together."""
 
 
 class TableParts(ABC):
     """A table in parts, wherever they are, over all of which a function can be summed again and again."""
 
+    # Columns that are texts whatever they look like
     text: tuple[str, ...]
-    """Columns that are texts whatever they look like."""
+    # Whether this machine reads them
     is_local: bool = True
-    """Whether this machine reads them."""
 
     @property
     def path(self) -> Path | None:
@@ -314,7 +314,6 @@ class _Digesting(threading.Thread):
             self._error = error
 
     def result(self) -> str | None:
-        """The checksum, once it is there."""
         self.join()
         if self._error is not None:
             raise self._error
@@ -333,7 +332,6 @@ class _Columns:
 
 @dataclass(frozen=True, eq=False)
 class _Gathering:
-    """The pass that brings all rows to one place."""
 
     names: tuple[str, ...]
     rows: IntArray | None
@@ -387,7 +385,6 @@ def _is_parts(data: Any) -> bool:
 
 
 def _cut(table: Table, n_rows: int) -> Iterator[Table]:
-    """A table in pieces of a size that suits passes."""
     for first in range(0, max(table.n_rows, 1), n_rows):
         columns = tuple(column[first : first + n_rows] for column in table.columns)
         yield table if table.n_rows <= n_rows else Table(table.names, columns)
@@ -532,7 +529,6 @@ class LearnedTable:
 
 
 def _has_two(facts: ColumnFacts, column: Any) -> bool:
-    """Whether a number or a rank has two values, with what stands for missing ones."""
     if facts.kind == "O":
         return len(facts.levels) <= 2
     filled = (column.fill,) if facts.n_missing else ()
@@ -573,7 +569,6 @@ def learn_table(
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """What some rows tell: facts of all of them and of those that are used, and what LearnedTable has."""
 
     facts: tuple[ColumnFacts, ...]
     used: tuple[ColumnFacts, ...]
@@ -598,7 +593,6 @@ def _counts_of_both(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class _Learning:
-    """The pass that looks at raw rows."""
 
     columns: LabelledColumns
     encoder: TableEncoder
@@ -659,7 +653,6 @@ class TableSource(SampleSource):
 
 @dataclass(frozen=True, eq=False)
 class _OfSamples:
-    """A pass over samples as one over tables."""
 
     of: Callable[[SampleBatch], Any]
     rows: Callable[[Table], SampleBatch]

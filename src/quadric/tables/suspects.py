@@ -10,22 +10,22 @@ from quadric.defaults import MISSING
 from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import parsed_date
 
+# A column is meant as numbers, or as dates, if more than this share of its values can be read so
 MOSTLY = 0.9
-"""A column is meant as numbers, or as dates, if more than this share of its values can be read so."""
+# With fewer distinct numbers, texts among them may be meant: "1", "2", "other"
 MANY_NUMBERS = 20
-"""With fewer distinct numbers, texts among them may be meant: "1", "2", "other"."""
+# Marks of numbers as ``read_table`` takes them, the likelier ones first
 NOTATIONS: tuple[dict[str, str], ...] = (
     {"thousands": ","},
     {"decimal": ","},
     {"decimal": ",", "thousands": "."},
     *({**decimal, "thousands": mark} for mark in " '’\u00a0\u202f_" for decimal in ({}, {"decimal": ","})),
 )
-"""Marks of numbers as ``read_table`` takes them, the likelier ones first."""
 SIGNS = "%$€£¥"
+# A number whose groups of three digits have points between them; a plain number too, if there are two groups
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
-"""A number whose groups of three digits have points between them; a plain number too, if there are two groups."""
+# Numbers in base 16, 8 and 2, in the digits of any script, such as ١٢, and with a minus sign of typography
 UNREAD = re.compile(r"[+\u2212-]?(0x[0-9a-f]+|0o[0-7]+|0b[01]+|\d+(\u066c\d{3})*([.,\u066b]\d*)?(e[+-]?\d+)?)", re.IGNORECASE)
-"""Numbers in base 16, 8 and 2, in the digits of any script, such as \u0661\u0662, and with a minus sign of typography."""
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 OTHER_DATE = re.compile(
     r"\d{4}([/.-])\d{1,2}\1\d{1,2}([T ].*)?|\d{1,2}([/.-])\d{1,2}\3\d{4}( .*)?|\d{1,2}([/.-])\d{1,2}\5\d\d|\d{4}[-/]\d\d"

@@ -17,13 +17,13 @@ from quadric.geometry.terms import default_names
 from quadric.labels import number_text as number_text
 from quadric.types import FloatArray, IntArray
 
+# Characters that count for nothing before and after a text
 BLANKS = " \t\n\r\x0b\x0c"
-"""Characters that count for nothing before and after a text."""
 CONVERT_OR_IGNORE = "convert it to numbers, texts or dates, or leave it out"
 
 
+# Rows of raw data: a Table, a frame, an object with the Arrow C stream interface, a mapping of columns, or an array
 Rows: TypeAlias = "Table | Mapping[str, ArrayLike] | ArrayLike"
-"""Rows of raw data: a Table, a frame, an object with the Arrow C stream interface, a mapping of columns, or an array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,6 @@ def as_column(name: str, values: Any) -> np.ndarray:
 
 
 def _typed_column(name: str, values: list[Any], dtype: np.dtype) -> np.ndarray:
-    """Values of an array of objects or of texts."""
     items = [None if is_missing(value) or _is_blank(value) else value for value in values]
     present = [value for value in items if value is not None]
     if dtype.kind == "O" and not present:
@@ -327,7 +326,6 @@ def text_column(values: Sequence[str | None]) -> np.ndarray:
 
 
 def _object_array(values: Sequence[Any]) -> np.ndarray:
-    """Any values as an array of one dimension."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

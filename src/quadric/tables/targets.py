@@ -12,6 +12,7 @@ from quadric.errors import quoted, unknown_names
 from quadric.tables.table import is_number_text, label_texts
 from quadric.types import IntArray
 
+# Classes whose sense is plain, the positive one last; upper and lower case are the same
 KNOWN_PAIRS = (
     ("0", "1"),
     ("-1", "1"),
@@ -38,10 +39,9 @@ KNOWN_PAIRS = (
     ("stayed", "left"),
     ("stayed", "churned"),
 )
-"""Classes whose sense is plain, the positive one last; upper and lower case are the same."""
 MOST_CLASSES = 50
+# A target with more distinct values, or with more fractions, is continuous
 MOST_FRACTIONS = 20
-"""A target with more distinct values, or with more fractions, is continuous."""
 
 
 class MissingLabelsError(ValueError):

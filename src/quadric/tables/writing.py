@@ -13,8 +13,8 @@ from quadric.extras import require
 from quadric.files import replacing
 
 CSV = ".csv"
+# Endings of files of Arrow columns, and the names of their formats
 ARROW = {".parquet": "Parquet", ".feather": "Feather", ".arrow": "Feather"}
-"""Endings of files of Arrow columns, and the names of their formats."""
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:

@@ -17,10 +17,10 @@ from quadric.workflow.findings import LOOKS, Finding, TableView, known_classes, 
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.profiles import ColumnProfile
 
+# Rows that are looked at; of larger tables, a random sample
 MOST_ROWS = 50_000
-"""Rows that are looked at; of larger tables, a random sample."""
+# Kinds of findings of which a fit warns; dates count as days, or as texts where days and months cannot be told apart
 LEAKS, TIMES = ("leak", "disguise"), ("date", "ambiguous dates")
-"""Kinds of findings of which a fit warns; dates count as days, or as texts where days and months cannot be told apart."""
 
 
 class TableWarning(UserWarning):
@@ -110,7 +110,6 @@ def check_parts(parts: TableParts, target: str, options: TrainingOptions) -> Tab
 
 
 def _picked(n_rows: int, seed: int) -> IntArray:
-    """Positions of random rows, in their order: those that a fit draws."""
     return drawn_rows(np.arange(1, n_rows + 1), MOST_ROWS, seed)
 
 

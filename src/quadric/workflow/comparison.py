@@ -24,8 +24,8 @@ from quadric.workflow.preparation import PreparedData, prepare, recoded
 from quadric.workflow.training import choose, fitted_classifier, folds_of, scales_as_prepared
 
 SURFACE = "sparse quadratic"
+# Standard errors of the paired differences from which a difference is called clear
 CLEAR = 2.0
-"""Standard errors of the paired differences from which a difference is called clear."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,14 +170,12 @@ def _surface(training: PreparedData, options: TrainingOptions) -> Tuned:
 
 
 def _folds(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[PreparedData, FloatArray, np.ndarray]]:
-    """Coded training rows, test rows and labels of these, for each fold."""
     for train, test in _splits(data, options):
         training, X = recoded(data, train)
         yield _part(training, train), X[test], data.y[test]
 
 
 def _splits(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[IntArray, IntArray]]:
-    """Positions of training and test rows of each fold."""
     return iter(folds_of(data, options).split(data.X, data.y, data.groups))
 
 
@@ -187,7 +185,6 @@ def _part(data: PreparedData, rows: IntArray) -> PreparedData:
 
 
 def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
-    """Refuse folds whose training rows have too few of a class, or too few groups, to be split again."""
     splits = list(_splits(data, options))
     for name, label in zip(data.class_names, np.unique(data.y), strict=True):
         rows = int(np.sum(data.y == label))

@@ -25,15 +25,15 @@ from quadric.tables.table import is_missing, number_text
 from quadric.workflow.preparation import complete_rows
 from quadric.workflow.scoring import Scores, TableModel
 
+# What a row is compared with, in words
 REFERENCES = {"mean": "mean", "approved": "best tenth", "cutoff": "border"}
-"""What a row is compared with, in words."""
 CATEGORY = "{feature} is {value}: {points} points"
 NUMBER = "{{feature}} is {{value}} ({} {{reference}}): {{points}} points"
+# Of points against a class that people want
 LOST = " lost"
-"""Of points against a class that people want."""
 UNADVISED = "no change is advised: name the class that people want, with favourable, here or when fitting"
+# Names of columns that hold an age
 AGE = re.compile("age|age_.*|.*_age", re.IGNORECASE)
-"""Names of columns that hold an age."""
 NEVER = "the calibrated probability never crosses the cut-off, so the model always predicts the same class"
 
 
@@ -316,7 +316,6 @@ def cell_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Explainer:
-    """Some rows, and the population that they are compared with."""
 
     model: TableModel
     fitted: FittedModel
@@ -326,7 +325,6 @@ class _Explainer:
 
     @property
     def wanted(self) -> str | None:
-        """The class that people want."""
         return self.model.favourable if self.options.target is None else self.options.target
 
     @cached_property

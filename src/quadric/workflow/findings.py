@@ -20,15 +20,15 @@ from quadric.workflow.leaks import column_auc, is_disguise, telling_gap
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.profiles import DENSE, FEWEST_ROWS, ColumnProfile, identifier_words, is_named_so
 
+# AUC from which on one column alone is suspicious
 LEAK = 0.995
-"""AUC from which on one column alone is suspicious."""
 NEARLY_EMPTY = 0.95
 RARE_CLASS, FEW_ROWS = 0.05, 10
+# Levels of a column whose products with others are counted
 MOST_LEVELS = 100
-"""Levels of a column whose products with others are counted."""
 LONGEST_NAME = 40
+# Severities: somebody should look at it, or know of it
 LOOK, KNOW = "look", "know"
-"""Severities: somebody should look at it, or know of it."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,6 @@ def _identifiers(view: TableView) -> Iterator[Finding]:
 
 
 def _of_classes(view: TableView) -> Iterator[Finding]:
-    """Leaks."""
     if view.y is None:
         return
     y, n_classes, target = view.y[view.rows], len(view.names), quoted(view.target)
@@ -235,7 +234,6 @@ def _is_date(column: ColumnProfile) -> bool:
 
 
 def _equal(view: TableView) -> Iterator[Finding]:
-    """Columns that are copies of earlier ones; each is named once."""
     columns = [column for column in view.used() if column.n_values > 1]
     first_of: dict[object, ColumnProfile] = {}
     numbers = _NumberCopies(len(view.rows))
@@ -278,7 +276,6 @@ class _NumberCopies:
 
 
 def _rare_levels(view: TableView) -> Iterator[Finding]:
-    """One line on all levels, and products of levels, with few rows."""
     meant = {*view.dates, *view.suspicions}
     texts = [column for column in view.used() if column.kind == "text" and column.name not in meant]
     scale = view.n_all / len(view.rows)
@@ -356,5 +353,5 @@ def _rows(n: int) -> str:
     return "row" if n == 1 else "rows"
 
 
+# Each takes a view of a table and yields findings
 LOOKS = (_identifiers, _of_classes, _empty, _dates_and_notations, _equal, _rare_levels, _class_sizes, _order)
-"""Each takes a view of a table and yields findings."""

@@ -130,7 +130,6 @@ def _refuse_unless_streamed(model: TableModel) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _FittedRows:
-    """What makes samples of the rows of a table, in the units of a model."""
 
     model: TableModel
 
@@ -144,7 +143,6 @@ class _FittedRows:
 
 @dataclass(frozen=True, eq=False)
 class _ScoreRange:
-    """The lowest and the highest value of each surface."""
 
     low: FloatArray
     high: FloatArray
@@ -158,7 +156,6 @@ class _ScoreRange:
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
-    """The pass that finds how far the values of surfaces range."""
 
     model: TableModel
 

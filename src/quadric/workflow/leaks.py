@@ -7,14 +7,14 @@ import numpy as np
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.profiles import ColumnProfile
 
+# Numbers are put into so many bins where not their order but their classes are looked at
 MOST_BINS = 64
-"""Numbers are put into so many bins where not their order but their classes are looked at."""
+# Rows of each class without which one column proves nothing
 FEWEST_OF_CLASS = 5
-"""Rows of each class without which one column proves nothing."""
+# Share of rows with a value without which a column does not tell the class of most rows
 SMALLEST_SHARE = 0.2
-"""Share of rows with a value without which a column does not tell the class of most rows."""
+# Logarithm of a likelihood ratio that is no chance
 EVIDENCE = 12.0
-"""Logarithm of a likelihood ratio that is no chance."""
 
 
 def column_auc(column: ColumnProfile, y: IntArray, n_classes: int) -> float:

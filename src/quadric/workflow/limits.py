@@ -12,10 +12,10 @@ from quadric.samples.extent import is_small
 from quadric.tables import Table, TableEncoder
 from quadric.tables.reading import estimated_values
 
+# Characters of the name of a column, a level or a class
 LONGEST_NAME = 1_000
-"""Characters of the name of a column, a level or a class."""
+# Of the coded rows, that are alive at the same time
 COPIES = 3
-"""Of the coded rows, that are alive at the same time."""
 
 
 def check_columns(inputs: Table) -> None:

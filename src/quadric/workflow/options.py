@@ -13,8 +13,8 @@ from quadric.losses import LOSS_NAMES, loss_named
 if TYPE_CHECKING:
     from quadric.estimators._validation import Rule
 
+# The loss and the kind of terms that are chosen with k and C
 AUTO = "auto"
-"""The loss and the kind of terms that are chosen with k and C."""
 
 
 class OptionError(ParameterError):

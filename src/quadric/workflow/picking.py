@@ -75,7 +75,6 @@ class _Drawn:
 
 
 def _highest(parts: Sequence[_Drawn], size: int) -> np.uint64:
-    """The highest number of those that are drawn."""
     numbers = np.concatenate([part.numbers for part in parts])
     return np.uint64(2**64 - 1) if len(numbers) <= size else np.partition(numbers, size - 1)[size - 1]
 

@@ -16,10 +16,10 @@ from threadpoolctl import threadpool_limits
 from quadric.samples.random_rows import drawn_rows
 from quadric.types import FloatArray, IntArray
 
+# Values of C that are tried
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
-"""Values of C that are tried."""
+# Rows that are fitted and scored; of larger tables, a random sample
 MOST_ROWS = 20_000
-"""Rows that are fitted and scored; of larger tables, a random sample."""
 
 
 @dataclass(frozen=True)

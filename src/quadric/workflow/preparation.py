@@ -29,8 +29,8 @@ from quadric.workflow.checking import TableCheck, check_parts, settled
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
 
+# Characters of a class name up to which it is also the label of the classifier
 WIDEST_LABEL = 64
-"""Characters of a class name up to which it is also the label of the classifier."""
 
 
 @dataclass(frozen=True)

@@ -15,29 +15,29 @@ from quadric.tables import Table
 from quadric.tables.inputs import is_missing_text, without_missing_texts
 from quadric.types import BoolArray, IntArray
 
+# Rows from which on different texts are more than chance
 FEWEST_ROWS = 20
-"""Rows from which on different texts are more than chance."""
+# Share of texts that differ from which on they tell rows apart, not groups of rows
 MOSTLY_DIFFERENT = 0.95
-"""Share of texts that differ from which on they tell rows apart, not groups of rows."""
+# Pairs of rows that would share a value if whole numbers were spread at random: none does by chance with exp(-pairs)
 CERTAIN, LIKELY = 12.0, 3.0
-"""Pairs of rows that would share a value if whole numbers were spread at random: none does by chance with exp(-pairs)."""
+# What is said of whole numbers in no order. Ranks are like that, too: where there are several such columns, they are ranks
 DENSE = "has a different whole number in every row, out of few, as identifiers have"
-"""What is said of whole numbers in no order. Ranks are like that, too: where there are several such columns, they are ranks."""
+# Words that make a name that of an identifier, wherever they stand
 ID_WORDS = frozenset(["id", "ids", "uuid", "guid", "rowid", "rownames", "rownum", "identifier", "unnamed"])
-"""Words that make a name that of an identifier, wherever they stand."""
+# The same as the last word: customer_no, but not no_of_children
 LAST_WORDS = frozenset(["key", "no", "nr", "nro", "num", "number", "nummer", "serial"])
-"""The same as the last word: customer_no, but not no_of_children."""
+# Words of which a name of nothing else is one of rows: index, row, record_index
 ROW_WORDS = frozenset(["row", "rows", "record", "obs", "observation", "case", "index", "idx"])
-"""Words of which a name of nothing else is one of rows: index, row, record_index."""
+# One word that is two: custid, Kundennummer
 JOINED = re.compile(
     r"(acc(oun)?t|case|client|cust(omer)?|emp(loyee)?|loan|member|order|passenger|patient|person|policy|record|row|student|"
     r"subject|trans(action)?|user)(id|key|no|nr|num)|.*n(umber|ummer)"
 )
-"""One word that is two: custid, Kundennummer."""
+# Words of names of times and ranks, which count up like row numbers but mean something
 COUNTING_WORDS = frozenset(
     ["year", "month", "week", "day", "date", "time", "hour", "quarter", "period", "age", "t", "jahr", "tag", "rank", "ranking"]
 )
-"""Words of names of times and ranks, which count up like row numbers but mean something."""
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 

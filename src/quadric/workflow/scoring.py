@@ -21,8 +21,8 @@ from quadric.workflow.preparation import complete_rows
 from quadric.workflow.recorded import RecordedFigures
 from quadric.workflow.surprises import Surprises
 
+# Parameters of ``read_table`` that a model file records, and their names there
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
-"""Parameters of ``read_table`` that a model file records, and their names there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +241,6 @@ class TableModel:
 
     @property
     def _options(self) -> dict[str, Any]:
-        """What the model was fitted with, where its file says so."""
         options = self._history.get("options")
         return options if isinstance(options, dict) else {}
 

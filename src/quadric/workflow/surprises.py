@@ -13,8 +13,8 @@ from quadric.tables import InputColumn, Table
 from quadric.tables.inputs import cells_like, missing_cells
 from quadric.tables.table import number_text
 
+# Unknown levels that are shown
 FEW = 3
-"""Unknown levels that are shown."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,6 @@ def _rows(count: int) -> str:
 
 
 def _shown(column: InputColumn) -> str:
-    """What stands for a missing value."""
     fill = column.fill
     if column.origin is not None:
         return f"with {np.datetime64(column.origin, 'D') + np.timedelta64(round(float(fill or 0.0)), 'D')}"

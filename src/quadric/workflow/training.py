@@ -40,8 +40,8 @@ from quadric.workflow.plain import plain_logistic
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.scorers import scorer_for
 
+# Rows times terms from which processes of their own pay for the folds
 PARALLEL_FROM = 50_000_000
-"""Rows times terms from which processes of their own pay for the folds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,6 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
 
 
 def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:
-    """Parameters of an estimator that is fitted to all rows at once."""
     n_jobs = _n_jobs(data, options) if options.crosses else None
     own = {"cv": folds_of(data, options), "n_jobs": n_jobs} if options.crosses else {}
     # other processes would write past whoever listens here
@@ -217,7 +216,6 @@ def _nameless(estimator: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Labels:
-    """The pass that counts what a model says of the rows."""
 
     model: Any
     classifier: SparseQuadraticSVC
@@ -338,7 +336,6 @@ def trained_model(
 def _cross_validated(
     search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions, tests: list[IntArray]
 ) -> CrossValidated:
-    """Figures of the model on rows left out."""
     view, codes = fitted_model(model), np.unique(data.y, return_inverse=True)[1]
     weights: Any = data.class_weight(options.class_weight)
     weight = class_weights(weights, view.classes, codes, np.ones(len(codes)))[codes]
@@ -528,7 +525,6 @@ def check_folds(counts: Sequence[int], names: Sequence[str], folds: int) -> None
 
 
 def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:
-    """Of both estimators."""
     own = {} if options.loss == AUTO else {"loss": options.loss}
     return own | {
         "method": options.method,
@@ -544,7 +540,6 @@ def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str
 
 
 def _ks(data: PreparedData, options: TrainingOptions) -> tuple[int, ...] | None:
-    """The numbers of terms that make sense for the data."""
     if options.ks is None:
         return None
     low, high = max(len(data.limits.include), 1), data.n_candidates
@@ -561,7 +556,6 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
 
 
 def _extent(data: PreparedData, options: TrainingOptions) -> Extent:
-    """The size of a cross-validation."""
     grid = (len(options.Cs or DEFAULT_CS), len(options.ks or (*DEFAULT_KS, *DEFAULT_LINEAR_KS)))
     n_scored = len(data.X) // min(options.folds, 5)
     return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, n_scored)
@@ -601,7 +595,6 @@ def _left_out_decisions(
 
 
 def _with_coding(model: Any, data: PreparedData) -> Any:
-    """The same model for tables."""
     if isinstance(model, CalibratedModel):
         inner = _with_coding(model.estimator_, data)
         same = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}

@@ -19,7 +19,7 @@ ROOMS = [
     "progress",
     "extras",
     "files",
-    "spreadsheets",
+    "safe_csv",
     "labels",
     "_sklearn",
     "geometry",

@@ -450,7 +450,7 @@ def test_every_command_has_examples_on_lines_of_their_own(command, run):
 
 
 def test_an_unexpected_error_is_one_line_too(made, monkeypatch, capsys):
-    monkeypatch.setattr("quadric.workflow.judging.certify", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("quadric.workflow.certifying.certify", lambda *a, **k: 1 / 0)
     assert main(["certify", made.model, made.data_csv]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1

@@ -109,7 +109,7 @@ def _proved(judge: Callable[..., quadric.workflow.Judged], *arguments: Any, **li
 def _judged(
     model: quadric.workflow.TableModel, data: Path, how: Mapping[str, Any], engine: Engine, **limits: Any
 ) -> quadric.workflow.Judged:
-    from quadric.workflow.judging import needs_rows
+    from quadric.workflow.certifying import needs_rows
     from quadric.workflow.limits import rows_fit
 
     check_there(data, or_folder=True)

@@ -86,7 +86,7 @@ def _result_facts(result: quadric.workflow.Result) -> dict[str, Any]:
 
 
 def _spread(values: Any) -> dict[str, Any] | None:
-    from quadric.workflow.figures import standard_error
+    from quadric.workflow.cv_summary import standard_error
 
     if math.isnan(values.sum()):
         return None

@@ -20,7 +20,7 @@ from quadric.errors import unknown_names
 
 if TYPE_CHECKING:
     from quadric.distributed.sessions import Session
-    from quadric.tables.streams import TableParts
+    from quadric.tables.parts import TableParts
 
 PREFIX = "quadric_scored_"
 

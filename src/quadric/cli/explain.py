@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from quadric.tables import Table, TableStream
     from quadric.workflow import TableModel
     from quadric.workflow.explaining import ExplainingOptions
-    from quadric.workflow.picking import Picked
+    from quadric.workflow.row_samples import Picked
 
 
 @shared.expanded(table_format=shared.TableFormat)
@@ -103,7 +103,7 @@ def _stream(model: TableModel, path: Path, how: Mapping[str, Any]) -> TableStrea
 
 
 def _population(model: TableModel, stream: TableStream) -> Picked:
-    from quadric.workflow.picking import random_rows
+    from quadric.workflow.row_samples import random_rows
 
     with part(0.0, inputs.READING):
         return random_rows(model, stream, LARGEST_COUNT if stream.path is None else None)
@@ -111,7 +111,7 @@ def _population(model: TableModel, stream: TableStream) -> Picked:
 
 def _picked(model: TableModel, stream: TableStream, text: str, n_rows: int | None) -> tuple[list[int], Table]:
     """Positions that a text names, and the rows there; rows that are not counted yet are counted only if they have to be."""
-    from quadric.workflow.picking import rows_at
+    from quadric.workflow.row_samples import rows_at
 
     if n_rows is None:
         last = inputs.last_row(text)

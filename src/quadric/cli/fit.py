@@ -20,7 +20,7 @@ from quadric.samples.rare import FEWEST_ROWS
 from quadric.workflow.options import TrainingOptions
 
 if TYPE_CHECKING:
-    from quadric.workflow.figures import Figure
+    from quadric.workflow.cv_summary import Figure
 
 MANY_ROWS = 100_000
 # Of an equation, at a glance
@@ -384,7 +384,7 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
 
 def _grids(search: Any) -> dict[str, Any]:
     """Mean scores by loss, as the scorer gives them; null where a cell was skipped."""
-    from quadric.workflow.figures import grids_of
+    from quadric.workflow.cv_summary import grids_of
 
     out = {}
     for grid in grids_of(search):

@@ -18,7 +18,7 @@ from quadric.cli.inputs import READING, check_output, read_training
 from quadric.cli.layout import paragraphs, text_table
 from quadric.extras import require
 from quadric.progress import part
-from quadric.spreadsheets import CsvWriter
+from quadric.safe_csv import CsvWriter
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
@@ -101,7 +101,7 @@ def path(
 def _facts(data: quadric.workflow.PreparedData, search: quadric.SparseQuadraticSVCCV) -> dict[str, Any]:
     from quadric.estimators.crossvalidation import chosen_cell
     from quadric.geometry.terms import term_names
-    from quadric.workflow.figures import grids_of, standard_error
+    from quadric.workflow.cv_summary import grids_of, standard_error
 
     grid, names = grids_of(search)[0], term_names(data.feature_names)
     scores, ks, Cs = grid.scores, grid.ks, grid.Cs
@@ -213,7 +213,7 @@ def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _picture(search: quadric.SparseQuadraticSVCCV, C: float) -> str:
-    from quadric.workflow.figures import grids_of
+    from quadric.workflow.cv_summary import grids_of
 
     matplotlib = require("matplotlib", "plot")
     figure_module = require("matplotlib.figure", "plot")

@@ -17,10 +17,10 @@ from quadric.cli.console import UsageError, as_usage, note, remark, say, say_jso
 from quadric.cli.engines import Engine, check_folder, write_scores
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
-from quadric.cli.streams import data_output
+from quadric.cli.stdio import data_output
 from quadric.errors import quoted, unknown_names
 from quadric.files import replacing
-from quadric.spreadsheets import CsvWriter
+from quadric.safe_csv import CsvWriter
 
 if TYPE_CHECKING:
     from quadric.workflow.surprises import Surprises

@@ -19,7 +19,7 @@ from quadric.credit.metrics import LabelledScores, auc, ks_statistic, labelled_s
 from quadric.errors import quoted
 from quadric.estimators.cutoffs import EVEN
 from quadric.fitted import Model
-from quadric.spreadsheets import CsvWriter
+from quadric.safe_csv import CsvWriter
 from quadric.types import FloatArray
 
 MEASURES = (

@@ -14,7 +14,7 @@ from quadric.extras import require
 from quadric.geometry.terms import default_names
 from quadric.progress import RowsRead, advance
 from quadric.samples.source import State
-from quadric.tables.streams import TableParts
+from quadric.tables.parts import TableParts
 from quadric.tables.table import Table, as_table
 
 

@@ -12,7 +12,7 @@ from quadric.distributed.scores import ScoredFrame
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.fitted import Model
 from quadric.samples.moments import Moments
-from quadric.tables.streams import LabelledColumns, TableParts
+from quadric.tables.parts import LabelledColumns, TableParts
 from quadric.tables.table import check_names
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.training import Trained

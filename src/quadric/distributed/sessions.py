@@ -16,7 +16,7 @@ from joblib import cpu_count
 
 from quadric.errors import EngineError
 from quadric.extras import require
-from quadric.tables.streams import CHUNK_ROWS
+from quadric.tables.parts import CHUNK_ROWS
 
 # Settings of Dask with which workers keep the memory of one batch for the next; by default they give it back at once
 KEEPING_MEMORY = {

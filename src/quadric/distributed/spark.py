@@ -17,8 +17,8 @@ from quadric.errors import EngineError
 from quadric.extras import require
 from quadric.progress import advance
 from quadric.samples.source import State
+from quadric.tables.parts import CHUNK_ROWS, TableParts
 from quadric.tables.reading import regrouped
-from quadric.tables.streams import CHUNK_ROWS, TableParts
 from quadric.tables.table import Table, text_column
 
 COUNTS, STATES = "part int, rows long", "part int, state binary"
@@ -111,7 +111,6 @@ def _advance(frame: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _StateOfPart:
-
     task: PartTask
     first_rows: dict[int, int]
     counts: dict[int, int]

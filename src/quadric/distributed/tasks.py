@@ -15,7 +15,7 @@ from quadric.blas import one_blas_thread
 from quadric.distributed import wire
 from quadric.errors import ParameterError, quoted
 from quadric.tables.facts import MixedColumnError
-from quadric.tables.streams import CHUNK_ROWS, summed
+from quadric.tables.parts import CHUNK_ROWS, summed
 from quadric.tables.table import Table, as_column, as_table, label_texts
 from quadric.tables.targets import MissingLabelsError
 

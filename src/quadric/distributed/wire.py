@@ -90,7 +90,6 @@ def _is_ours(module: str) -> bool:
 
 
 class _Reader:
-
     def __init__(self, data: bytes, start: int) -> None:
         self._data, self._place = data, start
 

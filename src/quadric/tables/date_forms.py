@@ -11,7 +11,7 @@ from quadric.tables.dates import parsed_date
 from quadric.tables.table import Table, text_column
 
 if TYPE_CHECKING:
-    from quadric.tables.streams import TableParts
+    from quadric.tables.parts import TableParts
 
 _REST = r"(?P<time>[T ].*)?"
 # 2024/1/31 and 2024.01.31, 31/1/2024 and 31.01.2024, 1/31/2024, 20240131; a time may follow all but the last
@@ -103,7 +103,6 @@ class _Forms:
 
 @dataclass(frozen=True)
 class _Looking:
-
     names: tuple[str, ...]
     numbers: tuple[str, ...]
 

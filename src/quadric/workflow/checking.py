@@ -11,7 +11,7 @@ import numpy as np
 from quadric.errors import listed, warn_user
 from quadric.samples.random_rows import drawn_rows
 from quadric.tables import Table, TableStream
-from quadric.tables.streams import TableParts, gathered
+from quadric.tables.parts import TableParts, gathered
 from quadric.types import IntArray
 from quadric.workflow.findings import LOOKS, Finding, TableView, known_classes, quoted
 from quadric.workflow.options import OptionError, TrainingOptions

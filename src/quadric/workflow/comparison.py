@@ -18,7 +18,7 @@ from quadric.errors import quoted
 from quadric.progress import advance, part
 from quadric.tables import Table
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.figures import standard_error
+from quadric.workflow.cv_summary import standard_error
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, prepare, recoded
 from quadric.workflow.training import choose, fitted_classifier, folds_of, scales_as_prepared

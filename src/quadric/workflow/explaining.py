@@ -316,7 +316,6 @@ def cell_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Explainer:
-
     model: TableModel
     fitted: FittedModel
     rows: Table

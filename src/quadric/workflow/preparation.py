@@ -22,7 +22,7 @@ from quadric.search.rules import SupportLimits
 from quadric.tables import Table, TableEncoder
 from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.inputs import missing_cells
-from quadric.tables.streams import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
+from quadric.tables.parts import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
 from quadric.tables.targets import class_position, ordered_classes
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.checking import TableCheck, check_parts, settled

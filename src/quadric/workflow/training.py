@@ -31,10 +31,10 @@ from quadric.samples.extent import Extent
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.tables import Table
-from quadric.tables.streams import TableParts
+from quadric.tables.parts import TableParts
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.figures import CrossValidated, cross_validated
-from quadric.workflow.figures import standard_error as standard_error
+from quadric.workflow.cv_summary import CrossValidated, cross_validated
+from quadric.workflow.cv_summary import standard_error as standard_error
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.plain import plain_logistic
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
@@ -216,7 +216,6 @@ def _nameless(estimator: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Labels:
-
     model: Any
     classifier: SparseQuadraticSVC
     classes: np.ndarray

@@ -16,8 +16,8 @@ from quadric.samples.source import SampleBatch, Together
 from quadric.samples.sums import BatchMoments, class_totals
 from quadric.samples.units import Units
 from quadric.tables import Table
+from quadric.tables.parts import TableParts, TableSource
 from quadric.tables.reading import digest_of
-from quadric.tables.streams import TableParts, TableSource
 from quadric.types import FloatArray
 from quadric.workflow.scoring import TableModel
 
@@ -130,7 +130,6 @@ def _refuse_unless_streamed(model: TableModel) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _FittedRows:
-
     model: TableModel
 
     def __call__(self, table: Table) -> SampleBatch:
@@ -143,7 +142,6 @@ class _FittedRows:
 
 @dataclass(frozen=True, eq=False)
 class _ScoreRange:
-
     low: FloatArray
     high: FloatArray
 
@@ -156,7 +154,6 @@ class _ScoreRange:
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
-
     model: TableModel
 
     def __call__(self, batch: SampleBatch) -> _ScoreRange:

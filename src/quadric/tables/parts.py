@@ -332,7 +332,6 @@ class _Columns:
 
 @dataclass(frozen=True, eq=False)
 class _Gathering:
-
     names: tuple[str, ...]
     rows: IntArray | None
 
@@ -569,7 +568,6 @@ def learn_table(
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-
     facts: tuple[ColumnFacts, ...]
     used: tuple[ColumnFacts, ...]
     class_counts: dict[str, int]
@@ -593,7 +591,6 @@ def _counts_of_both(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class _Learning:
-
     columns: LabelledColumns
     encoder: TableEncoder
     drops: bool
@@ -653,7 +650,6 @@ class TableSource(SampleSource):
 
 @dataclass(frozen=True, eq=False)
 class _OfSamples:
-
     of: Callable[[SampleBatch], Any]
     rows: Callable[[Table], SampleBatch]
 

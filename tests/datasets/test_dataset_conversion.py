@@ -8,7 +8,7 @@ import pytest
 from helpers import original_files as originals
 from helpers.original_files import data_folder, rows_of, xls, xlsx, zip_of
 from quadric.datasets import REGISTRY, Recipe, archives
-from quadric.datasets.conversion import convert
+from quadric.datasets.conversion import convert, xlsx_rows
 
 DATA = data_folder()
 needs_data = pytest.mark.skipif(DATA is None, reason="needs the folder with the paper's data sets (QUADRIC_DATA)")
@@ -135,10 +135,12 @@ def test_xlsx_of_an_independent_writer():
 
 
 def test_columns_of_workbooks_go_beyond_z():
-    from quadric.datasets.conversion import _column
-
-    assert [_column(place, 0) for place in ("A1", "Z9", "AA10", "AT2127", "BA1")] == [0, 25, 26, 45, 52]
-    assert _column(None, 3) == 3
+    names = ["", *(f"c{j}" for j in range(1, 60))]
+    content = xlsx([names, ["", *map(str, range(1, 60))]])
+    assert convert(content, Recipe("a.xlsx", None, "xlsx", header="matched by name"), ("c1", "c26", "c45", "c52")) == (
+        b"c1,c26,c45,c52\n1,26,45,52\n"
+    )
+    assert xlsx_rows(content, None) == [names, ["", *map(str, range(1, 60))]]
 
 
 def test_only_the_named_file_is_read_from_an_archive():
@@ -157,6 +159,8 @@ def test_a_file_that_is_no_archive_is_the_original_itself():
 
 def test_a_file_that_swells_when_unpacked_is_refused(monkeypatch):
     monkeypatch.setattr(archives, "LARGEST", 1000)
+    with pytest.raises(ValueError, match="more than 1,000 bytes"):
+        xlsx_rows(xlsx([["x" * 1001]]), None)
     archive = zip_of({"german.data": b"0" * 1001})
     assert len(archive) < 1000
     with pytest.raises(ValueError, match="more than 1,000 bytes"):

@@ -261,6 +261,6 @@ def test_the_cache_is_where_the_platform_has_its_caches(platform, variables, exp
 
 def test_reading_needs_none_of_the_optional_packages(small, cache, monkeypatch):
     folder_with(cache)
-    for module in ("pooch", "requests", "xlrd", "pandas"):
+    for module in ("pooch", "requests", "xlrd", "python_calamine", "pandas"):
         monkeypatch.setitem(sys.modules, module, None)
     assert load("haberman").info.name == "haberman"

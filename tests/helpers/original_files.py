@@ -98,15 +98,17 @@ def xlsx(rows, sheet="Sheet1"):
     """A workbook with numbers as numbers and other texts shared; "" is no cell, None a formatted cell without content."""
     texts = sorted({cell for row in rows for cell in row if cell and not is_number(cell)})
     body = "".join(
-        f"<row>{''.join(_xlsx_cell(cell, i, j, texts) for j, cell in enumerate(row))}</row>" for i, row in enumerate(rows)
+        f"<row r='{i + 1}'>{''.join(_xlsx_cell(cell, i, j, texts) for j, cell in enumerate(row))}</row>"
+        for i, row in enumerate(rows)
     )
     main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     links = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'
     return zip_of(
         {
+            "_rels/.rels": f'<Relationships {links}><Relationship Id="rId1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
             "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="{sheet}" sheetId="1" r:id="rId7"/></sheets></workbook>',
-            "xl/_rels/workbook.xml.rels": f'<Relationships {links}><Relationship Id="rId7" Target="worksheets/sheet1.xml"/></Relationships>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships {links}><Relationship Id="rId7" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId8" Type="{office}/sharedStrings" Target="sharedStrings.xml"/></Relationships>',
             "xl/sharedStrings.xml": f"<sst {main}>{''.join(f'<si><t>{text}</t></si>' for text in texts)}</sst>",
             "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{body}</sheetData></worksheet>",
         }
@@ -117,9 +119,13 @@ def _xlsx_cell(cell, i, j, texts):
     if cell == "":
         return ""
     if cell is None:
-        return f'<c r="{chr(ord("A") + j)}{i + 1}" s="1"/>'
+        return f'<c r="{_letters(j)}{i + 1}" s="1"/>'
     kind, value = ("n", cell) if is_number(cell) else ("s", texts.index(cell))
-    return f'<c r="{chr(ord("A") + j)}{i + 1}" t="{kind}"><v>{value}</v></c>'
+    return f'<c r="{_letters(j)}{i + 1}" t="{kind}"><v>{value}</v></c>'
+
+
+def _letters(j):
+    return chr(ord("A") + j) if j < 26 else _letters(j // 26 - 1) + _letters(j % 26)
 
 
 def is_number(text):

@@ -216,7 +216,7 @@ class CsvFile:
                 if block[:1].strip(ends) or block.strip(ends):  # the first byte mostly tells, without a copy of the block
                     if n_read == 0:
                         numeric = self._numeric(block, [name for name in columns if name not in text])
-                    table = self._parsed(block, columns, numeric)
+                    table = self._read(block, columns, numeric)
                     n_read += len(table)
                     self._tell(file, n_read)
                     yield table
@@ -247,16 +247,8 @@ class CsvFile:
         """Columns that pyarrow can be told to read as numbers, which is faster: those that are numbers in the first block."""
         if not columns or not self.notation.is_plain:
             return frozenset()
-        table = self._read(block, columns, frozenset())
-        return frozenset(name for name in columns if self.notation.typed(table[name], False).type == pa.float64())
-
-    def _parsed(self, block: bytes, columns: Sequence[str], numeric: frozenset[str]) -> Any:
-        try:
-            return self._read(block, columns, numeric)
-        except pa.ArrowInvalid:
-            if not numeric:
-                raise
-            return self._read(block, columns, frozenset())
+        texts = self._read(block, columns, frozenset())
+        return frozenset(name for name in columns if self.notation.typed(texts[name], False).type == pa.float64())
 
     def _read(self, block: bytes, columns: Sequence[str], numeric: frozenset[str]) -> Any:
         parse = arrow_csv.ParseOptions(
@@ -274,7 +266,12 @@ class CsvFile:
         )
         read = arrow_csv.ReadOptions(column_names=self.names, block_size=len(block) + 8, use_threads=False)
         # pyarrow leaves out a byte order mark at the beginning; another one is part of a value
-        return arrow_csv.read_csv(pa.BufferReader(codecs.BOM_UTF8 + block), read, parse, convert)
+        try:
+            return arrow_csv.read_csv(pa.BufferReader(codecs.BOM_UTF8 + block), read, parse, convert)
+        except pa.ArrowInvalid:
+            if not numeric:
+                raise
+            return self._read(block, columns, frozenset())
 
     def _slow_tables(self, start: int, columns: Sequence[str]) -> Iterator[Any]:
         """What the csv module makes of the rows from ``start`` on: it knows quotes that are part of a value."""
@@ -324,23 +321,19 @@ def _opened(path: Path, notation: Notation) -> Iterator[tuple[TextIO, Any]]:
 
 def _blocks(file: IO[Any]) -> Iterator[tuple[bytes, IntArray]]:
     """The rest of a file in UTF-8, in pieces of whole rows, some of them empty, and where their quotes are."""
-    pending = b""
-    while data := file.read(BLOCK):
+    pending, is_over = b"", False
+    while not is_over:
+        data = file.read(BLOCK)
+        is_over = not data
         pending += data if isinstance(data, bytes) else data.encode()
         quotes = np.flatnonzero(np.frombuffer(pending, np.uint8) == QUOTE)
-        cut = _end_of_rows(pending, quotes)
-        yield _readable(pending[:cut]), quotes[: np.searchsorted(quotes, cut)]
+        cut = len(pending) if is_over else _end_of_rows(pending, quotes)
+        if not (block := pending[:cut]).isascii():  # much faster than decoding
+            block.decode()  # an error where it is not UTF-8
+        yield block, quotes[: np.searchsorted(quotes, cut)]
         pending = pending[cut:]
         if len(pending) > LONGEST:
             raise pa.ArrowInvalid(f"a row is longer than {LONGEST >> 20} MB")
-    yield _readable(pending), np.flatnonzero(np.frombuffer(pending, np.uint8) == QUOTE)
-
-
-def _readable(block: bytes) -> bytes:
-    """Whole rows, or an error where they are not UTF-8."""
-    if not block.isascii():  # much faster than decoding
-        block.decode()
-    return block
 
 
 def _end_of_rows(data: bytes, quotes: IntArray) -> int:
@@ -378,8 +371,7 @@ def _refuse_other_formats(path: Path, encoding: str) -> None:
 def _sniffed(path: Path, encoding: str) -> str:
     """The delimiter that splits the first rows into the most columns, equally many in each row."""
     with path.open(encoding=encoding, newline="") as text:
-        sample = text.read(SNIFFED)
-        complete = not text.read(1)
+        sample, complete = text.read(SNIFFED), not text.read(1)
 
     def quality(delimiter: str) -> tuple[bool, int]:
         rows = list(islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), 200))
@@ -396,8 +388,8 @@ def _one_line_errors(path: Path, encoding: str) -> Iterator[None]:
     try:
         yield
     except UnicodeError as error:
-        text = f"{path.name}: {_undecodable(path, encoding) or error}; try latin-1"
-        raise ParameterError(text, encoding="latin-1") from None
+        where = _undecodable(path, encoding) or error
+        raise ParameterError(f"{path.name}: {where}; try latin-1", encoding="latin-1") from None
     except csv.Error as error:
         raise ValueError(f"{path.name}: not a well-formed CSV file ({error}); look for a quote that is not closed") from None
     except ValueError as error:

@@ -7,7 +7,8 @@ import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -38,11 +39,10 @@ class TableParts(ABC):
     text: tuple[str, ...]
     # Whether this machine reads them
     is_local: bool = True
-
-    @property
-    def path(self) -> Path | None:
-        """Where it is, if it is a file or a folder."""
-        return None
+    # Where it is, if it is a file or a folder
+    path: Path | None = None
+    # Texts that mean a missing value
+    missing: Collection[str] = ()
 
     def digest(self) -> str | None:
         """The checksum of its files, if it has any."""
@@ -50,11 +50,6 @@ class TableParts(ABC):
 
     def check_unchanged(self) -> None:  # noqa: B027 - most tables cannot tell
         """Refuse a table that is not what it was, as far as that can be told without a pass."""
-
-    @property
-    def missing(self) -> Collection[str]:
-        """Texts that mean a missing value."""
-        return ()
 
     def with_text(self, name: str) -> TableParts | None:
         """The same with one more column as texts; None where the types of columns do not follow from their values."""
@@ -117,13 +112,14 @@ class TableStream(TableParts):
         self, data: Any, *, rows: int = CHUNK_ROWS, text: Collection[str] = (), keeps: bool = True, **how: Any
     ) -> None:
         self._data, self._rows, self.text, self._keeps, self._how = data, rows, tuple(text), keeps, how
+        if isinstance(data, str | os.PathLike):
+            self.path, self.missing = Path(data), how.get("missing", MISSING)
         self._kept: Spool | None = None
-        self._is_file = isinstance(data, str | os.PathLike)
         self._is_spent = False
         self._begun: tuple[Table, Iterator[Table]] | None = None
         self._files: tuple[Any, ...] | None = None
         self._content: tuple[int, int] | None = None
-        self._digesting: _Digesting | None = None
+        self._digest: Future[str | None] | None = None
 
     def __iter__(self) -> Iterator[Table]:
         if self._begun is not None:
@@ -160,16 +156,6 @@ class TableStream(TableParts):
         return summed(map(of, self))
 
     @property
-    def path(self) -> Path | None:
-        """Where it is, if it is a file or a folder."""
-        return Path(self._data) if self._is_file else None
-
-    @property
-    def missing(self) -> Collection[str]:
-        """Texts of a CSV file that mean a missing value."""
-        return self._how.get("missing", MISSING) if self._is_file else ()
-
-    @property
     def _is_csv(self) -> bool:
         if self.path is None:  # tables in memory do without pyarrow
             return False
@@ -187,15 +173,17 @@ class TableStream(TableParts):
         """
         if self.path is None:
             return self._data.sha256 if isinstance(self._data, Table) else None
-        self._begin_digest()
-        assert self._digesting is not None
-        found = self._digesting.result()
+        found = self._begin_digest(self.path).result()
         self.check_unchanged()
         return found
 
-    def _begin_digest(self) -> None:
-        if self._digesting is None and self.path is not None:
-            self._digesting = _Digesting(self.path)
+    def _begin_digest(self, path: Path) -> Future[str | None]:
+        """Computes the checksum while the files are read: hashing leaves the interpreter free."""
+        if self._digest is None:
+            self._digest = Future()
+            # a daemon, unlike the threads of an executor: an interrupt does not wait for it
+            threading.Thread(target=_digest, args=(path, self._digest), daemon=True).start()
+        return self._digest
 
     def count_rows(self) -> int:
         """The number of rows, by what the files say of themselves or else by a pass.
@@ -227,28 +215,22 @@ class TableStream(TableParts):
         if not self._is_csv or name in self.text:
             return None
         again = TableStream(self._data, rows=self._rows, text=(*self.text, name), keeps=self._keeps, **self._how)
-        again._files, again._digesting = self._files, self._digesting
+        again._files, again._digest = self._files, self._digest
         return again
 
     def _chunks(self) -> Iterator[Table]:
         names: tuple[str, ...] | None = None
         n_rows = 0
-        for table in self._tables():
-            if names is None:
-                names = table.names
+        for table in self._parts() if self.path is None else read_chunks(self.path, self._rows, text=self.text, **self._how):
+            names = names or table.names
             if set(table.names) != set(names):
                 odd = min(set(table.names).symmetric_difference(names))
                 raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
             if table.n_rows:
+                yield Table(table.names, table.columns, first_row=n_rows + 1)
                 n_rows += table.n_rows
-                yield table
         if n_rows == 0:
             raise ValueError("there are no record batches" if names is None else "the table has no rows")
-
-    def _tables(self) -> Iterator[Table]:
-        if self._is_file:
-            return read_chunks(self._data, self._rows, text=self.text, **self._how)
-        return _numbered(self._parts())
 
     def _parts(self) -> Iterator[Table]:
         data = self._data() if callable(self._data) else self._data
@@ -275,7 +257,8 @@ class TableStream(TableParts):
     def _watched(self, tables: Iterator[Table]) -> Iterator[Table]:
         """The chunks of one pass; an error where the table is not that of the pass before."""
         self.check_unchanged()
-        self._begin_digest()
+        if self.path is not None:
+            self._begin_digest(self.path)
         n_rows = content = 0
         for table in tables:
             n_rows += table.n_rows
@@ -297,37 +280,11 @@ class TableStream(TableParts):
         self._kept = spool if spool.is_whole() else None
 
 
-class _Digesting(threading.Thread):
-    """Computes the checksum of files while they are read: hashing leaves the interpreter free."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(daemon=True)
-        self._path = path
-        self._found: str | None = None
-        self._error: OSError | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self._found = digest_of(self._path)
-        except OSError as error:
-            self._error = error
-
-    def result(self) -> str | None:
-        self.join()
-        if self._error is not None:
-            raise self._error
-        return self._found
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """The columns of some rows; ``+`` puts further rows below them."""
-
-    values: tuple[np.ndarray, ...]
-
-    def __add__(self, other: _Columns) -> _Columns:
-        return _Columns(tuple(np.concatenate(both) for both in zip(self.values, other.values, strict=True)))
+def _digest(path: Path, found: Future[str | None]) -> None:
+    try:
+        found.set_result(digest_of(path))
+    except OSError as error:
+        found.set_exception(error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,11 +292,11 @@ class _Gathering:
     names: tuple[str, ...]
     rows: IntArray | None
 
-    def __call__(self, table: Table) -> _Columns:
+    def __call__(self, table: Table) -> list[tuple[np.ndarray, ...]]:
         if self.rows is not None:
             places = self.rows - (table.first_row - 1)
             table = table[places[(places >= 0) & (places < table.n_rows)]]
-        return _Columns(tuple(table[name] for name in self.names))
+        return [tuple(table[name] for name in self.names)]
 
 
 def gathered(parts: TableParts, rows: IntArray | None = None, names: Sequence[str] | None = None) -> Table:
@@ -347,7 +304,7 @@ def gathered(parts: TableParts, rows: IntArray | None = None, names: Sequence[st
     names = parts.head().names if names is None else tuple(names)
     found = parts.total(_Gathering(names, rows))
     assert found is not None
-    return Table(names, found.values)
+    return Table(names, tuple(map(np.concatenate, zip(*found, strict=True))))
 
 
 def file_marks(path: Path) -> tuple[Any, ...]:
@@ -387,13 +344,6 @@ def _cut(table: Table, n_rows: int) -> Iterator[Table]:
     for first in range(0, max(table.n_rows, 1), n_rows):
         columns = tuple(column[first : first + n_rows] for column in table.columns)
         yield table if table.n_rows <= n_rows else Table(table.names, columns)
-
-
-def _numbered(tables: Iterator[Table]) -> Iterator[Table]:
-    first = 1
-    for table in tables:
-        yield Table(table.names, table.columns, first_row=first)
-        first += table.n_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -500,12 +450,14 @@ class LabelledColumns:
 
 @dataclass(frozen=True, eq=False)
 class LearnedTable:
-    """What a first pass tells of a table.
+    """What a first pass tells of a table; ``+`` adds other rows.
 
     Attributes
     ----------
     facts : tuple of ColumnFacts
         Of the inputs, in the rows that are used.
+    all_facts : tuple of ColumnFacts
+        Of the inputs, in all rows.
     class_counts : dict
         Rows of each label that are used, in the order in which labels appear; 0 where all of them are left out.
     missing : dict
@@ -515,23 +467,34 @@ class LearnedTable:
     """
 
     facts: tuple[ColumnFacts, ...]
+    all_facts: tuple[ColumnFacts, ...]
     class_counts: dict[str, int]
     missing: dict[str, int]
     n_dropped: int
 
+    def __add__(self, other: LearnedTable) -> LearnedTable:
+        return LearnedTable(
+            tuple(one + two for one, two in zip(self.facts, other.facts, strict=True)),
+            tuple(one + two for one, two in zip(self.all_facts, other.all_facts, strict=True)),
+            _counts_of_both(self.class_counts, other.class_counts),
+            _counts_of_both(self.missing, other.missing),
+            self.n_dropped + other.n_dropped,
+        )
+
     def two_valued(self, encoder: TableEncoder) -> list[bool]:
         """Which features of an encoder that was fitted to the facts have at most two values."""
-        return [
-            feature.kind in ("level", "missing") or _has_two(self.facts[feature.input], encoder.inputs_[feature.input])
-            for feature in encoder.features_
-        ]
+        found = []
+        for feature in encoder.features_:
+            facts = self.facts[feature.input]
+            filled = (encoder.inputs_[feature.input].fill,) if facts.n_missing else ()
+            values = facts.levels if facts.kind == "O" else {*facts.values, *filled}
+            found.append(feature.kind in ("level", "missing") or len(values) <= 2)
+        return found
 
 
-def _has_two(facts: ColumnFacts, column: Any) -> bool:
-    if facts.kind == "O":
-        return len(facts.levels) <= 2
-    filled = (column.fill,) if facts.n_missing else ()
-    return len({*facts.values, *filled}) <= 2
+def _counts_of_both(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
+    """In the order in which names appear; counts of zero stay, unlike those of a Counter."""
+    return {name: one.get(name, 0) + two.get(name, 0) for name in {**one, **two}}
 
 
 def learn_table(
@@ -561,32 +524,8 @@ def learn_table(
             raise
         return learn_table(again, columns, encoder, drops=drops)
     assert found is not None
-    encoder.check_facts(found.facts)  # of all rows: a column without values is not the same as no row without gaps
-    missing = {name: count for name, count in found.missing.items() if count}
-    return parts, LearnedTable(found.used, dict(found.class_counts), missing, found.n_dropped)
-
-
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    facts: tuple[ColumnFacts, ...]
-    used: tuple[ColumnFacts, ...]
-    class_counts: dict[str, int]
-    missing: dict[str, int]
-    n_dropped: int
-
-    def __add__(self, other: _Seen) -> _Seen:
-        return _Seen(
-            tuple(one + two for one, two in zip(self.facts, other.facts, strict=True)),
-            tuple(one + two for one, two in zip(self.used, other.used, strict=True)),
-            _counts_of_both(self.class_counts, other.class_counts),
-            _counts_of_both(self.missing, other.missing),
-            self.n_dropped + other.n_dropped,
-        )
-
-
-def _counts_of_both(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
-    """In the order in which names appear; counts of zero stay, unlike those of a Counter."""
-    return {name: one.get(name, 0) + two.get(name, 0) for name in {**one, **two}}
+    encoder.check_facts(found.all_facts)  # of all rows: a column without values is not the same as no row without gaps
+    return parts, replace(found, missing={name: count for name, count in found.missing.items() if count})
 
 
 @dataclass(frozen=True, eq=False)
@@ -595,15 +534,14 @@ class _Learning:
     encoder: TableEncoder
     drops: bool
 
-    def __call__(self, table: Table) -> _Seen:
-        labels = self.columns.labels(table)
+    def __call__(self, table: Table) -> LearnedTable:
         cleaned = self.columns.cleaned(table, self.encoder)
         kept = complete(cleaned) if self.drops else np.ones(table.n_rows, dtype=bool)
         facts = self.encoder.facts(cleaned)
-        return _Seen(
-            facts,
+        return LearnedTable(
             facts if kept.all() else self.encoder.facts(cleaned[kept]),
-            labels.counts(kept),
+            facts,
+            self.columns.labels(table).counts(kept),
             {name: int(missing_cells(cleaned[name]).sum()) for name in cleaned},
             int((~kept).sum()),
         )
@@ -685,8 +623,8 @@ class CodedRows:
             kept &= complete(columns.cleaned(table, self.encoder))
         codes = columns.labels(table).codes(self.class_names)
         if not kept.all():
-            table, codes, weight, ids = _rows(table, kept), codes[kept], weight[kept], ids[kept]
-            keys = None if keys is None else keys[kept]
+            table = Table(table.names, table[kept].columns, first_row=table.first_row)
+            codes, weight, ids, keys = codes[kept], weight[kept], ids[kept], None if keys is None else keys[kept]
         X = self.encoder.transform_by_column(table) if table.n_rows else np.empty((0, n_features))
         return SampleBatch(X, codes, weight, np.ones(len(self.class_names)), ids, keys)
 
@@ -694,7 +632,3 @@ class CodedRows:
         """All samples of a table with so many rows of each class."""
         class_rows = np.array([class_counts[name] for name in self.class_names])
         return TableSource(parts, self, len(self.encoder.features_), len(class_rows), class_rows)
-
-
-def _rows(table: Table, kept: BoolArray) -> Table:
-    return Table(table.names, table[kept].columns, first_row=table.first_row)

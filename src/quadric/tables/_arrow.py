@@ -36,8 +36,7 @@ def values_of(name: str, column: Any) -> np.ndarray:
     if _is_number(kind) or types.is_null(kind):
         return column.cast(pa.float64(), safe=False).to_numpy()
     if types.is_date(kind) or types.is_timestamp(kind):
-        zone = getattr(kind, "tz", None)
-        return column.cast(pa.timestamp("us", zone), safe=False).to_numpy().astype("datetime64[us]")
+        return column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False).to_numpy().astype("datetime64[us]")
     raise ValueError(f"column {quoted(name)} is of type {kind}: {CONVERT_OR_IGNORE}")
 
 
@@ -92,9 +91,8 @@ def stream_of(data: Any) -> Any:
 
 def without_views(table: Any) -> Any:
     """A table whose texts can be taken row by row: those of polars come as views, of which Arrow takes none."""
-    views = {name for name, kind in zip(table.schema.names, table.schema.types, strict=True) if kind == pa.string_view()}
-    whole = [field.with_type(pa.large_string()) if field.name in views else field for field in table.schema]
-    return table.cast(pa.schema(whole)) if views else table
+    whole = [field.with_type(pa.large_string()) if field.type == pa.string_view() else field for field in table.schema]
+    return table.cast(pa.schema(whole))
 
 
 def typed(column: Any, as_text: bool) -> Any:
@@ -134,12 +132,11 @@ def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] |
             for batch, share in _batches(file, n_rows):
                 n_found += batch.num_rows
                 advance((n_before + share) / len(paths), RowsRead(f"{path.name}: {n_found} rows", n_found))
-                columns_found = (_converted(batch.column(each.name), each, each.name in text) for each in schema)
-                yield pa.Table.from_arrays(list(columns_found), schema=schema)
+                found = [_converted(batch.column(each.name), each, each.name in text) for each in schema]
+                yield pa.Table.from_arrays(found, schema=schema)
     if n_found == 0:
-        if len(paths) > 1:
-            raise ValueError(f"{paths[0].parent.name}: the files have columns but no rows")
-        raise ValueError(f"{paths[0].name}: the file has columns but no rows")
+        where, what = (paths[0].parent, "files have") if len(paths) > 1 else (paths[0], "file has")
+        raise ValueError(f"{where.name}: the {what} columns but no rows")
 
 
 def values_in(path: Path) -> int:
@@ -216,10 +213,9 @@ def _promoted(common: Any, own: Any, first: str) -> Any:
     if different:
         raise ValueError(f"its columns are not those of {first}: only one of them has {quoted(min(different))}")
     kinds = {name: _common_kind(common.field(name).type, own.field(name).type) for name in common.names}
-    odd = next((name for name, kind in kinds.items() if kind is None), None)
-    if odd is not None:
-        types_found = f"{own.field(odd).type} instead of {common.field(odd).type}"
-        raise ValueError(f"its columns are not those of {first}: {quoted(odd)} is of type {types_found}")
+    for name in (name for name, kind in kinds.items() if kind is None):
+        types_found = f"{own.field(name).type} instead of {common.field(name).type}"
+        raise ValueError(f"its columns are not those of {first}: {quoted(name)} is of type {types_found}")
     return pa.schema(kinds)
 
 
@@ -275,6 +271,6 @@ def _opened(path: Path) -> Iterator[Any]:
     except (pa.ArrowException, OSError, ValueError) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        kind = "Parquet" if is_parquet else "Feather"
-        words = str(error) if type(error) is ValueError else f"not a readable {kind} file ({_reason(error)})"
+        unread = f"not a readable {'Parquet' if is_parquet else 'Feather'} file ({_reason(error)})"
+        words = str(error) if type(error) is ValueError else unread
         raise ValueError(f"{path.name}: {words}") from None

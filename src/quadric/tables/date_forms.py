@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from quadric.tables.dates import parsed_date
@@ -60,17 +61,12 @@ def possible_forms(texts: Collection[str]) -> frozenset[str]:
     frozenset of str
         With "iso" where all are written as we read them; everything for no texts.
     """
-    others = [text for text in texts if parsed_date(text) is None] if _may_be_dates(texts) else None
-    if others is None:
+    few = islice(texts, 5)  # which tell that most columns hold no dates
+    if not all(parsed_date(text) is not None or any(iso_text(text, form) for form in TEXT_FORMS) for text in few):
         return frozenset()
+    others = [text for text in texts if parsed_date(text) is None]
     fitting = {form for form in TEXT_FORMS if all(iso_text(text, form) is not None for text in others)}
     return frozenset(fitting if others else {*fitting, ISO})
-
-
-def _may_be_dates(texts: Iterable[str]) -> bool:
-    """By a few texts, since most columns hold no dates."""
-    few = [text for text, _ in zip(texts, range(5), strict=False)]
-    return all(parsed_date(text) is not None or any(iso_text(text, form) for form in TEXT_FORMS) for text in few)
 
 
 def chosen_form(possible: Collection[str]) -> str | None:
@@ -163,6 +159,5 @@ def with_iso_dates(table: Table, forms: Mapping[str, str]) -> Table:
     columns = dict(zip(table.names, table.columns, strict=True))
     for name, form in named.items():
         texts, places = table.distinct_labels(name)
-        written = [None if text is None else iso_text(text.strip(), form) or text for text in texts]
-        columns[name] = text_column(written)[places]
+        columns[name] = text_column([text and (iso_text(text.strip(), form) or text) for text in texts])[places]
     return Table(table.names, tuple(columns.values()), table.sha256, table.first_row)

@@ -131,8 +131,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
         """
         check_parameters(self, self._rules)
-        table = self.usable(as_table(checked_rows(X)))
-        return self.fit_facts(self.facts(table))
+        return self.fit_facts(self.facts(self.usable(as_table(checked_rows(X)))))
 
     def facts(self, table: Table) -> tuple[ColumnFacts, ...]:
         """What a table, or a part of one, tells of its columns.
@@ -277,19 +276,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not fills:
             facts.refuse_missing(missing="impute")
         n_rows = facts.n_present + facts.n_missing
-        flagged = self.missing == "indicator" and facts.n_missing > 0
-        if flagged and self.rare == "other":
-            flagged = not is_rare(facts.n_missing, n_rows)
+        has_few = facts.n_missing == 0 or (self.rare == "other" and is_rare(facts.n_missing, n_rows))
+        flagged = self.missing == "indicator" and not has_few
         learned = InputColumn(facts.name, "number", indicator=flagged, missing_texts=tuple(self.missing_texts))
         if facts.kind != "O":
-            if facts.origin is not None:
-                learned = replace(learned, type="date", origin=facts.origin)
-            return replace(learned, fill=facts.mean if fills else None)
+            kind = "number" if facts.origin is None else "date"
+            return replace(learned, type=kind, origin=facts.origin, fill=facts.mean if fills else None)
         counts = facts.levels
         levels = Levels.frequent(counts, facts.n_present, n_rows, self.max_levels) if self._groups else Levels.all(counts)
-        fill = levels.dropped
-        if self.missing == "indicator" and not flagged:
-            fill = levels.other or levels.dropped
+        fill = levels.other or levels.dropped if self.missing == "indicator" and not flagged else levels.dropped
         known = levels.kept if self.unseen == "other" else tuple(sorted(counts))
         return replace(
             learned,
@@ -315,8 +310,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         array of shape (m, n_features_out)
         """
         check_is_fitted(self)
-        table = as_table(checked_rows(X, self), self.input_names_)
-        return self._coded(table, "C")
+        return self._coded(as_table(checked_rows(X, self), self.input_names_), "C")
 
     def transform_by_column(self, table: Table) -> FloatArray:
         """The same, with the values of a feature next to each other in memory: as a table has them, hence in less time.
@@ -416,8 +410,9 @@ def checked_rows(X: Any, fitted: Any = None) -> Any:
     refuse_masked(X=X)
     X = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
     if fitted is not None and X.shape[1] != fitted.n_features_in_:
-        own = f"{type(fitted).__name__} is expecting {fitted.n_features_in_} features as input"
-        raise ValueError(f"X has {X.shape[1]} features, but {own}")
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(fitted).__name__} is expecting {fitted.n_features_in_} features as input"
+        )
     return X
 
 
@@ -447,11 +442,8 @@ def structural_exclusions(encoder: TableEncoder, X: FloatArray) -> list[tuple[in
     list of tuples (i, j)
     """
     check_is_fitted(encoder)
-    X = np.asarray(X, dtype=float)
-    low, high = X.min(axis=0), X.max(axis=0)
-    return redundant_pairs(
-        encoder, [bool(((column == a) | (column == b)).all()) for column, a, b in zip(X.T, low, high, strict=True)]
-    )
+    two_valued = [bool(((column == column.min()) | (column == column.max())).all()) for column in np.asarray(X, dtype=float).T]
+    return redundant_pairs(encoder, two_valued)
 
 
 def redundant_pairs(encoder: TableEncoder, two_valued: Sequence[bool]) -> list[tuple[int, int]]:

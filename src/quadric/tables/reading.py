@@ -69,8 +69,7 @@ def read_table(
     -------
     Table
     """
-    how = {"decimal": decimal, "thousands": thousands, "drop_unnamed": drop_unnamed}
-    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, **how)
+    source = _source(path, (delimiter, encoding, missing, decimal, thousands, drop_unnamed))
     pieces = _pieces(source, text, None)
     if not pieces:
         raise ValueError("the table has no rows")
@@ -112,8 +111,7 @@ def read_chunks(
     """
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
-    how = {"decimal": decimal, "thousands": thousands, "drop_unnamed": drop_unnamed}
-    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, **how)
+    source = _source(path, (delimiter, encoding, missing, decimal, thousands, drop_unnamed))
     first_row = 1
     for chunk in regrouped(source.tables(rows, None, text), rows):
         columns = (source.typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
@@ -140,12 +138,12 @@ class _Source:
     typed: Callable[[Any, bool], Any]
 
 
-def _source(data: Any, **how: Any) -> _Source:
+def _source(data: Any, how: tuple[Any, ...]) -> _Source:
     from quadric.tables import _arrow, _csv
 
     if holds_arrow(data):
         return _Source((), partial(_arrow.tables_of_object, data), _arrow.typed)
-    path, notation = Path(data), _csv.Notation(**how)
+    path, notation = Path(data), _csv.Notation(*how)
     if files := _arrow.arrow_files(path):
         return _Source(files, partial(_arrow.tables_of_files, files), _arrow.typed)
     return _Source((path,), _csv.CsvFile.open(path, notation).tables, notation.typed)
@@ -215,8 +213,7 @@ def estimated_values(path: Path) -> int:
     """
     from quadric.tables import _arrow
 
-    files = _arrow.arrow_files(path)
-    if files:
+    if files := _arrow.arrow_files(path):
         return sum(map(_arrow.values_in, files))
     with path.open("rb") as file:
         start = file.read(SNIFFED)

@@ -91,9 +91,8 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
         if marked is not None and _mostly(reading.fullmatch, counts):
             words = " and ".join(f"{name}={quoted(mark)}" for name, mark in marks.items())
             wrong = next((text for text in counts if not reading.fullmatch(text)), None)
-            such = (
-                quoted(marked) if wrong is None else f"{quoted(marked)}, but also {quoted(wrong)}"
-            )  # which no marks make a number
+            # no marks make a number of the other one
+            such = quoted(marked) if wrong is None else f"{quoted(marked)}, but also {quoted(wrong)}"
             return ParameterError(f"holds numbers such as {such}, read as texts: read the table with {words}", **marks)
     other = max(others, key=lambda text: counts[text])
     if UNREAD.fullmatch(other) and _mostly(UNREAD.fullmatch, counts):
@@ -104,8 +103,9 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
     if len(counts) <= MANY_NUMBERS:
         return None
     if _mostly(plain.fullmatch, counts):
-        words = f"holds numbers but for texts such as {quoted(other)}: count them as missing values"
-        return ParameterError(words, na=",".join([*MISSING, other]))
+        return ParameterError(
+            f"holds numbers but for texts such as {quoted(other)}: count them as missing values", na=",".join([*MISSING, other])
+        )
     if _mostly(SIGNED.fullmatch, counts):
         return ParameterError(f"holds numbers with a sign or a unit, such as {quoted(min(others))}: write them without it")
     return None
@@ -114,8 +114,8 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
 def _unread_numbers(counts: Counter[str]) -> ParameterError:
     """For plain numbers among many: the table was read with other marks, or they were texts before."""
     pointed = [text for text in counts if "." in text]
-    grouped = bool(pointed) and all(GROUPED.fullmatch(text) for text in pointed)
-    marks = {"thousands": "."} if grouped else {"decimal": "."}
+    are_grouped = bool(pointed) and all(GROUPED.fullmatch(text) for text in pointed)
+    marks = {"thousands" if are_grouped else "decimal": "."}
     return ParameterError(
         f"holds numbers such as {quoted(min(counts))}, which are texts here: convert them to numbers", **marks
     )

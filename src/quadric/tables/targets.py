@@ -205,8 +205,7 @@ def _sorted_names(names: set[str]) -> list[str]:
 
 
 def _refuse_continuous(names: list[str]) -> None:
-    numbers = [_number(name) for name in names]
-    fractions = sum(number is not None and not number.is_integer() for number in numbers)
+    fractions = sum(number is not None and not number.is_integer() for number in map(_number, names))
     if len(names) > MOST_CLASSES or fractions > MOST_FRACTIONS:
         raise ValueError(
             f"the target has {len(names)} different values ({quoted(names[0])} to {quoted(names[-1])}) and looks continuous: "

@@ -31,8 +31,10 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     """
     ending = Path(path).suffix.lower() or CSV
     if ending != CSV and ending not in ARROW:
-        endings = f"{CSV} (CSV), .parquet (Parquet), .feather or .arrow (Feather)"
-        raise ValueError(f"the ending of {quoted(Path(path).name)} names no format of tables: use {endings}")
+        raise ValueError(
+            f"the ending of {quoted(Path(path).name)} names no format of tables: use {CSV} (CSV), .parquet (Parquet), .feather "
+            "or .arrow (Feather)"
+        )
     return ending
 
 

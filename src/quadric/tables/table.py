@@ -166,9 +166,7 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
     if hasattr(data, "iloc"):  # pandas' own conversion to Arrow refuses mixed columns and adds the index
         frame: Any = data
         columns = (  # texts that Arrow holds stay with it: it tells the different ones much faster
-            column.array.__arrow_array__()
-            if getattr(column.dtype, "storage", None) == "pyarrow"
-            else _one_dimension(name, column)
+            each.array.__arrow_array__() if getattr(each.dtype, "storage", None) == "pyarrow" else _one_dimension(name, each)
             for name, each in frame.items()
         )
         return Table(tuple(map(str, frame.columns)), tuple(columns))

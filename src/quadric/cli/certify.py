@@ -14,7 +14,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import UsageError, flag, note, say, say_json, working
 from quadric.cli.engines import Engine
 from quadric.cli.inputs import READING, check_there, read_data, read_table_model
-from quadric.cli.layout import certificate_words, paragraph
+from quadric.cli.layout import paragraph
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.progress import overhearing, part
 
@@ -66,6 +66,7 @@ def certify(
     seconds = TIME_LIMIT if time_limit is None and node_limit is None else time_limit
     limits = {"time_limit": seconds, "gap_limit": gap_limit, "node_limit": node_limit}
     from quadric.examine import check_limits  # takes a second, which a help text does not have
+    from quadric.workflow.fit_summary import certificate_words
 
     try:
         check_limits(limits)

@@ -90,7 +90,11 @@ def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judg
     source = TableSource(stream, _FittedRows(model), view.n_features, len(view.classes))
     digest = None if stream.path is None else digest_of(stream.path)
     if needs_rows(model):
-        _refuse_unless_streamed(model)
+        loss = view.question("loss")
+        if loss not in LOSS_NAMES or loss_named(loss).streamed is None:
+            raise ValueError(
+                f"the certificate of a model with the loss {loss} needs all rows in memory: certify it on a part of them"
+            )
         with part(0.0, 0.2):
             rows = source.total(Together(class_totals, _Scores(model)))
         with part(0.2, 1.0):
@@ -118,14 +122,6 @@ def needs_rows(model: TableModel) -> bool:
     """
     loss = model.view.question("loss")
     return loss not in LOSS_NAMES or loss_named(loss).keeps_rows
-
-
-def _refuse_unless_streamed(model: TableModel) -> None:
-    loss = model.view.question("loss")
-    if loss not in LOSS_NAMES or loss_named(loss).streamed is None:
-        raise ValueError(
-            f"the certificate of a model with the loss {loss} needs all rows in memory: certify it on a part of them"
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,17 +134,21 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None) -
     data = prepare(table, target, options)
     _check_inner_folds(data, options)
     rivals, absent = installed_rivals()
-    fits: dict[str, _Fit] = {SURFACE: _surface}
-    fits |= {rival.name: partial(_rival, rival) for rival in rivals}
+    fits: dict[str, _Fit] = {SURFACE: _surface, **{rival.name: partial(_rival, rival) for rival in rivals}}
     units = {SURFACE: "terms"} | {rival.name: rival.unit for rival in rivals}
-    rows: dict[str, list[_Row]] = {name: [] for name in fits}
+    rows: dict[str, list[tuple[tuple[float, ...], dict[str, Any]]]] = {name: [] for name in fits}
     for fold, (training, X, y) in enumerate(_folds(data, options)):
         for place, (name, fit) in enumerate(fits.items()):
             done, all_steps = fold * len(fits) + place, options.folds * len(fits)
             with part(done / all_steps, (done + 1) / all_steps), threadpool_limits(1):
                 advance(0.0, f"{name}, fold {fold + 1} of {options.folds}")
                 rows[name].append(_measured(partial(fit, training, options), X, y))
-    return Comparison([_result(name, units[name], rows[name]) for name in fits], data, options, absent)
+    results = []
+    for name, found in rows.items():
+        accuracy, auc, losses, sizes, seconds = np.array([figures for figures, _ in found]).T
+        chosen = [each for _, each in found]
+        results.append(Result(name, accuracy, auc, losses, sizes, seconds, units[name], chosen))
+    return Comparison(results, data, options, absent)
 
 
 _Fit = Callable[[PreparedData, TrainingOptions], Tuned]
@@ -159,12 +163,8 @@ def _surface(training: PreparedData, options: TrainingOptions) -> Tuned:
     search = choose(training, options) if options.crosses else None
     fitted = fitted_classifier(training, options) if search is None else search.best_estimator_
     known = None if search is None else search.oof_decision_
-    how: dict[str, Any] = {
-        "method": options.calibrate or "auto",
-        "cv": list(_splits(training, options)),
-        "n_jobs": options.n_jobs,
-    }
-    model = CalibratedModel.around(fitted, training.X, training.y, **how, out_of_fold=known)
+    how: dict[str, Any] = {"method": options.calibrate or "auto", "n_jobs": options.n_jobs, "out_of_fold": known}
+    model = CalibratedModel.around(fitted, training.X, training.y, cv=list(_splits(training, options)), **how)
     chosen = {name: getattr(fitted, name) for name in ("loss", "k", "C")}
     return Tuned(model, model, chosen, sum(surface.n_terms for surface in fitted.surfaces_))
 
@@ -181,13 +181,12 @@ def _splits(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[IntA
 
 def _part(data: PreparedData, rows: IntArray) -> PreparedData:
     groups, coding = None if data.groups is None else data.groups[rows], data.coding and data.coding.part(rows)
-    return replace(data, X=data.X[rows], y=data.y[rows], groups=groups, coding=coding)
+    return replace(data, X=data.X[rows], codes=data.codes[rows], groups=groups, coding=coding)
 
 
 def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
     splits = list(_splits(data, options))
-    for name, label in zip(data.class_names, np.unique(data.y), strict=True):
-        rows = int(np.sum(data.y == label))
+    for name, rows in zip(data.class_names, np.bincount(data.codes).tolist(), strict=True):
         if rows - -(-rows // options.folds) < options.folds:
             raise OptionError(
                 f"class {quoted(name)} has {rows} rows, too few for {options.folds} folds with {options.folds} inside each: "
@@ -201,15 +200,8 @@ def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
             raise OptionError(f"without the rows of fold {number}, {error}", **error.remedies) from None
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One classifier on one fold; the figures of Result in its order."""
-
-    figures: tuple[float, ...]
-    chosen: dict[str, Any]
-
-
-def _measured(fit: Callable[[], Tuned], X: FloatArray, y: np.ndarray) -> _Row:
+def _measured(fit: Callable[[], Tuned], X: FloatArray, y: np.ndarray) -> tuple[tuple[float, ...], dict[str, Any]]:
+    """The figures of Result in its order, and what was chosen."""
     began = time.perf_counter()
     tuned = fit()
     seconds = time.perf_counter() - began
@@ -217,9 +209,4 @@ def _measured(fit: Callable[[], Tuned], X: FloatArray, y: np.ndarray) -> _Row:
     accuracy = float(np.mean(tuned.model.predict(X) == y))
     has_area = len(classes) == len(np.unique(y)) == 2  # groups may leave a fold with one class
     auc = float(roc_auc_score(y == classes[1], chances[:, 1])) if has_area else np.nan
-    return _Row((accuracy, auc, float(log_loss(y, chances, labels=classes)), tuned.size, seconds), tuned.chosen)
-
-
-def _result(name: str, unit: str, rows: list[_Row]) -> Result:
-    accuracy, auc, losses, sizes, seconds = np.array([row.figures for row in rows]).T
-    return Result(name, accuracy, auc, losses, sizes, seconds, unit, [row.chosen for row in rows])
+    return (accuracy, auc, float(log_loss(y, chances, labels=classes)), tuned.size, seconds), tuned.chosen

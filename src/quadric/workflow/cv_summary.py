@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from quadric.estimators import SparseQuadraticSVCCV
-from quadric.estimators._choosing import Family, Margin, suitable_rule
+from quadric.estimators._choosing import Family, suitable_rule
 from quadric.estimators._constraints import LINEAR
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.plain import PlainModel
@@ -104,8 +104,7 @@ class CrossValidated:
         -------
         dict
         """
-        accuracy = {"accuracy": self.accuracy.mean, "standard_error": self.accuracy.error}
-        return asdict(self) | accuracy
+        return asdict(self) | {"accuracy": self.accuracy.mean, "standard_error": self.accuracy.error}
 
 
 def cross_validated(
@@ -138,52 +137,37 @@ def cross_validated(
     decision = search.oof_decision_
     folds = [rows for rows in folds if np.isfinite(decision[rows]).all()]  # a time limit may have kept some from the end
     right = decide(decision) == codes
-    cells = tried_cells(search, scoring)
+    cells = _tried_cells(search, scoring)
     chosen = next(cell for cell in cells if (cell.loss, cell.k, cell.C) == (search.best_loss_, search.best_k_, search.best_C_))
     others = [cell for cell in cells if cell.loss != chosen.loss] or [cell for cell in cells if cell != chosen]
-    sign = measure_named(scoring).sign
+    sign, margin = measure_named(scoring).sign, search.terms_margin_
     two_sided = [rows for rows in folds if len(np.unique(codes[rows])) == 2]  # groups may leave a fold with one class
     return CrossValidated(
         folds=len(folds),
         accuracy=Figure.of(np.array([right[rows].mean() for rows in folds])),
-        auc=_areas(codes, decision, two_sided) if decision.ndim == 1 and two_sided else None,
-        log_loss=chosen.score if scoring == "log_loss" else _log_losses(search.oof_proba_, codes, weight, folds),
+        auc=None
+        if decision.ndim == 2 or not two_sided
+        else Figure.of(np.array([roc_auc_score(codes[rows], decision[rows]) for rows in two_sided])),
+        log_loss=chosen.score
+        if scoring == "log_loss"
+        else Figure.of(np.array([_log_loss(search.oof_proba_[rows], codes[rows], weight[rows]) for rows in folds])),
         scoring=scoring,
         rule=suitable_rule(search.rule, {Family(grid.terms, grid.loss): grid.scores for grid in grids_of(search)}),
         chosen=chosen,
         runner_up=max(others, key=lambda cell: sign * cell.score.mean, default=None),
-        products=_products(search.terms_margin_, sign),
+        products=None
+        if margin is None
+        else Figure(sign * (margin.mean if margin.other == LINEAR else -margin.mean), margin.error),
     )
 
 
-def _products(found: Margin | None, sign: int) -> Figure | None:
-    if found is None:
-        return None
-    better = found.mean if found.other == LINEAR else -found.mean
-    return Figure(sign * better, found.error)
-
-
-def _log_losses(chances: FloatArray, codes: IntArray, weight: FloatArray, folds: list[IntArray]) -> Figure:
+def _log_loss(chances: FloatArray, codes: IntArray, weight: FloatArray) -> float:
     loss = -np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps))
-    return Figure.of(np.array([np.average(loss[rows], weights=weight[rows]) for rows in folds]))
+    return float(np.average(loss, weights=weight))
 
 
-def _areas(codes: IntArray, decision: FloatArray, folds: list[IntArray]) -> Figure:
-    return Figure.of(np.array([roc_auc_score(codes[rows], decision[rows]) for rows in folds]))
-
-
-def tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:
-    """All cells with a score on every fold; where a time limit left no such one, on as many as any has.
-
-    Parameters
-    ----------
-    search : fitted SparseQuadraticSVCCV
-    scoring : str
-
-    Returns
-    -------
-    list of Cell
-    """
+def _tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:
+    """All cells with a score on every fold; where a time limit left no such one, on as many as any has."""
     sign, grids = measure_named(scoring).sign, grids_of(search)
     most = max(int(np.isfinite(grid.scores).sum(axis=0).max()) for grid in grids)
     return [

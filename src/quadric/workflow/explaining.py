@@ -21,8 +21,8 @@ from quadric.fitted import FittedModel
 from quadric.progress import counted
 from quadric.tables import Table
 from quadric.tables.dates import date_text, dates_after
+from quadric.tables.parts import complete
 from quadric.tables.table import is_missing, number_text
-from quadric.workflow.preparation import complete_rows
 from quadric.workflow.scoring import Scores, TableModel
 
 # What a row is compared with, in words
@@ -241,10 +241,10 @@ def explain_picked(
     picked, population = (model.inputs(data, only_needed=True) for data in (picked, background))
     options = replace(options, frozen=(*options.frozen, *model.frozen, *ages(model, options)))
     if not model.view.accepts_missing:
-        gaps = np.flatnonzero(~complete_rows(picked))
+        gaps = np.flatnonzero(~complete(picked))
         if len(gaps):
             raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
-        population = population[complete_rows(population)]
+        population = population[complete(population)]
     explainer = _Explainer(model, model.view, picked, population, options)
     return [explainer.explanation(i, row) for i, row in counted(enumerate(rows), len(rows), "rows explained")]
 

@@ -58,8 +58,7 @@ def _by_shares(levels: IntArray, labels: IntArray, n_levels: int, n_classes: int
     counts = [_counts(levels[rows], labels[rows], n_levels, n_classes).astype(float) for rows in (half, ~half)]
     if min(count.sum(axis=0).min() for count in counts) == 0:
         return 0.5
-    areas = np.array([_areas(learned, judged) for learned, judged in (counts, counts[::-1])])
-    return float(areas.mean(axis=0).min())
+    return float(np.mean([_areas(*counts), _areas(*counts[::-1])], axis=0).min())
 
 
 def _areas(learned: FloatArray, judged: FloatArray) -> list[float]:
@@ -69,8 +68,7 @@ def _areas(learned: FloatArray, judged: FloatArray) -> list[float]:
     total, areas = judged.sum(axis=1), []
     for positives, share in zip(judged.T, shares.T, strict=True):
         values, places = np.unique(share, return_inverse=True)
-        inside = np.bincount(places, weights=positives, minlength=len(values)).astype(float)
-        every = np.bincount(places, weights=total, minlength=len(values)).astype(float)
+        inside, every = (np.bincount(places, weights=each, minlength=len(values)).astype(float) for each in (positives, total))
         areas.append(_area(inside, every - inside))
     return areas
 

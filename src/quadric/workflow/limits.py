@@ -9,7 +9,7 @@ from quadric.errors import MemoryLimitError, ParameterError, quoted
 from quadric.export._schema import MAX_COEFFICIENTS, MAX_FEATURES
 from quadric.resources import gigabytes, memory
 from quadric.samples.extent import is_small
-from quadric.tables import Table, TableEncoder
+from quadric.tables import TableEncoder
 from quadric.tables.reading import estimated_values
 
 # Characters of the name of a column, a level or a class
@@ -18,21 +18,21 @@ LONGEST_NAME = 1_000
 COPIES = 3
 
 
-def check_columns(inputs: Table) -> None:
+def check_columns(names: Sequence[str]) -> None:
     """Refuse more columns than a model can have features, and names that nobody can read.
 
     Parameters
     ----------
-    inputs : Table
-        Without the target.
+    names : sequence of str
+        Of the columns to learn from.
     """
-    if len(inputs.names) > MAX_FEATURES:
+    if len(names) > MAX_FEATURES:
         raise ParameterError(
-            f"the table has {len(inputs.names):,} columns to learn from, and a model has at most {MAX_FEATURES:,} features: "
+            f"the table has {len(names):,} columns to learn from, and a model has at most {MAX_FEATURES:,} features: "
             "leave columns out",
             ignore=None,
         )
-    check_names("the table has a column", inputs.names)
+    check_names("the table has a column", names)
 
 
 def check_names(words: str, names: Iterable[object], **remedies: str | None) -> None:

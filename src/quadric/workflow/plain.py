@@ -56,9 +56,8 @@ def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) ->
     PlainModel or None
         None where a fold lacks a class.
     """
-    kept = np.zeros(len(codes), dtype=bool)
-    kept[drawn_rows(np.arange(1, len(codes) + 1), MOST_ROWS, 0)] = True
-    folds = [(np.flatnonzero(kept & ~_mask(test, len(codes))), test[kept[test]]) for test in tests]
+    kept = drawn_rows(np.arange(1, len(codes) + 1), MOST_ROWS, 0)
+    folds = [(np.setdiff1d(kept, test), test[np.isin(test, kept)]) for test in tests]
     n_classes = len(np.unique(codes))
     if not folds or any(len(np.unique(codes[part])) < n_classes for fold in folds for part in fold):
         return None
@@ -66,12 +65,6 @@ def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) ->
         warnings.simplefilter("ignore")  # a C that does not converge in time loses by its log-loss
         tried = [_measured(make_pipeline(StandardScaler(), LogisticRegression(C=C)), X, codes, folds) for C in STRENGTHS]
     return min(tried, key=lambda model: model.log_loss)
-
-
-def _mask(rows: IntArray, n_rows: int) -> np.ndarray:
-    mask = np.zeros(n_rows, dtype=bool)
-    mask[rows] = True
-    return mask
 
 
 def _measured(model: Pipeline, X: FloatArray, codes: IntArray, folds: Sequence[tuple[IntArray, IntArray]]) -> PlainModel:

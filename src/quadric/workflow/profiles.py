@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -80,8 +80,8 @@ class ColumnProfile:
             levels, places = table.distinct_labels(name)
             bare = [None if level is None or is_missing_text(level, missing_texts) else level.strip() for level in levels]
             position = {text: code for code, text in enumerate(dict.fromkeys(text for text in bare if text is not None))}
-            of_level = np.array([-1 if text is None else position[text] for text in bare], dtype=np.intp)
-            return ColumnProfile(name, "text", list(position), of_level[places])
+            codes = np.array([-1 if text is None else position[text] for text in bare], dtype=np.intp)[places]
+            return ColumnProfile(name, "text", list(position), codes)
         column = without_missing_texts(column, missing_texts)
         absent = np.isnan(column)
         values, inverse = np.unique(column[~absent], return_inverse=True)
@@ -143,17 +143,19 @@ def identifier_words(column: ColumnProfile) -> str | None:
     str or None
         The end of a sentence that begins with the column.
     """
-    n, different, named = column.n_present, column.n_values, is_named_so(column.name)
+    n, different = column.n_present, column.n_values
     if column.kind == "text":
         if n < FEWEST_ROWS or different < MOSTLY_DIFFERENT * n:
             return None
         every = "in every row" if different == n else f"in {different:,} of {n:,} rows"
         return f"has a different text {every}: it is an identifier or free text"
-    if column.kind != "number" or n < 3 or different < n or not _are_whole(column.values):
+    if column.kind != "number" or n < 3 or different < n:
         return None
-    if named:
+    if not np.isfinite(column.values).all() or (np.rint(column.values) != column.values).any():
+        return None
+    if is_named_so(column.name):
         return "has a different value in every row and is named like an identifier"
-    if means_something(column.name) or column.n_missing:
+    if not COUNTING_WORDS.isdisjoint(_words(column.name)) or column.n_missing:
         return None
     span = float(column.values[-1] - column.values[0])
     expected, in_order = n * (n - 1) / (2 * (span + 1)), column.is_sorted()
@@ -184,24 +186,5 @@ def is_named_so(name: str) -> bool:
     )
 
 
-def means_something(name: str) -> bool:
-    """Whether a name is one of a time or a rank.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    bool
-    """
-    return not COUNTING_WORDS.isdisjoint(_words(name))
-
-
 def _words(name: str) -> list[str]:
     return [word.lower() for word in WORDS.findall(name)]
-
-
-def _are_whole(values: Sequence[float]) -> bool:
-    numbers = np.asarray(values)
-    return bool(np.isfinite(numbers).all() and (np.rint(numbers) == numbers).all())

@@ -52,8 +52,8 @@ class RecordedFigures:
     @property
     def measures(self) -> dict[str, float]:
         """By the names that a report has for them."""
-        found = {"Accuracy": self.accuracy, "AUC": self.auc, "Log-loss": self.log_loss}
-        found |= {"Gini": None if self.auc is None else 2.0 * self.auc - 1.0}
+        gini = None if self.auc is None else 2.0 * self.auc - 1.0
+        found = {"Accuracy": self.accuracy, "AUC": self.auc, "Log-loss": self.log_loss, "Gini": gini}
         return {name: value for name, value in found.items() if value is not None}
 
 

@@ -46,37 +46,30 @@ def random_rows(model: TableModel, stream: TableStream, size: int | None = None,
     Picked
     """
     size = sample_size(len(model.view.inputs)) if size is None else size
-    parts: list[_Drawn] = []
+    keys: list[IntArray] = []
+    tables: list[Table] = []
     highest, n_read = np.uint64(2**64 - 1), 0
     for table in stream:
-        numbers = scattered(np.arange(table.n_rows) + table.first_row, seed)  # as fits number rows: it is their sample
-        drawn = _Drawn(numbers, table).up_to(highest)
-        parts.append(_Drawn(drawn.numbers, model.inputs(drawn.table, only_needed=True)))
+        own = scattered(np.arange(table.n_rows) + table.first_row, seed)  # as fits number rows: it is their sample
+        drawn = np.flatnonzero(own <= highest)
+        keys.append(own[drawn])
+        tables.append(model.inputs(table[drawn] if len(drawn) < len(own) else table, only_needed=True))
         n_read += table.n_rows
-        if sum(len(part.numbers) for part in parts) > 2 * size:  # seldom, as it looks at all of them again
-            highest = _highest(parts, size)
-            parts = [part.up_to(highest) for part in parts]
-    highest = _highest(parts, size)
-    return Picked(_joined([part.up_to(highest).table for part in parts]), n_read)
+        if sum(map(len, keys)) > 2 * size:  # seldom, as it looks at all of them again
+            keys, tables, highest = _lowest(keys, tables, size)
+    return Picked(_joined(_lowest(keys, tables, size)[1]), n_read)
 
 
-@dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Rows with a random number each, of which the lowest are drawn."""
-
-    numbers: IntArray
-    table: Table
-
-    def up_to(self, highest: np.uint64) -> _Drawn:
-        if (self.numbers <= highest).all():
-            return self
-        rows = np.flatnonzero(self.numbers <= highest)
-        return _Drawn(self.numbers[rows], self.table[rows])
-
-
-def _highest(parts: Sequence[_Drawn], size: int) -> np.uint64:
-    numbers = np.concatenate([part.numbers for part in parts])
-    return np.uint64(2**64 - 1) if len(numbers) <= size else np.partition(numbers, size - 1)[size - 1]
+def _lowest(keys: list[IntArray], tables: list[Table], size: int) -> tuple[list[IntArray], list[Table], np.uint64]:
+    """The rows with the lowest keys, and the highest of these."""
+    every = np.concatenate(keys)
+    highest = np.uint64(2**64 - 1) if len(every) <= size else np.partition(every, size - 1)[size - 1]
+    rows = [np.flatnonzero(own <= highest) for own in keys]
+    return (
+        [own[each] for own, each in zip(keys, rows, strict=True)],
+        [t[each] for t, each in zip(tables, rows, strict=True)],
+        highest,
+    )
 
 
 def rows_at(model: TableModel, stream: TableStream, rows: Sequence[int]) -> Picked:

@@ -14,10 +14,10 @@ from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import Table
 from quadric.tables.date_forms import FORMS
+from quadric.tables.parts import complete
 from quadric.tables.targets import class_position, refuse_missing_labels
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
-from quadric.workflow.preparation import complete_rows
 from quadric.workflow.recorded import RecordedFigures
 from quadric.workflow.surprises import Surprises
 
@@ -133,8 +133,8 @@ class TableModel:
         -------
         RecordedFigures or None
         """
-        same = sha256 is not None and self.saved.data is not None and self.saved.data.sha256 == sha256
-        return RecordedFigures.of(self._history) if same else None
+        is_same = sha256 is not None and self.saved.data is not None and self.saved.data.sha256 == sha256
+        return RecordedFigures.of(self._history) if is_same else None
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -231,13 +231,10 @@ class TableModel:
         refuse_missing_labels(labels, places, table.first_row)
         used, places = np.unique(places, return_inverse=True)
         y = self.view.classes[[self.code_of(str(labels[place])) for place in used]][places]
-        if not self._drops_incomplete_rows():
+        if self._options.get("missing") != "drop":
             return table, y
-        kept = complete_rows(self.inputs(table))
+        kept = complete(self.inputs(table))
         return table[kept], y[kept]
-
-    def _drops_incomplete_rows(self) -> bool:
-        return bool(self._options.get("missing") == "drop")
 
     @property
     def _options(self) -> dict[str, Any]:

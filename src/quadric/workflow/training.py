@@ -179,10 +179,10 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
     if options.crosses or options.calibrate is not None:
         check_folds(data.class_counts, data.class_names, options.folds)
-    model = _new_search(data, options, stream.classes) if options.crosses else _new_classifier(data, options)
+    model = _new_search(data, options) if options.crosses else _new_classifier(data, options)
     with part(0.1, 0.2):
         surveyed = model._surveyed(stream)
-    data = with_rows(data, stream, surveyed.sample, options, by_passes=not surveyed.is_gathered)
+    data = with_rows(data, surveyed.sample, options, by_passes=not surveyed.is_gathered)
     if data.groups is not None:
         _check_groups(data.groups, options)
         if options.crosses and not surveyed.is_gathered:
@@ -287,7 +287,7 @@ class _Labelling:
 
 def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions) -> CrossValidated:
     tests = [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
-    view, codes = fitted_model(model), np.unique(data.y, return_inverse=True)[1]
+    view, codes = fitted_model(model), data.codes
     weights: Any = data.class_weight(options.class_weight)
     weight = class_weights(weights, view.classes, codes, np.ones(len(codes)))[codes]
     found = cross_validated(search, options.scoring, codes, weight, tests, lambda decision: view.decided(decision)[0])
@@ -312,13 +312,13 @@ def choose(data: PreparedData, options: TrainingOptions, *, certify: bool = Fals
     SparseQuadraticSVCCV
         Fitted to the coded data.
     """
-    search = _new_search(data, options, np.unique(data.y)).set_params(certify=certify, **_in_memory(data, options, verbose))
+    search = _new_search(data, options).set_params(certify=certify, **_in_memory(data, options, verbose))
     return search._fit_coded(data.X, data.y, data.groups, data.coding)
 
 
-def _new_search(data: PreparedData, options: TrainingOptions, classes: np.ndarray) -> SparseQuadraticSVCCV:
+def _new_search(data: PreparedData, options: TrainingOptions) -> SparseQuadraticSVCCV:
     try:
-        scorer = scorer_for(options.scoring, classes)
+        scorer = scorer_for(options.scoring, data.labels)
     except ValueError as error:
         raise OptionError(str(error), scoring=None) from None
     given: dict[str, Any] = {
@@ -379,7 +379,7 @@ def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | 
     -------
     StratifiedKFold or StratifiedGroupKFold
     """
-    check_folds(np.unique(data.y, return_counts=True)[1].tolist(), data.class_names, options.folds)
+    check_folds(np.bincount(data.codes).tolist(), data.class_names, options.folds)
     if data.groups is None:
         return StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
     _check_groups(data.groups, options)
@@ -391,8 +391,7 @@ def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | 
 def _check_training_parts(data: PreparedData, parts: Sequence[IntArray]) -> None:
     """Refuse groups that leave the training part of a fold without a class."""
     for number, train in enumerate(parts, start=1):
-        there = np.isin(np.unique(data.y), data.y[train])
-        lost = [name for name, is_there in zip(data.class_names, there, strict=True) if not is_there]
+        lost = [name for code, name in enumerate(data.class_names) if code not in data.codes[train]]
         if lost:
             raise OptionError(
                 f"all rows of class {quoted(lost[0])} are in groups of fold {number}, which leaves none to learn from: "
@@ -433,8 +432,7 @@ def check_folds(counts: Sequence[int], names: Sequence[str], folds: int) -> None
 
 
 def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:
-    own = {} if options.loss == AUTO else {"loss": options.loss}
-    return own | {
+    return ({} if options.loss == AUTO else {"loss": options.loss}) | {
         "method": options.method,
         "standardize": options.standardize,
         "clip": options.clip,
@@ -465,8 +463,7 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
 
 def _extent(data: PreparedData, options: TrainingOptions) -> Extent:
     grid = (len(options.Cs or DEFAULT_CS), len(options.ks or (*DEFAULT_KS, *DEFAULT_LINEAR_KS)))
-    n_scored = len(data.X) // min(options.folds, 5)
-    return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, n_scored)
+    return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, len(data.X) // min(options.folds, 5))
 
 
 @scales_as_prepared()
@@ -491,14 +488,12 @@ def _left_out_decisions(
     """Decision values by folds that learn levels and imputed values, too; None where there is nothing of that to learn."""
     if data.coding is None or not data.coding.learns:
         return None
-    found: list[tuple[IntArray, FloatArray]] = []
+    n_surfaces = len(data.class_names)
+    out = np.full(len(data.y) if n_surfaces == 2 else (len(data.y), n_surfaces), np.nan)
     for train_rows, test in splitter.split(data.X, data.y, data.groups):
         training, X = recoded(data, train_rows)
         own = clone(classifier).set_params(exclude=training.limits.exclude or None)
-        found.append((test, own.fit(X[train_rows], data.y[train_rows]).decision_function(X[test])))
-    out = np.full((len(data.y), *found[0][1].shape[1:]), np.nan)
-    for test, decision in found:
-        out[test] = decision
+        out[test] = own.fit(X[train_rows], data.y[train_rows]).decision_function(X[test])
     return out
 
 

@@ -26,6 +26,9 @@ class ParameterError(ValueError):
         Parameters to change, each with a value to try where there is one, or several.
     """
 
+    # Of an error that tells of several columns: how it begins, and the error of each
+    several: tuple[str, Sequence[ValueError]] | None = None
+
     def __init__(self, message: str, **remedies: str | tuple[str, ...] | None) -> None:
         super().__init__(message)
         self.remedies = remedies
@@ -99,9 +102,10 @@ class Troubles:
                 for name, value in getattr(error, "remedies", {}).items():
                     values = (value,) if isinstance(value, str) else value or ()
                     remedies.setdefault(name, {}).update(dict.fromkeys(values))
-            texts = listed([str(error) for error in self.found], "; ")
-            every = {name: tuple(values) or None for name, values in remedies.items()}
-            raise ParameterError(f"{self.several.format(len(self.found))}: {texts}", **every) from None
+            head, texts = self.several.format(len(self.found)), listed([str(error) for error in self.found], "; ")
+            whole = ParameterError(f"{head}: {texts}", **{name: tuple(values) or None for name, values in remedies.items()})
+            whole.several = head, self.found
+            raise whole from None
 
 
 def listed(texts: Sequence[str], separator: str = ", ") -> str:

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
+from quadric.errors import MOST_LISTED
 from quadric.files import claimed, replaceable, write_atomically
 from quadric.progress import Report, RowsRead, listening
 
@@ -30,6 +31,10 @@ SLACK = 3.0
 CLAIMS = ExitStack()
 # Flags that are not named like the parameter of the library that they set
 OTHER_NAMES = {"cross_validate": "--cv", "n_jobs": "--jobs", "folder": "--output"}
+
+
+# Between the lines of an error that is a list
+ITEM = "\n- "
 
 
 class UsageError(Exception):
@@ -51,7 +56,12 @@ def flag(parameter: str) -> str:
 
 
 def with_flags(problem: object) -> str:
-    """What an error or a warning says, followed by the flags that would help."""
+    """What an error or a warning says, followed by the flags that would help; of several columns, one line each."""
+    several = getattr(problem, "several", None)
+    if several is not None:
+        head, errors = several
+        more = [f"and {len(errors) - MOST_LISTED} more"] if len(errors) > MOST_LISTED else []
+        return ITEM.join([f"{head}:", *map(with_flags, errors[:MOST_LISTED]), *more])
     values = {name: (value,) if isinstance(value, str) else value for name, value in getattr(problem, "remedies", {}).items()}
     flags = ", ".join(f"{flag(name)}{_typed(value)}" for name in values for value in values[name] or [None])
     text = str(problem).replace(" must be None or ", " must be ")  # which nobody can type

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from quadric.tables.parts import TableParts
 
 PREFIX = "quadric_scored_"
+_clustered = partial(typer.Option, rich_help_panel="Cluster")
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,13 @@ class Engine:
 
     engine: Annotated[
         Literal["dask", "spark"] | None,
-        typer.Option(help="Run on a cluster; DATA are Parquet files that all of its machines see.  [default: this process]"),
+        _clustered(help="Run on a cluster; DATA are Parquet files that all of its machines see.  [default: this process]"),
     ] = None
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Scheduler of Dask.  [default: processes of this machine]")
+        str | None, _clustered(metavar="ADDRESS", help="Scheduler of Dask.  [default: processes of this machine]")
     ] = None
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Master of Spark.  [default: Spark's own settings, or this machine]")
+        str | None, _clustered(metavar="URL", help="Master of Spark.  [default: Spark's own settings, or this machine]")
     ] = None
 
     def __post_init__(self) -> None:

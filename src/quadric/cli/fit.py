@@ -36,7 +36,10 @@ def fit(
     force: shared.Force = False,
     as_json: shared.AsJson = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print the whole equation and all that is known of the fit.")
+        bool,
+        typer.Option(
+            "--verbose", help="Print the whole equation and all that is known of the fit.", rich_help_panel=shared.OUTPUT
+        ),
     ] = False,
 ) -> None:
     r"""Fit a quadratic surface with at most k terms to a table.

@@ -27,8 +27,10 @@ Target: TypeAlias = Annotated[str, typer.Option(help="Column with the classes.")
 Frozen: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes must leave alone. Repeatable.")
 ]
-Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OUTPUT, READING = "Output", "Reading the table"
+Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the output.", rich_help_panel=OUTPUT)]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
+_reading = partial(typer.Option, rich_help_panel=READING)
 
 
 def expanded(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -64,17 +66,15 @@ class TableFormat:
 
     na: Annotated[
         str | None,
-        typer.Option(metavar="TEXTS", help="Texts that mean a missing value, separated by commas.  [default: ,NA,NaN,null,?]"),
+        _reading(metavar="TEXTS", help="Texts that mean a missing value, separated by commas.  [default: ,NA,NaN,null,?]"),
     ] = None
     delimiter: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Delimiter of a CSV file, or tab.  [default: detected]")
+        str | None, _reading(metavar="CHARACTER", help="Delimiter of a CSV file, or tab.  [default: detected]")
     ] = None
-    encoding: Annotated[str, typer.Option(help="Encoding of a CSV file.")] = "utf-8"
-    decimal: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Decimal mark in a CSV file.  [default: a point]")
-    ] = None
+    encoding: Annotated[str, _reading(help="Encoding of a CSV file.")] = "utf-8"
+    decimal: Annotated[str | None, _reading(metavar="CHARACTER", help="Decimal mark in a CSV file.  [default: a point]")] = None
     thousands: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Mark between groups of three digits.  [default: none]")
+        str | None, _reading(metavar="CHARACTER", help="Mark between groups of three digits.  [default: none]")
     ] = None
 
     def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
@@ -214,6 +214,15 @@ FLAGS = {
 }
 
 
+# Groups of the options in help texts
+PANELS = {
+    "Model": "k C loss terms method standardize clip class_weight include exclude",
+    "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
+    "Columns": "ignore keep texts dates coding missing unseen rare max_levels",
+    "Classes and probabilities": "positive favourable calibrate cutoff frozen",
+    "Run": "seed n_jobs time_limit gap_limit fit_time_limit allow_degenerate",
+}
+PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
 # Options of ``quadric fit`` alone
 LAST = ("fit_time_limit", "allow_degenerate")
 
@@ -238,10 +247,11 @@ def training(
             default = _typed(defaults.get(name, option.default), kind)
             if own.off is not None:  # None: not given
                 kind, text, default = kind | None, f"{text}  [default: {default}]", None
-            typed = typer.Option(_names(name, kind, option.default), metavar=own.metavar, help=text)
+            panel = PANEL_OF[name]
+            typed = typer.Option(_names(name, kind, option.default), metavar=own.metavar, help=text, rich_help_panel=panel)
             parameters.append(_parameter(name, annotation=Annotated[kind, typed], default=default))
             if own.off is not None:
-                switch = typer.Option(f"--no-{flag(name)[2:]}", help=own.off)
+                switch = typer.Option(f"--no-{flag(name)[2:]}", help=own.off, rich_help_panel=panel)
                 parameters.append(_parameter(f"no_{name}", annotation=Annotated[bool, switch], default=False))
     make = partial(_options)
     vars(make).update(__signature__=inspect.Signature(parameters))

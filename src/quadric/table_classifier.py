@@ -336,8 +336,7 @@ class TableClassifier(Classifier, BaseEstimator):
         return as_table(checked_rows(X, self), self.feature_names_in_.tolist())
 
     def _scores(self, X: Rows) -> Scores:
-        table = self._table(X)
-        return self._tabular.scores(table)
+        return self._tabular.scores(self._table(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trained_")

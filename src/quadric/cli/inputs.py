@@ -34,7 +34,7 @@ def read_training(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.Table, TrainingOptions]:
     """The table to train on, and the options with the missing values that it was read with."""
-    from quadric.tables.date_forms import with_iso_dates
+    from quadric.tables.dates import with_iso_dates
 
     how, options = _settled(how, options)
     table = read_data(path, how, texts_of(target, options))
@@ -57,7 +57,7 @@ def training_stream(
 
 def _with_date_forms(parts: quadric.tables.TableStream, target: str, options: TrainingOptions) -> TrainingOptions:
     """The options with the forms in which the table writes its dates, where they are not ours; a remark tells them."""
-    from quadric.tables.date_forms import find_date_forms
+    from quadric.tables.dates import find_date_forms
 
     unused = {*texts_of(target, options), *options.ignore}
     forms = find_date_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)

@@ -23,7 +23,7 @@ from quadric.files import replacing
 from quadric.safe_csv import CsvWriter
 
 if TYPE_CHECKING:
-    from quadric.workflow.surprises import Surprises
+    from quadric.workflow.scoring import Surprises
 
 CHUNK_ROWS = 50_000
 # Column with the numbers of rows, from 0, where no column is kept
@@ -187,7 +187,7 @@ def _score(
     strict: bool,
 ) -> tuple[Counter[str], list[str], Surprises]:
     from quadric.tables._arrow import arrow_files
-    from quadric.workflow.surprises import Surprises
+    from quadric.workflow.scoring import Surprises
 
     text = list(model.text_names)
     if not (is_typed and arrow_files(data)):  # the types of a CSV file are found anew for each piece

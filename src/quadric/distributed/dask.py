@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from quadric.distributed.scores import ScoredFrame
 from quadric.distributed.tasks import PartTask, first_rows, groups_of, merged, opened, pieces_of
 from quadric.errors import EngineError
 from quadric.extras import require
@@ -155,18 +154,3 @@ def frame_of_array(array: Any, **columns: Any) -> Any:
     parts = [array.rechunk({1: n}), *(column[:, None] for column in columns.values())]
     whole = da.concatenate(parts, axis=1, allow_unknown_chunksizes=allowed)
     return dd.from_dask_array(whole.rechunk({1: whole.shape[1]}), columns=[*default_names(n), *columns])
-
-
-def scored(frame: Any, scores: ScoredFrame) -> Any:
-    """A frame with the columns of a model, lazily.
-
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-    scores : ScoredFrame
-
-    Returns
-    -------
-    dask.dataframe.DataFrame
-    """
-    return frame.map_partitions(scores, meta=scores.added(frame._meta))

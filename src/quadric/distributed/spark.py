@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -158,21 +158,3 @@ def telling() -> Iterator[None]:
         named = [re.match(r"(?:Caused by)?[: ]*([\w.]+(?:Error|Exception): (?!Traceback).+)", line) for line in lines]
         causes = [found[1] for found in named if found]  # the last one, behind long traces of Java and Python
         raise EngineError(f"Spark failed: {causes[-1] if causes else lines[0]}") from error
-
-
-def scored(frame: Any, steps: Sequence[Sequence[str]]) -> Any:
-    """A frame with the columns of a model, lazily, without Python on the executors.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-    steps : sequence of sequences of str
-        Expressions with names, each of which may refer to those of the steps before.
-
-    Returns
-    -------
-    pyspark.sql.DataFrame
-    """
-    for step in steps:
-        frame = frame.selectExpr("*", *step)
-    return frame

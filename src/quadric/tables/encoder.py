@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -20,8 +21,7 @@ from quadric.labels import refuse_masked
 from quadric.samples.rare import is_rare
 from quadric.samples.recoding import NOWHERE, Coding
 from quadric.tables.facts import MOST_COUNTED, ColumnFacts
-from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
-from quadric.tables.levels import Levels
+from quadric.tables.inputs import OTHER, InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import FloatArray, IntArray
@@ -283,17 +283,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             kind = "number" if facts.origin is None else "date"
             return replace(learned, type=kind, origin=facts.origin, fill=facts.mean if fills else None)
         counts = facts.levels
-        levels = Levels.frequent(counts, facts.n_present, n_rows, self.max_levels) if self._groups else Levels.all(counts)
-        fill = levels.other or levels.dropped if self.missing == "indicator" and not flagged else levels.dropped
-        known = levels.kept if self.unseen == "other" else tuple(sorted(counts))
+        kept, dropped, other = tuple(sorted(counts)), _most_frequent(counts), None
+        if self._groups:
+            kept, dropped, other = _frequent_levels(counts, facts.n_present, n_rows, self.max_levels)
+        fill = other or dropped if self.missing == "indicator" and not flagged else dropped
+        known = kept if self.unseen == "other" else tuple(sorted(counts))
         return replace(
             learned,
             type="category",
             categories=known,
-            dropped=levels.dropped if self.coding == "onehot" or self.unseen == "other" else None,
+            dropped=dropped if self.coding == "onehot" or self.unseen == "other" else None,
             fill=fill if fills else None,
-            other=levels.other,
-            grouped=tuple(level for level in known if level not in levels.kept),
+            other=other,
+            grouped=tuple(level for level in known if level not in kept),
         )
 
     def transform(self, X: Rows) -> FloatArray:
@@ -490,3 +492,25 @@ def coding_of(encoder: TableEncoder, X: FloatArray, missing: Collection[str]) ->
             # its flag is next to a number; without one, what equals the mean is imputed, or all but equal to the mean of a fold
             gaps[:, j] = X[:, j + 1] == 1.0 if column.indicator else X[:, j] == column.fill
     return Coding(encoder.blocks_, is_flag, other, encoder.rare == "other", gaps if gaps.any() else None)
+
+
+def _frequent_levels(counts: Counter[str], n_present: int, n_rows: int, most: int) -> tuple[tuple[str, ...], str, str | None]:
+    """Levels that are not rare, the most frequent one with the group of the others, and the name of that group.
+
+    Levels that are called "other" already are part of the group. Without a name, its levels, if any, count as the most
+    frequent one. More rows than those of the levels are present where a column has more levels than are counted.
+    """
+    ranked = sorted(counts, key=lambda level: (-counts[level], level))
+    kept = [level for level in ranked if not is_rare(counts[level], n_rows) and level.lower() != OTHER][:most]
+    if not kept:  # nothing to tell from the rest
+        return (ranked[0],), ranked[0], None
+    n_others = n_present - sum(counts[level] for level in kept)
+    if is_rare(n_others, n_rows):
+        return tuple(sorted(kept)), kept[0], None
+    groups = Counter({level: counts[level] for level in kept} | {OTHER: n_others})
+    return tuple(sorted(kept)), _most_frequent(groups), OTHER
+
+
+def _most_frequent(counts: Counter[str]) -> str:
+    """Of several, the first in alphabetical order."""
+    return min(counts, key=lambda level: (-counts[level], level))

@@ -1,13 +1,15 @@
-"""Tables that are read again on each pass, in pieces, and need not fit in memory."""
+"""Tables that are read again on each pass, in pieces, from memory, files or what was kept on disk of the first pass."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -17,13 +19,14 @@ import numpy as np
 
 from quadric.defaults import MISSING
 from quadric.errors import ParameterError, quoted, unknown_names
+from quadric.extras import require
+from quadric.progress import RowsRead, advance
 from quadric.samples.folds import key_of
 from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells
 from quadric.tables.reading import digest_of, read_chunks
-from quadric.tables.spool import Spool
 from quadric.tables.table import Table, as_table, check_names, holds_arrow
 from quadric.tables.targets import MissingLabelsError, refuse_missing_labels
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -632,3 +635,56 @@ class CodedRows:
         """All samples of a table with so many rows of each class."""
         class_rows = np.array([class_counts[name] for name in self.class_names])
         return TableSource(parts, self, len(self.encoder.features_), len(class_rows), class_rows)
+
+
+class Spool:
+    """A temporary file that nobody else sees and that is gone with this object; none where the disk is full."""
+
+    def __init__(self) -> None:
+        self._file: Any = None
+        self._writer: Any = None
+        self._first_rows: list[int] = []
+        with self._unless_full():
+            self._file = tempfile.TemporaryFile(prefix="quadric-")  # noqa: SIM115 - closed with the object
+
+    @contextmanager
+    def _unless_full(self) -> Iterator[None]:
+        """Give up where something cannot be written: the disk is full, or columns have other types than before."""
+        pa = require("pyarrow", "cli")
+        try:
+            yield
+        except (OSError, pa.ArrowException):
+            self._file, file = None, self._file
+            with suppress(OSError):  # closing writes what is left
+                if file is not None:
+                    file.close()
+
+    def add(self, table: Table) -> None:
+        """Write one more chunk."""
+        pa = require("pyarrow", "cli")
+        if self._file is None:
+            return
+        chunk = pa.table(dict(zip(table.names, table.columns, strict=True))).combine_chunks()
+        with self._unless_full():
+            if self._writer is None:
+                self._writer = pa.ipc.new_stream(self._file, chunk.schema)
+            self._writer.write_table(chunk)
+            self._first_rows.append(table.first_row)
+
+    def is_whole(self) -> bool:
+        """Whether all chunks are there, after the last one."""
+        with self._unless_full():
+            if self._file is not None:
+                self._file.flush()
+        return self._file is not None
+
+    def __iter__(self) -> Iterator[Table]:
+        pa = require("pyarrow", "cli")
+        self._file.seek(0)
+        n_chunks = len(self._first_rows)
+        with pa.ipc.open_stream(self._file) as reader:
+            for done, (first_row, batch) in enumerate(zip(self._first_rows, reader, strict=False), start=1):
+                n_rows = first_row - 1 + batch.num_rows
+                advance(done / n_chunks, RowsRead(f"{n_rows} rows", n_rows))
+                columns = tuple(pa.chunked_array([column]) for column in batch.columns)
+                yield Table(tuple(batch.schema.names), columns, first_row=first_row)

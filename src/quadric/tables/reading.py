@@ -13,7 +13,7 @@ from typing import Any
 
 from quadric.defaults import MISSING
 from quadric.extras import require
-from quadric.tables.date_forms import with_iso_dates
+from quadric.tables.dates import with_iso_dates
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
 
 BLOCK_ROWS = 50_000

@@ -54,8 +54,7 @@ class Table:
 
     def __post_init__(self) -> None:
         check_names(self.names)
-        lengths = {len(column) for column in self.columns}
-        if len(self.names) != len(self.columns) or len(lengths) > 1:
+        if len(self.names) != len(self.columns) or len({len(column) for column in self.columns}) > 1:
             raise ValueError("a table needs one column per name, all of the same length")
 
     @property

@@ -146,8 +146,7 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None) -
     results = []
     for name, found in rows.items():
         accuracy, auc, losses, sizes, seconds = np.array([figures for figures, _ in found]).T
-        chosen = [each for _, each in found]
-        results.append(Result(name, accuracy, auc, losses, sizes, seconds, units[name], chosen))
+        results.append(Result(name, accuracy, auc, losses, sizes, seconds, units[name], [each for _, each in found]))
     return Comparison(results, data, options, absent)
 
 

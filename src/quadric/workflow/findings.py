@@ -12,13 +12,20 @@ import numpy as np
 
 from quadric.errors import MOST_LISTED, ParameterError, listed
 from quadric.tables import Table, target_labels
-from quadric.tables.date_forms import AMBIGUOUS, chosen_form, possible_forms
-from quadric.tables.dates import parsed_date
+from quadric.tables.dates import AMBIGUOUS, chosen_form, parsed_date, possible_forms
 from quadric.tables.suspects import suspect_texts
 from quadric.types import BoolArray, FloatArray, IntArray
-from quadric.workflow.leaks import column_auc, is_disguise, telling_gap
 from quadric.workflow.options import TrainingOptions
-from quadric.workflow.profiles import DENSE, FEWEST_ROWS, ColumnProfile, identifier_words, is_named_so
+from quadric.workflow.profiles import (
+    DENSE,
+    FEWEST_ROWS,
+    ColumnProfile,
+    column_auc,
+    identifier_words,
+    is_disguise,
+    is_named_so,
+    telling_gap,
+)
 
 # AUC from which on one column alone is suspicious
 LEAK = 0.995
@@ -314,14 +321,12 @@ def _class_sizes(view: TableView) -> Iterator[Finding]:
 def _order(view: TableView) -> Iterator[Finding]:
     if len(view.rows) < FEWEST_ROWS:
         return
-    if view.y is not None:
-        labels = view.y[view.rows]
-        if np.count_nonzero(np.diff(labels)) == len(view.names) - 1:
-            words = (
-                f"the rows are sorted by the target {quoted(view.target)}: folds are drawn at random all the same, "
-                "but leave out columns that follow the order of the rows"
-            )
-            yield Finding("order", (view.target,), words, KNOW)
+    if view.y is not None and np.count_nonzero(np.diff(view.y[view.rows])) == len(view.names) - 1:
+        words = (
+            f"the rows are sorted by the target {quoted(view.target)}: folds are drawn at random all the same, "
+            "but leave out columns that follow the order of the rows"
+        )
+        yield Finding("order", (view.target,), words, KNOW)
     for column in view.columns:
         if column.name in view.dates and column.n_missing == 0 and _in_time_order(column):
             order = f"the rows are in the order of the dates in {quoted(column.name)}"

@@ -34,10 +34,9 @@ from quadric.samples.source import SampleBatch
 from quadric.tables import Table
 from quadric.tables.parts import TableParts
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.cv_summary import CrossValidated, cross_validated
+from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
 from quadric.workflow.cv_summary import standard_error as standard_error
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
-from quadric.workflow.plain import plain_logistic
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.scorers import scorer_for
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 
@@ -168,6 +168,30 @@ def unknown_names(wanted: Iterable[str], names: Sequence[str], owner: str, what:
     plural = "" if len(texts) == 1 else "es" if what.endswith("s") else "s"
     sentence = f"{owner} has no {what}{plural} {listed(texts)}{note}"
     return sentence if all(meant.values()) else f"{sentence}; it has {listed([quoted(name) for name in names])}"
+
+
+def refuse_unknown(
+    wanted: Iterable[str],
+    names: Sequence[str],
+    owner: str,
+    what: str = "column",
+    note: str = "",
+    error: Callable[[str], Exception] = ValueError,
+) -> None:
+    """Raise an error where names do not exist.
+
+    Parameters
+    ----------
+    wanted : iterable of str
+        All of which must exist.
+    names, owner, what, note :
+        As in :func:`unknown_names`.
+    error : function of a sentence
+        Makes the error.
+    """
+    unknown = [name for name in dict.fromkeys(wanted) if name not in names]
+    if unknown:
+        raise error(unknown_names(unknown, names, owner, what, note))
 
 
 def near_name(name: str, names: Sequence[str]) -> str | None:

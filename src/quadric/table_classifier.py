@@ -15,7 +15,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from quadric.errors import unknown_names
+from quadric.errors import refuse_unknown
 from quadric.estimators._base import Classifier
 from quadric.export import equation, export, save_model
 from quadric.files import write_atomically
@@ -269,9 +269,7 @@ class TableClassifier(Classifier, BaseEstimator):
         """
         check_is_fitted(self)
         known = [each.name for each in fields(ExplainingOptions)]
-        unknown = [name for name in options if name not in known]
-        if unknown:
-            raise TypeError(unknown_names(unknown, known, "explain", "option"))
+        refuse_unknown(options, known, "explain", "option", error=TypeError)
         if options.get("target") is not None:
             (options["target"],) = label_texts("target", [options["target"]])
         table = self._table(X)

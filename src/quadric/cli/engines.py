@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import quadric
 from quadric.cli.console import UsageError, claim
-from quadric.errors import unknown_names
+from quadric.errors import refuse_unknown
 
 if TYPE_CHECKING:
     from quadric.distributed.sessions import Session
@@ -112,15 +112,15 @@ def write_scores(
     try:
         with engine.session() as session:
             frame = session.read(str(data))
-            absent = [name for name in kept if name not in frame.columns]
-            if absent:
-                raise UsageError(f"--keep: {unknown_names(absent, list(frame.columns), 'the table')}")
-            beside = list(kept)
+            refuse_unknown(kept, list(frame.columns), "--keep: the table", error=UsageError)
             if not kept:
-                beside = [PREFIX + row]
-                frame = session.numbered(frame, beside[0], _first_rows(data))
+                frame = session.numbered(frame, PREFIX + row, _first_rows(data))
             scored = quadric.distributed.predict(model.saved, frame, prefix=PREFIX)
-            session.write(_renamed(scored[[*beside, *model.outputs(PREFIX).names]]), str(unfinished))
+            scored = scored[[*(kept or [PREFIX + row]), *model.outputs(PREFIX).names]]
+            # without the prefix, which kept new columns apart from those of the data
+            names = {name: name.removeprefix(PREFIX) for name in scored.columns}
+            scored = scored.toDF(*names.values()) if hasattr(scored, "toDF") else scored.rename(columns=names)
+            session.write(scored, str(unfinished))
         counts = _labels(unfinished)
         if output.exists():
             shutil.rmtree(output)
@@ -136,12 +136,6 @@ def _first_rows(data: Path) -> dict[str, int]:
     files = arrow_files(data)
     counts = [rows_in(file) or 0 for file in files]
     return dict(zip((file.name for file in files), accumulate(counts, initial=0), strict=False))
-
-
-def _renamed(frame: Any) -> Any:
-    """Without the prefix, which keeps new columns apart from those of the data."""
-    names = {name: name.removeprefix(PREFIX) for name in frame.columns}
-    return frame.toDF(*names.values()) if hasattr(frame, "toDF") else frame.rename(columns=names)
 
 
 def _labels(folder: Path) -> Counter[str]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from quadric.tables import Table, TableStream
     from quadric.workflow import TableModel
     from quadric.workflow.explaining import ExplainingOptions
-    from quadric.workflow.row_samples import Picked
 
 
 @shared.expanded(table_format=shared.TableFormat)
@@ -70,6 +69,7 @@ def explain(
       quadric explain model.json data.csv --rows 0:100 --json
     """
     from quadric.workflow.explaining import REFERENCES, ExplainingOptions, check_names, explain_picked
+    from quadric.workflow.row_samples import random_rows
 
     loaded = inputs.read_table_model(model)
     how = table_format.how(loaded)
@@ -78,7 +78,9 @@ def explain(
         check_names(loaded, wanted)
     with working("explain"):
         stream = _stream(loaded, data, how)
-        population = _population(loaded, stream if background is None else _stream(loaded, background, how))
+        everyone = stream if background is None else _stream(loaded, background, how)
+        with part(0.0, inputs.READING):
+            population = random_rows(loaded, everyone, LARGEST_COUNT if everyone.path is None else None)
         numbers, picked = _picked(loaded, stream, rows, population.n_read if background is None else None)
         with part(inputs.READING, 1.0):
             answers = explain_picked(loaded, picked, numbers, population.rows, wanted)
@@ -100,13 +102,6 @@ def _stream(model: TableModel, path: Path, how: Mapping[str, Any]) -> TableStrea
     if quadric.workflow.is_streamed(path):
         return quadric.tables.TableStream(path, text=model.text_names, **how)
     return quadric.tables.TableStream(inputs.read_data(path, how, model.text_names))
-
-
-def _population(model: TableModel, stream: TableStream) -> Picked:
-    from quadric.workflow.row_samples import random_rows
-
-    with part(0.0, inputs.READING):
-        return random_rows(model, stream, LARGEST_COUNT if stream.path is None else None)
 
 
 def _picked(model: TableModel, stream: TableStream, text: str, n_rows: int | None) -> tuple[list[int], Table]:

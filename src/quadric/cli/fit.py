@@ -96,8 +96,8 @@ def fit(
 def _trained(
     data: Path, target: str, options: TrainingOptions, how: Any, describe: Any, engine: Engine
 ) -> quadric.workflow.Trained:
-    check_there(data, or_folder=True)
     if engine.engine is not None:
+        check_there(data, or_folder=True)
         text, options = texts_of(target, options), replace(options, missing_texts=tuple(how["missing"]))
         with engine.table(data, text) as parts:
             return quadric.workflow.train(parts, target, options)

@@ -30,47 +30,23 @@ def texts_of(target: str, options: TrainingOptions) -> list[str]:
     return [target, *([] if options.groups is None else [options.groups]), *options.texts]
 
 
-def read_training(
-    path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
-) -> tuple[quadric.tables.Table, TrainingOptions]:
-    """The table to train on, and the options with the missing values that it was read with."""
-    from quadric.tables.dates import with_iso_dates
-
-    how, options = _settled(how, options)
-    table = read_data(path, how, texts_of(target, options))
-    options = _with_date_forms(quadric.tables.TableStream(table), target, options)
-    return with_iso_dates(table, options.date_forms), options
-
-
 def training_stream(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.TableStream, TrainingOptions]:
-    """The same, to be read in batches."""
-    how, options = _settled(how, options)
-    stream = quadric.tables.TableStream(path, text=texts_of(target, options), **how)
-    options = _with_date_forms(stream, target, options)
-    if not options.date_forms:
-        return stream, options
-    how = {**how, "date_forms": options.date_forms}
-    return quadric.tables.TableStream(path, text=texts_of(target, options), **how), options
-
-
-def _with_date_forms(parts: quadric.tables.TableStream, target: str, options: TrainingOptions) -> TrainingOptions:
-    """The options with the forms in which the table writes its dates, where they are not ours; a remark tells them."""
+    """The table to train on, in batches, and the options with what its files say of missing values, names and dates."""
     from quadric.tables.dates import find_date_forms
 
-    unused = {*texts_of(target, options), *options.ignore}
-    forms = find_date_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
+    check_there(path, or_folder=True)
+    ignore, text = tuple(name for name in options.ignore if name), texts_of(target, options)
+    how = {**how, "drop_unnamed": len(ignore) < len(options.ignore)}  # an empty name: columns without one
+    stream = quadric.tables.TableStream(path, text=text, **how)
+    names = [name for name in stream.head().names if name not in {*text, *ignore}]
+    forms = find_date_forms(stream, names, options.dates)
     for name, form in forms.items():
         warn_user(f"column {quoted(name)} holds dates, read as {form}")
-    return replace(options, date_forms=forms)
-
-
-def _settled(how: Mapping[str, Any], options: TrainingOptions) -> tuple[Mapping[str, Any], TrainingOptions]:
-    """How a table is read, with the columns without a name where they are to be ignored, and the options that go with it."""
-    ignore = tuple(name for name in options.ignore if name)
-    settled = replace(options, ignore=ignore, missing_texts=tuple(how["missing"]))
-    return {**how, "drop_unnamed": len(ignore) < len(options.ignore)}, settled
+    if forms:
+        stream = quadric.tables.TableStream(path, text=text, **{**how, "date_forms": forms})
+    return stream, replace(options, ignore=ignore, missing_texts=tuple(how["missing"]), date_forms=forms)
 
 
 def read_table_model(path: Path) -> quadric.workflow.TableModel:

@@ -14,7 +14,7 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
-from quadric.cli.inputs import READING, check_output, read_training
+from quadric.cli.inputs import READING, check_output, training_stream
 from quadric.cli.layout import paragraphs, text_table
 from quadric.extras import require
 from quadric.progress import part
@@ -81,9 +81,10 @@ def path(
         if output.suffix.lower() == ".svg":
             require("matplotlib", "plot")
     with working("path") as describe:
-        table, options = read_training(data, target, replace(options, scoring="accuracy"), table_format.how())
+        with part(0.0, READING):
+            table, options = training_stream(data, target, replace(options, scoring="accuracy"), table_format.how())
+            prepared = quadric.workflow.prepare(table, target, options)
         describe(f"one path per fold, {options.folds} folds")
-        prepared = quadric.workflow.prepare(table, target, options)
         with part(READING, 1.0):
             search = quadric.workflow.choose(prepared, options, certify=certify)
     facts = _facts(prepared, search)

@@ -18,7 +18,7 @@ from quadric.cli.engines import Engine, check_folder, write_scores
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
 from quadric.cli.stdio import data_output
-from quadric.errors import quoted, unknown_names
+from quadric.errors import quoted, refuse_unknown
 from quadric.files import replacing
 from quadric.safe_csv import CsvWriter
 
@@ -197,9 +197,7 @@ def _score(
     surprises = Surprises()
     for table in quadric.tables.read_chunks(data, CHUNK_ROWS, text=text, **how):
         if not counts:
-            absent = [name for name in kept if name not in table.names]
-            if absent:
-                raise UsageError(f"--keep: {unknown_names(absent, table.names, 'the table')}")
+            refuse_unknown(kept, table.names, "--keep: the table", error=UsageError)
             extra = [name for name in table if name not in (*model.view.needed, model.saved.target, *kept)]
         surprises += model.surprises(table)
         for words in surprises.words(model.view) if strict else ():

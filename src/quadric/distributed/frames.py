@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import quadric.streams
-from quadric.errors import quoted, unknown_names
+from quadric.errors import quoted, refuse_unknown
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.export import SavedModel
 from quadric.fitted import Model
@@ -67,9 +67,7 @@ class ScoredFrame:
 
 def check_columns(model: TableModel, columns: Sequence[str], new: Sequence[str]) -> None:
     """Refuse frames that lack columns of a model, or that have the new ones already."""
-    absent = [name for name in model.view.needed if name not in columns]
-    if absent:
-        raise ValueError(unknown_names(absent, columns, "the table"))
+    refuse_unknown(model.view.needed, columns, "the table")
     names = {name.lower() for name in new}  # Spark takes no notice of case
     taken = [name for name in columns if name.lower() in names]
     if taken:

@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.defaults import MOST_LEVELS
-from quadric.errors import ParameterError, Troubles, listed, quoted, unknown_names
+from quadric.errors import ParameterError, Troubles, listed, quoted, refuse_unknown
 from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
 from quadric.labels import refuse_masked
 from quadric.samples.rare import is_rare
@@ -175,9 +175,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not table.names or table.n_rows == 0:
             raise ValueError("the table has no columns" if not table.names else "the table has no rows")
         for parameter in ("dates", "texts"):
-            unknown = [name for name in getattr(self, parameter) if name not in table.names]
-            if unknown:
-                raise ParameterError(f"{parameter}: {unknown_names(unknown, table.names, 'the table')}")
+            refuse_unknown(getattr(self, parameter), table.names, f"{parameter}: the table", error=ParameterError)
         columns = _of_all(table.names, lambda name: self._usable(name, table))
         return Table(table.names, tuple(columns), table.sha256, table.first_row)
 
@@ -328,9 +326,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._coded(table, "F")
 
     def _coded(self, table: Table, order: Literal["C", "F"]) -> FloatArray:
-        absent = [name for name in self.input_names_ if name not in table.names]
-        if absent:
-            raise ValueError(unknown_names(absent, table.names, "the table"))
+        refuse_unknown(self.input_names_, table.names, "the table")
         out = np.empty((table.n_rows, len(self.features_)), order=order)
         troubles = Troubles("{} columns do not suit the model")
         ends = np.searchsorted(self.blocks_, np.arange(len(self.inputs_) + 1))

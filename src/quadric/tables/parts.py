@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from quadric.defaults import MISSING
-from quadric.errors import ParameterError, quoted, unknown_names
+from quadric.errors import ParameterError, quoted, refuse_unknown
 from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.samples.folds import key_of
@@ -402,9 +402,7 @@ class LabelledColumns:
     ) -> LabelledColumns:
         """Checked against the names of a table; by default all other columns are inputs."""
         special = [name for name in (target, sample_weight, groups) if name is not None]
-        absent = [name for name in (*special, *(columns or ())) if name not in names]
-        if absent:
-            raise ValueError(unknown_names(absent, names, "the table"))
+        refuse_unknown([*special, *(columns or ())], names, "the table")
         inputs = tuple(name for name in names if name not in special) if columns is None else tuple(columns)
         check_names(inputs)
         twice = [name for name in inputs if name in special]

@@ -17,6 +17,7 @@ from quadric.credit import CalibratedModel
 from quadric.errors import quoted
 from quadric.progress import advance, part
 from quadric.tables import Table
+from quadric.tables.parts import TableParts
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import standard_error
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -111,7 +112,7 @@ class Comparison:
         ]
 
 
-def compare(table: Table, target: str, options: TrainingOptions | None = None) -> Comparison:
+def compare(table: Table | TableParts, target: str, options: TrainingOptions | None = None) -> Comparison:
     """Fit the sparse surface, as ``train`` does, and the usual classifiers to the same folds.
 
     All choices are made inside each fold, by as many folds of its training rows, which keep groups together, too: loss, k and C
@@ -121,7 +122,7 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None) -
 
     Parameters
     ----------
-    table : Table
+    table : Table or TableParts
     target : str
         Name of the column with the classes.
     options : TrainingOptions, optional

@@ -261,10 +261,9 @@ def check_names(model: TableModel, options: ExplainingOptions) -> None:
         model.code_of(options.target)
     fitted = model.view
     for option in ("frozen", "increase_only", "decrease_only"):
-        named = dict.fromkeys(getattr(options, option))
-        unknown = [name for name in named if name not in fitted.names and name not in fitted.input_names]
+        unknown = [name for name in getattr(options, option) if name not in (*fitted.names, *fitted.input_names)]
         if unknown:
-            raise ParameterError(unknown_names(unknown, fitted.input_names, "the model"), **{option: None})
+            raise ParameterError(unknown_names(dict.fromkeys(unknown), fitted.input_names, "the model"), **{option: None})
 
 
 def ages(model: TableModel, options: ExplainingOptions) -> list[str]:

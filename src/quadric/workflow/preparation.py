@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 
 import numpy as np
 
-from quadric.errors import ParameterError, listed, unknown_names, warn_user
+from quadric.errors import ParameterError, listed, refuse_unknown, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._foldwork import demanded_features
@@ -65,8 +66,6 @@ class PreparedData:
 
     Attributes
     ----------
-    table : Table
-        The columns to be coded, with all rows.
     encoder : fitted TableEncoder
     X : array of shape (m, n)
         What it made of the table; not standardised.
@@ -95,7 +94,6 @@ class PreparedData:
         What a look at the table brought up.
     """
 
-    table: Table
     encoder: TableEncoder
     X: FloatArray
     codes: IntArray
@@ -146,9 +144,7 @@ class PreparedData:
         """
         if not isinstance(wanted, Mapping):
             return wanted
-        unknown = [name for name in wanted if name not in self.class_names]
-        if unknown:
-            raise OptionError(unknown_names(unknown, self.class_names, "the target", "class"), class_weight=None)
+        refuse_unknown(wanted, self.class_names, "the target", "class", error=partial(OptionError, class_weight=None))
         return {label: wanted.get(name, 1.0) for name, label in zip(self.class_names, self.labels.tolist(), strict=True)}
 
 
@@ -209,7 +205,6 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     are_labels = list(names) == sorted(names) and max(map(len, names)) <= WIDEST_LABEL
     labels = np.array(names) if are_labels else np.arange(len(names))
     data = PreparedData(
-        table=table.drop([name for name in table if name not in inputs]) if isinstance(table, Table) else Table((), ()),
         encoder=encoder,
         X=np.empty((0, len(encoder.features_))),
         codes=np.arange(len(names)),
@@ -344,12 +339,8 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     groups = () if options.groups is None else (options.groups,)
     lists = {option: getattr(options, option) for option in ("ignore", "keep", "dates", "texts", "frozen")}
     used = {"target": (target,), "groups": groups, **lists}
-    absent = {option: [name for name in names if name not in table.names] for option, names in used.items()}
-    unknown = dict.fromkeys(name for names in absent.values() for name in names)
-    if unknown:
-        raise OptionError(
-            unknown_names(unknown, table.names, "the table"), **{option: None for option, names in absent.items() if names}
-        )
+    wrong: dict[str, None] = {option: None for option, names in used.items() if not set(names).issubset(table.names)}
+    refuse_unknown(chain(*used.values()), table.names, "the table", error=lambda text: OptionError(text, **wrong))
     if target in options.ignore:
         raise OptionError(f"the column {target!r} is the target: it cannot be ignored", ignore=None)
     if options.groups == target:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import unknown_names
+from quadric.errors import refuse_unknown, unknown_names
 from quadric.estimators._base import first_overflow
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
@@ -228,8 +228,7 @@ class TableModel:
         target = self.saved.target
         if target is None:
             raise ValueError("the model file does not say which column is the target")
-        if target not in table.names:
-            raise ValueError(unknown_names([target], table.names, "the table", note=", which is the target of the model"))
+        refuse_unknown([target], table.names, "the table", note=", which is the target of the model")
         labels, places = table.distinct_labels(target)
         refuse_missing_labels(labels, places, table.first_row)
         used, places = np.unique(places, return_inverse=True)

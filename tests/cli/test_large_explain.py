@@ -71,11 +71,11 @@ def test_a_sample_does_not_depend_on_the_chunks(rows, made):
     model, columns = TableModel(read_model(made.model)), credit_columns(N_ROWS)
     whole = as_table({**columns, "income": np.arange(N_ROWS)})
     parts = [whole[first : first + rows] for first in range(0, N_ROWS, rows)]
-    picked = row_samples.random_rows(model, TableStream(parts), 50)
-    assert picked.n_read == N_ROWS
-    numbers = picked.rows["income"]
+    picked, n_read = row_samples.random_rows(model, TableStream(parts), 50)
+    assert n_read == N_ROWS
+    numbers = picked["income"]
     assert len(set(numbers)) == 50
-    assert np.array_equal(numbers, row_samples.random_rows(model, TableStream([whole]), 50).rows["income"])
-    assert not np.array_equal(numbers, row_samples.random_rows(model, TableStream([whole]), 50, seed=1).rows["income"])
+    assert np.array_equal(numbers, row_samples.random_rows(model, TableStream([whole]), 50)[0]["income"])
+    assert not np.array_equal(numbers, row_samples.random_rows(model, TableStream([whole]), 50, seed=1)[0]["income"])
     assert 100 < numbers.mean() < 300
-    assert len(row_samples.random_rows(model, TableStream(parts), 1000).rows) == N_ROWS
+    assert len(row_samples.random_rows(model, TableStream(parts), 1000)[0]) == N_ROWS

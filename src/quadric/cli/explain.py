@@ -80,12 +80,12 @@ def explain(
         stream = _stream(loaded, data, how)
         everyone = stream if background is None else _stream(loaded, background, how)
         with part(0.0, inputs.READING):
-            population = random_rows(loaded, everyone, LARGEST_COUNT if everyone.path is None else None)
-        numbers, picked = _picked(loaded, stream, rows, population.n_read if background is None else None)
+            population, n_all = random_rows(loaded, everyone, LARGEST_COUNT if everyone.path is None else None)
+        numbers, picked = _picked(loaded, stream, rows, n_all if background is None else None)
         with part(inputs.READING, 1.0):
-            answers = explain_picked(loaded, picked, numbers, population.rows, wanted)
-    if len(population.rows) < population.n_read:
-        remark(f"rows are compared with a random sample: {len(population.rows):,} of {population.n_read:,} rows")
+            answers = explain_picked(loaded, picked, numbers, population, wanted)
+    if len(population) < n_all:
+        remark(f"rows are compared with a random sample: {len(population):,} of {n_all:,} rows")
     if not all(answer.wanted for answer in answers):
         remark("no change is advised: name the class that people want, with --favourable CLASS, here or in quadric fit")
     elif any(answer.label != answer.target for answer in answers):
@@ -112,8 +112,8 @@ def _picked(model: TableModel, stream: TableStream, text: str, n_rows: int | Non
         last = inputs.last_row(text)
         n_rows = stream.count_rows() if last is None else last + 1
     numbers = inputs.rows(text, n_rows)
-    found = rows_at(model, stream, numbers)
-    return (numbers if len(found.rows) == len(numbers) else inputs.rows(text, found.n_read)), found.rows
+    found, n_read = rows_at(model, stream, numbers)
+    return (numbers if len(found) == len(numbers) else inputs.rows(text, n_read)), found
 
 
 def _remark_on_changes(model: TableModel, wanted: ExplainingOptions) -> None:

@@ -120,8 +120,8 @@ def _destination(output: Path | None, rows: list[Any] | None) -> Iterator[tuple[
     if output is None and rows is not None:
         yield lambda columns: rows.extend(_rows(columns)), False
     elif output is not None and check_ending(output) != CSV:
-        with arrow_file(output) as arrow:
-            yield arrow.write, True
+        with arrow_file(output) as write:
+            yield write, True
     else:
         with nullcontext(data_output()) if output is None else replacing(output) as file:
             writer = _HeadedCsv(file)

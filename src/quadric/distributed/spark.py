@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import Any
 
@@ -66,9 +65,10 @@ class SparkTable(TableParts):
         with telling():
             counts = self._counts
             firsts = dict(zip(counts, first_rows(list(counts.values())), strict=True))
-            task = _StateOfPart(PartTask(of, tuple(self._frame.columns), self.text), firsts, counts)
+            task = PartTask(of, tuple(self._frame.columns), self.text)
+            run = partial(_state_of_part, task=task, first_rows=firsts, counts=counts)
             # under plain names: mapInArrow takes a dot in a name for something else
-            states = self._frame.toDF(*(f"c{i}" for i in range(len(self._frame.columns)))).mapInArrow(task, STATES)
+            states = self._frame.toDF(*(f"c{i}" for i in range(len(self._frame.columns)))).mapInArrow(run, STATES)
             n_groups = math.isqrt(len(counts))
             if n_groups > 1:  # few states reach the driver
                 states = states.repartition(n_groups, states.part).mapInArrow(_merged_states, STATES)
@@ -109,17 +109,12 @@ def _advance(frame: Any) -> None:
             advance(done / tasks, f"Spark: {done} of {tasks} tasks")
 
 
-@dataclass(frozen=True, eq=False)
-class _StateOfPart:
-    task: PartTask
-    first_rows: dict[int, int]
-    counts: dict[int, int]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        pa, part = require("pyarrow", "spark"), _part()
-        tables = (pa.Table.from_batches([batch]).rename_columns(self.task.names) for batch in batches)
-        pieces = regrouped(tables, CHUNK_ROWS)
-        yield _row(STATES, part, self.task(pieces, self.first_rows.get(part, 1), self.counts.get(part, 0)))
+def _state_of_part(
+    batches: Iterable[Any], task: PartTask, first_rows: Mapping[int, int], counts: Mapping[int, int]
+) -> Iterator[Any]:
+    pa, part = require("pyarrow", "spark"), _part()
+    tables = (pa.Table.from_batches([batch]).rename_columns(task.names) for batch in batches)
+    yield _row(STATES, part, task(regrouped(tables, CHUNK_ROWS), first_rows.get(part, 1), counts.get(part, 0)))
 
 
 def _rows_of_part(batches: Iterable[Any]) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -208,7 +208,8 @@ class CsvFile:
     def _tables(self, columns: Sequence[str], text: Collection[str]) -> Iterator[Any]:
         n_read, ends = 0, b"\r\n" if len(self.names) > 1 else b""  # blank lines in one column are missing values
         numeric: frozenset[str] = frozenset()
-        with self._after_header() as file:
+        with _opened(self.path, self.notation) as (file, rows):
+            next(rows)  # the header
             for block, quotes in _blocks(file):
                 if not _are_usual(quotes, block, str(self.notation.delimiter)):  # pyarrow could take several rows for one
                     yield from self._slow_tables(n_read, columns)
@@ -223,24 +224,8 @@ class CsvFile:
         if n_read == 0:
             raise ValueError("the file has column names but no rows")
 
-    @contextmanager
-    def _after_header(self) -> Iterator[IO[Any]]:
-        """The rest of the file as text; in UTF-8 as bytes, which spares decoding and encoding."""
-        with _opened(self.path, self.notation) as (text, rows):
-            next(rows)
-            if self.notation.codec != UTF_8:
-                yield text
-                return
-            text.seek(0)
-            n_bytes = len("".join(islice(text, rows.line_num)).encode())
-            file = text.buffer
-            file.seek(0)
-            n_bytes += len(codecs.BOM_UTF8) * (file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8)
-            file.seek(n_bytes)
-            yield file
-
-    def _tell(self, file: Any, n_rows: int) -> None:
-        share = getattr(file, "buffer", file).tell() / max(self.path.stat().st_size, 1)
+    def _tell(self, file: TextIO, n_rows: int) -> None:
+        share = file.buffer.tell() / max(self.path.stat().st_size, 1)
         advance(share, RowsRead(f"{self.path.name}: {n_rows} rows", n_rows))
 
     def _numeric(self, block: bytes, columns: Sequence[str]) -> frozenset[str]:
@@ -319,18 +304,16 @@ def _opened(path: Path, notation: Notation) -> Iterator[tuple[TextIO, Any]]:
         csv.field_size_limit(limit)
 
 
-def _blocks(file: IO[Any]) -> Iterator[tuple[bytes, IntArray]]:
+def _blocks(file: TextIO) -> Iterator[tuple[bytes, IntArray]]:
     """The rest of a file in UTF-8, in pieces of whole rows, some of them empty, and where their quotes are."""
     pending, is_over = b"", False
     while not is_over:
         data = file.read(BLOCK)
         is_over = not data
-        pending += data if isinstance(data, bytes) else data.encode()
+        pending += data.encode()
         quotes = np.flatnonzero(np.frombuffer(pending, np.uint8) == QUOTE)
         cut = len(pending) if is_over else _end_of_rows(pending, quotes)
-        if not (block := pending[:cut]).isascii():  # much faster than decoding
-            block.decode()  # an error where it is not UTF-8
-        yield block, quotes[: np.searchsorted(quotes, cut)]
+        yield pending[:cut], quotes[: np.searchsorted(quotes, cut)]
         pending = pending[cut:]
         if len(pending) > LONGEST:
             raise pa.ArrowInvalid(f"a row is longer than {LONGEST >> 20} MB")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -169,21 +170,17 @@ class _Forms:
         return _Forms(tuple(one & two for one, two in zip(self.possible, other.possible, strict=True)))
 
 
-@dataclass(frozen=True)
-class _Looking:
-    names: tuple[str, ...]
-    numbers: tuple[str, ...]
+def _forms_in(table: Table, names: Sequence[str], numbers: Collection[str]) -> _Forms:
+    return _Forms(tuple(_possible(name, table, name in numbers) for name in names))
 
-    def __call__(self, table: Table) -> _Forms:
-        return _Forms(tuple(self._possible(name, table) for name in self.names))
 
-    def _possible(self, name: str, table: Table) -> frozenset[str]:
-        texts = [text.strip() for text in table.distinct_labels(name)[0] if text is not None]
-        if not texts:  # of a part of the table, of which nothing follows
-            return frozenset([ISO, *FORMS])
-        if name in self.numbers and all(iso_text(text, NUMBER_FORM) is not None for text in texts):
-            return frozenset([NUMBER_FORM])
-        return possible_forms(texts) if table[name].dtype == object else frozenset()
+def _possible(name: str, table: Table, may_be_number: bool) -> frozenset[str]:
+    texts = [text.strip() for text in table.distinct_labels(name)[0] if text is not None]
+    if not texts:  # of a part of the table, of which nothing follows
+        return frozenset([ISO, *FORMS])
+    if may_be_number and all(iso_text(text, NUMBER_FORM) is not None for text in texts):
+        return frozenset([NUMBER_FORM])
+    return possible_forms(texts) if table[name].dtype == object else frozenset()
 
 
 def find_date_forms(parts: TableParts, names: Collection[str], dates: Collection[str] = ()) -> dict[str, str]:
@@ -205,9 +202,9 @@ def find_date_forms(parts: TableParts, names: Collection[str], dates: Collection
     """
     head, known = parts.head(), tuple(dates)
     texts = [name for name in head.names if name in names and (head[name].dtype == object or name in known)]
-    at_first = _Looking(tuple(texts), known)(head).possible if head.n_rows else ()
+    at_first = _forms_in(head, texts, known).possible if head.n_rows else ()
     suspects = tuple(name for name, forms in zip(texts, at_first, strict=False) if forms and forms != {ISO, *TEXT_FORMS})
-    found = parts.total(_Looking(suspects, known)) if suspects else None
+    found = parts.total(partial(_forms_in, names=suspects, numbers=known)) if suspects else None
     chosen = zip(suspects, map(chosen_form, found.possible), strict=True) if found is not None else ()
     return {name: form for name, form in chosen if form is not None and form != AMBIGUOUS}
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ class TableParts(ABC):
         Parameters
         ----------
         of : function of a Table
-            A frozen dataclass rather than a closure, so that it can travel. Tables have rows, and know the number of the first.
+            Not a closure, so that it can travel. Tables have rows, and know the number of the first.
         """
 
 
@@ -290,22 +291,17 @@ def _digest(path: Path, found: Future[str | None]) -> None:
         found.set_exception(error)
 
 
-@dataclass(frozen=True, eq=False)
-class _Gathering:
-    names: tuple[str, ...]
-    rows: IntArray | None
-
-    def __call__(self, table: Table) -> list[tuple[np.ndarray, ...]]:
-        if self.rows is not None:
-            places = self.rows - (table.first_row - 1)
-            table = table[places[(places >= 0) & (places < table.n_rows)]]
-        return [tuple(table[name] for name in self.names)]
+def _columns_of(table: Table, names: Sequence[str], rows: IntArray | None) -> list[tuple[np.ndarray, ...]]:
+    if rows is not None:
+        places = rows - (table.first_row - 1)
+        table = table[places[(places >= 0) & (places < table.n_rows)]]
+    return [tuple(table[name] for name in names)]
 
 
 def gathered(parts: TableParts, rows: IntArray | None = None, names: Sequence[str] | None = None) -> Table:
     """All rows of a table in parts, or those at some positions, in memory and in their order; all columns, or some."""
     names = parts.head().names if names is None else tuple(names)
-    found = parts.total(_Gathering(names, rows))
+    found = parts.total(partial(_columns_of, names=names, rows=rows))
     assert found is not None
     return Table(names, tuple(map(np.concatenate, zip(*found, strict=True))))
 
@@ -518,7 +514,7 @@ def learn_table(
         The table as it is to be read from now on, and what is in it.
     """
     try:
-        found = parts.total(_Learning(columns, encoder, drops))
+        found = parts.total(partial(_learned, columns=columns, encoder=encoder, drops=drops))
     except MixedColumnError as error:
         again = parts.with_text(error.name)
         if again is None:
@@ -529,23 +525,17 @@ def learn_table(
     return parts, replace(found, missing={name: count for name, count in found.missing.items() if count})
 
 
-@dataclass(frozen=True, eq=False)
-class _Learning:
-    columns: LabelledColumns
-    encoder: TableEncoder
-    drops: bool
-
-    def __call__(self, table: Table) -> LearnedTable:
-        cleaned = self.columns.cleaned(table, self.encoder)
-        kept = complete(cleaned) if self.drops else np.ones(table.n_rows, dtype=bool)
-        facts = self.encoder.facts(cleaned)
-        return LearnedTable(
-            facts if kept.all() else self.encoder.facts(cleaned[kept]),
-            facts,
-            self.columns.labels(table).counts(kept),
-            {name: int(missing_cells(cleaned[name]).sum()) for name in cleaned},
-            int((~kept).sum()),
-        )
+def _learned(table: Table, columns: LabelledColumns, encoder: TableEncoder, drops: bool) -> LearnedTable:
+    cleaned = columns.cleaned(table, encoder)
+    kept = complete(cleaned) if drops else np.ones(table.n_rows, dtype=bool)
+    facts = encoder.facts(cleaned)
+    return LearnedTable(
+        facts if kept.all() else encoder.facts(cleaned[kept]),
+        facts,
+        columns.labels(table).counts(kept),
+        {name: int(missing_cells(cleaned[name]).sum()) for name in cleaned},
+        int((~kept).sum()),
+    )
 
 
 def complete(table: Table) -> BoolArray:
@@ -560,7 +550,7 @@ class TableSource(SampleSource):
     ----------
     parts : TableParts
     rows : function of a Table
-        Makes samples of its rows, of which there may be none; a frozen dataclass, like passes.
+        Makes samples of its rows, of which there may be none; not a closure, like passes.
     n_features, n_classes : int
     class_rows : array of shape (n_classes,), optional
     """
@@ -577,7 +567,7 @@ class TableSource(SampleSource):
         self.n_features, self.n_classes, self.class_rows = n_features, n_classes, class_rows
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
-        total = self._parts.total(_OfSamples(of, self._samples_of))
+        total = self._parts.total(partial(_of_samples, of=of, rows=self._samples_of))
         if total is None:
             raise ValueError("the table has no rows that can be used")
         return total
@@ -587,14 +577,9 @@ class TableSource(SampleSource):
         self._parts.check_unchanged()
 
 
-@dataclass(frozen=True, eq=False)
-class _OfSamples:
-    of: Callable[[SampleBatch], Any]
-    rows: Callable[[Table], SampleBatch]
-
-    def __call__(self, table: Table) -> Any:
-        batch = self.rows(table)
-        return self.of(batch) if len(batch.ids) else None
+def _of_samples(table: Table, of: Callable[[SampleBatch], Any], rows: Callable[[Table], SampleBatch]) -> Any:
+    batch = rows(table)
+    return of(batch) if len(batch.ids) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from quadric.defaults import MISSING
 from quadric.extras import require
@@ -75,7 +74,7 @@ def read_table(
         raise ValueError("the table has no rows")
     names = tuple(pieces)
     columns = tuple(_joined(pieces.pop(name)) for name in names)  # frees the pieces, one column at a time
-    return with_iso_dates(Table(names, columns, _digest(source.paths)), date_forms)
+    return with_iso_dates(Table(names, columns, _digest(source[0])), date_forms)
 
 
 def read_chunks(
@@ -111,51 +110,40 @@ def read_chunks(
     """
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
-    source = _source(path, (delimiter, encoding, missing, decimal, thousands, drop_unnamed))
+    _, tables, typed = _source(path, (delimiter, encoding, missing, decimal, thousands, drop_unnamed))
     first_row = 1
-    for chunk in regrouped(source.tables(rows, None, text), rows):
-        columns = (source.typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
+    for chunk in regrouped(tables(rows, None, text), rows):
+        columns = (typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
         yield with_iso_dates(Table(tuple(chunk.column_names), tuple(columns), first_row=first_row), date_forms)
         first_row += chunk.num_rows
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Where tables come from.
-
-    Attributes
-    ----------
-    paths : tuple of Path
-        The files, if any.
-    tables : function
-        Gives tables of pyarrow of about so many rows, with all columns or with some, of which some are to be texts.
-    typed : function
-        A column of theirs as it is meant, or as texts.
-    """
-
-    paths: tuple[Path, ...]
-    tables: Callable[[int, Sequence[str] | None, Collection[str]], Iterator[Any]]
-    typed: Callable[[Any, bool], Any]
+# Files, if any; a function that gives tables of pyarrow of about so many rows, with all columns or with some, of which some are
+# to be texts; and one that gives a column of theirs as it is meant, or as texts
+_Source: TypeAlias = tuple[
+    tuple[Path, ...], Callable[[int, Sequence[str] | None, Collection[str]], Iterator[Any]], Callable[[Any, bool], Any]
+]
 
 
 def _source(data: Any, how: tuple[Any, ...]) -> _Source:
     from quadric.tables import _arrow, _csv
 
     if holds_arrow(data):
-        return _Source((), partial(_arrow.tables_of_object, data), _arrow.typed)
+        return (), partial(_arrow.tables_of_object, data), _arrow.typed
     path, notation = Path(data), _csv.Notation(*how)
     if files := _arrow.arrow_files(path):
-        return _Source(files, partial(_arrow.tables_of_files, files), _arrow.typed)
-    return _Source((path,), _csv.CsvFile.open(path, notation).tables, notation.typed)
+        return files, partial(_arrow.tables_of_files, files), _arrow.typed
+    return (path,), _csv.CsvFile.open(path, notation).tables, notation.typed
 
 
 def _pieces(source: _Source, text: Collection[str], columns: Sequence[str] | None) -> dict[str, list[Any]]:
     """The pieces of all columns; a column of which only some pieces are numbers is read once more, as texts."""
     pieces: dict[str, list[Any]] = {}
-    for table in source.tables(BLOCK_ROWS, columns, text):
+    _, tables, typed = source
+    for table in tables(BLOCK_ROWS, columns, text):
         check_names(table.column_names)
         for name, column in zip(table.column_names, table.columns, strict=True):
-            pieces.setdefault(name, []).append(source.typed(column, name in text))
+            pieces.setdefault(name, []).append(typed(column, name in text))
     mixed = [name for name, parts in pieces.items() if len({part.type for part in parts}) > 1]
     return {**pieces, **_pieces(source, mixed, mixed)} if mixed else pieces
 

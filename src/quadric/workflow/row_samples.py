@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,23 +13,7 @@ from quadric.types import IntArray
 from quadric.workflow.scoring import TableModel
 
 
-@dataclass(frozen=True, eq=False)
-class Picked:
-    """Some rows of a table.
-
-    Attributes
-    ----------
-    rows : Table
-        The columns that a model needs.
-    n_read : int
-        How many rows of the table were looked at.
-    """
-
-    rows: Table
-    n_read: int
-
-
-def random_rows(model: TableModel, stream: TableStream, size: int | None = None, seed: int = 0) -> Picked:
+def random_rows(model: TableModel, stream: TableStream, size: int | None = None, seed: int = 0) -> tuple[Table, int]:
     """A random sample without replacement, by a pass over all rows; all of them if there are not more.
 
     Parameters
@@ -43,7 +26,8 @@ def random_rows(model: TableModel, stream: TableStream, size: int | None = None,
 
     Returns
     -------
-    Picked
+    Table and int
+        The columns that a model needs, and how many rows of the table were read.
     """
     size = sample_size(len(model.view.inputs)) if size is None else size
     keys: list[IntArray] = []
@@ -57,7 +41,7 @@ def random_rows(model: TableModel, stream: TableStream, size: int | None = None,
         n_read += table.n_rows
         if sum(map(len, keys)) > 2 * size:  # seldom, as it looks at all of them again
             keys, tables, highest = _lowest(keys, tables, size)
-    return Picked(_joined(_lowest(keys, tables, size)[1]), n_read)
+    return _joined(_lowest(keys, tables, size)[1]), n_read
 
 
 def _lowest(keys: list[IntArray], tables: list[Table], size: int) -> tuple[list[IntArray], list[Table], np.uint64]:
@@ -72,7 +56,7 @@ def _lowest(keys: list[IntArray], tables: list[Table], size: int) -> tuple[list[
     )
 
 
-def rows_at(model: TableModel, stream: TableStream, rows: Sequence[int]) -> Picked:
+def rows_at(model: TableModel, stream: TableStream, rows: Sequence[int]) -> tuple[Table, int]:
     """The rows at some positions; what comes after the last of them is not read.
 
     Parameters
@@ -84,8 +68,8 @@ def rows_at(model: TableModel, stream: TableStream, rows: Sequence[int]) -> Pick
 
     Returns
     -------
-    Picked
-        Whose ``rows`` have the order of the positions.
+    Table and int
+        The columns that a model needs, in the order of the positions, and how many rows of the table were read.
     """
     wanted, n_read = np.unique(rows), 0
     parts = []
@@ -97,7 +81,7 @@ def rows_at(model: TableModel, stream: TableStream, rows: Sequence[int]) -> Pick
         if n_read > wanted[-1]:
             break
     found = _joined(parts)[np.searchsorted(wanted, [row for row in rows if row < n_read])] if parts else Table((), ())
-    return Picked(found, n_read)
+    return found, n_read
 
 
 def _joined(parts: Sequence[Table]) -> Table:

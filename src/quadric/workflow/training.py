@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -193,7 +193,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
         classifier, search = _fitted(model, surveyed, data.coding, deadline)
     model = _finished(classifier, search, data, options)
     with part(0.9, 1.0):
-        count = _Labelling(model, classifier, stream.classes)
+        count = partial(_labelled, model=model, classifier=classifier, classes=stream.classes)
         labels = count(surveyed.sample) if surveyed.is_gathered else surveyed.stream.source.total(count)
     return Trained(
         model=_with_coding(model, data),
@@ -269,19 +269,11 @@ class Labelled:
         return Labelled(rows, right, self.by_model + other.by_model, self.by_surface + other.by_surface)
 
 
-@dataclass(frozen=True, eq=False)
-class _Labelling:
-    """The pass that counts what a model says of the rows."""
-
-    model: Any
-    classifier: SparseQuadraticSVC
-    classes: np.ndarray
-
-    def __call__(self, batch: SampleBatch) -> Labelled:
-        labels = self.model.predict(batch.X)
-        alone = labels if self.model is self.classifier else self.classifier.predict(batch.X)
-        by_model, by_surface = ((each == self.model.classes_[:, None]).sum(axis=1) for each in (labels, alone))
-        return Labelled(len(labels), int(np.sum(labels == self.classes[batch.codes])), by_model, by_surface)
+def _labelled(batch: SampleBatch, model: Any, classifier: SparseQuadraticSVC, classes: np.ndarray) -> Labelled:
+    labels = model.predict(batch.X)
+    alone = labels if model is classifier else classifier.predict(batch.X)
+    by_model, by_surface = ((each == model.classes_[:, None]).sum(axis=1) for each in (labels, alone))
+    return Labelled(len(labels), int(np.sum(labels == classes[batch.codes])), by_model, by_surface)
 
 
 def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions) -> CrossValidated:

@@ -72,6 +72,10 @@ def test_imports_go_one_way():
     assert len(list(imports())) > 30
 
 
+def test_tables_know_nothing_of_losses():
+    assert not [file for file, room, target in imports() if room == "tables" and target == "losses"]
+
+
 def test_judges_share_only_geometry_with_what_they_judge():
     judges = sorted((ROOT / "losses").glob("*/judge.py"))
     assert [judge.parent.name for judge in judges] == sorted(LOSS_NAMES)

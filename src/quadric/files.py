@@ -212,8 +212,7 @@ def _is_left_over(descriptor: int) -> bool:
     """Whether a part is ours and nobody holds its lock; true leaves it locked."""
     info = os.fstat(descriptor)
     is_ours = stat.S_ISREG(info.st_mode) and (os.name == "nt" or info.st_uid == os.geteuid())
-    is_settled = os.name != "nt" or time.time() - info.st_mtime > SETTLED
-    return is_ours and is_settled and _lock(descriptor) is True
+    return is_ours and (os.name != "nt" or time.time() - info.st_mtime > SETTLED) and _lock(descriptor) is True
 
 
 def _remove(path: Path, descriptor: int) -> None:

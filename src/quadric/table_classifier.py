@@ -160,6 +160,7 @@ class TableClassifier(Classifier, BaseEstimator):
         self._order = np.argsort(self._model_labels, kind="stable")
         self.classes_ = self._model_labels[self._order]
         self.trained_, self.model_ = trained, trained.saved()
+        self._tabular = TableModel(self.model_)
         self.certificates_ = trained.classifier.certificates_
         self.n_features_in_ = len(table.names)
         self.feature_names_in_ = np.array(table.names, dtype=object)
@@ -323,10 +324,6 @@ class TableClassifier(Classifier, BaseEstimator):
         """
         check_is_fitted(self)
         export(self.model_, format, path, **options)
-
-    @property
-    def _tabular(self) -> TableModel:
-        return TableModel(self.model_)
 
     def _table(self, X: Rows) -> Table:
         check_is_fitted(self)

@@ -111,13 +111,12 @@ def _judged(
     model: quadric.workflow.TableModel, data: Path, how: Mapping[str, Any], engine: Engine, **limits: Any
 ) -> quadric.workflow.Judged:
     from quadric.workflow.certifying import needs_rows
-    from quadric.workflow.limits import rows_fit
 
     check_there(data, or_folder=True)
     if engine.engine is not None:
         with engine.table(data, model.text_names) as parts:
             return _proved(quadric.workflow.certify_stream, model, parts, **limits)
-    if quadric.workflow.is_streamed(data) and not (needs_rows(model) and rows_fit(data)):
+    if quadric.workflow.is_streamed(data, needs_rows(model)):
         stream = quadric.tables.TableStream(data, text=model.text_names, keeps=needs_rows(model), **how)
         return _proved(quadric.workflow.certify_stream, model, stream, **limits)
     table = read_data(data, how, model.text_names)

@@ -16,19 +16,7 @@ from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=(
-        "method",
-        "cross_validate",
-        "scoring",
-        "unseen",
-        "calibrate",
-        "cutoff",
-        "favourable",
-        "frozen",
-        "time_limit",
-        "gap_limit",
-        *shared.LAST,
-    ),
+    without=shared.ONLY_FIT,
     defaults={"n_jobs": 1},
     words={"folds": "Folds, and folds inside each.", "n_jobs": "Processes for the choices inside each fold."},
 )

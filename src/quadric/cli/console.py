@@ -73,8 +73,7 @@ def _typed(value: str | None) -> str:
     if value is None:
         return ""
     mark = '"' if "'" in value else "'"
-    quoted = shlex.quote(value) if any(map(str.isalnum, value)) else f"{mark}{value}{mark}"
-    return f" {quoted}"
+    return f" {shlex.quote(value) if any(map(str.isalnum, value)) else f'{mark}{value}{mark}'}"
 
 
 def say(text: str) -> None:

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -47,13 +47,11 @@ class Engine:
             if getattr(self, option) is not None and self.engine != engine:
                 raise UsageError(f"--{option} needs --engine {engine}")
 
-    @contextmanager
-    def session(self) -> Iterator[Session]:
-        """The engine, as long as the block runs."""
+    def session(self) -> AbstractContextManager[Session]:
+        """The engine, as long as a block runs."""
         from quadric.distributed import sessions
 
-        with sessions.dask_session(self.scheduler) if self.engine == "dask" else sessions.spark_session(self.master) as session:
-            yield session
+        return sessions.dask_session(self.scheduler) if self.engine == "dask" else sessions.spark_session(self.master)
 
     @contextmanager
     def table(self, path: Path, text: Collection[str]) -> Iterator[TableParts]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from quadric.errors import quoted, warn_user
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
+# 7, 0:10 or 0:100:10: what does not count from the end, or up to it
+NAMED_ROWS = re.compile(r"\s*(\d*)\s*(?::\s*(\d+)\s*(?::\s*\d*\s*)?)?")
 # Share of the work of a command that reading its table counts as
 READING = 0.1
 
@@ -140,15 +143,9 @@ def rows(text: str, n_rows: int) -> list[int]:
 
 def last_row(text: str) -> int | None:
     """The last row that a text names, if that does not depend on the number of rows."""
-    lasts = []
-    for piece in text.split(","):
-        start, colon, rest = piece.partition(":")
-        stop, _, step = rest.partition(":")
-        ends = [start.strip(), stop.strip(), step.strip()] if colon else [start.strip()]
-        if (colon and not ends[1]) or not all(end.isdecimal() or not end for end in ends):
-            return None
-        lasts.append(int(ends[1]) - 1 if colon else int(ends[0] or 0))
-    return max(lasts)
+    pieces = [NAMED_ROWS.fullmatch(piece) for piece in text.split(",")]
+    lasts = [int(found[2]) - 1 if found[2] else int(found[1] or 0) for found in pieces if found]
+    return max(lasts) if len(lasts) == len(pieces) else None
 
 
 def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:

@@ -223,8 +223,11 @@ PANELS = {
     "Run": "seed n_jobs time_limit gap_limit fit_time_limit allow_degenerate",
 }
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
-# Options of ``quadric fit`` alone
-LAST = ("fit_time_limit", "allow_degenerate")
+# Options of ``quadric fit`` alone: what becomes of the model, and how long its fit may take
+ONLY_FIT = (
+    *("method", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "favourable", "frozen"),
+    *("time_limit", "gap_limit", "fit_time_limit", "allow_degenerate"),
+)
 
 
 def training(

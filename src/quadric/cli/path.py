@@ -22,23 +22,7 @@ from quadric.safe_csv import CsvWriter
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=(
-        *(
-            "k",
-            "method",
-            "cross_validate",
-            "rule",
-            "scoring",
-            "unseen",
-            "calibrate",
-            "cutoff",
-            "favourable",
-            "frozen",
-            "time_limit",
-            "gap_limit",
-        ),
-        *shared.LAST,
-    ),
+    without=("k", "rule", *shared.ONLY_FIT),
     defaults={"terms": "quadratic"},
     words={
         "C": "Weight of the loss. Without it, the one of --Cs with the best accuracy.",

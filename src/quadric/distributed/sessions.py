@@ -91,7 +91,8 @@ def spark_session(master: str | None = None) -> Iterator[Session]:
     Session
     """
     sql = require("pyspark.sql", "spark")
-    if not _has_java():
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=f"{home}/bin" if home else None) is None:
         raise EngineError("Spark needs Java, which is not installed (Debian: apt-get install default-jre-headless)")
     from quadric.distributed.spark import telling
 
@@ -105,11 +106,6 @@ def spark_session(master: str | None = None) -> Iterator[Session]:
             yield Session(session.read.parquet, lambda frame, path: frame.write.parquet(path), _numbered_by_spark)
     finally:
         session.stop()
-
-
-def _has_java() -> bool:
-    home = os.environ.get("JAVA_HOME")
-    return shutil.which("java", path=f"{home}/bin" if home else None) is not None
 
 
 def _numbered_by_dask(frame: Any, name: str, first_rows: Mapping[str, int]) -> Any:

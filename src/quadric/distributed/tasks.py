@@ -96,8 +96,7 @@ class PartTask:
             raise ValueError("a part of the table has other rows than before: write the table to files, or keep it in memory")
 
     def _typed(self, name: str, column: Any) -> Any:
-        is_number = name in self.text and as_column(name, column).dtype.kind == "f"
-        return label_texts(name, column) if is_number else column
+        return label_texts(name, column) if name in self.text and as_column(name, column).dtype.kind == "f" else column
 
 
 def merged(states: Sequence[bytes]) -> bytes:

@@ -226,8 +226,8 @@ class FittedModel(Columns, Decisions):
         -------
         list of bool
         """
-        U = self.fitted(X)
-        return [is_level(surface(U)) for surface in self.surfaces]
+        rows = self.fitted(X)
+        return [is_level(surface(rows)) for surface in self.surfaces]
 
     def predicted(self, X: Any) -> IntArray:
         """Positions of the classes that the model's own ``predict`` gives.
@@ -331,9 +331,8 @@ def _input(name: str, is_used: bool, levels: set[Level] | None) -> InputColumn:
 
 
 def _in_units(variables: Sequence[Variable], units: Units) -> list[Variable]:
-    columns = np.column_stack([units.low, units.high, units.center, units.scale]).tolist()
-    pairs = zip(variables, columns, strict=True)
-    return [variable.capped(low, high).scaled(center, scale) for variable, (low, high, center, scale) in pairs]
+    limits = zip(variables, units.low, units.high, units.center, units.scale, strict=True)
+    return [variable.capped(low, high).scaled(center, scale) for variable, low, high, center, scale in limits]
 
 
 def _finished(variables: Sequence[Variable]) -> tuple[Variable, ...]:

@@ -200,9 +200,9 @@ class TableStream(TableParts):
             return sum(table.n_rows for table in self)
         from quadric.tables._arrow import arrow_files, rows_in
 
-        counts = [rows_in(file) for file in arrow_files(self.path)]
-        known = [count for count in counts if count is not None]
-        return sum(known) if known and len(known) == len(counts) else sum(table.n_rows for table in self)
+        files = arrow_files(self.path)
+        known = [count for count in map(rows_in, files) if count is not None]
+        return sum(known) if known and len(known) == len(files) else sum(table.n_rows for table in self)
 
     def with_text(self, name: str) -> TableStream | None:
         """The same with one more column as texts.

@@ -207,16 +207,17 @@ def cross_validated(
     chosen = next(cell for cell in cells if (cell.loss, cell.k, cell.C) == (search.best_loss_, search.best_k_, search.best_C_))
     others = [cell for cell in cells if cell.loss != chosen.loss] or [cell for cell in cells if cell != chosen]
     sign, margin = measure_named(scoring).sign, search.terms_margin_
+    auc, log_loss = None, chosen.score
     two_sided = [rows for rows in folds if len(np.unique(codes[rows])) == 2]  # groups may leave a fold with one class
+    if decision.ndim == 1 and two_sided:
+        auc = Figure.of(np.array([roc_auc_score(codes[rows], decision[rows]) for rows in two_sided]))
+    if scoring != "log_loss":
+        log_loss = Figure.of(np.array([_log_loss(search.oof_proba_[rows], codes[rows], weight[rows]) for rows in folds]))
     return CrossValidated(
         folds=len(folds),
         accuracy=Figure.of(np.array([right[rows].mean() for rows in folds])),
-        auc=None
-        if decision.ndim == 2 or not two_sided
-        else Figure.of(np.array([roc_auc_score(codes[rows], decision[rows]) for rows in two_sided])),
-        log_loss=chosen.score
-        if scoring == "log_loss"
-        else Figure.of(np.array([_log_loss(search.oof_proba_[rows], codes[rows], weight[rows]) for rows in folds])),
+        auc=auc,
+        log_loss=log_loss,
         scoring=scoring,
         rule=suitable_rule(search.rule, {Family(grid.terms, grid.loss): grid.scores for grid in grids_of(search)}),
         chosen=chosen,

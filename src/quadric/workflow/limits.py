@@ -90,33 +90,21 @@ def check_features(encoder: TableEncoder, class_names: Sequence[str], n_rows: in
         )
 
 
-def is_streamed(path: Path) -> bool:
+def is_streamed(path: Path, needs_rows: bool = False) -> bool:
     """Whether a table is so large that it is read in batches.
 
     Parameters
     ----------
     path : Path
         A file or a folder.
+    needs_rows : bool
+        Whether all rows are wanted in memory, if it can hold them.
 
     Returns
     -------
     bool
     """
     values, room = estimated_values(path), memory()
+    if needs_rows and (room is None or 8 * COPIES * values <= room.size):
+        return False
     return not is_small(values, 1) or (room is not None and 8 * 4 * values > room.size)
-
-
-def rows_fit(path: Path) -> bool:
-    """Whether memory can hold a table.
-
-    Parameters
-    ----------
-    path : Path
-        A file or a folder.
-
-    Returns
-    -------
-    bool
-    """
-    room = memory()
-    return room is None or 8 * COPIES * estimated_values(path) <= room.size

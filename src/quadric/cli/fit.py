@@ -20,16 +20,18 @@ from quadric.workflow.options import TrainingOptions
 
 # Rows from which on a loss that keeps them in memory is remarked on
 MANY_ROWS = 100_000
-NEXT = "quadric report writes a page for a committee; fit --verbose tells more"
 # Of an equation, at a glance
 MOST_LINES = 5
 
 
-@shared.expanded(options=shared.training(), table_format=shared.TableFormat, engine=Engine)
+@shared.expanded(output=("data", ".model.json"), options=shared.training(), table_format=shared.TableFormat, engine=Engine)
 def fit(
     data: shared.DataFile,
     target: shared.Target,
-    output: Annotated[Path, typer.Option(help="Model file to write.")],
+    *,
+    output: Annotated[
+        Path | None, typer.Option(help="Model file to write.  [default: the name of the table with .model.json]")
+    ] = None,
     options: TrainingOptions,
     table_format: shared.TableFormat,
     engine: Engine,
@@ -50,7 +52,7 @@ def fit(
 
     \b
     Examples:
-      quadric fit data.csv --target risk --output model.json
+      quadric fit data.csv --target risk
       quadric fit data.csv --target risk --k 8 --output model.json
       quadric fit data.csv --target risk --positive bad --cutoff cost:5:1 \
         --scoring roc_auc --groups customer --output model.json
@@ -66,6 +68,7 @@ def fit(
     from quadric.workflow import fit_summary
     from quadric.workflow.scoring import NOTATION
 
+    assert output is not None  # the decorator named it
     check_output(output, force, data)
     how = table_format.how()
     began = time.monotonic()
@@ -81,16 +84,17 @@ def fit(
         return
     equations = quadric.export.equation(trained.saved()).splitlines()
     if verbose:
-        words = fit_summary.all_facts(trained)
+        words, following = fit_summary.all_facts(trained), {}
         equations = list(map(wrapped_equation, equations))
     else:
-        words = fit_summary.facts_at_a_glance(trained) | {"next": NEXT}
+        words = fit_summary.facts_at_a_glance(trained)
         if trained.cross_validation is None:
             words["how good"] = f"{words['how good']}; without --no-cv, rows left out are scored, too"
         equations = [line for line in equations if not line.startswith("Capped: ")]
         equations = [shortened_equation(line, MOST_LINES // len(equations)) for line in equations]
+        following = {"next": f"quadric report {output} {data}; fit --verbose for the rest"}
     subject = (fit_summary.subject(trained) or "").replace("\n", "\\n")
-    say("\n".join([*filter(None, [subject]), *equations, "", paragraphs(words | {"written to": str(output)})]))
+    say("\n".join([*filter(None, [subject]), *equations, "", paragraphs(words | {"written to": str(output)} | following)]))
 
 
 def _trained(

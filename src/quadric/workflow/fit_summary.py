@@ -89,7 +89,7 @@ def facts_at_a_glance(trained: Trained) -> dict[str, str | None]:
     """
     data, model, chosen = trained.data, trained.classifier, _chosen(trained)
     counts = ", ".join(str(certificate.n_terms) for certificate in model.certificates_)
-    terms = f"{counts} of {data.n_candidates} terms, loss {model.loss}, C = {model.C:g}"
+    terms = f"{counts} of {trained.n_candidates} terms, loss {model.loss}, C = {model.C:g}"
     n_missing, columns = sum(data.missing.values()), f"{len(data.missing)} column{'s' * (len(data.missing) > 1)}"
     treated = f"{data.n_dropped} rows dropped" if trained.options.missing == "drop" else "imputed"
     return {
@@ -221,7 +221,9 @@ def _terms(trained: Trained) -> str:
     counts = [str(certificate.n_terms) for certificate in model.certificates_]
     used = ", ".join(counts) + " (one surface per class)" * (len(counts) > 1)
     origin = f"{len(data.encoder.inputs_)} columns, {data.X.shape[1]} features, {data.n_rows} rows"
-    return f"{used} of {data.n_candidates} ({origin}); k = {model.k}, C = {model.C:g}, loss {model.loss}, method {model.method}"
+    return (
+        f"{used} of {trained.n_candidates} ({origin}); k = {model.k}, C = {model.C:g}, loss {model.loss}, method {model.method}"
+    )
 
 
 def _chosen(trained: Trained) -> str | None:
@@ -328,7 +330,7 @@ def plain_facts(trained: Trained) -> dict[str, Any]:
         "k": model.k,
         "C": model.C,
         "n_terms": [certificate.n_terms for certificate in model.certificates_],
-        "n_candidates": data.n_candidates,
+        "n_candidates": trained.n_candidates,
         "equation": equation(trained.saved()).splitlines(),
         "surfaces": [{"terms": surface.terms(data.feature_names), "constant": surface.c} for surface in model.surfaces_],
         "accuracy": trained.accuracy,

@@ -129,10 +129,10 @@ def write_scores(
 
 
 def _first_rows(data: Path) -> dict[str, int]:
-    from quadric.tables._arrow import arrow_files, rows_in
+    from quadric.tables._arrow import arrow_files, shape_of
 
     files = arrow_files(data)
-    counts = [rows_in(file) or 0 for file in files]
+    counts = [(shape_of(file) or (0, 0))[0] for file in files]
     return dict(zip((file.name for file in files), accumulate(counts, initial=0), strict=False))
 
 

@@ -139,18 +139,11 @@ def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] |
         raise ValueError(f"{where.name}: the {what} columns but no rows")
 
 
-def values_in(path: Path) -> int:
-    """About how many values a file has, rows times columns."""
+def shape_of(path: Path) -> tuple[int, int] | None:
+    """How many rows and columns a file has, if it says so."""
     with _opened(path) as file:
-        if isinstance(file, parquet.ParquetFile):
-            return int(file.metadata.num_rows * file.metadata.num_columns)
-    return path.stat().st_size // 8
-
-
-def rows_in(path: Path) -> int | None:
-    """How many rows a file has, if it says so."""
-    with _opened(path) as file:
-        return int(file.metadata.num_rows) if isinstance(file, parquet.ParquetFile) else None
+        is_parquet = isinstance(file, parquet.ParquetFile)
+        return (int(file.metadata.num_rows), int(file.metadata.num_columns)) if is_parquet else None
 
 
 def _batches(file: Any, n_rows: int) -> Iterator[tuple[Any, float]]:

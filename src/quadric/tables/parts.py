@@ -198,10 +198,10 @@ class TableStream(TableParts):
         """
         if self.path is None:
             return sum(table.n_rows for table in self)
-        from quadric.tables._arrow import arrow_files, rows_in
+        from quadric.tables._arrow import arrow_files, shape_of
 
         files = arrow_files(self.path)
-        known = [count for count in map(rows_in, files) if count is not None]
+        known = [shape[0] for shape in map(shape_of, files) if shape is not None]
         return sum(known) if known and len(known) == len(files) else sum(table.n_rows for table in self)
 
     def with_text(self, name: str) -> TableStream | None:
@@ -253,7 +253,10 @@ class TableStream(TableParts):
         """Refuse files that are not those of the first pass."""
         if self.path is None:
             return
-        files = file_marks(self.path)
+        from quadric.tables._arrow import arrow_files
+
+        stats = [(file, file.stat()) for file in arrow_files(self.path) or (self.path,)]
+        files = tuple((str(file), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
         if self._files is not None and files != self._files:
             raise ValueError(f"{self.path.name} changed while it was read: start again once nothing writes to it")
         self._files = files
@@ -304,14 +307,6 @@ def gathered(parts: TableParts, rows: IntArray | None = None, names: Sequence[st
     found = parts.total(partial(_columns_of, names=names, rows=rows))
     assert found is not None
     return Table(names, tuple(map(np.concatenate, zip(*found, strict=True))))
-
-
-def file_marks(path: Path) -> tuple[Any, ...]:
-    """What tells whether files are the same as before: names, sizes, times and places on the disk."""
-    from quadric.tables._arrow import arrow_files
-
-    stats = [(file, file.stat()) for file in arrow_files(path) or (path,)]
-    return tuple((str(file), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
 
 
 def checksum(table: Table, start: int) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import quadric
@@ -49,36 +47,11 @@ def compare(
         table, options = training_stream(data, target, options, table_format.how())
         with part(READING, 1.0):
             comparison = quadric.workflow.compare(table, target, options)
-    facts = _facts(comparison)
+    facts = comparison.recorded()
     if as_json:
         say_json(facts)
     else:
         _tell(facts, target)
-
-
-def _facts(comparison: quadric.workflow.Comparison) -> dict[str, Any]:
-    return {
-        "classes": list(comparison.data.class_names),
-        "rows": len(comparison.data.y),
-        "features": comparison.data.X.shape[1],
-        "folds": comparison.options.folds,
-        "not_installed": comparison.absent,
-        "models": [
-            {"name": result.name}
-            | {name: _spread(getattr(result, name)) for name in (*MEASURES, "size", "seconds")}
-            | {"size_of": result.unit, "chosen": result.chosen}
-            for result in comparison.results
-        ],
-        "differences": [{**asdict(each), "clear": each.is_clear} for each in comparison.differences],
-    }
-
-
-def _spread(values: Any) -> dict[str, Any] | None:
-    from quadric.workflow.cv_summary import standard_error
-
-    if math.isnan(values.sum()):
-        return None
-    return {"mean": float(values.mean()), "standard_error": float(standard_error(values)), "folds": values.tolist()}
 
 
 def _tell(facts: Mapping[str, Any], target: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from quadric.workflow.training import choose, fitted_classifier, folds_of, scale
 SURFACE = "sparse quadratic"
 # Standard errors of the paired differences from which a difference is called clear
 CLEAR = 2.0
+MEASURES = ("accuracy", "auc", "log_loss")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +104,41 @@ class Comparison:
         pairs = {
             (other.name, measure): getattr(other, measure) - getattr(surface, measure)
             for other in others
-            for measure in ("accuracy", "auc", "log_loss")
+            for measure in MEASURES
         }
         return [
             Difference(name, measure, float(values.mean()), float(standard_error(values)))
             for (name, measure), values in pairs.items()
             if not np.isnan(values).any()
         ]
+
+    def recorded(self) -> dict[str, Any]:
+        """As plain values.
+
+        Returns
+        -------
+        dict
+        """
+        return {
+            "classes": list(self.data.class_names),
+            "rows": len(self.data.y),
+            "features": self.data.X.shape[1],
+            "folds": self.options.folds,
+            "not_installed": self.absent,
+            "models": [
+                {"name": result.name}
+                | {name: _spread(getattr(result, name)) for name in (*MEASURES, "size", "seconds")}
+                | {"size_of": result.unit, "chosen": result.chosen}
+                for result in self.results
+            ],
+            "differences": [{**asdict(each), "clear": each.is_clear} for each in self.differences],
+        }
+
+
+def _spread(values: FloatArray) -> dict[str, Any] | None:
+    if np.isnan(values.sum()):
+        return None
+    return {"mean": float(values.mean()), "standard_error": float(standard_error(values)), "folds": values.tolist()}
 
 
 def compare(table: Table | TableParts, target: str, options: TrainingOptions | None = None) -> Comparison:

@@ -61,7 +61,11 @@ def _described(value: Any, arrays: list[bytes]) -> Any:
     if isinstance(value, np.ndarray):
         return _described_array(value, arrays)
     if isinstance(value, dict):
-        return {type(value).__name__.lower(): [[_described(each, arrays) for each in pair] for pair in value.items()]}
+        return {
+            "counter" if isinstance(value, Counter) else "dict": [
+                [_described(each, arrays) for each in pair] for pair in value.items()
+            ]
+        }
     if isinstance(value, tuple | list):
         return {type(value).__name__: [_described(each, arrays) for each in value]}
     if not is_dataclass(value) or not _is_ours(type(value).__module__):

@@ -92,7 +92,7 @@ def stream_of(data: Any) -> Any:
 def without_views(table: Any) -> Any:
     """A table whose texts can be taken row by row: those of polars come as views, of which Arrow takes none."""
     whole = [field.with_type(pa.large_string()) if field.type == pa.string_view() else field for field in table.schema]
-    return table.cast(pa.schema(whole))
+    return table if whole == list(table.schema) else table.cast(pa.schema(whole))
 
 
 def typed(column: Any, as_text: bool) -> Any:

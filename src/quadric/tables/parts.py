@@ -290,7 +290,7 @@ class TableStream(TableParts):
 def _digest(path: Path, found: Future[str | None]) -> None:
     try:
         found.set_result(digest_of(path))
-    except OSError as error:
+    except Exception as error:  # whoever waits would wait forever
         found.set_exception(error)
 
 

@@ -331,7 +331,8 @@ class TableClassifier(Classifier, BaseEstimator):
         return as_table(checked_rows(X, self), self.feature_names_in_.tolist())
 
     def _scores(self, X: Rows) -> Scores:
-        return self._tabular.scores(self._table(X))
+        table = self._table(X)  # refuses an unfitted model
+        return self._tabular.scores(table)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trained_")

@@ -28,7 +28,7 @@ from quadric.distributed import spark as spark_engine
 from quadric.distributed import tasks, wire
 from quadric.distributed.sessions import KEEPING_MEMORY, LARGE_BATCHES
 from quadric.extras import require
-from quadric.tables.streams import TableStream
+from quadric.tables.parts import TableStream
 from scale_work import planted
 
 NOTES = "QUADRIC_ENGINE_NOTES"

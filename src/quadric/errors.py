@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 
 LIBRARIES = (__name__.partition(".")[0], "sklearn", "joblib")
+# Names, or troubles, that one message tells before it only counts them
 MOST_LISTED = 8
-"""Names, or troubles, that one message tells before it only counts them."""
+# Characters of a value that a message quotes in full, and those that it quotes of a longer one
 LONGEST_QUOTE, SHORT_QUOTE = 100, 40
-"""Characters of a value that a message quotes in full, and those that it quotes of a longer one."""
 
 
 class ParameterError(ValueError):
@@ -25,6 +25,9 @@ class ParameterError(ValueError):
     **remedies : str, tuple of str or None
         Parameters to change, each with a value to try where there is one, or several.
     """
+
+    # Of an error that tells of several columns: how it begins, and the error of each
+    several: tuple[str, Sequence[ValueError]] | None = None
 
     def __init__(self, message: str, **remedies: str | tuple[str, ...] | None) -> None:
         super().__init__(message)
@@ -99,9 +102,10 @@ class Troubles:
                 for name, value in getattr(error, "remedies", {}).items():
                     values = (value,) if isinstance(value, str) else value or ()
                     remedies.setdefault(name, {}).update(dict.fromkeys(values))
-            texts = listed([str(error) for error in self.found], "; ")
-            every = {name: tuple(values) or None for name, values in remedies.items()}
-            raise ParameterError(f"{self.several.format(len(self.found))}: {texts}", **every) from None
+            head, texts = self.several.format(len(self.found)), listed([str(error) for error in self.found], "; ")
+            whole = ParameterError(f"{head}: {texts}", **{name: tuple(values) or None for name, values in remedies.items()})
+            whole.several = head, self.found
+            raise whole from None
 
 
 def listed(texts: Sequence[str], separator: str = ", ") -> str:
@@ -164,6 +168,30 @@ def unknown_names(wanted: Iterable[str], names: Sequence[str], owner: str, what:
     plural = "" if len(texts) == 1 else "es" if what.endswith("s") else "s"
     sentence = f"{owner} has no {what}{plural} {listed(texts)}{note}"
     return sentence if all(meant.values()) else f"{sentence}; it has {listed([quoted(name) for name in names])}"
+
+
+def refuse_unknown(
+    wanted: Iterable[str],
+    names: Sequence[str],
+    owner: str,
+    what: str = "column",
+    note: str = "",
+    error: Callable[[str], Exception] = ValueError,
+) -> None:
+    """Raise an error where names do not exist.
+
+    Parameters
+    ----------
+    wanted : iterable of str
+        All of which must exist.
+    names, owner, what, note :
+        As in :func:`unknown_names`.
+    error : function of a sentence
+        Makes the error.
+    """
+    unknown = [name for name in dict.fromkeys(wanted) if name not in names]
+    if unknown:
+        raise error(unknown_names(unknown, names, owner, what, note))
 
 
 def near_name(name: str, names: Sequence[str]) -> str | None:

@@ -33,21 +33,21 @@ try:
 except ImportError:
     msvcrt = None
 
+# Names of new files before they are whole: not to be guessed, and short whatever the file is called
 PART = re.compile(r"\.quadric-[0-9a-f]{16}\.part")
-"""Names of new files before they are whole: not to be guessed, and short whatever the file is called."""
 LOCK = ".quadric.lock"
+# What locking says where another process has the lock; other errors mean that the file system has no locks
 HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-"""What locking says where another process has the lock; other errors mean that the file system has no locks."""
+# What syncing a folder says where folders cannot be synced
 CANNOT_SYNC = (errno.EINVAL, errno.EBADF, errno.EACCES, errno.EPERM, errno.ENOTSUP)
-"""What syncing a folder says where folders cannot be synced."""
 OPENED = os.O_RDWR | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
 SECONDS_BETWEEN_LOOKS = 0.01
+# How often a new file may be taken for a leftover by others that write to the same folder
 ATTEMPTS = 20
-"""How often a new file may be taken for a leftover by others that write to the same folder."""
+# Windows locks ranges and keeps others from reading them: one beyond what is written
 LOCKED_BYTE = 1 << 30
-"""Windows locks ranges and keeps others from reading them: one beyond what is written."""
+# Seconds after which Windows, where a file is closed before it is renamed, has surely renamed it
 SETTLED = 60.0
-"""Seconds after which Windows, where a file is closed before it is renamed, has surely renamed it."""
 
 
 @contextmanager
@@ -150,7 +150,6 @@ def claimed(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def _holding(path: Path, words: str) -> Iterator[None]:
-    """A lock file with its lock; the words end the sentence on another process that has it."""
     descriptor = _taken(path, words)
     try:
         os.ftruncate(descriptor, 0)
@@ -161,7 +160,6 @@ def _holding(path: Path, words: str) -> Iterator[None]:
 
 
 def _taken(path: Path, words: str) -> int:
-    """The descriptor of a lock file with its lock."""
     looks = 0
     while True:
         descriptor = os.open(path, OPENED | os.O_CREAT, 0o666)
@@ -178,7 +176,6 @@ def _taken(path: Path, words: str) -> int:
 
 
 def _new_part(path: str | os.PathLike[str], folder: Path, mode: int) -> tuple[Path, _Part]:
-    """A new file with its lock."""
     for _ in range(ATTEMPTS):
         part = folder / f".quadric-{secrets.token_hex(8)}.part"
         descriptor = os.open(part, OPENED | os.O_CREAT | os.O_EXCL, mode)
@@ -201,7 +198,6 @@ class _Part(io.FileIO):
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the parts of processes that died."""
     with suppress(OSError):
         for name in filter(PART.fullmatch, os.listdir(folder)):
             with suppress(OSError):
@@ -216,8 +212,7 @@ def _is_left_over(descriptor: int) -> bool:
     """Whether a part is ours and nobody holds its lock; true leaves it locked."""
     info = os.fstat(descriptor)
     is_ours = stat.S_ISREG(info.st_mode) and (os.name == "nt" or info.st_uid == os.geteuid())
-    is_settled = os.name != "nt" or time.time() - info.st_mtime > SETTLED
-    return is_ours and is_settled and _lock(descriptor) is True
+    return is_ours and (os.name != "nt" or time.time() - info.st_mtime > SETTLED) and _lock(descriptor) is True
 
 
 def _remove(path: Path, descriptor: int) -> None:

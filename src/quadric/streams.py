@@ -16,7 +16,7 @@ from quadric.estimators._validation import check_parameters
 from quadric.samples.capped import Stream
 from quadric.samples.moments import LabelledRows, Moments
 from quadric.tables.encoder import TableEncoder
-from quadric.tables.streams import CodedRows, LabelledColumns, as_parts, learn_table
+from quadric.tables.parts import CodedRows, LabelledColumns, as_parts, learn_table
 from quadric.tables.table import Table
 from quadric.tables.targets import sorted_classes
 from quadric.types import FloatArray

@@ -15,7 +15,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from quadric.errors import unknown_names
+from quadric.errors import refuse_unknown
 from quadric.estimators._base import Classifier
 from quadric.export import equation, export, save_model
 from quadric.files import write_atomically
@@ -160,6 +160,7 @@ class TableClassifier(Classifier, BaseEstimator):
         self._order = np.argsort(self._model_labels, kind="stable")
         self.classes_ = self._model_labels[self._order]
         self.trained_, self.model_ = trained, trained.saved()
+        self._tabular = TableModel(self.model_)
         self.certificates_ = trained.classifier.certificates_
         self.n_features_in_ = len(table.names)
         self.feature_names_in_ = np.array(table.names, dtype=object)
@@ -269,9 +270,7 @@ class TableClassifier(Classifier, BaseEstimator):
         """
         check_is_fitted(self)
         known = [each.name for each in fields(ExplainingOptions)]
-        unknown = [name for name in options if name not in known]
-        if unknown:
-            raise TypeError(unknown_names(unknown, known, "explain", "option"))
+        refuse_unknown(options, known, "explain", "option", error=TypeError)
         if options.get("target") is not None:
             (options["target"],) = label_texts("target", [options["target"]])
         table = self._table(X)
@@ -326,17 +325,13 @@ class TableClassifier(Classifier, BaseEstimator):
         check_is_fitted(self)
         export(self.model_, format, path, **options)
 
-    @property
-    def _tabular(self) -> TableModel:
-        return TableModel(self.model_)
-
     def _table(self, X: Rows) -> Table:
         check_is_fitted(self)
         refuse_masked(X=X)
         return as_table(checked_rows(X, self), self.feature_names_in_.tolist())
 
     def _scores(self, X: Rows) -> Scores:
-        table = self._table(X)
+        table = self._table(X)  # refuses an unfitted model
         return self._tabular.scores(table)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -350,7 +345,6 @@ class TableClassifier(Classifier, BaseEstimator):
 
 
 def _target_name(y: Any, table: Table) -> str:
-    """What the target is called: as y is, where that is a name and not one of a column."""
     name = getattr(y, "name", None)
     name = name if isinstance(name, str) and name.strip() else "target"
     while name in table.names:

@@ -60,15 +60,16 @@ def run(capsys):
 
 @pytest.fixture
 def refused(run, tmp_path):
-    """Run a command that must fail: one line on standard error, and the files of the folder as they were."""
+    """Run a command that must fail: one line on standard error, or a list, and the files of the folder as they were."""
 
-    def call(*arguments, code):
+    def call(*arguments, code, items=0):
         before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
         result = run(*arguments)
         assert (result.code, result.out) == (code, "")
-        assert len(result.errors) == 1, result.errors
+        assert len(result.errors) == 1 + items, result.errors
+        assert all(line.startswith("- ") for line in result.errors[1:])
         assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-        return result.errors[0]
+        return "\n".join(result.errors)
 
     return call
 

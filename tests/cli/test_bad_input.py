@@ -172,7 +172,6 @@ def test_wrong_values_are_told_in_our_words(made, refused, tmp_path, arguments, 
             "the delimiter must be one ASCII character",
         ),
         (["fit", "{data}", "--k", "2", "--output", "{new}"], "--target"),
-        (["fit", "{data}", "--target", "risk", "--k", "2"], "--output"),
         (["fit", "{no}", "--target", "risk", "--k", "2", "--output", "{new}"], "there is no file"),
         (["fit", "{folder}", "--target", "risk", "--k", "2", "--output", "{new}"], "is a folder"),
         (["fit", "{data}", "--target", "risk", "--k", "2", "--output", "{folder}/no/m.json"], "there is no folder"),
@@ -448,8 +447,27 @@ def test_every_command_has_examples_on_lines_of_their_own(command, run):
     assert max(map(len, text.splitlines())) <= (90 if command == "paper" else 80)
 
 
+def test_help_lists_the_options_in_groups(run):
+    titles = [line for line in run("fit", "--help").out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    groups = ["Model:", "Cross-validation:", "Classes and probabilities:", "Columns:", "Run:", "Reading the table:", "Cluster:"]
+    assert titles == ["Arguments:", "Options:", *groups, "Output:"]
+    text = run("fit", "--help").out
+    assert text.index("\nColumns:") < text.index("--ignore COLUMN") < text.index("\nRun:") < text.index("  --seed")
+    assert text.count("  --help ") == 1
+    assert "\nOptions:\n" in run("data", "--help").out  # which has no groups of its own
+
+
+def test_of_many_columns_that_cannot_be_used_the_first_are_listed(refused, csv_file, tmp_path):
+    names = [f"d{i}" for i in range(10)]
+    rows = [[f"{'in ' * (j < 3)}2019-{1 + j % 12:02}-0{1 + (i + j) % 9}" for i in range(10)] for j in range(40)]
+    text = "\n".join(",".join(line) for line in [[*names, "y"], *([*row, "ab"[j % 2]] for j, row in enumerate(rows))])
+    lines = refused("fit", csv_file(text + "\n"), "--target", "y", "--output", tmp_path / "m.json", code=1, items=9)
+    assert lines.splitlines()[0] == "quadric: 10 columns cannot be used:"
+    assert lines.splitlines()[-1] == "- and 2 more"
+
+
 def test_an_unexpected_error_is_one_line_too(made, monkeypatch, capsys):
-    monkeypatch.setattr("quadric.workflow.judging.certify", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("quadric.workflow.certifying.certify", lambda *a, **k: 1 / 0)
     assert main(["certify", made.model, made.data_csv]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from quadric import Certificate, QuadraticSurface
-from quadric.cli.layout import certificate_words
 from quadric.fitted import fitted_model
 from quadric.report.story import proved
+from quadric.workflow.fit_summary import certificate_words
 
 SETTLED = Certificate(10.0, 5, 5, 1e-12, 1e-9, True, True, 0.0)
 

@@ -12,7 +12,7 @@ import pytest
 
 from helpers.large_tables import arrow_table, table_files
 from helpers.small_tables import credit_columns, csv_text
-from quadric.tables import spool
+from quadric.tables import parts as table_parts
 
 N_ROWS = 400
 GIVEN = ["--target", "risk", "--no-cv", "--k", "3", "--C", "1", "--loss", "least_squares", "--no-calibrate"]
@@ -158,8 +158,8 @@ def test_a_full_disk_only_costs_time(place, fit, tmp_path, monkeypatch):
     data.write_text(csv_text(credit_columns(N_ROWS)))
     whole = fit(data)
     passes = []
-    read = spool.Spool.__iter__
-    monkeypatch.setattr(spool.Spool, "__iter__", lambda self: passes.append(self) or read(self))
+    read = table_parts.Spool.__iter__
+    monkeypatch.setattr(table_parts.Spool, "__iter__", lambda self: passes.append(self) or read(self))
     fit(data)
     assert passes
     passes.clear()

@@ -10,7 +10,7 @@ from helpers.large_tables import arrow_table, table_files
 from helpers.small_tables import credit_columns
 from quadric.export import read_model
 from quadric.tables import TableStream, as_table
-from quadric.workflow import TableModel, picking
+from quadric.workflow import TableModel, row_samples
 
 N_ROWS = 400
 ROWS = ["0:3", "7", "399", "150,3,150,299", "-2:", ":4", "::150", "398:1000", "5:0:-2"]
@@ -58,7 +58,7 @@ def test_a_large_population_is_a_random_sample_and_that_is_told(made, run, strea
     command = ["explain", made.model, data, "--rows", "0", "--json"]
     expected = json.loads(run(*command).out)["rows"][0]
     streamed()
-    monkeypatch.setattr(picking, "sample_size", lambda n_columns: 100)
+    monkeypatch.setattr(row_samples, "sample_size", lambda n_columns: 100)
     result = run(*command)
     assert "quadric: rows are compared with a random sample: 100 of 400 rows" in result.errors
     found = json.loads(result.out)["rows"][0]
@@ -71,11 +71,11 @@ def test_a_sample_does_not_depend_on_the_chunks(rows, made):
     model, columns = TableModel(read_model(made.model)), credit_columns(N_ROWS)
     whole = as_table({**columns, "income": np.arange(N_ROWS)})
     parts = [whole[first : first + rows] for first in range(0, N_ROWS, rows)]
-    picked = picking.random_rows(model, TableStream(parts), 50)
-    assert picked.n_read == N_ROWS
-    numbers = picked.rows["income"]
+    picked, n_read = row_samples.random_rows(model, TableStream(parts), 50)
+    assert n_read == N_ROWS
+    numbers = picked["income"]
     assert len(set(numbers)) == 50
-    assert np.array_equal(numbers, picking.random_rows(model, TableStream([whole]), 50).rows["income"])
-    assert not np.array_equal(numbers, picking.random_rows(model, TableStream([whole]), 50, seed=1).rows["income"])
+    assert np.array_equal(numbers, row_samples.random_rows(model, TableStream([whole]), 50)[0]["income"])
+    assert not np.array_equal(numbers, row_samples.random_rows(model, TableStream([whole]), 50, seed=1)[0]["income"])
     assert 100 < numbers.mean() < 300
-    assert len(picking.random_rows(model, TableStream(parts), 1000).rows) == N_ROWS
+    assert len(row_samples.random_rows(model, TableStream(parts), 1000)[0]) == N_ROWS

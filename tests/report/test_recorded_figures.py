@@ -4,7 +4,7 @@ import pytest
 
 from quadric.report.performance import with_figures
 from quadric.report.values import CrossValidation
-from quadric.workflow.recorded import RecordedFigures
+from quadric.workflow.scoring import RecordedFigures
 
 RECORD = {"folds": 5, "accuracy": 0.75, "standard_error": 0.01, "auc": {"mean": 0.8, "error": 0.02}, "log_loss": {"mean": 0.5}}
 

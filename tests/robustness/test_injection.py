@@ -35,7 +35,7 @@ from helpers.workbooks import recalculated
 from quadric.cli import main
 from quadric.credit import CalibratedModel
 from quadric.export import equation, load_model, save_model, scoring_model, to_excel, to_latex, to_onnx, to_python, to_sql
-from quadric.spreadsheets import CsvWriter, as_text
+from quadric.safe_csv import CsvWriter, as_text
 from quadric.tables import Table, TableEncoder
 
 CANARY = "canary.txt"

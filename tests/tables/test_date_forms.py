@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quadric.tables import Table, TableStream, read_chunks, read_table
-from quadric.tables.date_forms import (
+from quadric.tables.dates import (
     AMBIGUOUS,
     FORMS,
     chosen_form,

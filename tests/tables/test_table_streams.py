@@ -78,3 +78,15 @@ def test_an_iterator_is_read_once():
     assert sum(map(len, stream)) == 5
     with pytest.raises(ValueError, match="can be read only once"):
         list(stream)
+
+
+def test_a_checksum_that_fails_is_an_error_and_not_a_wait(tmp_path, monkeypatch):
+    (tmp_path / "data.csv").write_text("x,y\n1,a\n2,b\n")
+    stream = TableStream(tmp_path / "data.csv")
+
+    def fails(path):
+        raise ValueError("no checksum")
+
+    monkeypatch.setattr("quadric.tables.parts.digest_of", fails)
+    with pytest.raises(ValueError, match="no checksum"):
+        stream.digest()

@@ -9,8 +9,7 @@ import pytest
 from quadric.tables import Table, TableStream
 from quadric.workflow import TableWarning, TrainingOptions, check_parts, check_table, look_over, prepare, train
 from quadric.workflow.checking import MOST_ROWS, left_out, recorded_findings
-from quadric.workflow.leaks import column_auc
-from quadric.workflow.profiles import ColumnProfile, is_named_so
+from quadric.workflow.profiles import ColumnProfile, column_auc, is_named_so
 
 M = 400
 

@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from quadric.workflow.plain import STRENGTHS, plain_logistic
+from quadric.workflow.cv_summary import STRENGTHS, plain_logistic
 
 
 def rows(n_classes, m=240):
@@ -47,5 +47,5 @@ def test_large_tables_are_compared_on_a_sample(monkeypatch):
     X, codes = rows(2)
     tests = [test for _, test in StratifiedKFold(3).split(X, codes)]
     whole = plain_logistic(X, codes, tests)
-    monkeypatch.setattr("quadric.workflow.plain.MOST_ROWS", 100)
+    monkeypatch.setattr("quadric.workflow.cv_summary.MOST_ROWS", 100)
     assert plain_logistic(X, codes, tests).log_loss != pytest.approx(whole.log_loss, abs=1e-6)

@@ -39,7 +39,6 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 
 def _run(arguments: list[str], final: bool) -> tuple[int, str]:
-    """The exit code, and what to say of an error."""
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
@@ -50,7 +49,7 @@ def _run(arguments: list[str], final: bool) -> tuple[int, str]:
     # Arrow's own pool gives memory back and asks for it anew, block by block, which takes the system longer than to keep it
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from quadric.cli.app import run
-    from quadric.cli.streams import safe_streams
+    from quadric.cli.stdio import safe_streams
 
     with safe_streams(final):
         return run(arguments)

@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand
 
 import quadric
-from quadric.cli.console import CLAIMS, UsageError, printable, say, with_flags
+from quadric.cli.console import CLAIMS, ITEM, UsageError, printable, say, with_flags
 from quadric.errors import quoted
 from quadric.workflow.options import OptionError
 
@@ -23,8 +24,8 @@ Each command has --help with examples. Results go to standard output or to files
 Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. quadric --version prints the version; --debug anywhere
 shows the traceback of an error."""
 
+# Each is a function in a module of its name here
 COMMANDS = ("check", "fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data")
-"""Each is a function in a module of its name here."""
 
 
 def run(arguments: Sequence[str]) -> tuple[int, str]:
@@ -58,15 +59,31 @@ def _app(names: Sequence[str]) -> typer.Typer:
     for name in names:
         command = getattr(import_module(f"quadric.cli.{name}"), name)
         # A docstring with a backslash is written raw; \b before its examples is to be the character that keeps their lines
-        app.command(help=(inspect.getdoc(command) or "").replace(r"\b", "\b"))(command)
+        app.command(cls=_Command, help=(inspect.getdoc(command) or "").replace(r"\b", "\b"))(command)
     return app
+
+
+class _Command(TyperCommand):
+    """Lists its options in groups: those that belong together have the same panel, which typer shows only in frames."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            panel = getattr(parameter, "rich_help_panel", None) or kind
+            groups.setdefault(panel, []).extend(filter(None, [parameter.get_help_record(ctx)]))
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 def _one_line(error: Exception, arguments: Sequence[str]) -> str:
     describe = getattr(error, "format_message", None)
     expected = isinstance(error, UsageError | ValueError | OSError | ImportError | RuntimeError) or callable(describe)
     words = _refused(error, arguments) if type(error) is typer.BadParameter else describe() if callable(describe) else ""
-    line = " ".join((words or _named(error) or with_flags(error)).split())
+    text = words or _named(error) or with_flags(error)
+    line = ITEM.join(" ".join(each.split()) for each in text.split(ITEM))
     if isinstance(error, MemoryError) and not expected:
         return f"out of memory{f' ({line})' if line else ''}: take fewer rows or columns, or lift the limit"
     return line if expected and line else f"unexpected {type(error).__name__}: {line or 'no message'} (--debug shows where)"
@@ -92,7 +109,6 @@ def _kind_words(kind: Any) -> str | None:
 
 
 def _named(error: Exception) -> str:
-    """What the system says of a file."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return ""

@@ -14,7 +14,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import UsageError, flag, note, say, say_json, working
 from quadric.cli.engines import Engine
 from quadric.cli.inputs import READING, check_there, read_data, read_table_model
-from quadric.cli.layout import certificate_words, paragraph
+from quadric.cli.layout import paragraph
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.progress import overhearing, part
 
@@ -66,6 +66,7 @@ def certify(
     seconds = TIME_LIMIT if time_limit is None and node_limit is None else time_limit
     limits = {"time_limit": seconds, "gap_limit": gap_limit, "node_limit": node_limit}
     from quadric.examine import check_limits  # takes a second, which a help text does not have
+    from quadric.workflow.fit_summary import certificate_words
 
     try:
         check_limits(limits)
@@ -109,15 +110,13 @@ def _proved(judge: Callable[..., quadric.workflow.Judged], *arguments: Any, **li
 def _judged(
     model: quadric.workflow.TableModel, data: Path, how: Mapping[str, Any], engine: Engine, **limits: Any
 ) -> quadric.workflow.Judged:
-    """Judge in memory, by passes where the table is large, or on a cluster."""
-    from quadric.workflow.judging import needs_rows
-    from quadric.workflow.limits import rows_fit
+    from quadric.workflow.certifying import needs_rows
 
     check_there(data, or_folder=True)
     if engine.engine is not None:
         with engine.table(data, model.text_names) as parts:
             return _proved(quadric.workflow.certify_stream, model, parts, **limits)
-    if quadric.workflow.is_streamed(data) and not (needs_rows(model) and rows_fit(data)):
+    if quadric.workflow.is_streamed(data, needs_rows(model)):
         stream = quadric.tables.TableStream(data, text=model.text_names, keeps=needs_rows(model), **how)
         return _proved(quadric.workflow.certify_stream, model, stream, **limits)
     table = read_data(data, how, model.text_names)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import as_usage, say, say_json, with_flags, working
-from quadric.cli.inputs import check_there, training_stream
+from quadric.cli.inputs import training_stream
 from quadric.cli.layout import indented
 from quadric.workflow.options import TrainingOptions
 
@@ -34,22 +32,16 @@ def check(
       quadric check data.csv --target risk
       quadric check data.csv --target risk --ignore name --json
     """
+    from quadric.workflow.preparation import check_roles
+
     with working("check"), as_usage():
-        found = _looked(data, target, options, table_format)
+        stream, options = training_stream(data, target, options, table_format.how())
+        check_roles(stream.head(), target, options)
+        found = quadric.workflow.check_parts(stream, target, options)
     if as_json:
         say_json(found.recorded())
     else:
         _tell(found)
-
-
-def _looked(data: Path, target: str, options: TrainingOptions, table_format: shared.TableFormat) -> quadric.workflow.TableCheck:
-    """At all rows, or at random ones of a table that is read in batches."""
-    from quadric.workflow.preparation import check_roles
-
-    check_there(data, or_folder=True)
-    stream, options = training_stream(data, target, options, table_format.how())
-    check_roles(stream.head(), target, options)
-    return quadric.workflow.check_parts(stream, target, options)
 
 
 def _tell(found: quadric.workflow.TableCheck) -> None:
@@ -65,7 +57,4 @@ def _tell(found: quadric.workflow.TableCheck) -> None:
         for finding in findings:
             say(indented(" ".join(with_flags(finding).split()), "- "))
     seen = f"{found.n_seen:,} random rows of {found.n_rows:,}" if found.n_seen < found.n_rows else f"all {found.n_rows:,} rows"
-    if found.findings:
-        say(f"looked at {seen}")
-    else:
-        say(f"nothing to remark: looked at {seen}")
+    say(f"{'' if found.findings else 'nothing to remark: '}looked at {seen}")

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
-from quadric.cli.inputs import READING, read_training
+from quadric.cli.inputs import READING, training_stream
 from quadric.cli.layout import paragraphs, text_table
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=(
-        "method",
-        "cross_validate",
-        "scoring",
-        "unseen",
-        "calibrate",
-        "cutoff",
-        "favourable",
-        "frozen",
-        "time_limit",
-        "gap_limit",
-        *shared.LAST,
-    ),
+    without=shared.ONLY_FIT,
     defaults={"n_jobs": 1},
     words={"folds": "Folds, and folds inside each.", "n_jobs": "Processes for the choices inside each fold."},
 )
+# Head, scale, digits and unit of each
 MEASURES = {"accuracy": ("accuracy", 100, 1, "%"), "auc": ("AUC", 1, 3, ""), "log_loss": ("log-loss", 1, 3, "")}
-"""Head, scale, digits and unit of each."""
 
 
 @shared.expanded(options=OPTIONS, table_format=shared.TableFormat)
@@ -58,39 +44,14 @@ def compare(
       quadric compare data.csv --target risk --rule best --json
     """
     with working("compare"):
-        table, options = read_training(data, target, options, table_format.how())
+        table, options = training_stream(data, target, options, table_format.how())
         with part(READING, 1.0):
             comparison = quadric.workflow.compare(table, target, options)
-    facts = _facts(comparison)
+    facts = comparison.recorded()
     if as_json:
         say_json(facts)
     else:
         _tell(facts, target)
-
-
-def _facts(comparison: quadric.workflow.Comparison) -> dict[str, Any]:
-    return {
-        "classes": list(comparison.data.class_names),
-        "rows": len(comparison.data.y),
-        "features": comparison.data.X.shape[1],
-        "folds": comparison.options.folds,
-        "not_installed": comparison.absent,
-        "models": [_result_facts(result) for result in comparison.results],
-        "differences": [{**asdict(each), "clear": each.is_clear} for each in comparison.differences],
-    }
-
-
-def _result_facts(result: quadric.workflow.Result) -> dict[str, Any]:
-    figures = {name: _spread(getattr(result, name)) for name in (*MEASURES, "size", "seconds")}
-    return {"name": result.name, **figures, "size_of": result.unit, "chosen": result.chosen}
-
-
-def _spread(values: Any) -> dict[str, Any] | None:
-    from quadric.workflow.figures import standard_error
-
-    if math.isnan(values.sum()):
-        return None
-    return {"mean": float(values.mean()), "standard_error": float(standard_error(values)), "folds": values.tolist()}
 
 
 def _tell(facts: Mapping[str, Any], target: str) -> None:
@@ -116,7 +77,7 @@ def _tell(facts: Mapping[str, Any], target: str) -> None:
                 f"which were made by {facts['folds']} folds inside each",
                 "AUC": "not defined, as a fold has rows of one class only" if no_area else None,
                 "clearly different (paired, more than two standard errors)": _clear_words(facts["differences"]),
-                surface["name"]: "; ".join(_chosen_words(chosen) for chosen in surface["chosen"]),
+                surface["name"]: "; ".join(f"{each['loss']} k={each['k']} C={each['C']:g}" for each in surface["chosen"]),
                 "size": f"{surface['size_of']}; of the others: {', '.join(units)}" if units else surface["size_of"],
                 "not installed": ", ".join(facts["not_installed"]) or None,
             }
@@ -141,7 +102,3 @@ def _clear_words(differences: Sequence[Mapping[str, Any]]) -> str:
         size = f"{scale * abs(mean):.{digits}f} ± {scale * error:.{digits}f}{' points' * bool(unit)}"
         clear.setdefault(each["name"], []).append(f"{head} {size} {'higher' if mean > 0 else 'lower'}")
     return "; ".join(f"{name}: {', '.join(words)}" for name, words in clear.items()) or "none of the others"
-
-
-def _chosen_words(chosen: Mapping[str, Any]) -> str:
-    return f"{chosen['loss']} k={chosen['k']} C={chosen['C']:g}"

@@ -14,22 +14,27 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
+from quadric.errors import MOST_LISTED
 from quadric.files import claimed, replaceable, write_atomically
 from quadric.progress import Report, RowsRead, listening
 
+# Seconds of work before progress is shown
 FIRST_AFTER = 2.0
-"""Seconds of work before progress is shown."""
+# Where standard error is no terminal, progress is a line now and then; on a terminal it is a bar that moves
 SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_FRAMES = 10.0, 0.1
-"""Where standard error is no terminal, progress is a line now and then; on a terminal it is a bar that moves."""
+# Share of the work from which on more of it done is worth another look at the clock
 SMALLEST_MOVE = 0.001
-"""Share of the work from which on more of it done is worth another look at the clock."""
+# Seconds for which an estimate that has run out is still believed
 SLACK = 3.0
-"""Seconds for which an estimate that has run out is still believed."""
 
+# Files that only this command writes; it lets go of them when it ends
 CLAIMS = ExitStack()
-"""Files that only this command writes; it lets go of them when it ends."""
+# Flags that are not named like the parameter of the library that they set
 OTHER_NAMES = {"cross_validate": "--cv", "n_jobs": "--jobs", "folder": "--output"}
-"""Flags that are not named like the parameter of the library that they set."""
+
+
+# Between the lines of an error that is a list
+ITEM = "\n- "
 
 
 class UsageError(Exception):
@@ -51,7 +56,12 @@ def flag(parameter: str) -> str:
 
 
 def with_flags(problem: object) -> str:
-    """What an error or a warning says, followed by the flags that would help."""
+    """What an error or a warning says, followed by the flags that would help; of several columns, one line each."""
+    several = getattr(problem, "several", None)
+    if several is not None:
+        head, errors = several
+        more = [f"and {len(errors) - MOST_LISTED} more"] if len(errors) > MOST_LISTED else []
+        return ITEM.join([f"{head}:", *map(with_flags, errors[:MOST_LISTED]), *more])
     values = {name: (value,) if isinstance(value, str) else value for name, value in getattr(problem, "remedies", {}).items()}
     flags = ", ".join(f"{flag(name)}{_typed(value)}" for name in values for value in values[name] or [None])
     text = str(problem).replace(" must be None or ", " must be ")  # which nobody can type
@@ -63,8 +73,7 @@ def _typed(value: str | None) -> str:
     if value is None:
         return ""
     mark = '"' if "'" in value else "'"
-    quoted = shlex.quote(value) if any(map(str.isalnum, value)) else f"{mark}{value}{mark}"
-    return f" {quoted}"
+    return f" {shlex.quote(value) if any(map(str.isalnum, value)) else f'{mark}{value}{mark}'}"
 
 
 def say(text: str) -> None:
@@ -157,7 +166,6 @@ class _Meter:
         self.text = self._speed(text.n_rows) if isinstance(text, RowsRead) else printable(text)
 
     def _speed(self, n_rows: int) -> str:
-        """Rows of a pass, and how many of them a second takes; short, as a bar leaves little room."""
         now = time.monotonic()
         if n_rows < self._n_rows:  # another pass has begun
             self._pass = n_rows, now
@@ -208,7 +216,6 @@ def _watched(meter: _Meter) -> Iterator[None]:
 
 
 def _show(meter: _Meter, done: threading.Event, stream: TextIO) -> None:
-    """A bar on a terminal, a line now and then elsewhere; nothing for short work."""
     if done.wait(FIRST_AFTER):
         return
     if stream.isatty():

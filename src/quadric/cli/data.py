@@ -56,7 +56,6 @@ def _states() -> list[quadric.datasets.DatasetStatus]:
 
 
 def _fetched(info: quadric.datasets.DatasetInfo, folder: Path | None) -> str | None:
-    """Fetch a data set; what went wrong, if anything did."""
     if quadric.datasets.status(info.name).available:
         note(f"{info.name}: already there")
         return None
@@ -110,7 +109,6 @@ def _list(states: list[quadric.datasets.DatasetStatus]) -> None:
 
 
 def _state(found: quadric.datasets.DatasetStatus) -> str:
-    """Whether a data set is there, or how it is to be had."""
     if found.problem is not None:
         return "wrong file"
     if found.place is None:

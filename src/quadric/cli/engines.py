@@ -6,23 +6,25 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import quadric
 from quadric.cli.console import UsageError, claim
-from quadric.errors import unknown_names
+from quadric.errors import refuse_unknown
 
 if TYPE_CHECKING:
     from quadric.distributed.sessions import Session
-    from quadric.tables.streams import TableParts
+    from quadric.tables.parts import TableParts
 
 PREFIX = "quadric_scored_"
+_clustered = partial(typer.Option, rich_help_panel="Cluster")
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,13 @@ class Engine:
 
     engine: Annotated[
         Literal["dask", "spark"] | None,
-        typer.Option(help="Run on a cluster; DATA are Parquet files that all of its machines see.  [default: this process]"),
+        _clustered(help="Run on a cluster; DATA are Parquet files that all of its machines see.  [default: this process]"),
     ] = None
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Scheduler of Dask.  [default: processes of this machine]")
+        str | None, _clustered(metavar="ADDRESS", help="Scheduler of Dask.  [default: processes of this machine]")
     ] = None
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Master of Spark.  [default: Spark's own settings, or this machine]")
+        str | None, _clustered(metavar="URL", help="Master of Spark.  [default: Spark's own settings, or this machine]")
     ] = None
 
     def __post_init__(self) -> None:
@@ -45,13 +47,11 @@ class Engine:
             if getattr(self, option) is not None and self.engine != engine:
                 raise UsageError(f"--{option} needs --engine {engine}")
 
-    @contextmanager
-    def session(self) -> Iterator[Session]:
-        """The engine, as long as the block runs."""
+    def session(self) -> AbstractContextManager[Session]:
+        """The engine, as long as a block runs."""
         from quadric.distributed import sessions
 
-        with sessions.dask_session(self.scheduler) if self.engine == "dask" else sessions.spark_session(self.master) as session:
-            yield session
+        return sessions.dask_session(self.scheduler) if self.engine == "dask" else sessions.spark_session(self.master)
 
     @contextmanager
     def table(self, path: Path, text: Collection[str]) -> Iterator[TableParts]:
@@ -110,15 +110,15 @@ def write_scores(
     try:
         with engine.session() as session:
             frame = session.read(str(data))
-            absent = [name for name in kept if name not in frame.columns]
-            if absent:
-                raise UsageError(f"--keep: {unknown_names(absent, list(frame.columns), 'the table')}")
-            beside = list(kept)
+            refuse_unknown(kept, list(frame.columns), "--keep: the table", error=UsageError)
             if not kept:
-                beside = [PREFIX + row]
-                frame = session.numbered(frame, beside[0], _first_rows(data))
+                frame = session.numbered(frame, PREFIX + row, _first_rows(data))
             scored = quadric.distributed.predict(model.saved, frame, prefix=PREFIX)
-            session.write(_renamed(scored[[*beside, *model.outputs(PREFIX).names]]), str(unfinished))
+            scored = scored[[*(kept or [PREFIX + row]), *model.outputs(PREFIX).names]]
+            # without the prefix, which kept new columns apart from those of the data
+            names = {name: name.removeprefix(PREFIX) for name in scored.columns}
+            scored = scored.toDF(*names.values()) if hasattr(scored, "toDF") else scored.rename(columns=names)
+            session.write(scored, str(unfinished))
         counts = _labels(unfinished)
         if output.exists():
             shutil.rmtree(output)
@@ -129,18 +129,11 @@ def write_scores(
 
 
 def _first_rows(data: Path) -> dict[str, int]:
-    """The number of the first row of each file, from 0."""
-    from quadric.tables._arrow import arrow_files, rows_in
+    from quadric.tables._arrow import arrow_files, shape_of
 
     files = arrow_files(data)
-    counts = [rows_in(file) or 0 for file in files]
+    counts = [(shape_of(file) or (0, 0))[0] for file in files]
     return dict(zip((file.name for file in files), accumulate(counts, initial=0), strict=False))
-
-
-def _renamed(frame: Any) -> Any:
-    """Without the prefix, which keeps new columns apart from those of the data."""
-    names = {name: name.removeprefix(PREFIX) for name in frame.columns}
-    return frame.toDF(*names.values()) if hasattr(frame, "toDF") else frame.rename(columns=names)
 
 
 def _labels(folder: Path) -> Counter[str]:

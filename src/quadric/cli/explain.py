@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from quadric.tables import Table, TableStream
     from quadric.workflow import TableModel
     from quadric.workflow.explaining import ExplainingOptions
-    from quadric.workflow.picking import Picked
 
 
 @shared.expanded(table_format=shared.TableFormat)
@@ -70,6 +69,7 @@ def explain(
       quadric explain model.json data.csv --rows 0:100 --json
     """
     from quadric.workflow.explaining import REFERENCES, ExplainingOptions, check_names, explain_picked
+    from quadric.workflow.row_samples import random_rows
 
     loaded = inputs.read_table_model(model)
     how = table_format.how(loaded)
@@ -78,12 +78,14 @@ def explain(
         check_names(loaded, wanted)
     with working("explain"):
         stream = _stream(loaded, data, how)
-        population = _population(loaded, stream if background is None else _stream(loaded, background, how))
-        numbers, picked = _picked(loaded, stream, rows, population.n_read if background is None else None)
+        everyone = stream if background is None else _stream(loaded, background, how)
+        with part(0.0, inputs.READING):
+            population, n_all = random_rows(loaded, everyone, LARGEST_COUNT if everyone.path is None else None)
+        numbers, picked = _picked(loaded, stream, rows, n_all if background is None else None)
         with part(inputs.READING, 1.0):
-            answers = explain_picked(loaded, picked, numbers, population.rows, wanted)
-    if len(population.rows) < population.n_read:
-        remark(f"rows are compared with a random sample: {len(population.rows):,} of {population.n_read:,} rows")
+            answers = explain_picked(loaded, picked, numbers, population, wanted)
+    if len(population) < n_all:
+        remark(f"rows are compared with a random sample: {len(population):,} of {n_all:,} rows")
     if not all(answer.wanted for answer in answers):
         remark("no change is advised: name the class that people want, with --favourable CLASS, here or in quadric fit")
     elif any(answer.label != answer.target for answer in answers):
@@ -96,35 +98,25 @@ def explain(
 
 
 def _stream(model: TableModel, path: Path, how: Mapping[str, Any]) -> TableStream:
-    """A table, in memory or, where it is large, read in chunks."""
     inputs.check_there(path, or_folder=True)
     if quadric.workflow.is_streamed(path):
         return quadric.tables.TableStream(path, text=model.text_names, **how)
     return quadric.tables.TableStream(inputs.read_data(path, how, model.text_names))
 
 
-def _population(model: TableModel, stream: TableStream) -> Picked:
-    """All rows of a table in memory, or a random sample of a large one."""
-    from quadric.workflow.picking import random_rows
-
-    with part(0.0, inputs.READING):
-        return random_rows(model, stream, LARGEST_COUNT if stream.path is None else None)
-
-
 def _picked(model: TableModel, stream: TableStream, text: str, n_rows: int | None) -> tuple[list[int], Table]:
     """Positions that a text names, and the rows there; rows that are not counted yet are counted only if they have to be."""
-    from quadric.workflow.picking import rows_at
+    from quadric.workflow.row_samples import rows_at
 
     if n_rows is None:
         last = inputs.last_row(text)
         n_rows = stream.count_rows() if last is None else last + 1
     numbers = inputs.rows(text, n_rows)
-    found = rows_at(model, stream, numbers)
-    return (numbers if len(found.rows) == len(numbers) else inputs.rows(text, found.n_read)), found.rows
+    found, n_read = rows_at(model, stream, numbers)
+    return (numbers if len(found) == len(numbers) else inputs.rows(text, n_read)), found
 
 
 def _remark_on_changes(model: TableModel, wanted: ExplainingOptions) -> None:
-    """Where changes lead, what they may touch and what they leave alone, as far as nobody has decided that."""
     from quadric.workflow.explaining import ages, free_columns
 
     alone, remarks = ages(model, wanted), []

@@ -12,10 +12,10 @@ from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, write_output
 from quadric.cli.inputs import check_output, read_table_model
 from quadric.cli.layout import wrapped_equation
-from quadric.cli.streams import data_output
+from quadric.cli.stdio import data_output
 
+# Formats that can go to standard output, and the functions that write them
 TEXTS = {"sql": "to_sql", "python": "to_python", "latex": "to_latex", "equation": "equation"}
-"""Formats that can go to standard output, and the functions that write them."""
 OPTIONS = {
     "sql": ("table", "prefix"),
     "latex": ("form", "precision"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,10 @@ from quadric.errors import quoted, warn_user
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
+# 7, 0:10 or 0:100:10: what does not count from the end, or up to it
+NAMED_ROWS = re.compile(r"\s*(\d*)\s*(?::\s*(\d+)\s*(?::\s*\d*\s*)?)?")
+# Share of the work of a command that reading its table counts as
 READING = 0.1
-"""Share of the work of a command that reading its table counts as."""
 
 
 def read_data(path: Path, how: Mapping[str, Any], text: Sequence[str]) -> quadric.tables.Table:
@@ -30,47 +33,23 @@ def texts_of(target: str, options: TrainingOptions) -> list[str]:
     return [target, *([] if options.groups is None else [options.groups]), *options.texts]
 
 
-def read_training(
-    path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
-) -> tuple[quadric.tables.Table, TrainingOptions]:
-    """The table to train on, and the options with the missing values that it was read with."""
-    from quadric.tables.date_forms import with_iso_dates
-
-    how, options = _settled(how, options)
-    table = read_data(path, how, texts_of(target, options))
-    options = _with_date_forms(quadric.tables.TableStream(table), target, options)
-    return with_iso_dates(table, options.date_forms), options
-
-
 def training_stream(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.TableStream, TrainingOptions]:
-    """The same, to be read in batches."""
-    how, options = _settled(how, options)
-    stream = quadric.tables.TableStream(path, text=texts_of(target, options), **how)
-    options = _with_date_forms(stream, target, options)
-    if not options.date_forms:
-        return stream, options
-    how = {**how, "date_forms": options.date_forms}
-    return quadric.tables.TableStream(path, text=texts_of(target, options), **how), options
+    """The table to train on, in batches, and the options with what its files say of missing values, names and dates."""
+    from quadric.tables.dates import find_date_forms
 
-
-def _with_date_forms(parts: quadric.tables.TableStream, target: str, options: TrainingOptions) -> TrainingOptions:
-    """The options with the forms in which the table writes its dates, where they are not ours; a remark tells them."""
-    from quadric.tables.date_forms import find_date_forms
-
-    unused = {*texts_of(target, options), *options.ignore}
-    forms = find_date_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
+    check_there(path, or_folder=True)
+    ignore, text = tuple(name for name in options.ignore if name), texts_of(target, options)
+    how = {**how, "drop_unnamed": len(ignore) < len(options.ignore)}  # an empty name: columns without one
+    stream = quadric.tables.TableStream(path, text=text, **how)
+    names = [name for name in stream.head().names if name not in {*text, *ignore}]
+    forms = find_date_forms(stream, names, options.dates)
     for name, form in forms.items():
         warn_user(f"column {quoted(name)} holds dates, read as {form}")
-    return replace(options, date_forms=forms)
-
-
-def _settled(how: Mapping[str, Any], options: TrainingOptions) -> tuple[Mapping[str, Any], TrainingOptions]:
-    """How a table is read, with the columns without a name where they are to be ignored, and the options that go with it."""
-    ignore = tuple(name for name in options.ignore if name)
-    settled = replace(options, ignore=ignore, missing_texts=tuple(how["missing"]))
-    return {**how, "drop_unnamed": len(ignore) < len(options.ignore)}, settled
+    if forms:
+        stream = quadric.tables.TableStream(path, text=text, **{**how, "date_forms": forms})
+    return stream, replace(options, ignore=ignore, missing_texts=tuple(how["missing"]), date_forms=forms)
 
 
 def read_table_model(path: Path) -> quadric.workflow.TableModel:
@@ -164,15 +143,9 @@ def rows(text: str, n_rows: int) -> list[int]:
 
 def last_row(text: str) -> int | None:
     """The last row that a text names, if that does not depend on the number of rows."""
-    lasts = []
-    for piece in text.split(","):
-        start, colon, rest = piece.partition(":")
-        stop, _, step = rest.partition(":")
-        ends = [start.strip(), stop.strip(), step.strip()] if colon else [start.strip()]
-        if (colon and not ends[1]) or not all(end.isdecimal() or not end for end in ends):
-            return None
-        lasts.append(int(ends[1]) - 1 if colon else int(ends[0] or 0))
-    return max(lasts)
+    pieces = [NAMED_ROWS.fullmatch(piece) for piece in text.split(",")]
+    lasts = [int(found[2]) - 1 if found[2] else int(found[1] or 0) for found in pieces if found]
+    return max(lasts) if len(lasts) == len(pieces) else None
 
 
 def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:

@@ -6,12 +6,9 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-import quadric
-
 WIDTH = 80
+# Characters of a level's name in a terminal
 LONGEST = 26
-"""Characters of a level's name in a terminal."""
-CONSTANT = "no term moves any score: f is the same for all rows"
 QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
 
@@ -100,42 +97,3 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequ
         lines.append("  ".join([*cells, last[0]]).rstrip())
         lines += [" " * offset + more for more in last[1:]]
     return lines
-
-
-def percent(share: float) -> str:
-    """A share as people say it."""
-    return f"{100 * share:.1f} %"
-
-
-def certificate_words(certificate: quadric.Certificate, is_constant: bool, no_bound: str) -> str:
-    """What a certificate says.
-
-    Parameters
-    ----------
-    certificate : Certificate
-    is_constant : bool
-        Whether f is the same for all rows, but for rounding.
-    no_bound : str
-        What to say where there is none.
-    """
-    parts = [f"objective {certificate.objective:.6g}"]
-    parts.append(CONSTANT if is_constant or certificate.n_terms == 0 else _nearby(certificate))
-    if certificate.status == "optimal":
-        return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
-    parts += ["no exchange of one term helps"] if certificate.swap_optimal else []
-    if certificate.gap is None:
-        return "; ".join([*parts, no_bound])
-    return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
-
-
-def _nearby(certificate: quadric.Certificate) -> str:
-    """How far the fit is from the best one with the same terms, or with free ones."""
-    if certificate.decrease >= 1.0:
-        return "not proved: how far the fit could be improved is not known"
-    if not certificate.converged:
-        return f"the fit could be improved by up to {max(100 * certificate.decrease, 0.1):.2g} %"
-    if certificate.local_minimum:
-        return "no better surface nearby"
-    if certificate.basic_feasible:
-        return "no free term would help nearby"
-    return "right for these terms, but some of them are zero but for rounding, or others would help"

@@ -27,8 +27,10 @@ Target: TypeAlias = Annotated[str, typer.Option(help="Column with the classes.")
 Frozen: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes must leave alone. Repeatable.")
 ]
-Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OUTPUT, READING = "Output", "Reading the table"
+Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the output.", rich_help_panel=OUTPUT)]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
+_reading = partial(typer.Option, rich_help_panel=READING)
 
 
 def expanded(
@@ -79,17 +81,15 @@ class TableFormat:
 
     na: Annotated[
         str | None,
-        typer.Option(metavar="TEXTS", help="Texts that mean a missing value, separated by commas.  [default: ,NA,NaN,null,?]"),
+        _reading(metavar="TEXTS", help="Texts that mean a missing value, separated by commas.  [default: ,NA,NaN,null,?]"),
     ] = None
     delimiter: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Delimiter of a CSV file, or tab.  [default: detected]")
+        str | None, _reading(metavar="CHARACTER", help="Delimiter of a CSV file, or tab.  [default: detected]")
     ] = None
-    encoding: Annotated[str, typer.Option(help="Encoding of a CSV file.")] = "utf-8"
-    decimal: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Decimal mark in a CSV file.  [default: a point]")
-    ] = None
+    encoding: Annotated[str, _reading(help="Encoding of a CSV file.")] = "utf-8"
+    decimal: Annotated[str | None, _reading(metavar="CHARACTER", help="Decimal mark in a CSV file.  [default: a point]")] = None
     thousands: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Mark between groups of three digits.  [default: none]")
+        str | None, _reading(metavar="CHARACTER", help="Mark between groups of three digits.  [default: none]")
     ] = None
 
     def how(self, model: quadric.workflow.TableModel | None = None) -> dict[str, Any]:
@@ -110,8 +110,8 @@ class TableFormat:
         return {**how, "date_forms": forms}
 
 
+# Seconds per surface that a proof may take by default
 EXACT_TIME_LIMIT = 60.0
-"""Seconds per surface that a proof may take by default."""
 
 
 @dataclass(frozen=True)
@@ -229,8 +229,20 @@ FLAGS = {
 }
 
 
-LAST = ("fit_time_limit", "allow_degenerate")
-"""Options of ``quadric fit`` alone."""
+# Groups of the options in help texts
+PANELS = {
+    "Model": "k C loss terms method standardize clip class_weight include exclude",
+    "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
+    "Columns": "ignore keep texts dates coding missing unseen rare max_levels",
+    "Classes and probabilities": "positive favourable calibrate cutoff frozen",
+    "Run": "seed n_jobs time_limit gap_limit fit_time_limit allow_degenerate",
+}
+PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
+# Options of ``quadric fit`` alone: what becomes of the model, and how long its fit may take
+ONLY_FIT = (
+    *("method", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "favourable", "frozen"),
+    *("time_limit", "gap_limit", "fit_time_limit", "allow_degenerate"),
+)
 
 
 def training(
@@ -253,10 +265,11 @@ def training(
             default = _typed(defaults.get(name, option.default), kind)
             if own.off is not None:  # None: not given
                 kind, text, default = kind | None, f"{text}  [default: {default}]", None
-            typed = typer.Option(_names(name, kind, option.default), metavar=own.metavar, help=text)
+            panel = PANEL_OF[name]
+            typed = typer.Option(_names(name, kind, option.default), metavar=own.metavar, help=text, rich_help_panel=panel)
             parameters.append(_parameter(name, annotation=Annotated[kind, typed], default=default))
             if own.off is not None:
-                switch = typer.Option(f"--no-{flag(name)[2:]}", help=own.off)
+                switch = typer.Option(f"--no-{flag(name)[2:]}", help=own.off, rich_help_panel=panel)
                 parameters.append(_parameter(f"no_{name}", annotation=Annotated[bool, switch], default=False))
     make = partial(_options)
     vars(make).update(__signature__=inspect.Signature(parameters))
@@ -267,13 +280,11 @@ _parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
 
 
 def _names(name: str, kind: Any, default: Any) -> str:
-    """The flag, and the one that says no where the option is not off anyway."""
     switches = bool in (kind, *get_args(kind)) and default is not False
     return f"{flag(name)}/--no-{flag(name)[2:]}" if switches else flag(name)
 
 
 def _typed(default: Any, kind: Any) -> Any:
-    """A default as the user would type it."""
     if isinstance(default, tuple):
         return ",".join(f"{value:g}" for value in default) or None
     return f"{default:g}" if isinstance(default, float) and kind is str else default

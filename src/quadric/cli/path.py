@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,31 +13,15 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, say, say_json, working, write_output
-from quadric.cli.inputs import READING, check_output, read_training
+from quadric.cli.inputs import READING, check_output, training_stream
 from quadric.cli.layout import paragraphs, text_table
 from quadric.extras import require
 from quadric.progress import part
-from quadric.spreadsheets import CsvWriter
+from quadric.safe_csv import CsvWriter
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=(
-        *(
-            "k",
-            "method",
-            "cross_validate",
-            "rule",
-            "scoring",
-            "unseen",
-            "calibrate",
-            "cutoff",
-            "favourable",
-            "frozen",
-            "time_limit",
-            "gap_limit",
-        ),
-        *shared.LAST,
-    ),
+    without=("k", "rule", *shared.ONLY_FIT),
     defaults={"terms": "quadratic"},
     words={
         "C": "Weight of the loss. Without it, the one of --Cs with the best accuracy.",
@@ -74,6 +57,8 @@ def path(
       quadric path data.csv --target risk --certify --output path.svg
       quadric path data.csv --target risk --output path.csv --json
     """
+    from quadric.workflow.path_summary import path_facts
+
     if output is not None:
         check_output(output, force, data)
         if output.suffix.lower() not in (".csv", ".svg"):
@@ -81,12 +66,13 @@ def path(
         if output.suffix.lower() == ".svg":
             require("matplotlib", "plot")
     with working("path") as describe:
-        table, options = read_training(data, target, replace(options, scoring="accuracy"), table_format.how())
+        with part(0.0, READING):
+            table, options = training_stream(data, target, replace(options, scoring="accuracy"), table_format.how())
+            prepared = quadric.workflow.prepare(table, target, options)
         describe(f"one path per fold, {options.folds} folds")
-        prepared = quadric.workflow.prepare(table, target, options)
         with part(READING, 1.0):
             search = quadric.workflow.choose(prepared, options, certify=certify)
-    facts = _facts(prepared, search)
+    facts = path_facts(prepared, search)
     if output is not None:
         is_table = output.suffix.lower() == ".csv"
         write_output(output, _as_csv(facts["path"]) if is_table else _picture(search, facts["C"]), force)
@@ -96,70 +82,6 @@ def path(
     _tell(facts, prepared, target, certify)
     if output is not None:
         say(f"written to: {output}")
-
-
-def _facts(data: quadric.workflow.PreparedData, search: quadric.SparseQuadraticSVCCV) -> dict[str, Any]:
-    from quadric.estimators.crossvalidation import chosen_cell
-    from quadric.geometry.terms import term_names
-    from quadric.workflow.figures import grids_of, standard_error
-
-    grid, names = grids_of(search)[0], term_names(data.feature_names)
-    scores, ks, Cs = grid.scores, grid.ks, grid.Cs
-    mean, error = scores.mean(axis=0), standard_error(scores)
-    cells = {rule: chosen_cell(scores, rule) for rule in ("best", "1se")}
-    C_index = cells["best"][0]
-    subjects = [f"{name}: " for name in data.class_names] if len(search.paths_) > 1 else [""]
-    supports: list[list[str]] = [
-        [
-            f"{subject}{name}"
-            for subject, path in zip(subjects, search.paths_, strict=True)
-            for name, value in zip(names, path.coef[C_index, j].tolist(), strict=True)
-            if value
-        ]
-        for j in range(len(ks))
-    ]
-    whole = _together(search)
-    rows = [
-        {
-            "k": int(ks[j]),
-            "objective": float(whole.objective[C_index, j]),
-            "lower_bound": None if whole.lower_bound is None else _or_none(whole.lower_bound[C_index, j]),
-            "gap": None if whole.gap is None else _or_none(whole.gap[C_index, j]),
-            "proved": bool(whole.proved[C_index, j]),
-            "accuracy": _or_none(mean[C_index, j]),
-            "error": _or_none(error[C_index, j]),
-            "gained": [term for term in now if term not in before],
-            "lost": [term for term in before if term not in now],
-            "marks": [rule for rule, (_, k_index) in cells.items() if j == k_index],
-        }
-        for j, (before, now) in enumerate(pairwise([[], *supports]))
-    ]
-    return {
-        "classes": list(data.class_names),
-        "loss": grid.loss,
-        "C": float(Cs[C_index]),
-        "Cs": Cs.tolist(),
-        "folds": len(scores),
-        **{rule: {"k": int(ks[k]), "C": float(Cs[C])} for rule, (C, k) in cells.items()},
-        "terms": grid.terms,
-        "chosen": {"k": search.best_k_, "C": search.best_C_},
-        "path": rows,
-        "mean": [[_or_none(value) for value in row] for row in mean],
-    }
-
-
-def _together(search: quadric.SparseQuadraticSVCCV) -> quadric.QuadraticPath:
-    """The path of two classes; of more, with the sums of their objectives and lower bounds."""
-    import numpy as np
-
-    bounds = [path.lower_bound for path in search.paths_ if path.lower_bound is not None]
-    objective = np.sum([path.objective for path in search.paths_], axis=0)
-    return replace(search.paths_[0], objective=objective, lower_bound=np.sum(bounds, axis=0) if bounds else None)
-
-
-def _or_none(value: float) -> float | None:
-    """None for a cell that cross-validation skipped, or that has no bound."""
-    return None if value != value else float(value)
 
 
 def _tell(facts: Mapping[str, Any], data: quadric.workflow.PreparedData, target: str, certify: bool) -> None:
@@ -214,14 +136,14 @@ def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _picture(search: quadric.SparseQuadraticSVCCV, C: float) -> str:
-    """The path of the C that the table shows; the same choice gives the same bytes."""
-    from quadric.workflow.figures import grids_of
+    from quadric.workflow.cv_summary import grids_of
+    from quadric.workflow.path_summary import summed_path
 
     matplotlib = require("matplotlib", "plot")
     figure_module = require("matplotlib.figure", "plot")
     grid = grids_of(search)[0]
     one = grid.Cs == C
-    whole = _together(search)
+    whole = summed_path(search)
     drawn = replace(
         whole,
         Cs=grid.Cs[one],

@@ -17,17 +17,17 @@ from quadric.cli.console import UsageError, as_usage, note, remark, say, say_jso
 from quadric.cli.engines import Engine, check_folder, write_scores
 from quadric.cli.inputs import check_output, check_there, read_table_model
 from quadric.cli.layout import paragraph
-from quadric.cli.streams import data_output
-from quadric.errors import quoted, unknown_names
+from quadric.cli.stdio import data_output
+from quadric.errors import quoted, refuse_unknown
 from quadric.files import replacing
-from quadric.spreadsheets import CsvWriter
+from quadric.safe_csv import CsvWriter
 
 if TYPE_CHECKING:
-    from quadric.workflow.surprises import Surprises
+    from quadric.workflow.scoring import Surprises
 
 CHUNK_ROWS = 50_000
+# Column with the numbers of rows, from 0, where no column is kept
 ROW = "row"
-"""Column with the numbers of rows, from 0, where no column is kept."""
 
 
 @shared.expanded(table_format=shared.TableFormat, engine=Engine)
@@ -115,14 +115,13 @@ def _check_ending(output: Path, engine: Engine) -> None:
 
 @contextmanager
 def _destination(output: Path | None, rows: list[Any] | None) -> Iterator[tuple[Callable[[Mapping[str, Any]], None], bool]]:
-    """A function that writes columns of some rows, and whether it keeps their types."""
     from quadric.tables.writing import CSV, arrow_file, check_ending
 
     if output is None and rows is not None:
         yield lambda columns: rows.extend(_rows(columns)), False
     elif output is not None and check_ending(output) != CSV:
-        with arrow_file(output) as arrow:
-            yield arrow.write, True
+        with arrow_file(output) as write:
+            yield write, True
     else:
         with nullcontext(data_output()) if output is None else replacing(output) as file:
             writer = _HeadedCsv(file)
@@ -171,7 +170,6 @@ def _score_on_cluster(
 
 
 def _check_kept(kept: Sequence[str], written: Sequence[str]) -> None:
-    """Refuse columns that the output already has."""
     for position, name in enumerate(kept):
         if name in written:
             raise UsageError(f"--keep: the output has its own column {quoted(name)}; rename the one in the data to keep it")
@@ -188,9 +186,8 @@ def _score(
     is_typed: bool,
     strict: bool,
 ) -> tuple[Counter[str], list[str], Surprises]:
-    """Score all pieces; returns the counts of labels, the columns that were ignored, and values that training did not have."""
     from quadric.tables._arrow import arrow_files
-    from quadric.workflow.surprises import Surprises
+    from quadric.workflow.scoring import Surprises
 
     text = list(model.text_names)
     if not (is_typed and arrow_files(data)):  # the types of a CSV file are found anew for each piece
@@ -200,9 +197,7 @@ def _score(
     surprises = Surprises()
     for table in quadric.tables.read_chunks(data, CHUNK_ROWS, text=text, **how):
         if not counts:
-            absent = [name for name in kept if name not in table.names]
-            if absent:
-                raise UsageError(f"--keep: {unknown_names(absent, table.names, 'the table')}")
+            refuse_unknown(kept, table.names, "--keep: the table", error=UsageError)
             extra = [name for name in table if name not in (*model.view.needed, model.saved.target, *kept)]
         surprises += model.surprises(table)
         for words in surprises.words(model.view) if strict else ():
@@ -216,14 +211,12 @@ def _score(
 def _lines(
     model: quadric.workflow.TableModel, table: quadric.tables.Table, kept: Sequence[str], is_typed: bool
 ) -> dict[str, Any]:
-    """What is written of each row, by columns."""
     scores = model.scores(table)
     labels = [model.class_names[code] for code in scores.codes.tolist()]
     return _beside(table, kept, is_typed) | dict(zip(model.outputs().names, [*scores.numbers, labels], strict=True))
 
 
 def _beside(table: quadric.tables.Table, kept: Sequence[str], is_typed: bool) -> dict[str, Any]:
-    """What tells the rows apart: columns of the data, or their numbers."""
     from quadric.tables.inputs import cells_like
 
     if not kept:

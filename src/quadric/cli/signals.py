@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 SIGINT = int(signal.SIGINT)
 NAMES = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "terminal closed", "SIGBREAK": "interrupted"}
+# Signals that this system has; SIGBREAK is Ctrl-Break of Windows, which has no SIGHUP
 WORDS = {int(getattr(signal, name)): words for name, words in NAMES.items() if hasattr(signal, name)}
-"""Signals that this system has; SIGBREAK is Ctrl-Break of Windows, which has no SIGHUP."""
 
 
 class Signals:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from quadric.credit.metrics import LabelledScores, auc, ks_statistic, labelled_scores, population_stability_index
 from quadric.errors import quoted
 from quadric.estimators.cutoffs import EVEN
-from quadric.spreadsheets import CsvWriter
+from quadric.safe_csv import CsvWriter
 from quadric.types import BoolArray, FloatArray
 
 MEASURES = (

@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from quadric.distributed.scores import ScoredFrame
 from quadric.distributed.tasks import PartTask, first_rows, groups_of, merged, opened, pieces_of
 from quadric.errors import EngineError
 from quadric.extras import require
 from quadric.geometry.terms import default_names
 from quadric.progress import RowsRead, advance
 from quadric.samples.source import State
-from quadric.tables.streams import TableParts
+from quadric.tables.parts import TableParts
 from quadric.tables.table import Table, as_table
 
 
@@ -64,7 +63,6 @@ class DaskTable(TableParts):
 
     @cached_property
     def _counts(self) -> list[int]:
-        """Rows of each partition; of a file, one column tells."""
         dask = require("dask", "dask")
         column = self._frame[[self._frame.columns[0]]]
         with _telling(column):
@@ -76,7 +74,6 @@ def _state_of_part(task: PartTask, frame: Any, first_row: int, n_rows: int) -> b
 
 
 def _sum_of(parts: list[Any], n_rows: int) -> bytes:
-    """The sum of delayed states, with progress where there is a cluster."""
     dask, client = require("dask", "dask"), _client()
     if client is None:
         while len(parts) > 1:
@@ -93,7 +90,6 @@ def _sum_of(parts: list[Any], n_rows: int) -> bytes:
 
 
 def _client() -> Any:
-    """The cluster of this process, if it has one."""
     try:
         return require("distributed", "dask").default_client()
     except ValueError:
@@ -119,7 +115,6 @@ def _telling(frame: Any) -> Iterator[None]:
 
 
 def _failing(frame: Any) -> str:
-    """The first partition that cannot be computed."""
     parts = frame.to_delayed()
     for number, each in enumerate(parts, start=1):
         try:
@@ -159,18 +154,3 @@ def frame_of_array(array: Any, **columns: Any) -> Any:
     parts = [array.rechunk({1: n}), *(column[:, None] for column in columns.values())]
     whole = da.concatenate(parts, axis=1, allow_unknown_chunksizes=allowed)
     return dd.from_dask_array(whole.rechunk({1: whole.shape[1]}), columns=[*default_names(n), *columns])
-
-
-def scored(frame: Any, scores: ScoredFrame) -> Any:
-    """A frame with the columns of a model, lazily.
-
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-    scores : ScoredFrame
-
-    Returns
-    -------
-    dask.dataframe.DataFrame
-    """
-    return frame.map_partitions(scores, meta=scores.added(frame._meta))

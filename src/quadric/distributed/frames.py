@@ -1,22 +1,78 @@
-"""What users do with frames of Dask and Spark."""
+"""What users do with frames of Dask and Spark: sums, fits, and scores as more columns."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 import quadric.streams
-from quadric.distributed.scores import ScoredFrame
+from quadric.errors import quoted, refuse_unknown
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.export import SavedModel
 from quadric.fitted import Model
 from quadric.samples.moments import Moments
-from quadric.tables.streams import LabelledColumns, TableParts
-from quadric.tables.table import check_names
+from quadric.tables.parts import LabelledColumns, TableParts
+from quadric.tables.table import as_table, check_names
 from quadric.workflow.options import TrainingOptions
+from quadric.workflow.scoring import TableModel
 from quadric.workflow.training import Trained
 from quadric.workflow.training import train as train_table
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredFrame:
+    """A function that adds scores, probabilities (where the model is calibrated) and labels to a frame.
+
+    Attributes
+    ----------
+    model : TableModel
+    prefix : str
+        Put before the names of the new columns.
+    """
+
+    model: TableModel
+    prefix: str
+
+    @staticmethod
+    def of(model: Model, columns: Sequence[str], prefix: str) -> ScoredFrame:
+        """Checked against the columns of a frame."""
+        scores = ScoredFrame(TableModel(SavedModel.of(model)), prefix)
+        check_columns(scores.model, columns, scores.names)
+        return scores
+
+    @property
+    def names(self) -> list[str]:
+        """Of the new columns."""
+        return list(self.model.outputs(self.prefix).names)
+
+    def __call__(self, frame: Any) -> Any:
+        if not len(frame):
+            return self.added(frame)
+        try:
+            found = self.model.scores(as_table(frame))
+        except ValueError as error:
+            raise ValueError(f"{str(error).splitlines()[0]} (rows are counted within a partition)") from None
+        labels = np.array(self.model.class_names, dtype=object)[found.codes]
+        return frame.assign(**dict(zip(self.names, [*found.numbers, labels], strict=True))).astype({self.names[-1]: "string"})
+
+    def added(self, frame: Any) -> Any:
+        """A frame without rows, with the new columns."""
+        *numbers, label = self.names
+        return frame.assign(**dict.fromkeys(numbers, np.empty(0)), **{label: ""}).astype({label: "string"})
+
+
+def check_columns(model: TableModel, columns: Sequence[str], new: Sequence[str]) -> None:
+    """Refuse frames that lack columns of a model, or that have the new ones already."""
+    refuse_unknown(model.view.needed, columns, "the table")
+    names = {name.lower() for name in new}  # Spark takes no notice of case
+    taken = [name for name in columns if name.lower() in names]
+    if taken:
+        raise ValueError(f"the table has a column {quoted(taken[0])} already: choose another prefix")
+
 
 Estimator = TypeVar("Estimator", SparseQuadraticSVC, SparseQuadraticSVCCV)
 
@@ -130,20 +186,18 @@ def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:
     """
     engine = engine_of(frame)
     scores = ScoredFrame.of(model, list(frame.columns), prefix)
-    if engine == "spark":
-        from quadric.distributed import spark
-        from quadric.export.spark import spark_columns
+    if engine == "dask":
+        return frame.map_partitions(scores, meta=scores.added(frame._meta))
+    from quadric.export.spark import spark_columns
 
-        return spark.scored(frame, spark_columns(model, prefix=prefix, refuses=True))
-    from quadric.distributed import dask
-
-    return dask.scored(frame, scores)
+    for step in spark_columns(model, prefix=prefix, refuses=True):  # each may refer to the names of those before
+        frame = frame.selectExpr("*", *step)
+    return frame
 
 
 def _chosen(
     frame: Any, target: Any, columns: Sequence[str] | None, sample_weight: Any, groups: str | None = None
 ) -> tuple[TableParts, dict[str, Any]]:
-    """The columns of a frame that are needed, and what they are."""
     if type(frame).__module__.startswith("dask.array"):
         from quadric.distributed.dask import frame_of_array
 

@@ -16,17 +16,17 @@ from joblib import cpu_count
 
 from quadric.errors import EngineError
 from quadric.extras import require
-from quadric.tables.streams import CHUNK_ROWS
+from quadric.tables.parts import CHUNK_ROWS
 
+# Settings of Dask with which workers keep the memory of one batch for the next; by default they give it back at once
 KEEPING_MEMORY = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 27,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 25,
 }
-"""Settings of Dask with which workers keep the memory of one batch for the next; by default they give it back at once."""
+# Settings of Spark with which rows reach Python in fewer pieces
 LARGE_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": str(CHUNK_ROWS), "spark.buffer.size": str(1 << 20)}
-"""Settings of Spark with which rows reach Python in fewer pieces."""
+# Seconds in which a scheduler must answer
 CONNECTING = 10
-"""Seconds in which a scheduler must answer."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ def spark_session(master: str | None = None) -> Iterator[Session]:
     Session
     """
     sql = require("pyspark.sql", "spark")
-    if not _has_java():
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=f"{home}/bin" if home else None) is None:
         raise EngineError("Spark needs Java, which is not installed (Debian: apt-get install default-jre-headless)")
     from quadric.distributed.spark import telling
 
@@ -105,11 +106,6 @@ def spark_session(master: str | None = None) -> Iterator[Session]:
             yield Session(session.read.parquet, lambda frame, path: frame.write.parquet(path), _numbered_by_spark)
     finally:
         session.stop()
-
-
-def _has_java() -> bool:
-    home = os.environ.get("JAVA_HOME")
-    return shutil.which("java", path=f"{home}/bin" if home else None) is not None
 
 
 def _numbered_by_dask(frame: Any, name: str, first_rows: Mapping[str, int]) -> Any:

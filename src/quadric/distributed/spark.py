@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import Any
 
@@ -17,13 +16,13 @@ from quadric.errors import EngineError
 from quadric.extras import require
 from quadric.progress import advance
 from quadric.samples.source import State
+from quadric.tables.parts import CHUNK_ROWS, TableParts
 from quadric.tables.reading import regrouped
-from quadric.tables.streams import CHUNK_ROWS, TableParts
 from quadric.tables.table import Table, text_column
 
 COUNTS, STATES = "part int, rows long", "part int, state binary"
+# Seconds between two looks at how far Spark is
 LOOK_EVERY = 0.2
-"""Seconds between two looks at how far Spark is."""
 NAMES = {COUNTS: ["part", "rows"], STATES: ["part", "state"]}
 
 
@@ -66,9 +65,10 @@ class SparkTable(TableParts):
         with telling():
             counts = self._counts
             firsts = dict(zip(counts, first_rows(list(counts.values())), strict=True))
-            task = _StateOfPart(PartTask(of, tuple(self._frame.columns), self.text), firsts, counts)
+            task = PartTask(of, tuple(self._frame.columns), self.text)
+            run = partial(_state_of_part, task=task, first_rows=firsts, counts=counts)
             # under plain names: mapInArrow takes a dot in a name for something else
-            states = self._frame.toDF(*(f"c{i}" for i in range(len(self._frame.columns)))).mapInArrow(task, STATES)
+            states = self._frame.toDF(*(f"c{i}" for i in range(len(self._frame.columns)))).mapInArrow(run, STATES)
             n_groups = math.isqrt(len(counts))
             if n_groups > 1:  # few states reach the driver
                 states = states.repartition(n_groups, states.part).mapInArrow(_merged_states, STATES)
@@ -88,7 +88,6 @@ def quoted(name: str) -> str:
 
 
 def _collected(frame: Any, name: str) -> dict[int, Any]:
-    """A column of a frame by the number of the partition, in their order, with progress."""
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(frame.toArrow)
         try:
@@ -102,7 +101,6 @@ def _collected(frame: Any, name: str) -> dict[int, Any]:
 
 
 def _advance(frame: Any) -> None:
-    """Tell how many tasks of the jobs that run are done, where Spark tells it."""
     with suppress(Exception):  # a remote session does not
         tracker = frame.sparkSession.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
@@ -111,19 +109,12 @@ def _advance(frame: Any) -> None:
             advance(done / tasks, f"Spark: {done} of {tasks} tasks")
 
 
-@dataclass(frozen=True, eq=False)
-class _StateOfPart:
-    """What a task of a pass does."""
-
-    task: PartTask
-    first_rows: dict[int, int]
-    counts: dict[int, int]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        pa, part = require("pyarrow", "spark"), _part()
-        tables = (pa.Table.from_batches([batch]).rename_columns(self.task.names) for batch in batches)
-        pieces = regrouped(tables, CHUNK_ROWS)
-        yield _row(STATES, part, self.task(pieces, self.first_rows.get(part, 1), self.counts.get(part, 0)))
+def _state_of_part(
+    batches: Iterable[Any], task: PartTask, first_rows: Mapping[int, int], counts: Mapping[int, int]
+) -> Iterator[Any]:
+    pa, part = require("pyarrow", "spark"), _part()
+    tables = (pa.Table.from_batches([batch]).rename_columns(task.names) for batch in batches)
+    yield _row(STATES, part, task(regrouped(tables, CHUNK_ROWS), first_rows.get(part, 1), counts.get(part, 0)))
 
 
 def _rows_of_part(batches: Iterable[Any]) -> Iterator[Any]:
@@ -131,7 +122,6 @@ def _rows_of_part(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _merged_states(batches: Iterable[Any]) -> Iterator[Any]:
-    """States that came together, in the order of their partitions."""
     found = sorted(((row["part"], row["state"]) for batch in batches for row in batch.to_pylist()), key=itemgetter(0))
     if found:
         yield _row(STATES, found[0][0], merged([state for _, state in found]))
@@ -142,7 +132,6 @@ def _part() -> int:
 
 
 def _row(schema: str, part: int, value: Any) -> Any:
-    """A record batch of one row."""
     pa = require("pyarrow", "spark")
     kinds = (pa.int32(), pa.int64() if schema == COUNTS else pa.large_binary())
     return pa.record_batch([pa.array([each], kind) for each, kind in zip((part, value), kinds, strict=True)], NAMES[schema])
@@ -164,21 +153,3 @@ def telling() -> Iterator[None]:
         named = [re.match(r"(?:Caused by)?[: ]*([\w.]+(?:Error|Exception): (?!Traceback).+)", line) for line in lines]
         causes = [found[1] for found in named if found]  # the last one, behind long traces of Java and Python
         raise EngineError(f"Spark failed: {causes[-1] if causes else lines[0]}") from error
-
-
-def scored(frame: Any, steps: Sequence[Sequence[str]]) -> Any:
-    """A frame with the columns of a model, lazily, without Python on the executors.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-    steps : sequence of sequences of str
-        Expressions with names, each of which may refer to those of the steps before.
-
-    Returns
-    -------
-    pyspark.sql.DataFrame
-    """
-    for step in steps:
-        frame = frame.selectExpr("*", *step)
-    return frame

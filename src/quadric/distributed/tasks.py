@@ -15,12 +15,12 @@ from quadric.blas import one_blas_thread
 from quadric.distributed import wire
 from quadric.errors import ParameterError, quoted
 from quadric.tables.facts import MixedColumnError
-from quadric.tables.streams import CHUNK_ROWS, summed
+from quadric.tables.parts import CHUNK_ROWS, summed
 from quadric.tables.table import Table, as_column, as_table, label_texts
 from quadric.tables.targets import MissingLabelsError
 
+# States that one task merges
 GROUP = 8
-"""States that one task merges."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,7 @@ class PartTask:
             raise ValueError("a part of the table has other rows than before: write the table to files, or keep it in memory")
 
     def _typed(self, name: str, column: Any) -> Any:
-        is_number = name in self.text and as_column(name, column).dtype.kind == "f"
-        return label_texts(name, column) if is_number else column
+        return label_texts(name, column) if name in self.text and as_column(name, column).dtype.kind == "f" else column
 
 
 def merged(states: Sequence[bytes]) -> bytes:

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from quadric.tables.table import text_column
+
+# Types of arrays that travel as they are: truth values, numbers and dates
 KINDS = "biufM"
-"""Types of arrays that travel as they are: truth values, numbers and dates."""
 PACKAGE = __name__.partition(".")[0]
 
 
@@ -52,7 +54,6 @@ def from_bytes(data: bytes) -> Any:
 
 
 def _described(value: Any, arrays: list[bytes]) -> Any:
-    """A value as JSON has it; the numbers of arrays go into a list."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -60,8 +61,11 @@ def _described(value: Any, arrays: list[bytes]) -> Any:
     if isinstance(value, np.ndarray):
         return _described_array(value, arrays)
     if isinstance(value, dict):
-        kind = "counter" if isinstance(value, Counter) else "dict"
-        return {kind: [[_described(each, arrays) for each in pair] for pair in value.items()]}
+        return {
+            "counter" if isinstance(value, Counter) else "dict": [
+                [_described(each, arrays) for each in pair] for pair in value.items()
+            ]
+        }
     if isinstance(value, tuple | list):
         return {type(value).__name__: [_described(each, arrays) for each in value]}
     if not is_dataclass(value) or not _is_ours(type(value).__module__):
@@ -76,8 +80,7 @@ def _described_array(array: np.ndarray, arrays: list[bytes]) -> Any:
     if array.dtype.kind not in KINDS:
         raise TypeError(f"an array of {array.dtype} cannot be sent")
     is_triangle = array.ndim == 2 and array.shape[0] == array.shape[1] > 1 and np.array_equal(array, array.T)
-    sent = array[_upper(len(array))] if is_triangle else array
-    arrays.append(sent.tobytes())
+    arrays.append((array[_upper(len(array))] if is_triangle else array).tobytes())
     return {"triangle" if is_triangle else "array": [array.dtype.str, array.shape]}
 
 
@@ -91,8 +94,6 @@ def _is_ours(module: str) -> bool:
 
 
 class _Reader:
-    """Takes the numbers of arrays one after the other."""
-
     def __init__(self, data: bytes, start: int) -> None:
         self._data, self._place = data, start
 
@@ -113,7 +114,7 @@ class _Reader:
             pairs = {self.value(key): self.value(each) for key, each in content}
             return Counter(pairs) if kind == "counter" else pairs
         values = [self.value(each) for each in content]
-        return tuple(values) if kind == "tuple" else _texts(values) if kind == "texts" else values
+        return tuple(values) if kind == "tuple" else text_column(values) if kind == "texts" else values
 
     def _array(self, kind: str, dtype: str, shape: list[int]) -> np.ndarray:
         count = shape[0] * (shape[0] + 1) // 2 if kind == "triangle" else int(np.prod(shape))
@@ -121,14 +122,6 @@ class _Reader:
         self._place += numbers.nbytes
         if kind == "array":
             return numbers.reshape(shape).copy()
-        matrix = np.empty(shape, dtype)
-        upper = _upper(shape[0])
-        matrix[upper] = numbers
-        matrix.T[upper] = numbers
+        matrix, upper = np.empty(shape, dtype), _upper(shape[0])
+        matrix[upper] = matrix.T[upper] = numbers
         return matrix
-
-
-def _texts(values: list[Any]) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array

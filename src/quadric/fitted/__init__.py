@@ -9,8 +9,7 @@ in which the surfaces are written.
 """
 
 from quadric.fitted.decisions import ScoreColumns
-from quadric.fitted.model import FittedModel, Model
+from quadric.fitted.model import FittedModel, Model, fitted_model
 from quadric.fitted.steps import Variable, check_fitted
-from quadric.fitted.unwrapping import fitted_model
 
 __all__ = ["FittedModel", "Model", "ScoreColumns", "Variable", "check_fitted", "fitted_model"]

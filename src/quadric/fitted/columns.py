@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import Troubles, unknown_names
+from quadric.errors import Troubles, refuse_unknown
 from quadric.fitted.steps import Variable
 from quadric.geometry.terms import term_names
 from quadric.labels import refuse_masked
@@ -137,9 +137,7 @@ class Columns:
         wanted = [
             column.name for column in self.inputs if column.type != "unused" and (needed is None or column.name in needed)
         ]
-        absent = [name for name in wanted if name not in table.names]
-        if absent:
-            raise ValueError(unknown_names(absent, table.names, "the table", note=", which the model needs"))
+        refuse_unknown(wanted, table.names, "the table", note=", which the model needs")
         columns = []
         troubles = Troubles("{} columns do not suit the model")
         for column in self.inputs:

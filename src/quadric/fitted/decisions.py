@@ -15,10 +15,10 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import class_texts
 from quadric.types import FloatArray, IntArray
 
+# No decision value is farther from zero
 FAR = 1e100
-"""No decision value is farther from zero."""
+# Decision values below, with margins of 1, are zero to people
 ZERO_SCORE = 1e-12
-"""Decision values below, with margins of 1, are zero to people."""
 
 
 @dataclass(frozen=True)
@@ -225,12 +225,8 @@ class Decisions:
 
         low, high = -FAR, FAR
         if is_above(low) or not is_above(high):
-            only = self.classes.tolist()[int(is_above(low))]
-            words = (
-                f"the model gives every row the class {quoted(only)}"
-                if is_above(high) == is_above(low)
-                else "the sigmoid falls"
-            )
+            only = f"the model gives every row the class {quoted(self.classes.tolist()[int(is_above(low))])}"
+            words = only if is_above(high) == is_above(low) else "the sigmoid falls"
             raise ValueError(
                 f"{words}: the calibrated probability does not rise through {self.threshold:g}: "
                 "give a cutoff on the decision function"

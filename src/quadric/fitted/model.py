@@ -1,11 +1,11 @@
-"""One view of a fitted model: its columns, its decisions, and the model itself."""
+"""One view of a fitted model, taken apart once: its columns, its decisions, and the model itself."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -16,23 +16,27 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from quadric.estimators import SparseQuadraticSVC
-from quadric.estimators._base import predicted
+from quadric.estimators._base import SparseSurfaceClassifier, SurfaceClassifier, predicted
 from quadric.estimators._constraints import QUADRATIC, support_limits
+from quadric.estimators.calibration import CalibratedModel
+from quadric.estimators.cutoffs import EVEN
 from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.decisions import Decisions
-from quadric.fitted.steps import without_name_warnings
+from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step, without_name_warnings
 from quadric.geometry.surface import QuadraticSurface
+from quadric.geometry.terms import default_names
 from quadric.labels import refuse_masked
+from quadric.samples.units import Units
 from quadric.search.rules import SupportLimits
-from quadric.tables import Table, TableEncoder
-from quadric.tables.inputs import missing_cells
+from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder
+from quadric.tables.inputs import Level, missing_cells, with_unique_names
 from quadric.types import FloatArray, IntArray
 
+# What every door accepts; see :func:`quadric.fitted.fitted_model`
 Model: TypeAlias = BaseEstimator | QuadraticSurface
-"""What every door accepts; see :func:`quadric.fitted.fitted_model`."""
+# Scores that differ by less, where margins are 1, do not differ
 ROUNDING = 1e-9
-"""Scores that differ by less, where margins are 1, do not differ."""
 
 
 def is_level(scores: FloatArray) -> bool:
@@ -166,7 +170,6 @@ class FittedModel(Columns, Decisions):
         return np.column_stack(columns)
 
     def _cells(self, position: int, column: np.ndarray) -> np.ndarray:
-        """A column with missing values as the model's steps know them."""
         if column.dtype != object and position not in self.blank:
             return column
         out = column.astype(object)
@@ -223,8 +226,8 @@ class FittedModel(Columns, Decisions):
         -------
         list of bool
         """
-        U = self.fitted(X)
-        return [is_level(surface(U)) for surface in self.surfaces]
+        rows = self.fitted(X)
+        return [is_level(surface(rows)) for surface in self.surfaces]
 
     def predicted(self, X: Any) -> IntArray:
         """Positions of the classes that the model's own ``predict`` gives.
@@ -241,3 +244,98 @@ class FittedModel(Columns, Decisions):
             return predicted(self.decision(X), np.arange(2))
         with without_name_warnings():
             return np.searchsorted(self.classes, self.model.predict(self.native(X)))
+
+
+# Classes of a bare surface: its negative and its positive side
+SIDES = np.array([-1, 1])
+
+
+def fitted_model(model: Model | FittedModel) -> FittedModel:
+    """Take a model apart.
+
+    Parameters
+    ----------
+    model : fitted estimator with surfaces, CalibratedModel, Pipeline ending in either, QuadraticSurface or FittedModel
+        The other steps of a Pipeline (nested ones too) may be StandardScaler, RobustScaler, MinMaxScaler, MaxAbsScaler,
+        SimpleImputer, OneHotEncoder, OrdinalEncoder, TableEncoder, and ColumnTransformer of these.
+
+    Returns
+    -------
+    FittedModel
+    """
+    if isinstance(model, FittedModel):
+        return model
+    steps, calibrated, classifier = _unwrapped(model)
+    calibrators = tuple(getattr(calibrated or classifier, "calibrators_", ()))  # some losses give probabilities themselves
+    first = steps[0][1] if steps else classifier
+    if not isinstance(first, QuadraticSurface):
+        check_fitted(first)
+    n_inputs = classifier.n_features if isinstance(first, QuadraticSurface) else first.n_features_in_
+    names = [str(name) for name in getattr(first, "feature_names_in_", default_names(n_inputs))]
+    notes = ColumnNotes()
+    absent = np.nan if steps else None  # which the classifier itself refuses
+    variables = [Variable(CodedFeature(name, i, "number", missing=absent)) for i, name in enumerate(names)]
+    for name, step in steps:
+        variables = read_step(name, step, variables, notes)
+    if isinstance(classifier, SparseSurfaceClassifier):
+        variables = _in_units(variables, classifier._units)
+    is_surface, used = isinstance(classifier, QuadraticSurface), {variable.feature.input for variable in variables}
+    return FittedModel(
+        model=model,
+        steps=steps,
+        classifier=classifier,
+        calibrators=calibrators,
+        threshold=getattr(calibrated, "cutoff_", EVEN) if calibrators else 0.0,
+        inputs=tuple(notes.encoded.get(i) or _input(name, i in used, notes.levels.get(i)) for i, name in enumerate(names)),
+        variables=_finished(variables),
+        has_names=hasattr(first, "feature_names_in_"),
+        blank=notes.blank,
+        surfaces=[classifier] if is_surface else list(classifier.surfaces_),
+        classes=SIDES if is_surface else np.asarray(classifier.classes_),
+    )
+
+
+def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], CalibratedModel | None, Any]:
+    """All transformers on the way, the outermost calibration, and the classifier at the end."""
+    steps: list[tuple[str, Any]] = []
+    calibrated: CalibratedModel | None = None
+    while isinstance(model, Pipeline | CalibratedModel):
+        check_fitted(model)
+        if isinstance(model, Pipeline):
+            steps += model.steps[:-1]
+            model = model.steps[-1][1]
+        else:  # of two calibrations the outer one counts: both were fitted on decision values of the same classifier
+            calibrated, model = calibrated or model, model.estimator_
+    if not isinstance(model, SurfaceClassifier | QuadraticSurface):
+        raise TypeError(f"need a fitted quadric model, a Pipeline or a QuadraticSurface, not {type(model).__name__}")
+    steps = list(_flat(steps))
+    names = [name for name, _ in steps]
+    unique = tuple((f"{name}-{i}" if name in names[:i] else name, step) for i, (name, step) in enumerate(steps))
+    return unique, calibrated, model
+
+
+def _flat(steps: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for name, step in steps:
+        if isinstance(step, Pipeline):
+            check_fitted(step)
+            yield from _flat(step.steps)
+        elif step is not None and step != "passthrough":
+            yield name, step
+
+
+def _input(name: str, is_used: bool, levels: set[Level] | None) -> InputColumn:
+    if levels is None:
+        return InputColumn(name, "number" if is_used else "unused", missing_texts=None)
+    kind = "category" if any(isinstance(level, str) for level in levels) else "number"
+    return InputColumn(name, kind, tuple(sorted(levels)), missing_texts=None)
+
+
+def _in_units(variables: Sequence[Variable], units: Units) -> list[Variable]:
+    limits = zip(variables, units.low, units.high, units.center, units.scale, strict=True)
+    return [variable.capped(low, high).scaled(center, scale) for variable, low, high, center, scale in limits]
+
+
+def _finished(variables: Sequence[Variable]) -> tuple[Variable, ...]:
+    """With names that differ, and None for values that are refused because NaN reaches the classifier."""
+    features = with_unique_names(variable.feature for variable in variables)
+    return tuple(replace(v, feature=filled_in(feature, None)) for v, feature in zip(variables, features, strict=True))

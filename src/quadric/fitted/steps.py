@@ -209,8 +209,7 @@ def _imputer(step: SimpleImputer, variables: list[Variable], notes: ColumnNotes)
         notes.blank |= {variable.feature.input: None for variable in variables}
     pairs = zip(variables, step.statistics_.tolist(), strict=True)  # columns without any values are dropped
     filled = [_filled(variable, value) for variable, value in pairs if step.keep_empty_features or not is_nan(value)]
-    flagged = step.indicator_.features_ if step.add_indicator else []
-    return filled + [_flag(variables[i].feature) for i in flagged]
+    return filled + [_flag(variables[i].feature) for i in (step.indicator_.features_ if step.add_indicator else [])]
 
 
 def _filled(variable: Variable, statistic: Any) -> Variable:
@@ -227,8 +226,6 @@ def filled_in(feature: CodedFeature, fill: Level | None) -> CodedFeature:
 
 
 def _flag(feature: CodedFeature) -> Variable:
-    """1 where the feature so far is NaN."""
-    is_number = feature.kind == "number"
     return Variable(
         CodedFeature(
             f"{feature.name} is missing",
@@ -236,7 +233,7 @@ def _flag(feature: CodedFeature) -> Variable:
             "missing",
             codes=tuple((level, 0.0) for level, _ in feature.codes),
             missing=None if feature.missing is None else float(is_nan(feature.missing)),
-            unseen=0.0 if is_number else None if feature.unseen is None else float(is_nan(feature.unseen)),
+            unseen=0.0 if feature.kind == "number" else None if feature.unseen is None else float(is_nan(feature.unseen)),
         )
     )
 
@@ -261,8 +258,7 @@ def _one_hot(step: OneHotEncoder, variables: list[Variable], notes: ColumnNotes)
 
 def _ordinal(step: OrdinalEncoder, variables: list[Variable], notes: ColumnNotes) -> list[Variable]:
     _check_precision(step)
-    longest = max(len(categories) for categories in step.categories_)
-    rows = [[c[min(row, len(c) - 1)] for c in step.categories_] for row in range(longest)]
+    rows = [[c[min(row, len(c) - 1)] for c in step.categories_] for row in range(max(map(len, step.categories_)))]
     with without_name_warnings():  # the encoder itself says what it makes of each level, infrequent ones included
         codes = np.asarray(step.transform(np.array(rows, dtype=object)), dtype=float)
     unknown = None if step.handle_unknown == "error" else float(step.unknown_value)

@@ -30,8 +30,7 @@ from quadric.resources import processes_of
 from quadric.samples.extent import Extent
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workers import workers
-from quadric.workflow.recorded import RecordedFigures
-from quadric.workflow.scoring import Scores
+from quadric.workflow.scoring import RecordedFigures, Scores
 
 CURVE_POINTS = 200
 """Points of a curve that are kept, about."""

@@ -36,8 +36,7 @@ from quadric.report.surfaces import SAME_OBJECTIVE, own_certificates, stops, sur
 from quadric.report.values import ReportSummary
 from quadric.tables import Table, TableEncoder
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
-from quadric.workflow.recorded import RecordedFigures
-from quadric.workflow.scoring import TableModel
+from quadric.workflow.scoring import RecordedFigures, TableModel
 from quadric.workflow.training import check_folds
 
 QUANTILES = (0.9, 0.5, 0.1)

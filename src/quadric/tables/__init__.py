@@ -2,8 +2,8 @@
 
 from quadric.tables.encoder import TableEncoder, structural_exclusions
 from quadric.tables.inputs import CodedFeature, InputColumn
+from quadric.tables.parts import TableStream
 from quadric.tables.reading import read_chunks, read_table
-from quadric.tables.streams import TableStream
 from quadric.tables.table import Table, as_table
 from quadric.tables.targets import target_labels
 

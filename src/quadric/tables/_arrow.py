@@ -23,8 +23,8 @@ types: Any = pa.types
 PARQUET, FEATHER = b"PAR1", b"ARROW1"
 INDEX = re.compile(r"__index_level_\d+__")
 PARQUET_SUFFIX = ".parquet"
+# Bytes of a column that are read at a time
 BUFFER = 1 << 18
-"""Bytes of a column that are read at a time."""
 
 
 def values_of(name: str, column: Any) -> np.ndarray:
@@ -36,8 +36,7 @@ def values_of(name: str, column: Any) -> np.ndarray:
     if _is_number(kind) or types.is_null(kind):
         return column.cast(pa.float64(), safe=False).to_numpy()
     if types.is_date(kind) or types.is_timestamp(kind):
-        zone = getattr(kind, "tz", None)
-        return column.cast(pa.timestamp("us", zone), safe=False).to_numpy().astype("datetime64[us]")
+        return column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False).to_numpy().astype("datetime64[us]")
     raise ValueError(f"column {quoted(name)} is of type {kind}: {CONVERT_OR_IGNORE}")
 
 
@@ -92,9 +91,8 @@ def stream_of(data: Any) -> Any:
 
 def without_views(table: Any) -> Any:
     """A table whose texts can be taken row by row: those of polars come as views, of which Arrow takes none."""
-    views = {name for name, kind in zip(table.schema.names, table.schema.types, strict=True) if kind == pa.string_view()}
-    whole = [field.with_type(pa.large_string()) if field.name in views else field for field in table.schema]
-    return table.cast(pa.schema(whole)) if views else table
+    whole = [field.with_type(pa.large_string()) if field.type == pa.string_view() else field for field in table.schema]
+    return table if whole == list(table.schema) else table.cast(pa.schema(whole))
 
 
 def typed(column: Any, as_text: bool) -> Any:
@@ -134,30 +132,21 @@ def tables_of_files(paths: Sequence[Path], n_rows: int, columns: Sequence[str] |
             for batch, share in _batches(file, n_rows):
                 n_found += batch.num_rows
                 advance((n_before + share) / len(paths), RowsRead(f"{path.name}: {n_found} rows", n_found))
-                columns_found = (_converted(batch.column(each.name), each, each.name in text) for each in schema)
-                yield pa.Table.from_arrays(list(columns_found), schema=schema)
+                found = [_converted(batch.column(each.name), each, each.name in text) for each in schema]
+                yield pa.Table.from_arrays(found, schema=schema)
     if n_found == 0:
-        if len(paths) > 1:
-            raise ValueError(f"{paths[0].parent.name}: the files have columns but no rows")
-        raise ValueError(f"{paths[0].name}: the file has columns but no rows")
+        where, what = (paths[0].parent, "files have") if len(paths) > 1 else (paths[0], "file has")
+        raise ValueError(f"{where.name}: the {what} columns but no rows")
 
 
-def values_in(path: Path) -> int:
-    """About how many values a file has, rows times columns."""
+def shape_of(path: Path) -> tuple[int, int] | None:
+    """How many rows and columns a file has, if it says so."""
     with _opened(path) as file:
-        if isinstance(file, parquet.ParquetFile):
-            return int(file.metadata.num_rows * file.metadata.num_columns)
-    return path.stat().st_size // 8
-
-
-def rows_in(path: Path) -> int | None:
-    """How many rows a file has, if it says so."""
-    with _opened(path) as file:
-        return int(file.metadata.num_rows) if isinstance(file, parquet.ParquetFile) else None
+        is_parquet = isinstance(file, parquet.ParquetFile)
+        return (int(file.metadata.num_rows), int(file.metadata.num_columns)) if is_parquet else None
 
 
 def _batches(file: Any, n_rows: int) -> Iterator[tuple[Any, float]]:
-    """Record batches, each with the share of the file that ends with it."""
     if isinstance(file, parquet.ParquetFile):
         n_read, batches = 0, file.iter_batches(n_rows)
         while True:
@@ -189,7 +178,6 @@ def _reason(error: Exception) -> str:
 
 
 def _common_schema(paths: Sequence[Path]) -> Any:
-    """Columns of all files, in the order of the first one, with types that hold the values of each."""
     common = None
     for path in paths:
         with _opened(path) as file:
@@ -214,15 +202,13 @@ def _starts_with(path: Path, *magic: bytes) -> bool:
 
 
 def _promoted(common: Any, own: Any, first: str) -> Any:
-    """A schema that holds two, with the columns in the order of the first one."""
     different = set(common.names).symmetric_difference(own.names)
     if different:
         raise ValueError(f"its columns are not those of {first}: only one of them has {quoted(min(different))}")
     kinds = {name: _common_kind(common.field(name).type, own.field(name).type) for name in common.names}
-    odd = next((name for name, kind in kinds.items() if kind is None), None)
-    if odd is not None:
-        types_found = f"{own.field(odd).type} instead of {common.field(odd).type}"
-        raise ValueError(f"its columns are not those of {first}: {quoted(odd)} is of type {types_found}")
+    for name in (name for name, kind in kinds.items() if kind is None):
+        types_found = f"{own.field(name).type} instead of {common.field(name).type}"
+        raise ValueError(f"its columns are not those of {first}: {quoted(name)} is of type {types_found}")
     return pa.schema(kinds)
 
 
@@ -278,6 +264,6 @@ def _opened(path: Path) -> Iterator[Any]:
     except (pa.ArrowException, OSError, ValueError) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        kind = "Parquet" if is_parquet else "Feather"
-        words = str(error) if type(error) is ValueError else f"not a readable {kind} file ({_reason(error)})"
+        unread = f"not a readable {'Parquet' if is_parquet else 'Feather'} file ({_reason(error)})"
+        words = str(error) if type(error) is ValueError else unread
         raise ValueError(f"{path.name}: {words}") from None

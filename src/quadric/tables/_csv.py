@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -28,10 +28,10 @@ arrow_csv: Any = require("pyarrow.csv", "cli")
 compute: Any = require("pyarrow.compute", "cli")
 
 DELIMITERS = (",", ";", "\t", "|")
+# Characters that are read to find the delimiter
 SNIFFED = 1 << 16
-"""Characters that are read to find the delimiter."""
+# Characters that are parsed at a time, and of the longest row; bytes of a file in UTF-8
 BLOCK, LONGEST = 1 << 20, 1 << 27
-"""Characters that are parsed at a time, and of the longest row; bytes of a file in UTF-8."""
 SLOW_ROWS = 10_000
 NOT_CSV = {
     b"PK\x03\x04": "a zip or Excel file: save it as CSV",
@@ -39,13 +39,13 @@ NOT_CSV = {
     b"\x1f\x8b": "compressed: unpack it first",
     b"FEA1": "a Feather file of version 1: write it again, in version 2",
 }
+# Rows that are looked at to tell an index from other columns without a name
 INDEX_ROWS = 1_000
-"""Rows that are looked at to tell an index from other columns without a name."""
 QUOTE = ord('"')
+# With or without a byte order mark, which is not part of the first column name
 UTF_8 = "utf-8-sig"
-"""With or without a byte order mark, which is not part of the first column name."""
+# Byte order marks; one of UTF-32 begins with one of UTF-16
 MARKS = {"utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
-"""Byte order marks; one of UTF-32 begins with one of UTF-16."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,6 @@ class Notation:
             return None
 
     def _cleaned(self, column: Any) -> Any:
-        """The texts without spaces around them, null if missing."""
         trimmed = compute.utf8_trim(column, characters=BLANKS)
         absent = compute.is_in(compute.utf8_lower(trimmed), pa.array([text.lower() for text in ("", *self.missing)]))
         return compute.if_else(absent, pa.scalar(None, pa.string()), trimmed)
@@ -209,7 +208,8 @@ class CsvFile:
     def _tables(self, columns: Sequence[str], text: Collection[str]) -> Iterator[Any]:
         n_read, ends = 0, b"\r\n" if len(self.names) > 1 else b""  # blank lines in one column are missing values
         numeric: frozenset[str] = frozenset()
-        with self._after_header() as file:
+        with _opened(self.path, self.notation) as (file, rows):
+            next(rows)  # the header
             for block, quotes in _blocks(file):
                 if not _are_usual(quotes, block, str(self.notation.delimiter)):  # pyarrow could take several rows for one
                     yield from self._slow_tables(n_read, columns)
@@ -217,48 +217,23 @@ class CsvFile:
                 if block[:1].strip(ends) or block.strip(ends):  # the first byte mostly tells, without a copy of the block
                     if n_read == 0:
                         numeric = self._numeric(block, [name for name in columns if name not in text])
-                    table = self._parsed(block, columns, numeric)
+                    table = self._read(block, columns, numeric)
                     n_read += len(table)
                     self._tell(file, n_read)
                     yield table
         if n_read == 0:
             raise ValueError("the file has column names but no rows")
 
-    @contextmanager
-    def _after_header(self) -> Iterator[IO[Any]]:
-        """The rest of the file as text; in UTF-8 as bytes, which spares decoding and encoding."""
-        with _opened(self.path, self.notation) as (text, rows):
-            next(rows)
-            if self.notation.codec != UTF_8:
-                yield text
-                return
-            text.seek(0)
-            n_bytes = len("".join(islice(text, rows.line_num)).encode())
-            file = text.buffer
-            file.seek(0)
-            n_bytes += len(codecs.BOM_UTF8) * (file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8)
-            file.seek(n_bytes)
-            yield file
-
-    def _tell(self, file: Any, n_rows: int) -> None:
-        """How much of the file has been read."""
-        share = getattr(file, "buffer", file).tell() / max(self.path.stat().st_size, 1)
+    def _tell(self, file: TextIO, n_rows: int) -> None:
+        share = file.buffer.tell() / max(self.path.stat().st_size, 1)
         advance(share, RowsRead(f"{self.path.name}: {n_rows} rows", n_rows))
 
     def _numeric(self, block: bytes, columns: Sequence[str]) -> frozenset[str]:
         """Columns that pyarrow can be told to read as numbers, which is faster: those that are numbers in the first block."""
         if not columns or not self.notation.is_plain:
             return frozenset()
-        table = self._read(block, columns, frozenset())
-        return frozenset(name for name in columns if self.notation.typed(table[name], False).type == pa.float64())
-
-    def _parsed(self, block: bytes, columns: Sequence[str], numeric: frozenset[str]) -> Any:
-        try:
-            return self._read(block, columns, numeric)
-        except pa.ArrowInvalid:
-            if not numeric:
-                raise
-            return self._read(block, columns, frozenset())
+        texts = self._read(block, columns, frozenset())
+        return frozenset(name for name in columns if self.notation.typed(texts[name], False).type == pa.float64())
 
     def _read(self, block: bytes, columns: Sequence[str], numeric: frozenset[str]) -> Any:
         parse = arrow_csv.ParseOptions(
@@ -276,7 +251,12 @@ class CsvFile:
         )
         read = arrow_csv.ReadOptions(column_names=self.names, block_size=len(block) + 8, use_threads=False)
         # pyarrow leaves out a byte order mark at the beginning; another one is part of a value
-        return arrow_csv.read_csv(pa.BufferReader(codecs.BOM_UTF8 + block), read, parse, convert)
+        try:
+            return arrow_csv.read_csv(pa.BufferReader(codecs.BOM_UTF8 + block), read, parse, convert)
+        except pa.ArrowInvalid:
+            if not numeric:
+                raise
+            return self._read(block, columns, frozenset())
 
     def _slow_tables(self, start: int, columns: Sequence[str]) -> Iterator[Any]:
         """What the csv module makes of the rows from ``start`` on: it knows quotes that are part of a value."""
@@ -286,7 +266,6 @@ class CsvFile:
             yield pa.table({n: pa.array([None if t in nulls else t for t in texts[n]], pa.string()) for n in columns})
 
     def _rows(self) -> Iterator[list[str]]:
-        """Rows by the strict csv module, without the header."""
         n_columns = len(self.names)
         with _opened(self.path, self.notation) as (text, rows):
             next(rows)
@@ -317,7 +296,6 @@ def _unnamed(names: Sequence[str], starts: Sequence[str], every: bool) -> list[i
 
 @contextmanager
 def _opened(path: Path, notation: Notation) -> Iterator[tuple[TextIO, Any]]:
-    """The text of a file, and the rows that the csv module takes from it."""
     limit = csv.field_size_limit(LONGEST)
     try:
         with path.open(encoding=notation.codec, newline="") as text:
@@ -326,25 +304,19 @@ def _opened(path: Path, notation: Notation) -> Iterator[tuple[TextIO, Any]]:
         csv.field_size_limit(limit)
 
 
-def _blocks(file: IO[Any]) -> Iterator[tuple[bytes, IntArray]]:
+def _blocks(file: TextIO) -> Iterator[tuple[bytes, IntArray]]:
     """The rest of a file in UTF-8, in pieces of whole rows, some of them empty, and where their quotes are."""
-    pending = b""
-    while data := file.read(BLOCK):
-        pending += data if isinstance(data, bytes) else data.encode()
+    pending, is_over = b"", False
+    while not is_over:
+        data = file.read(BLOCK)
+        is_over = not data
+        pending += data.encode()
         quotes = np.flatnonzero(np.frombuffer(pending, np.uint8) == QUOTE)
-        cut = _end_of_rows(pending, quotes)
-        yield _readable(pending[:cut]), quotes[: np.searchsorted(quotes, cut)]
+        cut = len(pending) if is_over else _end_of_rows(pending, quotes)
+        yield pending[:cut], quotes[: np.searchsorted(quotes, cut)]
         pending = pending[cut:]
         if len(pending) > LONGEST:
             raise pa.ArrowInvalid(f"a row is longer than {LONGEST >> 20} MB")
-    yield _readable(pending), np.flatnonzero(np.frombuffer(pending, np.uint8) == QUOTE)
-
-
-def _readable(block: bytes) -> bytes:
-    """Whole rows, or an error where they are not UTF-8."""
-    if not block.isascii():  # much faster than decoding
-        block.decode()
-    return block
 
 
 def _end_of_rows(data: bytes, quotes: IntArray) -> int:
@@ -382,8 +354,7 @@ def _refuse_other_formats(path: Path, encoding: str) -> None:
 def _sniffed(path: Path, encoding: str) -> str:
     """The delimiter that splits the first rows into the most columns, equally many in each row."""
     with path.open(encoding=encoding, newline="") as text:
-        sample = text.read(SNIFFED)
-        complete = not text.read(1)
+        sample, complete = text.read(SNIFFED), not text.read(1)
 
     def quality(delimiter: str) -> tuple[bool, int]:
         rows = list(islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), 200))
@@ -400,8 +371,8 @@ def _one_line_errors(path: Path, encoding: str) -> Iterator[None]:
     try:
         yield
     except UnicodeError as error:
-        text = f"{path.name}: {_undecodable(path, encoding) or error}; try latin-1"
-        raise ParameterError(text, encoding="latin-1") from None
+        where = _undecodable(path, encoding) or error
+        raise ParameterError(f"{path.name}: {where}; try latin-1", encoding="latin-1") from None
     except csv.Error as error:
         raise ValueError(f"{path.name}: not a well-formed CSV file ({error}); look for a quote that is not closed") from None
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -14,14 +15,13 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.defaults import MOST_LEVELS
-from quadric.errors import ParameterError, Troubles, listed, quoted, unknown_names
+from quadric.errors import ParameterError, Troubles, listed, quoted, refuse_unknown
 from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
 from quadric.labels import refuse_masked
 from quadric.samples.rare import is_rare
 from quadric.samples.recoding import NOWHERE, Coding
 from quadric.tables.facts import MOST_COUNTED, ColumnFacts
-from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
-from quadric.tables.levels import Levels
+from quadric.tables.inputs import OTHER, InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import FloatArray, IntArray
@@ -131,8 +131,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
         """
         check_parameters(self, self._rules)
-        table = self.usable(as_table(checked_rows(X)))
-        return self.fit_facts(self.facts(table))
+        return self.fit_facts(self.facts(self.usable(as_table(checked_rows(X)))))
 
     def facts(self, table: Table) -> tuple[ColumnFacts, ...]:
         """What a table, or a part of one, tells of its columns.
@@ -176,9 +175,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not table.names or table.n_rows == 0:
             raise ValueError("the table has no columns" if not table.names else "the table has no rows")
         for parameter in ("dates", "texts"):
-            unknown = [name for name in getattr(self, parameter) if name not in table.names]
-            if unknown:
-                raise ParameterError(f"{parameter}: {unknown_names(unknown, table.names, 'the table')}")
+            refuse_unknown(getattr(self, parameter), table.names, f"{parameter}: the table", error=ParameterError)
         columns = _of_all(table.names, lambda name: self._usable(name, table))
         return Table(table.names, tuple(columns), table.sha256, table.first_row)
 
@@ -277,28 +274,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not fills:
             facts.refuse_missing(missing="impute")
         n_rows = facts.n_present + facts.n_missing
-        flagged = self.missing == "indicator" and facts.n_missing > 0
-        if flagged and self.rare == "other":
-            flagged = not is_rare(facts.n_missing, n_rows)
+        has_few = facts.n_missing == 0 or (self.rare == "other" and is_rare(facts.n_missing, n_rows))
+        flagged = self.missing == "indicator" and not has_few
         learned = InputColumn(facts.name, "number", indicator=flagged, missing_texts=tuple(self.missing_texts))
         if facts.kind != "O":
-            if facts.origin is not None:
-                learned = replace(learned, type="date", origin=facts.origin)
-            return replace(learned, fill=facts.mean if fills else None)
+            kind = "number" if facts.origin is None else "date"
+            return replace(learned, type=kind, origin=facts.origin, fill=facts.mean if fills else None)
         counts = facts.levels
-        levels = Levels.frequent(counts, facts.n_present, n_rows, self.max_levels) if self._groups else Levels.all(counts)
-        fill = levels.dropped
-        if self.missing == "indicator" and not flagged:
-            fill = levels.other or levels.dropped
-        known = levels.kept if self.unseen == "other" else tuple(sorted(counts))
+        kept, dropped, other = tuple(sorted(counts)), _most_frequent(counts), None
+        if self._groups:
+            kept, dropped, other = _frequent_levels(counts, facts.n_present, n_rows, self.max_levels)
+        fill = other or dropped if self.missing == "indicator" and not flagged else dropped
+        known = kept if self.unseen == "other" else tuple(sorted(counts))
         return replace(
             learned,
             type="category",
             categories=known,
-            dropped=levels.dropped if self.coding == "onehot" or self.unseen == "other" else None,
+            dropped=dropped if self.coding == "onehot" or self.unseen == "other" else None,
             fill=fill if fills else None,
-            other=levels.other,
-            grouped=tuple(level for level in known if level not in levels.kept),
+            other=other,
+            grouped=tuple(level for level in known if level not in kept),
         )
 
     def transform(self, X: Rows) -> FloatArray:
@@ -315,8 +310,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         array of shape (m, n_features_out)
         """
         check_is_fitted(self)
-        table = as_table(checked_rows(X, self), self.input_names_)
-        return self._coded(table, "C")
+        return self._coded(as_table(checked_rows(X, self), self.input_names_), "C")
 
     def transform_by_column(self, table: Table) -> FloatArray:
         """The same, with the values of a feature next to each other in memory: as a table has them, hence in less time.
@@ -332,9 +326,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._coded(table, "F")
 
     def _coded(self, table: Table, order: Literal["C", "F"]) -> FloatArray:
-        absent = [name for name in self.input_names_ if name not in table.names]
-        if absent:
-            raise ValueError(unknown_names(absent, table.names, "the table"))
+        refuse_unknown(self.input_names_, table.names, "the table")
         out = np.empty((table.n_rows, len(self.features_)), order=order)
         troubles = Troubles("{} columns do not suit the model")
         ends = np.searchsorted(self.blocks_, np.arange(len(self.inputs_) + 1))
@@ -345,7 +337,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return out
 
     def _checked(self, column: InputColumn, table: Table) -> np.ndarray:
-        """The values of a column, none of which is refused."""
         values: np.ndarray = column.cleaned(table[column.name], table.first_row)
         if column.fill is None and missing_cells(values).any():
             ColumnFacts.of(column.name, values, table.first_row).refuse_missing()
@@ -417,13 +408,13 @@ def checked_rows(X: Any, fitted: Any = None) -> Any:
     refuse_masked(X=X)
     X = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
     if fitted is not None and X.shape[1] != fitted.n_features_in_:
-        own = f"{type(fitted).__name__} is expecting {fitted.n_features_in_} features as input"
-        raise ValueError(f"X has {X.shape[1]} features, but {own}")
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(fitted).__name__} is expecting {fitted.n_features_in_} features as input"
+        )
     return X
 
 
 def _of_all(columns: Iterable[Any], look: Callable[[Any], Any]) -> list[Any]:
-    """What there is to say about each column; one error for all that cannot be used."""
     troubles, found = Troubles("{} columns cannot be used"), []
     for column in columns:
         with troubles.noted():
@@ -449,11 +440,8 @@ def structural_exclusions(encoder: TableEncoder, X: FloatArray) -> list[tuple[in
     list of tuples (i, j)
     """
     check_is_fitted(encoder)
-    X = np.asarray(X, dtype=float)
-    low, high = X.min(axis=0), X.max(axis=0)
-    return redundant_pairs(
-        encoder, [bool(((column == a) | (column == b)).all()) for column, a, b in zip(X.T, low, high, strict=True)]
-    )
+    two_valued = [bool(((column == column.min()) | (column == column.max())).all()) for column in np.asarray(X, dtype=float).T]
+    return redundant_pairs(encoder, two_valued)
 
 
 def redundant_pairs(encoder: TableEncoder, two_valued: Sequence[bool]) -> list[tuple[int, int]]:
@@ -500,3 +488,25 @@ def coding_of(encoder: TableEncoder, X: FloatArray, missing: Collection[str]) ->
             # its flag is next to a number; without one, what equals the mean is imputed, or all but equal to the mean of a fold
             gaps[:, j] = X[:, j + 1] == 1.0 if column.indicator else X[:, j] == column.fill
     return Coding(encoder.blocks_, is_flag, other, encoder.rare == "other", gaps if gaps.any() else None)
+
+
+def _frequent_levels(counts: Counter[str], n_present: int, n_rows: int, most: int) -> tuple[tuple[str, ...], str, str | None]:
+    """Levels that are not rare, the most frequent one with the group of the others, and the name of that group.
+
+    Levels that are called "other" already are part of the group. Without a name, its levels, if any, count as the most
+    frequent one. More rows than those of the levels are present where a column has more levels than are counted.
+    """
+    ranked = sorted(counts, key=lambda level: (-counts[level], level))
+    kept = [level for level in ranked if not is_rare(counts[level], n_rows) and level.lower() != OTHER][:most]
+    if not kept:  # nothing to tell from the rest
+        return (ranked[0],), ranked[0], None
+    n_others = n_present - sum(counts[level] for level in kept)
+    if is_rare(n_others, n_rows):
+        return tuple(sorted(kept)), kept[0], None
+    groups = Counter({level: counts[level] for level in kept} | {OTHER: n_others})
+    return tuple(sorted(kept)), _most_frequent(groups), OTHER
+
+
+def _most_frequent(counts: Counter[str]) -> str:
+    """Of several, the first in alphabetical order."""
+    return min(counts, key=lambda level: (-counts[level], level))

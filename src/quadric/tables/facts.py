@@ -10,11 +10,9 @@ import numpy as np
 from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import days_since, first_day
 from quadric.tables.inputs import missing_cells
-from quadric.types import BoolArray
 
+# Different texts of a column that are counted; a column with more has no levels anyway
 MOST_COUNTED = 100_000
-"""Different texts of a column that are counted; a column with more has no levels anyway."""
-TWO = 2
 
 
 class MixedColumnError(ValueError):
@@ -92,18 +90,15 @@ class ColumnFacts:
         if self.kind and other.kind and self.kind != other.kind:
             raise MixedColumnError(self.name)
         if not self.kind:
-            kept = replace(other, n_missing=self.n_missing + other.n_missing)
-            return replace(kept, first_missing=_first(self.first_missing, other.first_missing))
+            n_missing, first = self.n_missing + other.n_missing, _first(self.first_missing, other.first_missing)
+            return replace(other, n_missing=n_missing, first_missing=first)
         origin, shift_self, shift_other = self.origin, 0.0, 0.0
-        if self.origin is not None and other.origin is not None:
+        if self.origin is not None and other.origin is not None:  # days count from the earlier of both
             origin = min(self.origin, other.origin)
-            shift_self, shift_other = (days_between(origin, one.origin) for one in (self, other))
+            shift_self, shift_other = (_days_between(origin, one.origin) for one in (self, other))
         n_present = self.n_present + other.n_present
         mean, other_mean = self.mean + shift_self, other.mean + shift_other
         values = (*(v + shift_self for v in self.values), *(v + shift_other for v in other.values))
-        levels = self.levels
-        if len(levels) <= MOST_COUNTED:
-            levels = levels + other.levels
         return ColumnFacts(
             self.name,
             self.kind,
@@ -112,7 +107,7 @@ class ColumnFacts:
             _first(self.first_missing, other.first_missing),
             mean + (other.n_present / n_present) * (other_mean - mean),
             origin,
-            levels,
+            self.levels if len(self.levels) > MOST_COUNTED else self.levels + other.levels,
             _first_different(np.array(values)),
             _first(self.first_infinite, other.first_infinite),
         )
@@ -140,8 +135,7 @@ class ColumnFacts:
             )
 
 
-def days_between(first: str, second: str | None) -> float:
-    """Days from one day to another."""
+def _days_between(first: str, second: str | None) -> float:
     return float((np.datetime64(second, "D") - np.datetime64(first, "D")) / np.timedelta64(1, "D"))
 
 
@@ -150,11 +144,8 @@ def _first(one: int | None, two: int | None) -> int | None:
 
 
 def _first_different(numbers: np.ndarray) -> tuple[float, ...]:
-    """Up to three different values."""
     values: list[float] = []
-    rest = numbers
-    while len(rest) and len(values) <= TWO:
-        values.append(float(rest[0]))
-        others: BoolArray = rest != rest[0]
-        rest = rest[others] if len(values) <= TWO else rest[:0]
+    while len(numbers) and len(values) < 3:
+        values.append(float(numbers[0]))
+        numbers = numbers[numbers != numbers[0]]
     return tuple(values)

@@ -16,8 +16,8 @@ from quadric.tables.table import BLANKS, is_number_text, number_text, text_colum
 from quadric.types import BoolArray, FloatArray, IntArray
 
 Level: TypeAlias = str | float
+# The level that rare and new levels count as
 OTHER = "other"
-"""The level that rare and new levels count as."""
 
 
 def is_missing_text(text: str, others: Collection[str] = (), blanks: str = BLANKS) -> bool:
@@ -189,8 +189,7 @@ def coded_features(inputs: Sequence[InputColumn], coding: str, unseen: str) -> t
     coding : "onehot" or "ordinal"
     unseen : "refuse" or "other"
     """
-    takes_new = unseen != "refuse"
-    return with_unique_names(f for i, column in enumerate(inputs) for f in _features(i, column, coding, takes_new))
+    return with_unique_names(f for i, column in enumerate(inputs) for f in _features(i, column, coding, unseen != "refuse"))
 
 
 def _features(position: int, column: InputColumn, coding: str, takes_new: bool) -> list[CodedFeature]:
@@ -237,8 +236,8 @@ def with_unique_names(features: Iterable[CodedFeature]) -> tuple[CodedFeature, .
     """The features, numbered where a name would appear twice (a column can be called "home=own" too)."""
     named: dict[str, CodedFeature] = {}
     for feature in features:
-        names = chain([feature.name], (f"{feature.name} ({number})" for number in count(2)))
-        name = next(name for name in names if name not in named)
+        numbered = chain([feature.name], (f"{feature.name} ({number})" for number in count(2)))
+        name = next(name for name in numbered if name not in named)
         named[name] = replace(feature, name=name)
     return tuple(named.values())
 
@@ -269,7 +268,7 @@ def without_missing_texts(column: np.ndarray, others: Collection[str], blanks: s
     if column.dtype == object:
         values = column.tolist()
         texts = {text for text in values if isinstance(text, str)}  # a Table has None besides them
-        bare = {text: None if is_missing_text(text, others, blanks) else text.strip(blanks) for text in texts}
+        bare = {text: text.strip(blanks) for text in texts if not is_missing_text(text, others, blanks)}
         return text_column([bare.get(text) for text in values])
     codes = [] if column.dtype.kind != "f" else missing_numbers(others)
     return np.where(np.isin(column, codes), np.nan, column) if codes else column
@@ -341,8 +340,7 @@ def coded_values(column: np.ndarray, features: Sequence[CodedFeature]) -> FloatA
     out = np.empty((len(column), len(features)))
     for j, feature in enumerate(features):
         if feature.kind == "number":
-            fill = np.nan if feature.missing is None else feature.missing
-            out[:, j] = np.where(absent, fill, column) if absent.any() else column
+            out[:, j] = np.where(absent, np.nan if feature.missing is None else feature.missing, column)
         else:
             by_level: dict[Level | None, float] = dict(feature.codes)
             values = [*(by_level.get(level, feature.unseen) for level in position), feature.missing, feature.unseen]

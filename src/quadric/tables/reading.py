@@ -5,20 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from quadric.defaults import MISSING
 from quadric.extras import require
-from quadric.tables.date_forms import with_iso_dates
+from quadric.tables.dates import with_iso_dates
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
 
 BLOCK_ROWS = 50_000
+# Bytes of a CSV file from which its number of values is estimated
 SNIFFED = 1 << 16
-"""Bytes of a CSV file from which its number of values is estimated."""
 
 
 def read_table(
@@ -69,14 +68,13 @@ def read_table(
     -------
     Table
     """
-    how = {"decimal": decimal, "thousands": thousands, "drop_unnamed": drop_unnamed}
-    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, **how)
+    source = _source(path, (delimiter, encoding, missing, decimal, thousands, drop_unnamed))
     pieces = _pieces(source, text, None)
     if not pieces:
         raise ValueError("the table has no rows")
     names = tuple(pieces)
     columns = tuple(_joined(pieces.pop(name)) for name in names)  # frees the pieces, one column at a time
-    return with_iso_dates(Table(names, columns, _digest(source.paths)), date_forms)
+    return with_iso_dates(Table(names, columns, _digest(source[0])), date_forms)
 
 
 def read_chunks(
@@ -112,52 +110,40 @@ def read_chunks(
     """
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
-    how = {"decimal": decimal, "thousands": thousands, "drop_unnamed": drop_unnamed}
-    source = _source(path, delimiter=delimiter, encoding=encoding, missing=missing, **how)
+    _, tables, typed = _source(path, (delimiter, encoding, missing, decimal, thousands, drop_unnamed))
     first_row = 1
-    for chunk in regrouped(source.tables(rows, None, text), rows):
-        columns = (source.typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
+    for chunk in regrouped(tables(rows, None, text), rows):
+        columns = (typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
         yield with_iso_dates(Table(tuple(chunk.column_names), tuple(columns), first_row=first_row), date_forms)
         first_row += chunk.num_rows
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Where tables come from.
-
-    Attributes
-    ----------
-    paths : tuple of Path
-        The files, if any.
-    tables : function
-        Gives tables of pyarrow of about so many rows, with all columns or with some, of which some are to be texts.
-    typed : function
-        A column of theirs as it is meant, or as texts.
-    """
-
-    paths: tuple[Path, ...]
-    tables: Callable[[int, Sequence[str] | None, Collection[str]], Iterator[Any]]
-    typed: Callable[[Any, bool], Any]
+# Files, if any; a function that gives tables of pyarrow of about so many rows, with all columns or with some, of which some are
+# to be texts; and one that gives a column of theirs as it is meant, or as texts
+_Source: TypeAlias = tuple[
+    tuple[Path, ...], Callable[[int, Sequence[str] | None, Collection[str]], Iterator[Any]], Callable[[Any, bool], Any]
+]
 
 
-def _source(data: Any, **how: Any) -> _Source:
+def _source(data: Any, how: tuple[Any, ...]) -> _Source:
     from quadric.tables import _arrow, _csv
 
     if holds_arrow(data):
-        return _Source((), partial(_arrow.tables_of_object, data), _arrow.typed)
-    path, notation = Path(data), _csv.Notation(**how)
+        return (), partial(_arrow.tables_of_object, data), _arrow.typed
+    path, notation = Path(data), _csv.Notation(*how)
     if files := _arrow.arrow_files(path):
-        return _Source(files, partial(_arrow.tables_of_files, files), _arrow.typed)
-    return _Source((path,), _csv.CsvFile.open(path, notation).tables, notation.typed)
+        return files, partial(_arrow.tables_of_files, files), _arrow.typed
+    return (path,), _csv.CsvFile.open(path, notation).tables, notation.typed
 
 
 def _pieces(source: _Source, text: Collection[str], columns: Sequence[str] | None) -> dict[str, list[Any]]:
     """The pieces of all columns; a column of which only some pieces are numbers is read once more, as texts."""
     pieces: dict[str, list[Any]] = {}
-    for table in source.tables(BLOCK_ROWS, columns, text):
+    _, tables, typed = source
+    for table in tables(BLOCK_ROWS, columns, text):
         check_names(table.column_names)
         for name, column in zip(table.column_names, table.columns, strict=True):
-            pieces.setdefault(name, []).append(source.typed(column, name in text))
+            pieces.setdefault(name, []).append(typed(column, name in text))
     mixed = [name for name, parts in pieces.items() if len({part.type for part in parts}) > 1]
     return {**pieces, **_pieces(source, mixed, mixed)} if mixed else pieces
 
@@ -215,9 +201,9 @@ def estimated_values(path: Path) -> int:
     """
     from quadric.tables import _arrow
 
-    files = _arrow.arrow_files(path)
-    if files:
-        return sum(map(_arrow.values_in, files))
+    if files := _arrow.arrow_files(path):
+        shapes = {file: _arrow.shape_of(file) for file in files}
+        return sum(file.stat().st_size // 8 if shape is None else shape[0] * shape[1] for file, shape in shapes.items())
     with path.open("rb") as file:
         start = file.read(SNIFFED)
     marks = max(start.count(mark) for mark in (b",", b";", b"\t", b"|")) + start.count(b"\n") + start.count(b"\r")
@@ -225,7 +211,6 @@ def estimated_values(path: Path) -> int:
 
 
 def _digest(paths: Sequence[Path]) -> str | None:
-    """SHA-256 of a file, or of those of several files."""
     digests = []
     for path in paths:
         with path.open("rb") as file:

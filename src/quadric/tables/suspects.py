@@ -10,22 +10,22 @@ from quadric.defaults import MISSING
 from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import parsed_date
 
+# A column is meant as numbers, or as dates, if more than this share of its values can be read so
 MOSTLY = 0.9
-"""A column is meant as numbers, or as dates, if more than this share of its values can be read so."""
+# With fewer distinct numbers, texts among them may be meant: "1", "2", "other"
 MANY_NUMBERS = 20
-"""With fewer distinct numbers, texts among them may be meant: "1", "2", "other"."""
+# Marks of numbers as ``read_table`` takes them, the likelier ones first
 NOTATIONS: tuple[dict[str, str], ...] = (
     {"thousands": ","},
     {"decimal": ","},
     {"decimal": ",", "thousands": "."},
     *({**decimal, "thousands": mark} for mark in " '’\u00a0\u202f_" for decimal in ({}, {"decimal": ","})),
 )
-"""Marks of numbers as ``read_table`` takes them, the likelier ones first."""
 SIGNS = "%$€£¥"
+# A number whose groups of three digits have points between them; a plain number too, if there are two groups
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
-"""A number whose groups of three digits have points between them; a plain number too, if there are two groups."""
+# Numbers in base 16, 8 and 2, in the digits of any script, such as ١٢, and with a minus sign of typography
 UNREAD = re.compile(r"[+\u2212-]?(0x[0-9a-f]+|0o[0-7]+|0b[01]+|\d+(\u066c\d{3})*([.,\u066b]\d*)?(e[+-]?\d+)?)", re.IGNORECASE)
-"""Numbers in base 16, 8 and 2, in the digits of any script, such as \u0661\u0662, and with a minus sign of typography."""
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 OTHER_DATE = re.compile(
     r"\d{4}([/.-])\d{1,2}\1\d{1,2}([T ].*)?|\d{1,2}([/.-])\d{1,2}\3\d{4}( .*)?|\d{1,2}([/.-])\d{1,2}\5\d\d|\d{4}[-/]\d\d"
@@ -91,9 +91,8 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
         if marked is not None and _mostly(reading.fullmatch, counts):
             words = " and ".join(f"{name}={quoted(mark)}" for name, mark in marks.items())
             wrong = next((text for text in counts if not reading.fullmatch(text)), None)
-            such = (
-                quoted(marked) if wrong is None else f"{quoted(marked)}, but also {quoted(wrong)}"
-            )  # which no marks make a number
+            # no marks make a number of the other one
+            such = quoted(marked) if wrong is None else f"{quoted(marked)}, but also {quoted(wrong)}"
             return ParameterError(f"holds numbers such as {such}, read as texts: read the table with {words}", **marks)
     other = max(others, key=lambda text: counts[text])
     if UNREAD.fullmatch(other) and _mostly(UNREAD.fullmatch, counts):
@@ -104,8 +103,9 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
     if len(counts) <= MANY_NUMBERS:
         return None
     if _mostly(plain.fullmatch, counts):
-        words = f"holds numbers but for texts such as {quoted(other)}: count them as missing values"
-        return ParameterError(words, na=",".join([*MISSING, other]))
+        return ParameterError(
+            f"holds numbers but for texts such as {quoted(other)}: count them as missing values", na=",".join([*MISSING, other])
+        )
     if _mostly(SIGNED.fullmatch, counts):
         return ParameterError(f"holds numbers with a sign or a unit, such as {quoted(min(others))}: write them without it")
     return None
@@ -114,8 +114,8 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
 def _unread_numbers(counts: Counter[str]) -> ParameterError:
     """For plain numbers among many: the table was read with other marks, or they were texts before."""
     pointed = [text for text in counts if "." in text]
-    grouped = bool(pointed) and all(GROUPED.fullmatch(text) for text in pointed)
-    marks = {"thousands": "."} if grouped else {"decimal": "."}
+    are_grouped = bool(pointed) and all(GROUPED.fullmatch(text) for text in pointed)
+    marks = {"thousands" if are_grouped else "decimal": "."}
     return ParameterError(
         f"holds numbers such as {quoted(min(counts))}, which are texts here: convert them to numbers", **marks
     )

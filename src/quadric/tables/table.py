@@ -17,13 +17,13 @@ from quadric.geometry.terms import default_names
 from quadric.labels import number_text as number_text
 from quadric.types import FloatArray, IntArray
 
+# Characters that count for nothing before and after a text
 BLANKS = " \t\n\r\x0b\x0c"
-"""Characters that count for nothing before and after a text."""
 CONVERT_OR_IGNORE = "convert it to numbers, texts or dates, or leave it out"
 
 
+# Rows of raw data: a Table, a frame, an object with the Arrow C stream interface, a mapping of columns, or an array
 Rows: TypeAlias = "Table | Mapping[str, ArrayLike] | ArrayLike"
-"""Rows of raw data: a Table, a frame, an object with the Arrow C stream interface, a mapping of columns, or an array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,7 @@ class Table:
 
     def __post_init__(self) -> None:
         check_names(self.names)
-        lengths = {len(column) for column in self.columns}
-        if len(self.names) != len(self.columns) or len(lengths) > 1:
+        if len(self.names) != len(self.columns) or len({len(column) for column in self.columns}) > 1:
             raise ValueError("a table needs one column per name, all of the same length")
 
     @property
@@ -165,26 +164,26 @@ def as_table(data: Rows, names: Sequence[str] | None = None) -> Table:
         return Table(tuple(data), tuple(_one_dimension(name, values) for name, values in data.items()))
     if hasattr(data, "iloc"):  # pandas' own conversion to Arrow refuses mixed columns and adds the index
         frame: Any = data
-        columns = tuple(_column_of_pandas(str(name), column) for name, column in frame.items())
-        return Table(tuple(map(str, frame.columns)), columns)
+        columns = (  # texts that Arrow holds stay with it: it tells the different ones much faster
+            each.array.__arrow_array__() if getattr(each.dtype, "storage", None) == "pyarrow" else _one_dimension(name, each)
+            for name, each in frame.items()
+        )
+        return Table(tuple(map(str, frame.columns)), tuple(columns))
     if holds_arrow(data):
         from quadric.tables._arrow import stream_of, without_views
 
         found = without_views(stream_of(data).read_all())
         return Table(tuple(found.column_names), tuple(found.columns))
-    array = data if isinstance(data, np.ndarray) else _array_of_rows(data)
+    try:  # objects, because numpy would convert numbers next to texts to texts
+        array = data if isinstance(data, np.ndarray) else np.array(data, dtype=object)
+    except ValueError as error:
+        raise ValueError(f"cannot read a {type(data).__name__} as a table: {error}") from None
     if array.ndim != 2:
         raise ValueError(f"a table must have two dimensions, got {array.ndim}: pass a frame, a mapping of columns or rows")
     names = default_names(array.shape[1]) if names is None else names
     if len(names) != array.shape[1]:
         raise ValueError(f"the table has {array.shape[1]} columns instead of {len(names)}")
     return Table(tuple(names), tuple(array.T))
-
-
-def _column_of_pandas(name: str, column: Any) -> Any:
-    """Texts that Arrow holds stay with it: it tells the different ones much faster."""
-    is_arrow_text = getattr(column.dtype, "storage", None) == "pyarrow"
-    return column.array.__arrow_array__() if is_arrow_text else _one_dimension(name, column)
 
 
 def holds_arrow(data: Any) -> bool:
@@ -210,7 +209,6 @@ def as_column(name: str, values: Any) -> np.ndarray:
 
 
 def _typed_column(name: str, values: list[Any], dtype: np.dtype) -> np.ndarray:
-    """Values of an array of objects or of texts."""
     items = [None if is_missing(value) or _is_blank(value) else value for value in values]
     present = [value for value in items if value is not None]
     if dtype.kind == "O" and not present:
@@ -219,8 +217,8 @@ def _typed_column(name: str, values: list[Any], dtype: np.dtype) -> np.ndarray:
         return np.array([np.nan if value is None else float(value) for value in items])
     if all(isinstance(value, date) for value in present):
         return np.array([_without_zone(value) for value in items], dtype="datetime64[us]")
-    if not all(isinstance(value, str | Real) for value in present):
-        other = next(value for value in present if not isinstance(value, str | Real))
+    other = next((value for value in present if not isinstance(value, str | Real)), None)
+    if other is not None:
         raise ValueError(f"column {quoted(name)} holds a {type(other).__name__}: {CONVERT_OR_IGNORE}")
     return text_column([value if value is None or isinstance(value, str) else number_text(float(value)) for value in items])
 
@@ -280,7 +278,7 @@ def _distinct_values(name: str, values: Any) -> tuple[Any, IntArray]:
     array = _one_dimension(name, values)
     if array.dtype.kind == "O":
         distinct, places = _distinct_objects(array)
-        return _object_array(distinct), places
+        return text_column(distinct), places
     if np.ma.isMaskedArray(array) or array.dtype.kind == "T":
         return array, np.arange(len(array))
     return np.unique(array, return_inverse=True)
@@ -314,20 +312,15 @@ def _is_arrow_column(values: Any) -> bool:
     return type(values).__module__.partition(".")[0] == "pyarrow"
 
 
-def _one_dimension(name: str, values: Any) -> np.ndarray:
+def _one_dimension(name: object, values: Any) -> np.ndarray:
     array = values if isinstance(values, np.ndarray) else np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"column {quoted(name)} must have one dimension, got {array.ndim}")
     return array
 
 
-def text_column(values: Sequence[str | None]) -> np.ndarray:
-    """Texts as an array of objects."""
-    return np.array(values, dtype=object)
-
-
-def _object_array(values: Sequence[Any]) -> np.ndarray:
-    """Any values as an array of one dimension."""
+def text_column(values: Sequence[Any]) -> np.ndarray:
+    """Texts, or any other values, as an array of objects of one dimension."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -353,11 +346,3 @@ def is_number_text(text: str) -> bool:
     except ValueError:
         return False
     return "_" not in text and text.isascii()
-
-
-def _array_of_rows(data: Any) -> np.ndarray:
-    """Rows as an array of objects, because numpy would convert numbers next to texts to texts."""
-    try:
-        return np.array(data, dtype=object)
-    except ValueError as error:
-        raise ValueError(f"cannot read a {type(data).__name__} as a table: {error}") from None

@@ -12,6 +12,7 @@ from quadric.errors import quoted, unknown_names
 from quadric.tables.table import is_number_text, label_texts
 from quadric.types import IntArray
 
+# Classes whose sense is plain, the positive one last; upper and lower case are the same
 KNOWN_PAIRS = (
     ("0", "1"),
     ("-1", "1"),
@@ -38,10 +39,9 @@ KNOWN_PAIRS = (
     ("stayed", "left"),
     ("stayed", "churned"),
 )
-"""Classes whose sense is plain, the positive one last; upper and lower case are the same."""
 MOST_CLASSES = 50
+# A target with more distinct values, or with more fractions, is continuous
 MOST_FRACTIONS = 20
-"""A target with more distinct values, or with more fractions, is continuous."""
 
 
 class MissingLabelsError(ValueError):
@@ -122,7 +122,12 @@ def sorted_classes(names: Iterable[str]) -> tuple[str, ...]:
     if len(found) < 2:
         problem = f"is {quoted(found[0])} in every row" if found else "has no rows"
         raise ValueError(f"the target {problem}: at least two classes are needed")
-    _refuse_continuous(found)
+    fractions = sum(number is not None and not number.is_integer() for number in map(_number, found))
+    if len(found) > MOST_CLASSES or fractions > MOST_FRACTIONS:
+        raise ValueError(
+            f"the target has {len(found)} different values ({quoted(found[0])} to {quoted(found[-1])}) and looks continuous: "
+            "a classifier needs classes, so divide it into a few first"
+        )
     return tuple(found)
 
 
@@ -144,7 +149,12 @@ def ordered_classes(counts: Mapping[str, int], positive: str | float | None = No
     if positive is None and len(names) > 2:
         return names
     last = positive_class(counts) if positive is None else label_texts("positive", [positive])[0]
-    return tuple(_positive_last(list(names), last))
+    position = class_position(last, names)
+    if position is None:
+        raise ValueError(unknown_names([last], names, "the target", "value"))
+    if len(names) > 2:
+        raise ValueError(f"a positive value is for two classes, and the target has {len(names)} classes: leave it out")
+    return (*names[:position], *names[position + 1 :], names[position])
 
 
 def positive_class(counts: Mapping[str, int]) -> str:
@@ -202,22 +212,3 @@ def _sorted_names(names: set[str]) -> list[str]:
     if any(number is None for number in numbers.values()):
         return sorted(names)
     return sorted(names, key=lambda name: (numbers[name], name))
-
-
-def _refuse_continuous(names: list[str]) -> None:
-    numbers = [_number(name) for name in names]
-    fractions = sum(number is not None and not number.is_integer() for number in numbers)
-    if len(names) > MOST_CLASSES or fractions > MOST_FRACTIONS:
-        raise ValueError(
-            f"the target has {len(names)} different values ({quoted(names[0])} to {quoted(names[-1])}) and looks continuous: "
-            "a classifier needs classes, so divide it into a few first"
-        )
-
-
-def _positive_last(names: list[str], positive: str) -> list[str]:
-    position = class_position(positive, names)
-    if position is None:
-        raise ValueError(unknown_names([positive], names, "the target", "value"))
-    if len(names) > 2:
-        raise ValueError(f"a positive value is for two classes, and the target has {len(names)} classes: leave it out")
-    return [*names[:position], *names[position + 1 :], names[position]]

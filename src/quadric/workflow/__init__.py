@@ -4,9 +4,9 @@ from quadric._lazy import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from quadric.workflow.certifying import Judged, certify_stream, certify_table
     from quadric.workflow.checking import TableCheck, TableWarning, check_parts, check_table, look_over
     from quadric.workflow.comparison import Comparison, Result, compare
-    from quadric.workflow.judging import Judged, certify_stream, certify_table
     from quadric.workflow.limits import is_streamed
     from quadric.workflow.options import OptionError, TrainingOptions
     from quadric.workflow.preparation import PreparedData, prepare
@@ -40,7 +40,7 @@ __all__ = [
 _HOMES = {
     "checking": "TableCheck TableWarning check_parts check_table look_over",
     "comparison": "Comparison Result compare",
-    "judging": "Judged certify_stream certify_table",
+    "certifying": "Judged certify_stream certify_table",
     "limits": "is_streamed",
     "options": "OptionError TrainingOptions",
     "preparation": "PreparedData prepare",

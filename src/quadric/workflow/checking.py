@@ -11,16 +11,16 @@ import numpy as np
 from quadric.errors import listed, warn_user
 from quadric.samples.random_rows import drawn_rows
 from quadric.tables import Table, TableStream
-from quadric.tables.streams import TableParts, gathered
+from quadric.tables.parts import TableParts, gathered
 from quadric.types import IntArray
 from quadric.workflow.findings import LOOKS, Finding, TableView, known_classes, quoted
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.profiles import ColumnProfile
 
+# Rows that are looked at; of larger tables, a random sample
 MOST_ROWS = 50_000
-"""Rows that are looked at; of larger tables, a random sample."""
+# Kinds of findings of which a fit warns; dates count as days, or as texts where days and months cannot be told apart
 LEAKS, TIMES = ("leak", "disguise"), ("date", "ambiguous dates")
-"""Kinds of findings of which a fit warns; dates count as days, or as texts where days and months cannot be told apart."""
 
 
 class TableWarning(UserWarning):
@@ -60,8 +60,7 @@ class TableCheck:
         -------
         dict
         """
-        findings = [finding.recorded() for finding in self.findings]
-        return {"rows": self.n_rows, "rows_seen": self.n_seen, "findings": findings}
+        return {"rows": self.n_rows, "rows_seen": self.n_seen, "findings": [each.recorded() for each in self.findings]}
 
 
 def check_table(table: Table, target: str, options: TrainingOptions, *, n_rows: int | None = None) -> TableCheck:
@@ -80,8 +79,7 @@ def check_table(table: Table, target: str, options: TrainingOptions, *, n_rows: 
     -------
     TableCheck
     """
-    unused = [*options.ignore, *(() if options.groups is None else (options.groups,))]
-    looked_at = table.drop([name for name in unused if name != target])
+    looked_at = table.drop([name for name in (*options.ignore, options.groups) if name is not None and name != target])
     if table.n_rows > MOST_ROWS:
         looked_at = looked_at[_picked(table.n_rows, options.seed)]
     return look_over(looked_at, target, n_rows=n_rows or table.n_rows, options=options)
@@ -105,12 +103,10 @@ def check_parts(parts: TableParts, target: str, options: TrainingOptions) -> Tab
         return check_table(parts.head(), target, options)
     n_rows, unused = parts.count_rows(), (*options.ignore, options.groups)
     names = [name for name in parts.head().names if name == target or name not in unused]
-    sample = gathered(parts, _picked(n_rows, options.seed), names)
-    return check_table(sample, target, options, n_rows=n_rows)
+    return check_table(gathered(parts, _picked(n_rows, options.seed), names), target, options, n_rows=n_rows)
 
 
 def _picked(n_rows: int, seed: int) -> IntArray:
-    """Positions of random rows, in their order: those that a fit draws."""
     return drawn_rows(np.arange(1, n_rows + 1), MOST_ROWS, seed)
 
 

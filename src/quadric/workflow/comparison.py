@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,15 +17,17 @@ from quadric.credit import CalibratedModel
 from quadric.errors import quoted
 from quadric.progress import advance, part
 from quadric.tables import Table
+from quadric.tables.parts import TableParts
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.figures import standard_error
+from quadric.workflow.cv_summary import standard_error
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, prepare, recoded
 from quadric.workflow.training import choose, fitted_classifier, folds_of, scales_as_prepared
 
 SURFACE = "sparse quadratic"
+# Standard errors of the paired differences from which a difference is called clear
 CLEAR = 2.0
-"""Standard errors of the paired differences from which a difference is called clear."""
+MEASURES = ("accuracy", "auc", "log_loss")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ class Comparison:
         pairs = {
             (other.name, measure): getattr(other, measure) - getattr(surface, measure)
             for other in others
-            for measure in ("accuracy", "auc", "log_loss")
+            for measure in MEASURES
         }
         return [
             Difference(name, measure, float(values.mean()), float(standard_error(values)))
@@ -110,8 +112,36 @@ class Comparison:
             if not np.isnan(values).any()
         ]
 
+    def recorded(self) -> dict[str, Any]:
+        """As plain values.
 
-def compare(table: Table, target: str, options: TrainingOptions | None = None) -> Comparison:
+        Returns
+        -------
+        dict
+        """
+        return {
+            "classes": list(self.data.class_names),
+            "rows": len(self.data.y),
+            "features": self.data.X.shape[1],
+            "folds": self.options.folds,
+            "not_installed": self.absent,
+            "models": [
+                {"name": result.name}
+                | {name: _spread(getattr(result, name)) for name in (*MEASURES, "size", "seconds")}
+                | {"size_of": result.unit, "chosen": result.chosen}
+                for result in self.results
+            ],
+            "differences": [{**asdict(each), "clear": each.is_clear} for each in self.differences],
+        }
+
+
+def _spread(values: FloatArray) -> dict[str, Any] | None:
+    if np.isnan(values.sum()):
+        return None
+    return {"mean": float(values.mean()), "standard_error": float(standard_error(values)), "folds": values.tolist()}
+
+
+def compare(table: Table | TableParts, target: str, options: TrainingOptions | None = None) -> Comparison:
     """Fit the sparse surface, as ``train`` does, and the usual classifiers to the same folds.
 
     All choices are made inside each fold, by as many folds of its training rows, which keep groups together, too: loss, k and C
@@ -121,7 +151,7 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None) -
 
     Parameters
     ----------
-    table : Table
+    table : Table or TableParts
     target : str
         Name of the column with the classes.
     options : TrainingOptions, optional
@@ -134,17 +164,20 @@ def compare(table: Table, target: str, options: TrainingOptions | None = None) -
     data = prepare(table, target, options)
     _check_inner_folds(data, options)
     rivals, absent = installed_rivals()
-    fits: dict[str, _Fit] = {SURFACE: _surface}
-    fits |= {rival.name: partial(_rival, rival) for rival in rivals}
+    fits: dict[str, _Fit] = {SURFACE: _surface, **{rival.name: partial(_rival, rival) for rival in rivals}}
     units = {SURFACE: "terms"} | {rival.name: rival.unit for rival in rivals}
-    rows: dict[str, list[_Row]] = {name: [] for name in fits}
+    rows: dict[str, list[tuple[tuple[float, ...], dict[str, Any]]]] = {name: [] for name in fits}
     for fold, (training, X, y) in enumerate(_folds(data, options)):
         for place, (name, fit) in enumerate(fits.items()):
             done, all_steps = fold * len(fits) + place, options.folds * len(fits)
             with part(done / all_steps, (done + 1) / all_steps), threadpool_limits(1):
                 advance(0.0, f"{name}, fold {fold + 1} of {options.folds}")
                 rows[name].append(_measured(partial(fit, training, options), X, y))
-    return Comparison([_result(name, units[name], rows[name]) for name in fits], data, options, absent)
+    results = []
+    for name, found in rows.items():
+        accuracy, auc, losses, sizes, seconds = np.array([figures for figures, _ in found]).T
+        results.append(Result(name, accuracy, auc, losses, sizes, seconds, units[name], [each for _, each in found]))
+    return Comparison(results, data, options, absent)
 
 
 _Fit = Callable[[PreparedData, TrainingOptions], Tuned]
@@ -159,38 +192,30 @@ def _surface(training: PreparedData, options: TrainingOptions) -> Tuned:
     search = choose(training, options) if options.crosses else None
     fitted = fitted_classifier(training, options) if search is None else search.best_estimator_
     known = None if search is None else search.oof_decision_
-    how: dict[str, Any] = {
-        "method": options.calibrate or "auto",
-        "cv": list(_splits(training, options)),
-        "n_jobs": options.n_jobs,
-    }
-    model = CalibratedModel.around(fitted, training.X, training.y, **how, out_of_fold=known)
+    how: dict[str, Any] = {"method": options.calibrate or "auto", "n_jobs": options.n_jobs, "out_of_fold": known}
+    model = CalibratedModel.around(fitted, training.X, training.y, cv=list(_splits(training, options)), **how)
     chosen = {name: getattr(fitted, name) for name in ("loss", "k", "C")}
     return Tuned(model, model, chosen, sum(surface.n_terms for surface in fitted.surfaces_))
 
 
 def _folds(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[PreparedData, FloatArray, np.ndarray]]:
-    """Coded training rows, test rows and labels of these, for each fold."""
     for train, test in _splits(data, options):
         training, X = recoded(data, train)
         yield _part(training, train), X[test], data.y[test]
 
 
 def _splits(data: PreparedData, options: TrainingOptions) -> Iterator[tuple[IntArray, IntArray]]:
-    """Positions of training and test rows of each fold."""
     return iter(folds_of(data, options).split(data.X, data.y, data.groups))
 
 
 def _part(data: PreparedData, rows: IntArray) -> PreparedData:
     groups, coding = None if data.groups is None else data.groups[rows], data.coding and data.coding.part(rows)
-    return replace(data, X=data.X[rows], y=data.y[rows], groups=groups, coding=coding)
+    return replace(data, X=data.X[rows], codes=data.codes[rows], groups=groups, coding=coding)
 
 
 def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
-    """Refuse folds whose training rows have too few of a class, or too few groups, to be split again."""
     splits = list(_splits(data, options))
-    for name, label in zip(data.class_names, np.unique(data.y), strict=True):
-        rows = int(np.sum(data.y == label))
+    for name, rows in zip(data.class_names, np.bincount(data.codes).tolist(), strict=True):
         if rows - -(-rows // options.folds) < options.folds:
             raise OptionError(
                 f"class {quoted(name)} has {rows} rows, too few for {options.folds} folds with {options.folds} inside each: "
@@ -204,15 +229,8 @@ def _check_inner_folds(data: PreparedData, options: TrainingOptions) -> None:
             raise OptionError(f"without the rows of fold {number}, {error}", **error.remedies) from None
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One classifier on one fold; the figures of Result in its order."""
-
-    figures: tuple[float, ...]
-    chosen: dict[str, Any]
-
-
-def _measured(fit: Callable[[], Tuned], X: FloatArray, y: np.ndarray) -> _Row:
+def _measured(fit: Callable[[], Tuned], X: FloatArray, y: np.ndarray) -> tuple[tuple[float, ...], dict[str, Any]]:
+    """The figures of Result in its order, and what was chosen."""
     began = time.perf_counter()
     tuned = fit()
     seconds = time.perf_counter() - began
@@ -220,9 +238,4 @@ def _measured(fit: Callable[[], Tuned], X: FloatArray, y: np.ndarray) -> _Row:
     accuracy = float(np.mean(tuned.model.predict(X) == y))
     has_area = len(classes) == len(np.unique(y)) == 2  # groups may leave a fold with one class
     auc = float(roc_auc_score(y == classes[1], chances[:, 1])) if has_area else np.nan
-    return _Row((accuracy, auc, float(log_loss(y, chances, labels=classes)), tuned.size, seconds), tuned.chosen)
-
-
-def _result(name: str, unit: str, rows: list[_Row]) -> Result:
-    accuracy, auc, losses, sizes, seconds = np.array([row.figures for row in rows]).T
-    return Result(name, accuracy, auc, losses, sizes, seconds, unit, [row.chosen for row in rows])
+    return (accuracy, auc, float(log_loss(y, chances, labels=classes)), tuned.size, seconds), tuned.chosen

@@ -21,19 +21,19 @@ from quadric.fitted import FittedModel
 from quadric.progress import counted
 from quadric.tables import Table
 from quadric.tables.dates import date_text, dates_after
+from quadric.tables.parts import complete
 from quadric.tables.table import is_missing, number_text
-from quadric.workflow.preparation import complete_rows
 from quadric.workflow.scoring import Scores, TableModel
 
+# What a row is compared with, in words
 REFERENCES = {"mean": "mean", "approved": "best tenth", "cutoff": "border"}
-"""What a row is compared with, in words."""
 CATEGORY = "{feature} is {value}: {points} points"
 NUMBER = "{{feature}} is {{value}} ({} {{reference}}): {{points}} points"
+# Of points against a class that people want
 LOST = " lost"
-"""Of points against a class that people want."""
 UNADVISED = "no change is advised: name the class that people want, with favourable, here or when fitting"
+# Names of columns that hold an age
 AGE = re.compile("age|age_.*|.*_age", re.IGNORECASE)
-"""Names of columns that hold an age."""
 NEVER = "the calibrated probability never crosses the cut-off, so the model always predicts the same class"
 
 
@@ -242,10 +242,10 @@ def explain_picked(
     picked, population = (model.inputs(data, only_needed=True) for data in (picked, background))
     options = replace(options, frozen=(*options.frozen, *model.frozen, *ages(model, options)))
     if not model.view.accepts_missing:
-        gaps = np.flatnonzero(~complete_rows(picked))
+        gaps = np.flatnonzero(~complete(picked))
         if len(gaps):
             raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
-        population = population[complete_rows(population)]
+        population = population[complete(population)]
     explainer = _Explainer(model, model.view, picked, population, options)
     return [explainer.explanation(i, row) for i, row in counted(enumerate(rows), len(rows), "rows explained")]
 
@@ -262,10 +262,9 @@ def check_names(model: TableModel, options: ExplainingOptions) -> None:
         model.code_of(options.target)
     fitted = model.view
     for option in ("frozen", "increase_only", "decrease_only"):
-        named = dict.fromkeys(getattr(options, option))
-        unknown = [name for name in named if name not in fitted.names and name not in fitted.input_names]
+        unknown = [name for name in getattr(options, option) if name not in (*fitted.names, *fitted.input_names)]
         if unknown:
-            raise ParameterError(unknown_names(unknown, fitted.input_names, "the model"), **{option: None})
+            raise ParameterError(unknown_names(dict.fromkeys(unknown), fitted.input_names, "the model"), **{option: None})
 
 
 def ages(model: TableModel, options: ExplainingOptions) -> list[str]:
@@ -317,8 +316,6 @@ def cell_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Explainer:
-    """Some rows, and the population that they are compared with."""
-
     model: TableModel
     fitted: FittedModel
     rows: Table
@@ -327,7 +324,6 @@ class _Explainer:
 
     @property
     def wanted(self) -> str | None:
-        """The class that people want."""
         return self.model.favourable if self.options.target is None else self.options.target
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -12,23 +12,30 @@ import numpy as np
 
 from quadric.errors import MOST_LISTED, ParameterError, listed
 from quadric.tables import Table, target_labels
-from quadric.tables.date_forms import AMBIGUOUS, chosen_form, possible_forms
-from quadric.tables.dates import parsed_date
+from quadric.tables.dates import AMBIGUOUS, chosen_form, parsed_date, possible_forms
 from quadric.tables.suspects import suspect_texts
 from quadric.types import BoolArray, FloatArray, IntArray
-from quadric.workflow.leaks import column_auc, is_disguise, telling_gap
 from quadric.workflow.options import TrainingOptions
-from quadric.workflow.profiles import DENSE, FEWEST_ROWS, ColumnProfile, identifier_words, is_named_so
+from quadric.workflow.profiles import (
+    DENSE,
+    FEWEST_ROWS,
+    ColumnProfile,
+    column_auc,
+    identifier_words,
+    is_disguise,
+    is_named_so,
+    telling_gap,
+)
 
+# AUC from which on one column alone is suspicious
 LEAK = 0.995
-"""AUC from which on one column alone is suspicious."""
 NEARLY_EMPTY = 0.95
 RARE_CLASS, FEW_ROWS = 0.05, 10
+# Levels of a column whose products with others are counted
 MOST_LEVELS = 100
-"""Levels of a column whose products with others are counted."""
 LONGEST_NAME = 40
+# Severities: somebody should look at it, or know of it
 LOOK, KNOW = "look", "know"
-"""Severities: somebody should look at it, or know of it."""
 
 
 @dataclass(frozen=True)
@@ -114,16 +121,19 @@ class TableView:
     @cached_property
     def ambiguous(self) -> dict[str, str]:
         """Columns of dates whose days and months cannot be told apart, each with one of them."""
-        texts = [
-            column for column in self.columns if column.kind == "text" and column.n_values and column.name not in self.named
-        ]
-        return {c.name: min(c.values) for c in texts if chosen_form(possible_forms(c.values)) == AMBIGUOUS}
+        return {
+            column.name: min(column.values)
+            for column in self._texts(self.named)
+            if chosen_form(possible_forms(column.values)) == AMBIGUOUS
+        }
+
+    def _texts(self, apart: Collection[str]) -> list[ColumnProfile]:
+        return [column for column in self.columns if column.kind == "text" and column.n_values and column.name not in apart]
 
     @cached_property
     def suspicions(self) -> dict[str, ParameterError]:
         """Columns of texts that most likely are numbers or dates, and what is to be done."""
-        known = {*self.named, *self.dates, *self.ambiguous}
-        texts = [column for column in self.columns if column.kind == "text" and column.n_values and column.name not in known]
+        texts = self._texts({*self.named, *self.dates, *self.ambiguous})
         found = {column.name: suspect_texts(column.name, column.level_counts) for column in texts}
         return {name: error for name, error in found.items() if error is not None}
 
@@ -163,12 +173,11 @@ def known_classes(table: Table, target: str, findings: list[Finding]) -> tuple[I
 
 def _identifiers(view: TableView) -> Iterator[Finding]:
     for name, why in view.identifiers.items():
-        words = f"column {quoted(name)} {why}, and says nothing about new rows"
-        yield Finding("identifier", (name,), words, KNOW, left_out=True, remedies={"keep": name})
+        says = f"column {quoted(name)} {why}, and says nothing about new rows"
+        yield Finding("identifier", (name,), says, KNOW, left_out=True, remedies={"keep": name})
 
 
 def _of_classes(view: TableView) -> Iterator[Finding]:
-    """Leaks."""
     if view.y is None:
         return
     y, n_classes, target = view.y[view.rows], len(view.names), quoted(view.target)
@@ -185,8 +194,7 @@ def _of_classes(view: TableView) -> Iterator[Finding]:
             )
             yield Finding("leak", (column.name,), words, remedies=remedies)
         elif part.n_missing and (gap := telling_gap(part, y, n_classes)) is not None:
-            is_missing, label = gap
-            where = f"{'is missing' if is_missing else 'has a value'} almost only where {target} is {quoted(view.names[label])}"
+            where = f"{'is missing' if gap[0] else 'has a value'} almost only where {target} is {quoted(view.names[gap[1]])}"
             words = f"column {name} {where}: is it filled in before {target} is known? if not, leave it out"
             yield Finding("leak", (column.name,), words, remedies=remedies)
 
@@ -214,8 +222,9 @@ def _empty(view: TableView) -> Iterator[Finding]:
 
 def _dates_and_notations(view: TableView) -> Iterator[Finding]:
     for name in view.dates:
-        advice = "leave it out if time must not count"
-        words = f"column {quoted(name)} holds dates, which count as days since the first one: {advice}"
+        words = (
+            f"column {quoted(name)} holds dates, which count as days since the first one: leave it out if time must not count"
+        )
         yield Finding("date", (name,), words, KNOW, remedies={"ignore": name})
     for name, example in view.ambiguous.items():
         words = (
@@ -235,11 +244,9 @@ def _is_date(column: ColumnProfile) -> bool:
 
 
 def _equal(view: TableView) -> Iterator[Finding]:
-    """Columns that are copies of earlier ones; each is named once."""
-    columns = [column for column in view.used() if column.n_values > 1]
     first_of: dict[object, ColumnProfile] = {}
     numbers = _NumberCopies(len(view.rows))
-    for column in columns:
+    for column in (column for column in view.used() if column.n_values > 1):
         earlier = numbers.earlier(column) if column.kind == "number" else None
         if column.kind == "text" or column.n_values <= FEWEST_ROWS:
             earlier = first_of.setdefault(column.marks(), column) if earlier is None else earlier
@@ -249,12 +256,7 @@ def _equal(view: TableView) -> Iterator[Finding]:
 
 
 class _NumberCopies:
-    """Columns of numbers seen so far, by where they lie between their smallest and largest value.
-
-    Parameters
-    ----------
-    n_rows : int
-    """
+    """Columns of numbers seen so far, by where they lie between their smallest and largest value."""
 
     def __init__(self, n_rows: int) -> None:
         self._weights = np.random.default_rng(1).normal(size=n_rows)
@@ -266,8 +268,7 @@ class _NumberCopies:
             return None
         low, span = column.values[0], column.values[-1] - column.values[0]
         shares = (column.values - low) / span if np.isfinite(span) else np.zeros(column.n_values)
-        of_rows = np.append(shares, -1.0)[column.codes]  # the last where a value is missing
-        turned = np.append(1.0 - shares, -1.0)[column.codes]
+        of_rows, turned = (np.append(each, -1.0)[column.codes] for each in (shares, 1.0 - shares))  # -1 where one is missing
         for places in (of_rows, turned):
             mark = float((self._weights * places).sum())  # near for equal columns, so that few pairs are compared row by row
             for other, theirs, earlier in self._seen:
@@ -278,7 +279,6 @@ class _NumberCopies:
 
 
 def _rare_levels(view: TableView) -> Iterator[Finding]:
-    """One line on all levels, and products of levels, with few rows."""
     meant = {*view.dates, *view.suspicions}
     texts = [column for column in view.used() if column.kind == "text" and column.name not in meant]
     scale = view.n_all / len(view.rows)
@@ -291,8 +291,8 @@ def _rare_levels(view: TableView) -> Iterator[Finding]:
         levels = f"{n_levels:,} level{'s' * (n_levels != 1)} ({places})" if few else ""
         pairs = f"{products:,} product{'s' * (products != 1)} of two levels" if products else ""
         have = "has" if n_levels + products == 1 else "have"
-        advice = "do not trust terms of so few rows, or merge levels"
-        words = f"{' and '.join(filter(None, (levels, pairs)))} {have} fewer than {FEW_ROWS} rows: {advice}"
+        what = " and ".join(filter(None, (levels, pairs)))
+        words = f"{what} {have} fewer than {FEW_ROWS} rows: do not trust terms of so few rows, or merge levels"
         yield Finding("rare levels", tuple(few), words, KNOW)
 
 
@@ -321,18 +321,16 @@ def _class_sizes(view: TableView) -> Iterator[Finding]:
 def _order(view: TableView) -> Iterator[Finding]:
     if len(view.rows) < FEWEST_ROWS:
         return
-    if view.y is not None:
-        labels = view.y[view.rows]
-        if np.count_nonzero(np.diff(labels)) == len(view.names) - 1:
-            words = (
-                f"the rows are sorted by the target {quoted(view.target)}: folds are drawn at random all the same, "
-                "but leave out columns that follow the order of the rows"
-            )
-            yield Finding("order", (view.target,), words, KNOW)
+    if view.y is not None and np.count_nonzero(np.diff(view.y[view.rows])) == len(view.names) - 1:
+        words = (
+            f"the rows are sorted by the target {quoted(view.target)}: folds are drawn at random all the same, "
+            "but leave out columns that follow the order of the rows"
+        )
+        yield Finding("order", (view.target,), words, KNOW)
     for column in view.columns:
         if column.name in view.dates and column.n_missing == 0 and _in_time_order(column):
-            advice = "fit without the latest rows, and judge the model on them"
-            words = f"the rows are in the order of the dates in {quoted(column.name)}: {advice}"
+            order = f"the rows are in the order of the dates in {quoted(column.name)}"
+            words = f"{order}: fit without the latest rows, and judge the model on them"
             yield Finding("order", (column.name,), words, KNOW)
 
 
@@ -356,5 +354,5 @@ def _rows(n: int) -> str:
     return "row" if n == 1 else "rows"
 
 
+# Each takes a view of a table and yields findings
 LOOKS = (_identifiers, _of_classes, _empty, _dates_and_notations, _equal, _rare_levels, _class_sizes, _order)
-"""Each takes a view of a table and yields findings."""

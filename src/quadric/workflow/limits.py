@@ -9,30 +9,30 @@ from quadric.errors import MemoryLimitError, ParameterError, quoted
 from quadric.export._schema import MAX_COEFFICIENTS, MAX_FEATURES
 from quadric.resources import gigabytes, memory
 from quadric.samples.extent import is_small
-from quadric.tables import Table, TableEncoder
+from quadric.tables import TableEncoder
 from quadric.tables.reading import estimated_values
 
+# Characters of the name of a column, a level or a class
 LONGEST_NAME = 1_000
-"""Characters of the name of a column, a level or a class."""
+# Of the coded rows, that are alive at the same time
 COPIES = 3
-"""Of the coded rows, that are alive at the same time."""
 
 
-def check_columns(inputs: Table) -> None:
+def check_columns(names: Sequence[str]) -> None:
     """Refuse more columns than a model can have features, and names that nobody can read.
 
     Parameters
     ----------
-    inputs : Table
-        Without the target.
+    names : sequence of str
+        Of the columns to learn from.
     """
-    if len(inputs.names) > MAX_FEATURES:
+    if len(names) > MAX_FEATURES:
         raise ParameterError(
-            f"the table has {len(inputs.names):,} columns to learn from, and a model has at most {MAX_FEATURES:,} features: "
+            f"the table has {len(names):,} columns to learn from, and a model has at most {MAX_FEATURES:,} features: "
             "leave columns out",
             ignore=None,
         )
-    check_names("the table has a column", inputs.names)
+    check_names("the table has a column", names)
 
 
 def check_names(words: str, names: Iterable[object], **remedies: str | None) -> None:
@@ -90,33 +90,21 @@ def check_features(encoder: TableEncoder, class_names: Sequence[str], n_rows: in
         )
 
 
-def is_streamed(path: Path) -> bool:
+def is_streamed(path: Path, needs_rows: bool = False) -> bool:
     """Whether a table is so large that it is read in batches.
 
     Parameters
     ----------
     path : Path
         A file or a folder.
+    needs_rows : bool
+        Whether all rows are wanted in memory, if it can hold them.
 
     Returns
     -------
     bool
     """
     values, room = estimated_values(path), memory()
+    if needs_rows and (room is None or 8 * COPIES * values <= room.size):
+        return False
     return not is_small(values, 1) or (room is not None and 8 * 4 * values > room.size)
-
-
-def rows_fit(path: Path) -> bool:
-    """Whether memory can hold a table.
-
-    Parameters
-    ----------
-    path : Path
-        A file or a folder.
-
-    Returns
-    -------
-    bool
-    """
-    room = memory()
-    return room is None or 8 * COPIES * estimated_values(path) <= room.size

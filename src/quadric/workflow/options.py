@@ -11,10 +11,10 @@ from quadric.errors import ParameterError, quoted
 from quadric.losses import LOSS_NAMES, loss_named
 
 if TYPE_CHECKING:
-    from quadric.estimators._validation import Rule
+    pass
 
+# The loss and the kind of terms that are chosen with k and C
 AUTO = "auto"
-"""The loss and the kind of terms that are chosen with k and C."""
 
 
 class OptionError(ParameterError):
@@ -173,7 +173,17 @@ class TrainingOptions:
                 raise OptionError(f"{name} must be {wanted.words}, got {quoted(value)}", **{name: None})
         if self.cross_validate is False and (self.k is None or self.C is None):
             raise OptionError("without cross-validation k and C must be given", k=None, C=None)
-        self._check_grids(rule.N_TERMS, rule.LOSS_WEIGHT)
+        for name in ("ks", "Cs"):
+            if len(getattr(self, name) or ()) > LONGEST_GRID:
+                raise OptionError(f"{name} has {len(getattr(self, name)):,} values, more than {LONGEST_GRID:,}", **{name: None})
+        if self.ks is not None and (
+            not self.ks or list(self.ks) != sorted(set(self.ks)) or not all(map(rule.N_TERMS.holds, self.ks))
+        ):
+            raise OptionError(
+                f"the numbers of terms to try must be increasing and from 1 to {LARGEST_COUNT:,}, got {_some(self.ks)}", ks=None
+            )
+        if self.Cs is not None and (not self.Cs or not all(map(rule.LOSS_WEIGHT.holds, self.Cs))):
+            raise OptionError(f"the values of C to try must each be {rule.LOSS_WEIGHT.words}, got {_some(self.Cs)}", Cs=None)
         for name, check in {"cutoff": read_cutoff, "scoring": check_scoring}.items():
             try:
                 check(getattr(self, name))
@@ -192,17 +202,6 @@ class TrainingOptions:
         """Whether cross-validation takes place."""
         is_open = None in (self.k, self.C) or self.loss == AUTO or self.calibrate is not None
         return is_open if self.cross_validate is None else self.cross_validate
-
-    def _check_grids(self, terms: Rule, weight: Rule) -> None:
-        for name in ("ks", "Cs"):
-            if len(getattr(self, name) or ()) > LONGEST_GRID:
-                raise OptionError(f"{name} has {len(getattr(self, name)):,} values, more than {LONGEST_GRID:,}", **{name: None})
-        if self.ks is not None and (not self.ks or list(self.ks) != sorted(set(self.ks)) or not all(map(terms.holds, self.ks))):
-            raise OptionError(
-                f"the numbers of terms to try must be increasing and from 1 to {LARGEST_COUNT:,}, got {_some(self.ks)}", ks=None
-            )
-        if self.Cs is not None and (not self.Cs or not all(map(weight.holds, self.Cs))):
-            raise OptionError(f"the values of C to try must each be {weight.words}, got {_some(self.Cs)}", Cs=None)
 
     def recorded(self) -> dict[str, object]:
         """All options as plain values.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import chain
 
 import numpy as np
 
-from quadric.errors import ParameterError, listed, unknown_names, warn_user
+from quadric.errors import ParameterError, listed, refuse_unknown, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
 from quadric.estimators._constraints import support_limits
 from quadric.estimators._foldwork import demanded_features
@@ -21,16 +23,15 @@ from quadric.samples.source import SampleBatch
 from quadric.search.rules import SupportLimits
 from quadric.tables import Table, TableEncoder
 from quadric.tables.encoder import coding_of, redundant_pairs
-from quadric.tables.inputs import missing_cells
-from quadric.tables.streams import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
+from quadric.tables.parts import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
 from quadric.tables.targets import class_position, ordered_classes
-from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import TableCheck, check_parts, settled
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
 
+# Characters of a class name up to which it is also the label of the classifier
 WIDEST_LABEL = 64
-"""Characters of a class name up to which it is also the label of the classifier."""
 
 
 @dataclass(frozen=True)
@@ -58,21 +59,6 @@ class TermLimits:
         """How many terms are left out by themselves, by the reason."""
         return {"squares": self.n_squares, "products": self.n_products, "rare": self.n_rare}
 
-    def without_thin(self, pairs: Sequence[tuple[int, int]], n_features: int) -> TermLimits:
-        """The same without products that have too few rows, unless they must be used.
-
-        Parameters
-        ----------
-        pairs : sequence of pairs of features
-        n_features : int
-
-        Returns
-        -------
-        TermLimits
-        """
-        thin = {term_index(i, j, n_features) for i, j in pairs}.difference(self.include, self.exclude)
-        return replace(self, exclude=sorted(thin.union(self.exclude)), n_rare=self.n_rare + len(thin))
-
 
 @dataclass(frozen=True, eq=False)
 class PreparedData:
@@ -80,15 +66,15 @@ class PreparedData:
 
     Attributes
     ----------
-    table : Table
-        The columns to be coded, with all rows.
     encoder : fitted TableEncoder
     X : array of shape (m, n)
         What it made of the table; not standardised.
-    y : array of shape (m,)
-        Labels for the classifier: the names of the classes where these are short and in sorted order, else their positions.
+    codes : array of shape (m,)
+        Positions of the rows' classes.
+    labels : array of shape (n_classes,)
+        Of the classes for the classifier, sorted: their names where these are short and in sorted order, else their positions.
     class_names : tuple of str
-        In the order of the sorted labels; of two, the positive one is the last.
+        In the order of the labels; of two, the positive one is the last.
     limits : TermLimits
     missing : dict
         Number of missing values by column, where there are any.
@@ -108,10 +94,10 @@ class PreparedData:
         What a look at the table brought up.
     """
 
-    table: Table
     encoder: TableEncoder
     X: FloatArray
-    y: np.ndarray
+    codes: IntArray
+    labels: np.ndarray
     class_names: tuple[str, ...]
     limits: TermLimits
     missing: dict[str, int]
@@ -123,6 +109,11 @@ class PreparedData:
     coding: Coding | None = None
     check: TableCheck = field(default_factory=TableCheck)
 
+    @cached_property
+    def y(self) -> np.ndarray:
+        """The label of each row, as the classifier takes it."""
+        return self.labels[self.codes]
+
     @property
     def n_rows(self) -> int:
         """Number of all rows that are used."""
@@ -131,7 +122,7 @@ class PreparedData:
     @property
     def feature_names(self) -> list[str]:
         """Of the columns of X."""
-        return [str(name) for name in self.encoder.get_feature_names_out()]
+        return [feature.name for feature in self.encoder.features_]
 
     @property
     def n_candidates(self) -> int:
@@ -153,10 +144,8 @@ class PreparedData:
         """
         if not isinstance(wanted, Mapping):
             return wanted
-        unknown = [name for name in wanted if name not in self.class_names]
-        if unknown:
-            raise OptionError(unknown_names(unknown, self.class_names, "the target", "class"), class_weight=None)
-        return {label: wanted.get(name, 1.0) for name, label in zip(self.class_names, np.unique(self.y).tolist(), strict=True)}
+        refuse_unknown(wanted, self.class_names, "the target", "class", error=partial(OptionError, class_weight=None))
+        return {label: wanted.get(name, 1.0) for name, label in zip(self.class_names, self.labels.tolist(), strict=True)}
 
 
 def prepare(table: Table | TableParts, target: str, options: TrainingOptions) -> PreparedData:
@@ -175,8 +164,7 @@ def prepare(table: Table | TableParts, target: str, options: TrainingOptions) ->
     """
     stream, data = learn(table, target, options)
     check_features(data.encoder, data.class_names, data.n_rows)
-    rows = stream.source.total(RandomRows(MOST_RANDOM)).batch
-    return with_rows(data, stream, rows, options)
+    return with_rows(data, stream.source.total(RandomRows(MOST_RANDOM)).batch, options)
 
 
 def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
@@ -199,24 +187,30 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     check_roles(head, target, options)
     check = check_parts(parts, target, options)
     options = settled(check, options, target, head.names)
-    unused = {target, options.groups, *options.ignore}
-    inputs = tuple(name for name in head.names if name not in unused)
-    check_columns(head.drop([name for name in head.names if name not in inputs]))
+    inputs = tuple(name for name in head.names if name not in {target, options.groups, *options.ignore})
+    check_columns(inputs)
     columns = LabelledColumns.of(head.names, target, inputs, None, options.groups)
-    parts, learned = learn_table(parts, columns, new_encoder(options), drops=options.missing == "drop")
-    names = class_order(learned.class_counts, options)
+    parts, learned = learn_table(parts, columns, _new_encoder(options), drops=options.missing == "drop")
+    names = _class_order(learned.class_counts, options)
     counts = [learned.class_counts[name] for name in names]
-    check_missing(learned.missing, options)
-    check_classes_left(counts, names)
-    encoder = new_encoder(options).fit_facts(learned.facts)
+    if learned.missing and options.missing == "refuse":
+        found = listed([f"{name!r} ({count})" for name, count in learned.missing.items()])
+        raise ParameterError(f"values are missing in {found}: fill them in, drop the rows, or impute them", missing="impute")
+    if 0 in counts:
+        lost = f"no row of class {names[counts.index(0)]!r} is left"
+        raise ParameterError(f"without the rows that have missing values {lost}: keep these rows", missing="impute")
+    encoder = _new_encoder(options).fit_facts(learned.facts)
     check_features(encoder, names, 1)
+    # an array makes all texts as wide as the longest, so long names are not labels
+    are_labels = list(names) == sorted(names) and max(map(len, names)) <= WIDEST_LABEL
+    labels = np.array(names) if are_labels else np.arange(len(names))
     data = PreparedData(
-        table=table.drop([name for name in table if name not in inputs]) if isinstance(table, Table) else Table((), ()),
         encoder=encoder,
         X=np.empty((0, len(encoder.features_))),
-        y=labels_of(names),
+        codes=np.arange(len(names)),
+        labels=labels,
         class_names=names,
-        limits=term_limits(encoder, redundant_pairs(encoder, learned.two_valued(encoder)), options),
+        limits=_term_limits(encoder, redundant_pairs(encoder, learned.two_valued(encoder)), options),
         missing=learned.missing,
         n_dropped=learned.n_dropped,
         sha256=parts.digest(),
@@ -225,19 +219,15 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     source = CodedRows(columns, encoder, names, options.missing == "drop").of(parts, learned.class_counts)
-    features = tuple(data.feature_names)
-    return Stream(source, features, target, labels_of(names), options.seed, options.groups is not None), data
+    return Stream(source, tuple(data.feature_names), target, labels, options.seed, options.groups is not None), data
 
 
-def with_rows(
-    data: PreparedData, stream: Stream, rows: SampleBatch, options: TrainingOptions, *, by_passes: bool = False
-) -> PreparedData:
+def with_rows(data: PreparedData, rows: SampleBatch, options: TrainingOptions, *, by_passes: bool = False) -> PreparedData:
     """What was decided, with coded rows: all of them, or a random sample.
 
     Parameters
     ----------
     data : PreparedData
-    stream : Stream
     rows : SampleBatch
     options : TrainingOptions
     by_passes : bool
@@ -253,13 +243,14 @@ def with_rows(
         assert rows.keys is not None
         _, first, places = np.unique(rows.keys, return_index=True, return_inverse=True)
         groups = np.argsort(np.argsort(first))[places]
-    coding = coding_of(data.encoder, rows.X, data.missing)
-    thin = coding.thin_products(rows.X, len(rows.ids) / data.n_rows)
+    coding, limits, n_features = coding_of(data.encoder, rows.X, data.missing), data.limits, rows.X.shape[1]
+    pairs = coding.thin_products(rows.X, len(rows.ids) / data.n_rows)
+    thin = {term_index(i, j, n_features) for i, j in pairs}.difference(limits.include, limits.exclude)
     data = replace(
         data,
         X=rows.X,
-        y=stream.classes[rows.codes],
-        limits=data.limits.without_thin(thin, rows.X.shape[1]),
+        codes=rows.codes,
+        limits=replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=limits.n_rare + len(thin)),
         groups=groups,
         is_sampled=by_passes,
         coding=None if by_passes else coding,
@@ -288,20 +279,14 @@ def recoded(data: PreparedData, train: IntArray) -> tuple[PreparedData, FloatArr
     if data.coding is None or not data.coding.learns:
         return data, data.X
     include, rows = data.limits.include, data.coding.with_gaps(data.X)
-    limits = SupportLimits(np.array(include, dtype=np.intp))
-    demanded = demanded_features(limits, data.X.shape[1])
+    demanded = demanded_features(SupportLimits(np.array(include, dtype=np.intp)), data.X.shape[1])
     X = data.coding.learned(rows[train], np.ones(len(train)), demanded)(rows)
     thin = {*data.limits.exclude, *data.coding.thin_terms(X[train]).tolist()}.difference(include)
     return replace(data, X=X, limits=replace(data.limits, exclude=sorted(thin))), X
 
 
-def new_encoder(options: TrainingOptions) -> TableEncoder:
-    """An encoder as the options ask for.
+def _new_encoder(options: TrainingOptions) -> TableEncoder:
 
-    Parameters
-    ----------
-    options : TrainingOptions
-    """
     return TableEncoder(
         coding=options.coding,
         missing="refuse" if options.missing == "drop" else options.missing,
@@ -314,58 +299,17 @@ def new_encoder(options: TrainingOptions) -> TableEncoder:
     )
 
 
-def labels_of(names: Sequence[str]) -> np.ndarray:
-    """Labels that sort like the classes: their names where these do, else positions.
-
-    Parameters
-    ----------
-    names : sequence of str
-
-    Returns
-    -------
-    array
-        An array makes all texts as wide as the longest, so long names are not labels.
-    """
-    are_labels = list(names) == sorted(names) and max(map(len, names)) <= WIDEST_LABEL
-    return np.array(names) if are_labels else np.arange(len(names))
-
-
-def class_order(counts: Mapping[str, int], options: TrainingOptions) -> tuple[str, ...]:
-    """Names of the classes in the order of their codes; of two, the positive one is the last.
-
-    Parameters
-    ----------
-    counts : mapping
-        Rows of each class.
-    options : TrainingOptions
-
-    Returns
-    -------
-    tuple of str
-    """
-    names = ordered_classes(counts)
+def _class_order(counts: Mapping[str, int], options: TrainingOptions) -> tuple[str, ...]:
+    """Names of the classes in the order of their codes; of two, the positive one is the last."""
+    ordered_classes(counts)  # what is wrong with the target itself is no matter of the option
     try:
-        names = names if options.positive is None else ordered_classes(counts, options.positive)
+        names = ordered_classes(counts, options.positive)
     except ValueError as error:
         raise OptionError(str(error), positive=None) from None
     check_names("the target has a class", names)
     if options.favourable is not None and class_position(options.favourable, names) is None:
         raise OptionError(unknown_names([options.favourable], names, "the target", "class"), favourable=None)
     return names
-
-
-def complete_rows(table: Table) -> BoolArray:
-    """Rows without missing values.
-
-    Parameters
-    ----------
-    table : Table
-
-    Returns
-    -------
-    boolean array of shape (m,)
-    """
-    return ~np.logical_or.reduce([missing_cells(column) for column in map(table.__getitem__, table)])
 
 
 def lighter_loss(loss: str) -> str | None:
@@ -382,10 +326,6 @@ def lighter_loss(loss: str) -> str | None:
     return next((name for name in LOSS_NAMES if not loss_named(name).keeps_rows), None) if loss_named(loss).keeps_rows else None
 
 
-def _named(column: str | None) -> tuple[str, ...]:
-    return () if column is None else (column,)
-
-
 def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     """Refuse names of columns that the table does not have, and columns that would be two things.
 
@@ -396,19 +336,16 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     target : str
     options : TrainingOptions
     """
+    groups = () if options.groups is None else (options.groups,)
     lists = {option: getattr(options, option) for option in ("ignore", "keep", "dates", "texts", "frozen")}
-    used = {"target": (target,), "groups": _named(options.groups), **lists}
-    absent = {option: [name for name in names if name not in table.names] for option, names in used.items()}
-    unknown = dict.fromkeys(name for names in absent.values() for name in names)
-    if unknown:
-        raise OptionError(
-            unknown_names(unknown, table.names, "the table"), **{option: None for option, names in absent.items() if names}
-        )
+    used = {"target": (target,), "groups": groups, **lists}
+    wrong: dict[str, None] = {option: None for option, names in used.items() if not set(names).issubset(table.names)}
+    refuse_unknown(chain(*used.values()), table.names, "the table", error=lambda text: OptionError(text, **wrong))
     if target in options.ignore:
         raise OptionError(f"the column {target!r} is the target: it cannot be ignored", ignore=None)
     if options.groups == target:
         raise OptionError(f"the column {target!r} is the target: it cannot hold the groups", groups=None)
-    unused = (target, *_named(options.groups), *options.ignore)
+    unused = (target, *groups, *options.ignore)
     for option, others in {"keep": unused, "dates": unused, "texts": (*unused, *options.dates)}.items():
         twice = [name for name in getattr(options, option) if name in others]
         if twice:
@@ -417,48 +354,9 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
         raise OptionError(f"the table has no column besides the target {target!r} and the ignored ones")
 
 
-def check_missing(missing: Mapping[str, int], options: TrainingOptions) -> None:
-    """Refuse missing values, unless the options say what to do with them.
-
-    Parameters
-    ----------
-    missing : mapping
-        Their number by column.
-    options : TrainingOptions
-    """
-    if missing and options.missing == "refuse":
-        counts = listed([f"{name!r} ({count})" for name, count in missing.items()])
-        raise ParameterError(f"values are missing in {counts}: fill them in, drop the rows, or impute them", missing="impute")
-
-
-def check_classes_left(counts: Sequence[int], names: Sequence[str]) -> None:
-    """Refuse a class of which no row is left.
-
-    Parameters
-    ----------
-    counts : sequence of int
-    names : sequence of str
-    """
-    lost = [name for name, count in zip(names, counts, strict=True) if not count]
-    if lost:
-        words = f"without the rows that have missing values no row of class {lost[0]!r} is left: keep these rows"
-        raise ParameterError(words, missing="impute")
-
-
-def term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:
-    """What the options demand, and the redundant terms unless they are demanded.
-
-    Parameters
-    ----------
-    encoder : fitted TableEncoder
-    redundant : sequence of pairs of features
-    options : TrainingOptions
-
-    Returns
-    -------
-    TermLimits
-    """
-    names = [str(name) for name in encoder.get_feature_names_out()]
+def _term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:
+    """What the options demand, and the redundant terms unless they are demanded."""
+    names = [feature.name for feature in encoder.features_]
     n = len(names)
     wanted, unwanted = (_expanded(encoder, terms) for terms in (options.include, options.exclude))
     try:

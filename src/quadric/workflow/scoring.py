@@ -1,28 +1,31 @@
-"""Models that were saved, and tables that they are to judge."""
+"""Models that were saved: tables that they are to judge, what their files record, and values that are new to them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from quadric.errors import unknown_names
+from quadric.errors import refuse_unknown, unknown_names
 from quadric.estimators._base import first_overflow
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
-from quadric.tables import Table
-from quadric.tables.date_forms import FORMS
+from quadric.tables import InputColumn, Table
+from quadric.tables.dates import FORMS
+from quadric.tables.inputs import cells_like, missing_cells
+from quadric.tables.parts import complete
+from quadric.tables.table import number_text
 from quadric.tables.targets import class_position, refuse_missing_labels
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
-from quadric.workflow.preparation import complete_rows
-from quadric.workflow.recorded import RecordedFigures
-from quadric.workflow.surprises import Surprises
 
+# Parameters of ``read_table`` that a model file records, and their names there
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
-"""Parameters of ``read_table`` that a model file records, and their names there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +136,8 @@ class TableModel:
         -------
         RecordedFigures or None
         """
-        same = sha256 is not None and self.saved.data is not None and self.saved.data.sha256 == sha256
-        return RecordedFigures.of(self._history) if same else None
+        is_same = sha256 is not None and self.saved.data is not None and self.saved.data.sha256 == sha256
+        return RecordedFigures.of(self._history) if is_same else None
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -225,23 +228,18 @@ class TableModel:
         target = self.saved.target
         if target is None:
             raise ValueError("the model file does not say which column is the target")
-        if target not in table.names:
-            raise ValueError(unknown_names([target], table.names, "the table", note=", which is the target of the model"))
+        refuse_unknown([target], table.names, "the table", note=", which is the target of the model")
         labels, places = table.distinct_labels(target)
         refuse_missing_labels(labels, places, table.first_row)
         used, places = np.unique(places, return_inverse=True)
         y = self.view.classes[[self.code_of(str(labels[place])) for place in used]][places]
-        if not self._drops_incomplete_rows():
+        if self._options.get("missing") != "drop":
             return table, y
-        kept = complete_rows(self.inputs(table))
+        kept = complete(self.inputs(table))
         return table[kept], y[kept]
-
-    def _drops_incomplete_rows(self) -> bool:
-        return bool(self._options.get("missing") == "drop")
 
     @property
     def _options(self) -> dict[str, Any]:
-        """What the model was fitted with, where its file says so."""
         options = self._history.get("options")
         return options if isinstance(options, dict) else {}
 
@@ -249,3 +247,144 @@ class TableModel:
     def _history(self) -> dict[str, Any]:
         history = self.saved.metadata.get("training")
         return history if isinstance(history, dict) else {}
+
+
+@dataclass(frozen=True)
+class RecordedFigures:
+    """Means over folds.
+
+    Attributes
+    ----------
+    folds : int
+    accuracy, error : float
+        Of the model's own labels, with its standard error.
+    auc, log_loss : float or None
+        None where the file has none: of more than two classes, or of an older fit.
+    """
+
+    folds: int
+    accuracy: float
+    error: float
+    auc: float | None
+    log_loss: float | None
+
+    @staticmethod
+    def of(history: Any) -> RecordedFigures | None:
+        """From the history of a model; None where it has no such figures, or none that make sense.
+
+        Parameters
+        ----------
+        history : Any
+            What the file says of the training, with what ``CrossValidated.recorded`` wrote; anybody can write a file.
+
+        Returns
+        -------
+        RecordedFigures or None
+        """
+        record = history.get("cross_validation") if isinstance(history, Mapping) else None
+        if not isinstance(record, Mapping):
+            return None
+        folds, accuracy, error = (_number(record.get(name)) for name in ("folds", "accuracy", "standard_error"))
+        if folds is None or accuracy is None or error is None or not (folds >= 1 and 0.0 <= accuracy <= 1.0 and error >= 0.0):
+            return None
+        means = [own.get("mean") if isinstance(own := record.get(name), Mapping) else None for name in ("auc", "log_loss")]
+        return RecordedFigures(int(folds), accuracy, error, *map(_number, means))
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """By the names that a report has for them."""
+        gini = None if self.auc is None else 2.0 * self.auc - 1.0
+        found = {"Accuracy": self.accuracy, "AUC": self.auc, "Log-loss": self.log_loss, "Gini": gini}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return float(value) if is_number else None
+
+
+# Unknown levels that are shown
+FEW = 3
+
+
+@dataclass(frozen=True)
+class Surprises:
+    """Counts of rows with such values, by column; ``+`` adds those of other rows.
+
+    Attributes
+    ----------
+    missing : Counter
+        Missing values in columns that had none when the model was fitted.
+    unknown : dict of Counter
+        Levels that the model does not know: new ones, and rare ones that it does not tell apart from these.
+    """
+
+    missing: Counter[str] = field(default_factory=Counter)
+    unknown: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def __add__(self, other: Surprises) -> Surprises:
+        names = dict.fromkeys([*self.unknown, *other.unknown])
+        both = {name: self.unknown.get(name, Counter()) + other.unknown.get(name, Counter()) for name in names}
+        return Surprises(self.missing + other.missing, both)
+
+    @staticmethod
+    def of(view: FittedModel, rows: Table, familiar: frozenset[str]) -> Surprises:
+        """Of rows as ``FittedModel.rows`` gives them.
+
+        Parameters
+        ----------
+        view : FittedModel
+        rows : Table
+        familiar : frozenset of str
+            Columns that had missing values when the model was fitted.
+
+        Returns
+        -------
+        Surprises
+        """
+        missing: Counter[str] = Counter()
+        unknown: dict[str, Counter[str]] = {}
+        for column in (column for column in view.inputs if column.name in view.needed):
+            values = rows[column.name]
+            absent = missing_cells(values)
+            if absent.any() and column.fill is not None and column.name not in familiar:
+                missing[column.name] = int(absent.sum())
+            if column.type == "category":
+                cells, levels = cells_like(values, column.categories), {None, *column.categories}
+                present = (
+                    str(cell) for cell, is_absent in zip(cells, absent, strict=True) if not is_absent and cell not in levels
+                )
+                new = Counter(text for text in present if text.lower() != column.other)  # a level can be called so
+                if new:
+                    unknown[column.name] = new
+        return Surprises(missing, unknown)
+
+    def words(self, view: FittedModel) -> Iterator[str]:
+        """A sentence for each column.
+
+        Parameters
+        ----------
+        view : FittedModel
+
+        Yields
+        ------
+        str
+        """
+        columns = {column.name: column for column in view.inputs}
+        for name, count in self.missing.items():
+            yield f"{_rows(count)} with missing values in {name}: scored {_shown(columns[name])}"
+        for name, levels in self.unknown.items():
+            some = ", ".join([*(repr(level[:40]) for level, _ in levels.most_common(FEW)), *["..."] * (len(levels) > FEW)])
+            group = columns[name].other or columns[name].dropped
+            yield f"{_rows(levels.total())} with rare or new levels in {name} ({some}): scored as {group}"
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'s' * (count != 1)}"
+
+
+def _shown(column: InputColumn) -> str:
+    fill = column.fill
+    if column.origin is not None:
+        return f"with {np.datetime64(column.origin, 'D') + np.timedelta64(round(float(fill or 0.0)), 'D')}"
+    return f"as {fill}" if isinstance(fill, str) else f"with {number_text(float(f'{fill:.4g}'))}"

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from quadric.errors import quoted
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
-from quadric.fitted import fitted_model
+from quadric.fitted import FittedModel, fitted_model
 from quadric.fitted.decisions import FAR
 from quadric.labels import class_weights
 from quadric.losses.footprint import affordable_processes
@@ -31,17 +32,16 @@ from quadric.samples.extent import Extent
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.tables import Table
-from quadric.tables.streams import TableParts
+from quadric.tables.parts import TableParts
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.figures import CrossValidated, cross_validated
-from quadric.workflow.figures import standard_error as standard_error
+from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
+from quadric.workflow.cv_summary import standard_error as standard_error
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
-from quadric.workflow.plain import plain_logistic
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.scorers import scorer_for
 
+# Rows times terms from which processes of their own pay for the folds
 PARALLEL_FROM = 50_000_000
-"""Rows times terms from which processes of their own pay for the folds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +76,20 @@ class Trained:
     by_surface: tuple[int, ...]
     cross_validation: CrossValidated | None
 
+    @cached_property
+    def view(self) -> FittedModel:
+        """The model, taken apart."""
+        return fitted_model(self.model)
+
     @property
     def classifier(self) -> SparseQuadraticSVC:
         """What takes the coded rows."""
-        return fitted_model(self.model).classifier
+        return self.view.classifier
+
+    @cached_property
+    def is_constant(self) -> list[bool]:
+        """Whether each surface has the same value for all rows."""
+        return fitted_model(self.classifier).is_constant(self.data.X)
 
     @property
     def n_candidates(self) -> int:
@@ -101,12 +111,12 @@ class Trained:
     @property
     def border(self) -> float | None:
         """The score above which the second of two classes is predicted; None for more classes, or if always the same is."""
-        return fitted_model(self.model).border if len(self.labelled) == 2 else None
+        return self.view.border if len(self.labelled) == 2 else None
 
     @property
     def says_nothing(self) -> bool:
         """Whether the probability of the second of two classes is the same for all rows, as out-of-fold scores do not tell."""
-        curve = fitted_model(self.model).probability
+        curve = self.view.probability
         return curve is not None and bool(np.ptp(curve(np.array([-FAR, 0.0, FAR]))) == 0.0)
 
     def saved(self, **metadata: Any) -> SavedModel:
@@ -171,32 +181,41 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     deadline = None if options.fit_time_limit is None else time.monotonic() + options.fit_time_limit
     with part(0.0, 0.1):
         stream, data = learn(table, target, options)
-    check_cutoff(data, options)
+    if options.cutoff != EVEN and len(data.class_names) > 2:
+        raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
     if options.crosses or options.calibrate is not None:
         check_folds(data.class_counts, data.class_names, options.folds)
-    model = new_search(data, options, stream.classes) if options.crosses else new_classifier(data, options)
+    model = _new_search(data, options) if options.crosses else _new_classifier(data, options)
     with part(0.1, 0.2):
         surveyed = model._surveyed(stream)
-    data = with_rows(data, stream, surveyed.sample, options, by_passes=not surveyed.is_gathered)
+    data = with_rows(data, surveyed.sample, options, by_passes=not surveyed.is_gathered)
     if data.groups is not None:
-        check_groups(data.groups, options)
+        _check_groups(data.groups, options)
         if options.crosses and not surveyed.is_gathered:
-            check_training_parts(data, [fold.train for fold in surveyed.folds(options.folds)])
+            _check_training_parts(data, [fold.train for fold in surveyed.folds(options.folds)])
     model.set_params(exclude=data.limits.exclude or None)
     if surveyed.is_gathered:
         model.set_params(**_in_memory(data, options, verbose))
     with part(0.2, 0.9):
         classifier, search = _fitted(model, surveyed, data.coding, deadline)
-    model = finished_model(classifier, search, data, options)
+    model = _finished(classifier, search, data, options)
     with part(0.9, 1.0):
-        count = _Labels(model, classifier, stream.classes)
+        count = partial(_labelled, model=model, classifier=classifier, classes=stream.classes)
         labels = count(surveyed.sample) if surveyed.is_gathered else surveyed.stream.source.total(count)
-    tests = [] if search is None else [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
-    return trained_model(model, data, target, options, search, labels, tests)
+    return Trained(
+        model=_with_coding(model, data),
+        data=data,
+        target=target,
+        options=options,
+        search=search,
+        accuracy=labels.n_right / labels.n_rows,
+        labelled=tuple(labels.by_model.tolist()),
+        by_surface=tuple(labels.by_surface.tolist()),
+        cross_validation=None if search is None else _cross_validated(search, model, data, options),
+    )
 
 
 def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:
-    """Parameters of an estimator that is fitted to all rows at once."""
     n_jobs = _n_jobs(data, options) if options.crosses else None
     own = {"cv": folds_of(data, options), "n_jobs": n_jobs} if options.crosses else {}
     # other processes would write past whoever listens here
@@ -222,46 +241,10 @@ def _nameless(estimator: Any) -> Any:
     return estimator
 
 
-@dataclass(frozen=True, eq=False)
-class _Labels:
-    """The pass that counts what a model says of the rows."""
-
-    model: Any
-    classifier: SparseQuadraticSVC
-    classes: np.ndarray
-
-    def __call__(self, batch: SampleBatch) -> Labelled:
-        return Labelled.of(self.model, self.classifier, batch.X, self.classes[batch.codes])
-
-
-def check_cutoff(data: PreparedData, options: TrainingOptions) -> None:
-    """Refuse a cut-off for more than two classes.
-
-    Parameters
-    ----------
-    data : PreparedData
-    options : TrainingOptions
-    """
-    if options.cutoff != EVEN and len(data.class_names) > 2:
-        raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
-
-
-def finished_model(
+def _finished(
     classifier: SparseQuadraticSVC, search: SparseQuadraticSVCCV | None, data: PreparedData, options: TrainingOptions
 ) -> Any:
-    """The classifier, calibrated as the options ask for; refused if it is worth nothing.
-
-    Parameters
-    ----------
-    classifier : fitted SparseQuadraticSVC
-    search : SparseQuadraticSVCCV or None
-    data : PreparedData
-    options : TrainingOptions
-
-    Returns
-    -------
-    SparseQuadraticSVC or CalibratedModel
-    """
+    """The classifier, calibrated as the options ask for; refused if it is worth nothing."""
     classifier.set_params(verbose=0)
     if not options.allow_degenerate and all(fitted_model(classifier).is_constant(data.X)):
         raise OptionError(
@@ -288,65 +271,21 @@ class Labelled:
     by_model: IntArray
     by_surface: IntArray
 
-    @staticmethod
-    def of(model: Any, classifier: SparseQuadraticSVC, X: FloatArray, y: np.ndarray) -> Labelled:
-        """Of rows at hand."""
-        labels, classes = model.predict(X), model.classes_
-        alone = labels if model is classifier else classifier.predict(X)
-        return Labelled(len(y), int(np.sum(labels == y)), _counts(labels, classes), _counts(alone, classes))
-
     def __add__(self, other: Labelled) -> Labelled:
         rows, right = self.n_rows + other.n_rows, self.n_right + other.n_right
         return Labelled(rows, right, self.by_model + other.by_model, self.by_surface + other.by_surface)
 
 
-def _counts(labels: np.ndarray, classes: np.ndarray) -> IntArray:
-    return np.array([np.sum(labels == label) for label in classes], dtype=np.intp)
+def _labelled(batch: SampleBatch, model: Any, classifier: SparseQuadraticSVC, classes: np.ndarray) -> Labelled:
+    labels = model.predict(batch.X)
+    alone = labels if model is classifier else classifier.predict(batch.X)
+    by_model, by_surface = ((each == model.classes_[:, None]).sum(axis=1) for each in (labels, alone))
+    return Labelled(len(labels), int(np.sum(labels == classes[batch.codes])), by_model, by_surface)
 
 
-def trained_model(
-    model: Any,
-    data: PreparedData,
-    target: str,
-    options: TrainingOptions,
-    search: SparseQuadraticSVCCV | None,
-    labels: Labelled,
-    tests: Sequence[IntArray],
-) -> Trained:
-    """All that is known of a model.
-
-    Parameters
-    ----------
-    model : SparseQuadraticSVC or CalibratedModel
-    data, target, options, search :
-        As in Trained.
-    labels : Labelled
-        What the model says of all rows.
-    tests : sequence of arrays
-        Rows of ``data`` that each fold left out.
-
-    Returns
-    -------
-    Trained
-    """
-    return Trained(
-        model=_with_coding(model, data),
-        data=data,
-        target=target,
-        options=options,
-        search=search,
-        accuracy=labels.n_right / labels.n_rows,
-        labelled=tuple(labels.by_model.tolist()),
-        by_surface=tuple(labels.by_surface.tolist()),
-        cross_validation=None if search is None else _cross_validated(search, model, data, options, list(tests)),
-    )
-
-
-def _cross_validated(
-    search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions, tests: list[IntArray]
-) -> CrossValidated:
-    """Figures of the model on rows left out."""
-    view, codes = fitted_model(model), np.unique(data.y, return_inverse=True)[1]
+def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions) -> CrossValidated:
+    tests = [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
+    view, codes = fitted_model(model), data.codes
     weights: Any = data.class_weight(options.class_weight)
     weight = class_weights(weights, view.classes, codes, np.ones(len(codes)))[codes]
     found = cross_validated(search, options.scoring, codes, weight, tests, lambda decision: view.decided(decision)[0])
@@ -371,27 +310,13 @@ def choose(data: PreparedData, options: TrainingOptions, *, certify: bool = Fals
     SparseQuadraticSVCCV
         Fitted to the coded data.
     """
-    search = new_search(data, options, np.unique(data.y)).set_params(certify=certify, **_in_memory(data, options, verbose))
+    search = _new_search(data, options).set_params(certify=certify, **_in_memory(data, options, verbose))
     return search._fit_coded(data.X, data.y, data.groups, data.coding)
 
 
-def new_search(data: PreparedData, options: TrainingOptions, classes: np.ndarray) -> SparseQuadraticSVCCV:
-    """A cross-validation as the options ask for, not fitted.
-
-    Parameters
-    ----------
-    data : PreparedData
-        Of which only limits and names are looked at.
-    options : TrainingOptions
-    classes : array
-        Labels.
-
-    Returns
-    -------
-    SparseQuadraticSVCCV
-    """
+def _new_search(data: PreparedData, options: TrainingOptions) -> SparseQuadraticSVCCV:
     try:
-        scorer = scorer_for(options.scoring, classes)
+        scorer = scorer_for(options.scoring, data.labels)
     except ValueError as error:
         raise OptionError(str(error), scoring=None) from None
     given: dict[str, Any] = {
@@ -428,29 +353,14 @@ def fitted_classifier(
     -------
     SparseQuadraticSVC
     """
-    return new_classifier(data, options, k, C).set_params(verbose=verbose).fit(data.X, data.y)
+    return _new_classifier(data, options, k, C).set_params(verbose=verbose).fit(data.X, data.y)
 
 
-def new_classifier(
+def _new_classifier(
     data: PreparedData, options: TrainingOptions, k: int | None = None, C: float | None = None
 ) -> SparseQuadraticSVC:
-    """The same, not fitted.
-
-    Parameters
-    ----------
-    data : PreparedData
-        Of which only limits and names are looked at.
-    options : TrainingOptions
-    k, C : int, float, optional
-        In place of those of the options.
-
-    Returns
-    -------
-    SparseQuadraticSVC
-    """
     k, C = k or options.k, C or options.C
-    assert k is not None
-    assert C is not None
+    assert k is not None and C is not None  # noqa: PT018
     terms = "quadratic" if options.terms == AUTO else options.terms
     return SparseQuadraticSVC(k, C, **{"terms": terms, **_shared_parameters(data, options)})
 
@@ -467,27 +377,19 @@ def folds_of(data: PreparedData, options: TrainingOptions) -> StratifiedKFold | 
     -------
     StratifiedKFold or StratifiedGroupKFold
     """
-    check_folds(np.unique(data.y, return_counts=True)[1].tolist(), data.class_names, options.folds)
+    check_folds(np.bincount(data.codes).tolist(), data.class_names, options.folds)
     if data.groups is None:
         return StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
-    check_groups(data.groups, options)
+    _check_groups(data.groups, options)
     folds = StratifiedGroupKFold(options.folds, shuffle=True, random_state=options.seed)
-    check_training_parts(data, [train for train, _ in folds.split(data.X, data.y, data.groups)])
+    _check_training_parts(data, [train for train, _ in folds.split(data.X, data.y, data.groups)])
     return folds
 
 
-def check_training_parts(data: PreparedData, parts: Sequence[IntArray]) -> None:
-    """Refuse groups that leave the training part of a fold without a class.
-
-    Parameters
-    ----------
-    data : PreparedData
-    parts : sequence of arrays
-        Rows that the folds learn from.
-    """
+def _check_training_parts(data: PreparedData, parts: Sequence[IntArray]) -> None:
+    """Refuse groups that leave the training part of a fold without a class."""
     for number, train in enumerate(parts, start=1):
-        there = np.isin(np.unique(data.y), data.y[train])
-        lost = [name for name, is_there in zip(data.class_names, there, strict=True) if not is_there]
+        lost = [name for code, name in enumerate(data.class_names) if code not in data.codes[train]]
         if lost:
             raise OptionError(
                 f"all rows of class {quoted(lost[0])} are in groups of fold {number}, which leaves none to learn from: "
@@ -497,14 +399,7 @@ def check_training_parts(data: PreparedData, parts: Sequence[IntArray]) -> None:
             )
 
 
-def check_groups(groups: IntArray, options: TrainingOptions) -> None:
-    """Refuse more folds than there are groups.
-
-    Parameters
-    ----------
-    groups : array of shape (m,)
-    options : TrainingOptions
-    """
+def _check_groups(groups: IntArray, options: TrainingOptions) -> None:
     n_groups = len(np.unique(groups))
     if n_groups < options.folds:
         raise OptionError(
@@ -535,9 +430,7 @@ def check_folds(counts: Sequence[int], names: Sequence[str], folds: int) -> None
 
 
 def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:
-    """Of both estimators."""
-    own = {} if options.loss == AUTO else {"loss": options.loss}
-    return own | {
+    return ({} if options.loss == AUTO else {"loss": options.loss}) | {
         "method": options.method,
         "standardize": options.standardize,
         "clip": options.clip,
@@ -551,7 +444,6 @@ def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str
 
 
 def _ks(data: PreparedData, options: TrainingOptions) -> tuple[int, ...] | None:
-    """The numbers of terms that make sense for the data."""
     if options.ks is None:
         return None
     low, high = max(len(data.limits.include), 1), data.n_candidates
@@ -568,10 +460,8 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
 
 
 def _extent(data: PreparedData, options: TrainingOptions) -> Extent:
-    """The size of a cross-validation."""
     grid = (len(options.Cs or DEFAULT_CS), len(options.ks or (*DEFAULT_KS, *DEFAULT_LINEAR_KS)))
-    n_scored = len(data.X) // min(options.folds, 5)
-    return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, n_scored)
+    return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, len(data.X) // min(options.folds, 5))
 
 
 @scales_as_prepared()
@@ -596,19 +486,16 @@ def _left_out_decisions(
     """Decision values by folds that learn levels and imputed values, too; None where there is nothing of that to learn."""
     if data.coding is None or not data.coding.learns:
         return None
-    found: list[tuple[IntArray, FloatArray]] = []
+    n_surfaces = len(data.class_names)
+    out = np.full(len(data.y) if n_surfaces == 2 else (len(data.y), n_surfaces), np.nan)
     for train_rows, test in splitter.split(data.X, data.y, data.groups):
         training, X = recoded(data, train_rows)
         own = clone(classifier).set_params(exclude=training.limits.exclude or None)
-        found.append((test, own.fit(X[train_rows], data.y[train_rows]).decision_function(X[test])))
-    out = np.full((len(data.y), *found[0][1].shape[1:]), np.nan)
-    for test, decision in found:
-        out[test] = decision
+        out[test] = own.fit(X[train_rows], data.y[train_rows]).decision_function(X[test])
     return out
 
 
 def _with_coding(model: Any, data: PreparedData) -> Any:
-    """The same model for tables."""
     if isinstance(model, CalibratedModel):
         inner = _with_coding(model.estimator_, data)
         same = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, TextIO
 
+# What spreadsheets take for the beginning of a formula, however many quotes are before it
 FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-"""What spreadsheets take for the beginning of a formula, however many quotes are before it."""
+# Characters without which it is none: most texts need no second look
 BEGINNINGS = frozenset("'=+-@\t\r\n＝＋－＠")
-"""Characters without which it is none: most texts need no second look."""
+# Numbers, also as texts, and mere signs
 HARMLESS = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?%?|[-+=@ ]+")
-"""Numbers, also as texts, and mere signs."""
 
 
 def as_text(cell: Any) -> Any:

@@ -9,10 +9,6 @@ from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
 
-class OutputError(OSError):
-    """Standard output cannot be written to."""
-
-
 @contextmanager
 def safe_streams(final: bool) -> Iterator[None]:
     """Standard streams that can be written to at any time.
@@ -80,7 +76,7 @@ class _Stream:
             if self._holds_results and isinstance(error, BrokenPipeError):  # whoever reads has seen enough
                 raise
             if self._holds_results:
-                raise OutputError(f"cannot write to standard output: {error.strerror or error}") from error
+                raise OSError(f"cannot write to standard output: {error.strerror or error}") from error
 
 
 def _fill_descriptors() -> None:

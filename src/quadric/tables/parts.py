@@ -1,13 +1,17 @@
-"""Tables that are read again on each pass, in pieces, and need not fit in memory."""
+"""Tables that are read again on each pass, in pieces, from memory, files or what was kept on disk of the first pass."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,34 +19,34 @@ from typing import Any
 import numpy as np
 
 from quadric.defaults import MISSING
-from quadric.errors import ParameterError, quoted, unknown_names
+from quadric.errors import ParameterError, quoted, refuse_unknown
+from quadric.extras import require
+from quadric.progress import RowsRead, advance
 from quadric.samples.folds import key_of
 from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells
 from quadric.tables.reading import digest_of, read_chunks
-from quadric.tables.spool import Spool
 from quadric.tables.table import Table, as_table, check_names, holds_arrow
 from quadric.tables.targets import MissingLabelsError, refuse_missing_labels
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Rows that are read together
 CHUNK_ROWS = 32_768
-"""Rows that are read together."""
 
 
 class TableParts(ABC):
     """A table in parts, wherever they are, over all of which a function can be summed again and again."""
 
+    # Columns that are texts whatever they look like
     text: tuple[str, ...]
-    """Columns that are texts whatever they look like."""
+    # Whether this machine reads them
     is_local: bool = True
-    """Whether this machine reads them."""
-
-    @property
-    def path(self) -> Path | None:
-        """Where it is, if it is a file or a folder."""
-        return None
+    # Where it is, if it is a file or a folder
+    path: Path | None = None
+    # Texts that mean a missing value
+    missing: Collection[str] = ()
 
     def digest(self) -> str | None:
         """The checksum of its files, if it has any."""
@@ -50,11 +54,6 @@ class TableParts(ABC):
 
     def check_unchanged(self) -> None:  # noqa: B027 - most tables cannot tell
         """Refuse a table that is not what it was, as far as that can be told without a pass."""
-
-    @property
-    def missing(self) -> Collection[str]:
-        """Texts that mean a missing value."""
-        return ()
 
     def with_text(self, name: str) -> TableParts | None:
         """The same with one more column as texts; None where the types of columns do not follow from their values."""
@@ -71,7 +70,7 @@ class TableParts(ABC):
         Parameters
         ----------
         of : function of a Table
-            A frozen dataclass rather than a closure, so that it can travel. Tables have rows, and know the number of the first.
+            Not a closure, so that it can travel. Tables have rows, and know the number of the first.
         """
 
 
@@ -117,13 +116,14 @@ class TableStream(TableParts):
         self, data: Any, *, rows: int = CHUNK_ROWS, text: Collection[str] = (), keeps: bool = True, **how: Any
     ) -> None:
         self._data, self._rows, self.text, self._keeps, self._how = data, rows, tuple(text), keeps, how
+        if isinstance(data, str | os.PathLike):
+            self.path, self.missing = Path(data), how.get("missing", MISSING)
         self._kept: Spool | None = None
-        self._is_file = isinstance(data, str | os.PathLike)
         self._is_spent = False
         self._begun: tuple[Table, Iterator[Table]] | None = None
         self._files: tuple[Any, ...] | None = None
         self._content: tuple[int, int] | None = None
-        self._digesting: _Digesting | None = None
+        self._digest: Future[str | None] | None = None
 
     def __iter__(self) -> Iterator[Table]:
         if self._begun is not None:
@@ -160,16 +160,6 @@ class TableStream(TableParts):
         return summed(map(of, self))
 
     @property
-    def path(self) -> Path | None:
-        """Where it is, if it is a file or a folder."""
-        return Path(self._data) if self._is_file else None
-
-    @property
-    def missing(self) -> Collection[str]:
-        """Texts of a CSV file that mean a missing value."""
-        return self._how.get("missing", MISSING) if self._is_file else ()
-
-    @property
     def _is_csv(self) -> bool:
         if self.path is None:  # tables in memory do without pyarrow
             return False
@@ -187,15 +177,17 @@ class TableStream(TableParts):
         """
         if self.path is None:
             return self._data.sha256 if isinstance(self._data, Table) else None
-        self._begin_digest()
-        assert self._digesting is not None
-        found = self._digesting.result()
+        found = self._begin_digest(self.path).result()
         self.check_unchanged()
         return found
 
-    def _begin_digest(self) -> None:
-        if self._digesting is None and self.path is not None:
-            self._digesting = _Digesting(self.path)
+    def _begin_digest(self, path: Path) -> Future[str | None]:
+        """Computes the checksum while the files are read: hashing leaves the interpreter free."""
+        if self._digest is None:
+            self._digest = Future()
+            # a daemon, unlike the threads of an executor: an interrupt does not wait for it
+            threading.Thread(target=_digest, args=(path, self._digest), daemon=True).start()
+        return self._digest
 
     def count_rows(self) -> int:
         """The number of rows, by what the files say of themselves or else by a pass.
@@ -206,11 +198,11 @@ class TableStream(TableParts):
         """
         if self.path is None:
             return sum(table.n_rows for table in self)
-        from quadric.tables._arrow import arrow_files, rows_in
+        from quadric.tables._arrow import arrow_files, shape_of
 
-        counts = [rows_in(file) for file in arrow_files(self.path)]
-        known = [count for count in counts if count is not None]
-        return sum(known) if known and len(known) == len(counts) else sum(table.n_rows for table in self)
+        files = arrow_files(self.path)
+        known = [shape[0] for shape in map(shape_of, files) if shape is not None]
+        return sum(known) if known and len(known) == len(files) else sum(table.n_rows for table in self)
 
     def with_text(self, name: str) -> TableStream | None:
         """The same with one more column as texts.
@@ -227,28 +219,22 @@ class TableStream(TableParts):
         if not self._is_csv or name in self.text:
             return None
         again = TableStream(self._data, rows=self._rows, text=(*self.text, name), keeps=self._keeps, **self._how)
-        again._files, again._digesting = self._files, self._digesting
+        again._files, again._digest = self._files, self._digest
         return again
 
     def _chunks(self) -> Iterator[Table]:
         names: tuple[str, ...] | None = None
         n_rows = 0
-        for table in self._tables():
-            if names is None:
-                names = table.names
+        for table in self._parts() if self.path is None else read_chunks(self.path, self._rows, text=self.text, **self._how):
+            names = names or table.names
             if set(table.names) != set(names):
                 odd = min(set(table.names).symmetric_difference(names))
                 raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
             if table.n_rows:
+                yield Table(table.names, table.columns, first_row=n_rows + 1)
                 n_rows += table.n_rows
-                yield table
         if n_rows == 0:
             raise ValueError("there are no record batches" if names is None else "the table has no rows")
-
-    def _tables(self) -> Iterator[Table]:
-        if self._is_file:
-            return read_chunks(self._data, self._rows, text=self.text, **self._how)
-        return _numbered(self._parts())
 
     def _parts(self) -> Iterator[Table]:
         data = self._data() if callable(self._data) else self._data
@@ -267,7 +253,10 @@ class TableStream(TableParts):
         """Refuse files that are not those of the first pass."""
         if self.path is None:
             return
-        files = file_marks(self.path)
+        from quadric.tables._arrow import arrow_files
+
+        stats = [(file, file.stat()) for file in arrow_files(self.path) or (self.path,)]
+        files = tuple((str(file), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
         if self._files is not None and files != self._files:
             raise ValueError(f"{self.path.name} changed while it was read: start again once nothing writes to it")
         self._files = files
@@ -275,7 +264,8 @@ class TableStream(TableParts):
     def _watched(self, tables: Iterator[Table]) -> Iterator[Table]:
         """The chunks of one pass; an error where the table is not that of the pass before."""
         self.check_unchanged()
-        self._begin_digest()
+        if self.path is not None:
+            self._begin_digest(self.path)
         n_rows = content = 0
         for table in tables:
             n_rows += table.n_rows
@@ -297,68 +287,26 @@ class TableStream(TableParts):
         self._kept = spool if spool.is_whole() else None
 
 
-class _Digesting(threading.Thread):
-    """Computes the checksum of files while they are read: hashing leaves the interpreter free."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(daemon=True)
-        self._path = path
-        self._found: str | None = None
-        self._error: OSError | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self._found = digest_of(self._path)
-        except OSError as error:
-            self._error = error
-
-    def result(self) -> str | None:
-        """The checksum, once it is there."""
-        self.join()
-        if self._error is not None:
-            raise self._error
-        return self._found
+def _digest(path: Path, found: Future[str | None]) -> None:
+    try:
+        found.set_result(digest_of(path))
+    except Exception as error:  # whoever waits would wait forever
+        found.set_exception(error)
 
 
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """The columns of some rows; ``+`` puts further rows below them."""
-
-    values: tuple[np.ndarray, ...]
-
-    def __add__(self, other: _Columns) -> _Columns:
-        return _Columns(tuple(np.concatenate(both) for both in zip(self.values, other.values, strict=True)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Gathering:
-    """The pass that brings all rows to one place."""
-
-    names: tuple[str, ...]
-    rows: IntArray | None
-
-    def __call__(self, table: Table) -> _Columns:
-        if self.rows is not None:
-            places = self.rows - (table.first_row - 1)
-            table = table[places[(places >= 0) & (places < table.n_rows)]]
-        return _Columns(tuple(table[name] for name in self.names))
+def _columns_of(table: Table, names: Sequence[str], rows: IntArray | None) -> list[tuple[np.ndarray, ...]]:
+    if rows is not None:
+        places = rows - (table.first_row - 1)
+        table = table[places[(places >= 0) & (places < table.n_rows)]]
+    return [tuple(table[name] for name in names)]
 
 
 def gathered(parts: TableParts, rows: IntArray | None = None, names: Sequence[str] | None = None) -> Table:
     """All rows of a table in parts, or those at some positions, in memory and in their order; all columns, or some."""
     names = parts.head().names if names is None else tuple(names)
-    found = parts.total(_Gathering(names, rows))
+    found = parts.total(partial(_columns_of, names=names, rows=rows))
     assert found is not None
-    return Table(names, found.values)
-
-
-def file_marks(path: Path) -> tuple[Any, ...]:
-    """What tells whether files are the same as before: names, sizes, times and places on the disk."""
-    from quadric.tables._arrow import arrow_files
-
-    stats = [(file, file.stat()) for file in arrow_files(path) or (path,)]
-    return tuple((str(file), stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in stats)
+    return Table(names, tuple(map(np.concatenate, zip(*found, strict=True))))
 
 
 def checksum(table: Table, start: int) -> int:
@@ -387,17 +335,9 @@ def _is_parts(data: Any) -> bool:
 
 
 def _cut(table: Table, n_rows: int) -> Iterator[Table]:
-    """A table in pieces of a size that suits passes."""
     for first in range(0, max(table.n_rows, 1), n_rows):
         columns = tuple(column[first : first + n_rows] for column in table.columns)
         yield table if table.n_rows <= n_rows else Table(table.names, columns)
-
-
-def _numbered(tables: Iterator[Table]) -> Iterator[Table]:
-    first = 1
-    for table in tables:
-        yield Table(table.names, table.columns, first_row=first)
-        first += table.n_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,9 +393,7 @@ class LabelledColumns:
     ) -> LabelledColumns:
         """Checked against the names of a table; by default all other columns are inputs."""
         special = [name for name in (target, sample_weight, groups) if name is not None]
-        absent = [name for name in (*special, *(columns or ())) if name not in names]
-        if absent:
-            raise ValueError(unknown_names(absent, names, "the table"))
+        refuse_unknown([*special, *(columns or ())], names, "the table")
         inputs = tuple(name for name in names if name not in special) if columns is None else tuple(columns)
         check_names(inputs)
         twice = [name for name in inputs if name in special]
@@ -504,12 +442,14 @@ class LabelledColumns:
 
 @dataclass(frozen=True, eq=False)
 class LearnedTable:
-    """What a first pass tells of a table.
+    """What a first pass tells of a table; ``+`` adds other rows.
 
     Attributes
     ----------
     facts : tuple of ColumnFacts
         Of the inputs, in the rows that are used.
+    all_facts : tuple of ColumnFacts
+        Of the inputs, in all rows.
     class_counts : dict
         Rows of each label that are used, in the order in which labels appear; 0 where all of them are left out.
     missing : dict
@@ -519,24 +459,34 @@ class LearnedTable:
     """
 
     facts: tuple[ColumnFacts, ...]
+    all_facts: tuple[ColumnFacts, ...]
     class_counts: dict[str, int]
     missing: dict[str, int]
     n_dropped: int
 
+    def __add__(self, other: LearnedTable) -> LearnedTable:
+        return LearnedTable(
+            tuple(one + two for one, two in zip(self.facts, other.facts, strict=True)),
+            tuple(one + two for one, two in zip(self.all_facts, other.all_facts, strict=True)),
+            _counts_of_both(self.class_counts, other.class_counts),
+            _counts_of_both(self.missing, other.missing),
+            self.n_dropped + other.n_dropped,
+        )
+
     def two_valued(self, encoder: TableEncoder) -> list[bool]:
         """Which features of an encoder that was fitted to the facts have at most two values."""
-        return [
-            feature.kind in ("level", "missing") or _has_two(self.facts[feature.input], encoder.inputs_[feature.input])
-            for feature in encoder.features_
-        ]
+        found = []
+        for feature in encoder.features_:
+            facts = self.facts[feature.input]
+            filled = (encoder.inputs_[feature.input].fill,) if facts.n_missing else ()
+            values = facts.levels if facts.kind == "O" else {*facts.values, *filled}
+            found.append(feature.kind in ("level", "missing") or len(values) <= 2)
+        return found
 
 
-def _has_two(facts: ColumnFacts, column: Any) -> bool:
-    """Whether a number or a rank has two values, with what stands for missing ones."""
-    if facts.kind == "O":
-        return len(facts.levels) <= 2
-    filled = (column.fill,) if facts.n_missing else ()
-    return len({*facts.values, *filled}) <= 2
+def _counts_of_both(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
+    """In the order in which names appear; counts of zero stay, unlike those of a Counter."""
+    return {name: one.get(name, 0) + two.get(name, 0) for name in {**one, **two}}
 
 
 def learn_table(
@@ -559,63 +509,28 @@ def learn_table(
         The table as it is to be read from now on, and what is in it.
     """
     try:
-        found = parts.total(_Learning(columns, encoder, drops))
+        found = parts.total(partial(_learned, columns=columns, encoder=encoder, drops=drops))
     except MixedColumnError as error:
         again = parts.with_text(error.name)
         if again is None:
             raise
         return learn_table(again, columns, encoder, drops=drops)
     assert found is not None
-    encoder.check_facts(found.facts)  # of all rows: a column without values is not the same as no row without gaps
-    missing = {name: count for name, count in found.missing.items() if count}
-    return parts, LearnedTable(found.used, dict(found.class_counts), missing, found.n_dropped)
+    encoder.check_facts(found.all_facts)  # of all rows: a column without values is not the same as no row without gaps
+    return parts, replace(found, missing={name: count for name, count in found.missing.items() if count})
 
 
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """What some rows tell: facts of all of them and of those that are used, and what LearnedTable has."""
-
-    facts: tuple[ColumnFacts, ...]
-    used: tuple[ColumnFacts, ...]
-    class_counts: dict[str, int]
-    missing: dict[str, int]
-    n_dropped: int
-
-    def __add__(self, other: _Seen) -> _Seen:
-        return _Seen(
-            tuple(one + two for one, two in zip(self.facts, other.facts, strict=True)),
-            tuple(one + two for one, two in zip(self.used, other.used, strict=True)),
-            _counts_of_both(self.class_counts, other.class_counts),
-            _counts_of_both(self.missing, other.missing),
-            self.n_dropped + other.n_dropped,
-        )
-
-
-def _counts_of_both(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
-    """In the order in which names appear; counts of zero stay, unlike those of a Counter."""
-    return {name: one.get(name, 0) + two.get(name, 0) for name in {**one, **two}}
-
-
-@dataclass(frozen=True, eq=False)
-class _Learning:
-    """The pass that looks at raw rows."""
-
-    columns: LabelledColumns
-    encoder: TableEncoder
-    drops: bool
-
-    def __call__(self, table: Table) -> _Seen:
-        labels = self.columns.labels(table)
-        cleaned = self.columns.cleaned(table, self.encoder)
-        kept = complete(cleaned) if self.drops else np.ones(table.n_rows, dtype=bool)
-        facts = self.encoder.facts(cleaned)
-        return _Seen(
-            facts,
-            facts if kept.all() else self.encoder.facts(cleaned[kept]),
-            labels.counts(kept),
-            {name: int(missing_cells(cleaned[name]).sum()) for name in cleaned},
-            int((~kept).sum()),
-        )
+def _learned(table: Table, columns: LabelledColumns, encoder: TableEncoder, drops: bool) -> LearnedTable:
+    cleaned = columns.cleaned(table, encoder)
+    kept = complete(cleaned) if drops else np.ones(table.n_rows, dtype=bool)
+    facts = encoder.facts(cleaned)
+    return LearnedTable(
+        facts if kept.all() else encoder.facts(cleaned[kept]),
+        facts,
+        columns.labels(table).counts(kept),
+        {name: int(missing_cells(cleaned[name]).sum()) for name in cleaned},
+        int((~kept).sum()),
+    )
 
 
 def complete(table: Table) -> BoolArray:
@@ -630,7 +545,7 @@ class TableSource(SampleSource):
     ----------
     parts : TableParts
     rows : function of a Table
-        Makes samples of its rows, of which there may be none; a frozen dataclass, like passes.
+        Makes samples of its rows, of which there may be none; not a closure, like passes.
     n_features, n_classes : int
     class_rows : array of shape (n_classes,), optional
     """
@@ -647,7 +562,7 @@ class TableSource(SampleSource):
         self.n_features, self.n_classes, self.class_rows = n_features, n_classes, class_rows
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
-        total = self._parts.total(_OfSamples(of, self._samples_of))
+        total = self._parts.total(partial(_of_samples, of=of, rows=self._samples_of))
         if total is None:
             raise ValueError("the table has no rows that can be used")
         return total
@@ -657,16 +572,9 @@ class TableSource(SampleSource):
         self._parts.check_unchanged()
 
 
-@dataclass(frozen=True, eq=False)
-class _OfSamples:
-    """A pass over samples as one over tables."""
-
-    of: Callable[[SampleBatch], Any]
-    rows: Callable[[Table], SampleBatch]
-
-    def __call__(self, table: Table) -> Any:
-        batch = self.rows(table)
-        return self.of(batch) if len(batch.ids) else None
+def _of_samples(table: Table, of: Callable[[SampleBatch], Any], rows: Callable[[Table], SampleBatch]) -> Any:
+    batch = rows(table)
+    return of(batch) if len(batch.ids) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -696,8 +604,8 @@ class CodedRows:
             kept &= complete(columns.cleaned(table, self.encoder))
         codes = columns.labels(table).codes(self.class_names)
         if not kept.all():
-            table, codes, weight, ids = _rows(table, kept), codes[kept], weight[kept], ids[kept]
-            keys = None if keys is None else keys[kept]
+            table = Table(table.names, table[kept].columns, first_row=table.first_row)
+            codes, weight, ids, keys = codes[kept], weight[kept], ids[kept], None if keys is None else keys[kept]
         X = self.encoder.transform_by_column(table) if table.n_rows else np.empty((0, n_features))
         return SampleBatch(X, codes, weight, np.ones(len(self.class_names)), ids, keys)
 
@@ -707,5 +615,54 @@ class CodedRows:
         return TableSource(parts, self, len(self.encoder.features_), len(class_rows), class_rows)
 
 
-def _rows(table: Table, kept: BoolArray) -> Table:
-    return Table(table.names, table[kept].columns, first_row=table.first_row)
+class Spool:
+    """A temporary file that nobody else sees and that is gone with this object; none where the disk is full."""
+
+    def __init__(self) -> None:
+        self._file: Any = None
+        self._writer: Any = None
+        self._first_rows: list[int] = []
+        with self._unless_full():
+            self._file = tempfile.TemporaryFile(prefix="quadric-")  # noqa: SIM115 - closed with the object
+
+    @contextmanager
+    def _unless_full(self) -> Iterator[None]:
+        """Give up where something cannot be written: the disk is full, or columns have other types than before."""
+        pa = require("pyarrow", "cli")
+        try:
+            yield
+        except (OSError, pa.ArrowException):
+            self._file, file = None, self._file
+            with suppress(OSError):  # closing writes what is left
+                if file is not None:
+                    file.close()
+
+    def add(self, table: Table) -> None:
+        """Write one more chunk."""
+        pa = require("pyarrow", "cli")
+        if self._file is None:
+            return
+        chunk = pa.table(dict(zip(table.names, table.columns, strict=True))).combine_chunks()
+        with self._unless_full():
+            if self._writer is None:
+                self._writer = pa.ipc.new_stream(self._file, chunk.schema)
+            self._writer.write_table(chunk)
+            self._first_rows.append(table.first_row)
+
+    def is_whole(self) -> bool:
+        """Whether all chunks are there, after the last one."""
+        with self._unless_full():
+            if self._file is not None:
+                self._file.flush()
+        return self._file is not None
+
+    def __iter__(self) -> Iterator[Table]:
+        pa = require("pyarrow", "cli")
+        self._file.seek(0)
+        n_chunks = len(self._first_rows)
+        with pa.ipc.open_stream(self._file) as reader:
+            for done, (first_row, batch) in enumerate(zip(self._first_rows, reader, strict=False), start=1):
+                n_rows = first_row - 1 + batch.num_rows
+                advance(done / n_chunks, RowsRead(f"{n_rows} rows", n_rows))
+                columns = tuple(pa.chunked_array([column]) for column in batch.columns)
+                yield Table(tuple(batch.schema.names), columns, first_row=first_row)

@@ -1,20 +1,86 @@
-"""How good a model is on rows that it was not fitted to, and what cross-validation chose it over."""
+"""How good a model is on rows that it was not fitted to, beside logistic regression, and what it was chosen over."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from quadric.estimators import SparseQuadraticSVCCV
-from quadric.estimators._choosing import Family, Margin, suitable_rule
+from quadric.estimators._choosing import Family, suitable_rule
 from quadric.estimators._constraints import LINEAR
+from quadric.samples.random_rows import drawn_rows
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.plain import PlainModel
 from quadric.workflow.scorers import measure_named
+
+# Values of C that are tried
+STRENGTHS = (0.01, 0.1, 1.0, 10.0)
+# Rows that are fitted and scored; of larger tables, a random sample
+MOST_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class PlainModel:
+    """Logistic regression on all features, with the C of the best mean log-loss.
+
+    Attributes
+    ----------
+    accuracy, log_loss : float
+        Means over the folds, of rows left out.
+    auc : float or None
+        None for more than two classes.
+    """
+
+    accuracy: float
+    log_loss: float
+    auc: float | None
+
+
+def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) -> PlainModel | None:
+    """Logistic regression, chosen on the folds that the model was chosen on.
+
+    Parameters
+    ----------
+    X : array of shape (m, n)
+        Coded rows.
+    codes : array of shape (m,)
+        Positions of the rows' classes.
+    tests : sequence of arrays
+        Rows that each fold left out.
+
+    Returns
+    -------
+    PlainModel or None
+        None where a fold lacks a class.
+    """
+    kept = drawn_rows(np.arange(1, len(codes) + 1), MOST_ROWS, 0)
+    folds = [(np.setdiff1d(kept, test), test[np.isin(test, kept)]) for test in tests]
+    n_classes = len(np.unique(codes))
+    if not folds or any(len(np.unique(codes[part])) < n_classes for fold in folds for part in fold):
+        return None
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")  # a C that does not converge in time loses by its log-loss
+        tried = [_measured(make_pipeline(StandardScaler(), LogisticRegression(C=C)), X, codes, folds) for C in STRENGTHS]
+    return min(tried, key=lambda model: model.log_loss)
+
+
+def _measured(model: Pipeline, X: FloatArray, codes: IntArray, folds: Sequence[tuple[IntArray, IntArray]]) -> PlainModel:
+    measures = []
+    for train, test in folds:
+        chances = model.fit(X[train], codes[train]).predict_proba(X[test])
+        loss = -np.log(np.maximum(chances[np.arange(len(test)), codes[test]], np.finfo(float).eps))
+        area = roc_auc_score(codes[test], chances[:, 1]) if chances.shape[1] == 2 else np.nan
+        measures.append((float(np.mean(chances.argmax(axis=1) == codes[test])), float(loss.mean()), area))
+    accuracy, log_loss, auc = np.mean(measures, axis=0).tolist()
+    return PlainModel(accuracy, log_loss, None if np.isnan(auc) else auc)
 
 
 @dataclass(frozen=True)
@@ -104,8 +170,7 @@ class CrossValidated:
         -------
         dict
         """
-        accuracy = {"accuracy": self.accuracy.mean, "standard_error": self.accuracy.error}
-        return asdict(self) | accuracy
+        return asdict(self) | {"accuracy": self.accuracy.mean, "standard_error": self.accuracy.error}
 
 
 def cross_validated(
@@ -138,52 +203,38 @@ def cross_validated(
     decision = search.oof_decision_
     folds = [rows for rows in folds if np.isfinite(decision[rows]).all()]  # a time limit may have kept some from the end
     right = decide(decision) == codes
-    cells = tried_cells(search, scoring)
+    cells = _tried_cells(search, scoring)
     chosen = next(cell for cell in cells if (cell.loss, cell.k, cell.C) == (search.best_loss_, search.best_k_, search.best_C_))
     others = [cell for cell in cells if cell.loss != chosen.loss] or [cell for cell in cells if cell != chosen]
-    sign = measure_named(scoring).sign
+    sign, margin = measure_named(scoring).sign, search.terms_margin_
+    auc, log_loss = None, chosen.score
     two_sided = [rows for rows in folds if len(np.unique(codes[rows])) == 2]  # groups may leave a fold with one class
+    if decision.ndim == 1 and two_sided:
+        auc = Figure.of(np.array([roc_auc_score(codes[rows], decision[rows]) for rows in two_sided]))
+    if scoring != "log_loss":
+        log_loss = Figure.of(np.array([_log_loss(search.oof_proba_[rows], codes[rows], weight[rows]) for rows in folds]))
     return CrossValidated(
         folds=len(folds),
         accuracy=Figure.of(np.array([right[rows].mean() for rows in folds])),
-        auc=_areas(codes, decision, two_sided) if decision.ndim == 1 and two_sided else None,
-        log_loss=chosen.score if scoring == "log_loss" else _log_losses(search.oof_proba_, codes, weight, folds),
+        auc=auc,
+        log_loss=log_loss,
         scoring=scoring,
         rule=suitable_rule(search.rule, {Family(grid.terms, grid.loss): grid.scores for grid in grids_of(search)}),
         chosen=chosen,
         runner_up=max(others, key=lambda cell: sign * cell.score.mean, default=None),
-        products=_products(search.terms_margin_, sign),
+        products=None
+        if margin is None
+        else Figure(sign * (margin.mean if margin.other == LINEAR else -margin.mean), margin.error),
     )
 
 
-def _products(found: Margin | None, sign: int) -> Figure | None:
-    if found is None:
-        return None
-    better = found.mean if found.other == LINEAR else -found.mean
-    return Figure(sign * better, found.error)
-
-
-def _log_losses(chances: FloatArray, codes: IntArray, weight: FloatArray, folds: list[IntArray]) -> Figure:
+def _log_loss(chances: FloatArray, codes: IntArray, weight: FloatArray) -> float:
     loss = -np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps))
-    return Figure.of(np.array([np.average(loss[rows], weights=weight[rows]) for rows in folds]))
+    return float(np.average(loss, weights=weight))
 
 
-def _areas(codes: IntArray, decision: FloatArray, folds: list[IntArray]) -> Figure:
-    return Figure.of(np.array([roc_auc_score(codes[rows], decision[rows]) for rows in folds]))
-
-
-def tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:
-    """All cells with a score on every fold; where a time limit left no such one, on as many as any has.
-
-    Parameters
-    ----------
-    search : fitted SparseQuadraticSVCCV
-    scoring : str
-
-    Returns
-    -------
-    list of Cell
-    """
+def _tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:
+    """All cells with a score on every fold; where a time limit left no such one, on as many as any has."""
     sign, grids = measure_named(scoring).sign, grids_of(search)
     most = max(int(np.isfinite(grid.scores).sum(axis=0).max()) for grid in grids)
     return [

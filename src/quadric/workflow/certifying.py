@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from quadric.samples.source import SampleBatch, Together
 from quadric.samples.sums import BatchMoments, class_totals
 from quadric.samples.units import Units
 from quadric.tables import Table
+from quadric.tables.parts import TableParts, TableSource
 from quadric.tables.reading import digest_of
-from quadric.tables.streams import TableParts, TableSource
 from quadric.types import FloatArray
 from quadric.workflow.scoring import TableModel
 
@@ -87,19 +88,24 @@ def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judg
         Whose certificates are those of ``certify_table``, but for rounding and that bound.
     """
     view, plain = model.view, Units.plain(model.view.n_features)  # rows come in fitted units
-    source = TableSource(stream, _FittedRows(model), view.n_features, len(view.classes))
+    source = TableSource(stream, partial(_fitted_rows, model=model), view.n_features, len(view.classes))
+    ranges = partial(_score_range, model=model)
     digest = None if stream.path is None else digest_of(stream.path)
     if needs_rows(model):
-        _refuse_unless_streamed(model)
+        loss = view.question("loss")
+        if loss not in LOSS_NAMES or loss_named(loss).streamed is None:
+            raise ValueError(
+                f"the certificate of a model with the loss {loss} needs all rows in memory: certify it on a part of them"
+            )
         with part(0.0, 0.2):
-            rows = source.total(Together(class_totals, _Scores(model)))
+            rows = source.total(Together(class_totals, ranges))
         with part(0.2, 1.0):
             certificates = certify_passes(model.saved.model, source, rows.first.class_weights)
         return Judged(certificates, rows.second.is_constant(), rows.first.n_rows, digest, is_proved=False)
     about = tuple(map(str, view.names)), str(model.saved.target), tuple(view.classes.tolist())
     moments = BatchMoments(*about, (plain.low, plain.high), view.question("class_weight") is not None, plain)
     with part(0.0, 0.8):
-        found = source.total(Together(moments, _Scores(model)))
+        found = source.total(Together(moments, ranges))
     with part(0.8, 1.0):
         certificates = certify_sums(model.saved.model, found.first, **limits)
     return Judged(certificates, found.second.is_constant(), found.first.n_rows, digest)
@@ -120,32 +126,16 @@ def needs_rows(model: TableModel) -> bool:
     return loss not in LOSS_NAMES or loss_named(loss).keeps_rows
 
 
-def _refuse_unless_streamed(model: TableModel) -> None:
-    loss = model.view.question("loss")
-    if loss not in LOSS_NAMES or loss_named(loss).streamed is None:
-        raise ValueError(
-            f"the certificate of a model with the loss {loss} needs all rows in memory: certify it on a part of them"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _FittedRows:
-    """What makes samples of the rows of a table, in the units of a model."""
-
-    model: TableModel
-
-    def __call__(self, table: Table) -> SampleBatch:
-        view = self.model.view
-        rows, y = self.model.labelled(table)
-        X = view.fitted(self.model.inputs(rows)) if len(rows) else np.empty((0, view.n_features))
-        ids = np.arange(len(rows)) + table.first_row
-        return SampleBatch(X, np.searchsorted(view.classes, y), np.ones(len(rows)), np.ones(len(view.classes)), ids)
+def _fitted_rows(table: Table, model: TableModel) -> SampleBatch:
+    view = model.view
+    rows, y = model.labelled(table)
+    X = view.fitted(model.inputs(rows)) if len(rows) else np.empty((0, view.n_features))
+    ids = np.arange(len(rows)) + table.first_row
+    return SampleBatch(X, np.searchsorted(view.classes, y), np.ones(len(rows)), np.ones(len(view.classes)), ids)
 
 
 @dataclass(frozen=True, eq=False)
 class _ScoreRange:
-    """The lowest and the highest value of each surface."""
-
     low: FloatArray
     high: FloatArray
 
@@ -156,12 +146,6 @@ class _ScoreRange:
         return [is_level(np.array(ends)) for ends in zip(self.low, self.high, strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """The pass that finds how far the values of surfaces range."""
-
-    model: TableModel
-
-    def __call__(self, batch: SampleBatch) -> _ScoreRange:
-        values = np.array([surface(batch.X) for surface in self.model.view.surfaces])
-        return _ScoreRange(values.min(axis=1), values.max(axis=1))
+def _score_range(batch: SampleBatch, model: TableModel) -> _ScoreRange:
+    values = np.array([surface(batch.X) for surface in model.view.surfaces])
+    return _ScoreRange(values.min(axis=1), values.max(axis=1))

@@ -1,0 +1,355 @@
+"""What is known of a fitted model, in words and as plain values: what ``quadric fit`` prints, and a page can show."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from quadric.certificate import Certificate
+from quadric.export import equation
+from quadric.samples.rare import FEWEST_ROWS
+from quadric.workflow.cv_summary import Figure, grids_of
+from quadric.workflow.options import AUTO
+from quadric.workflow.scorers import measure_named
+from quadric.workflow.training import Trained
+
+CONSTANT = "no term moves any score: f is the same for all rows"
+MOST_NAMES = 6
+
+
+def percent(share: float) -> str:
+    """A share as people say it."""
+    return f"{100 * share:.1f} %"
+
+
+def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str) -> str:
+    """What a certificate says.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    is_constant : bool
+        Whether f is the same for all rows, but for rounding.
+    no_bound : str
+        What to say where there is none.
+
+    Returns
+    -------
+    str
+    """
+    parts = [f"objective {certificate.objective:.6g}"]
+    parts.append(CONSTANT if is_constant or certificate.n_terms == 0 else _nearby(certificate))
+    if certificate.status == "optimal":
+        return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
+    parts += ["no exchange of one term helps"] if certificate.swap_optimal else []
+    if certificate.gap is None:
+        return "; ".join([*parts, no_bound])
+    return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
+
+
+def _nearby(certificate: Certificate) -> str:
+    if certificate.decrease >= 1.0:
+        return "not proved: how far the fit could be improved is not known"
+    if not certificate.converged:
+        return f"the fit could be improved by up to {max(100 * certificate.decrease, 0.1):.2g} %"
+    if certificate.local_minimum:
+        return "no better surface nearby"
+    if certificate.basic_feasible:
+        return "no free term would help nearby"
+    return "right for these terms, but some of them are zero but for rounding, or others would help"
+
+
+def subject(trained: Trained) -> str | None:
+    """Which class f is the score of; None for more than two.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    str or None
+    """
+    names = trained.data.class_names
+    if len(names) > 2:
+        return None
+    return f"f is the score of {trained.target} = {names[1]} ({percent(trained.base_rates[1])} of {trained.data.n_rows} rows)"
+
+
+def facts_at_a_glance(trained: Trained) -> dict[str, str | None]:
+    """How good the model is and beside what, what was chosen and left out; None is no fact.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    dict
+    """
+    data, model, chosen = trained.data, trained.classifier, _chosen(trained)
+    counts = ", ".join(str(certificate.n_terms) for certificate in model.certificates_)
+    terms = f"{counts} of {trained.n_candidates} terms, loss {model.loss}, C = {model.C:g}"
+    n_missing, columns = sum(data.missing.values()), f"{len(data.missing)} column{'s' * (len(data.missing) > 1)}"
+    treated = f"{data.n_dropped} rows dropped" if trained.options.missing == "drop" else "imputed"
+    return {
+        "certificate": CONSTANT if any(trained.is_constant) else None,
+        "how good": _goodness(trained),
+        "beside it": _beside(trained),
+        "chosen": terms if chosen is None else f"{terms}; {chosen}",
+        "missing values": f"{n_missing} in {columns}, {treated}" if data.missing else None,
+        "read in passes": _passes(trained),
+    }
+
+
+def all_facts(trained: Trained) -> dict[str, str | None]:
+    """All that is known of the fit; None is no fact.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    dict
+    """
+    data, certificates, found = trained.data, trained.classifier.certificates_, trained.cross_validation
+    subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
+    words = (
+        certificate_words(*one, "no bound yet: run quadric certify")
+        for one in zip(certificates, trained.is_constant, strict=True)
+    )
+    return {
+        "classes": _classes(trained),
+        "base rate": base_rates(trained),
+        "accuracy": _accuracy(trained),
+        "AUC": None if found is None or found.auc is None else f"{_figure(found.auc, 'roc_auc')} out of fold",
+        "beside it": _beside(trained),
+        "log-loss": None if found is None else f"{_figure(found.log_loss, 'log_loss')} out of fold",
+        "terms": _terms(trained),
+        "chosen": _chosen(trained),
+        "runner-up": _runner_up(trained),
+        **dict(zip(subjects, words, strict=True)),
+        "left out": _excluded(trained),
+        "missing values": _missing(trained),
+        "read in passes": _passes(trained),
+        "probabilities": trained.options.calibrate and f"{trained.model.method_}, fitted on out-of-fold scores",
+    }
+
+
+def _goodness(trained: Trained) -> str:
+    found = trained.cross_validation
+    if found is None:
+        return f"accuracy {percent(trained.accuracy)} on the training rows"
+    area = "" if found.auc is None else f"AUC {_figure(found.auc, 'roc_auc')}, "
+    return (
+        f"{area}log-loss {_figure(found.log_loss, 'log_loss')}, accuracy {_figure(found.accuracy, 'accuracy')} out of fold "
+        f"({found.folds} folds)"
+    )
+
+
+def _beside(trained: Trained) -> str | None:
+    found = trained.cross_validation
+    if found is None:
+        return None
+    rates, names = trained.base_rates, trained.data.class_names
+    guess = f"always {names[rates.index(max(rates))]}: accuracy {percent(max(rates))}"
+    plain = found.plain
+    if plain is None:
+        return guess
+    area = "" if plain.auc is None else f"AUC {plain.auc:.3f}, "
+    return (
+        f"logistic regression: {area}log-loss {plain.log_loss:.3f}, accuracy {percent(plain.accuracy)}; {guess} (both models "
+        "were chosen on these folds)"
+    )
+
+
+def _classes(trained: Trained) -> str:
+    names, target, rule = trained.data.class_names, trained.target, trained.options.cutoff
+    if trained.cutoff is not None:
+        rises = "" if trained.says_nothing else f"higher f means {target} = {names[1]} is likelier; "
+        origin = f", chosen by {rule} on out-of-fold probabilities" if isinstance(rule, str) else ""
+        where = f"its probability is above {trained.cutoff:.4g}"
+        if trained.border is not None:
+            where = f"f > {trained.border:.4g} (probability above {trained.cutoff:.4g})"
+        return f"{rises}label {names[1]} where {where}{origin}"
+    if trained.options.calibrate is not None:
+        return "higher f means its class is likelier; label = most probable class"
+    if len(names) == 2:
+        return f"f > 0 means {target} = {names[1]}, otherwise {names[0]}"
+    return f"{target} is whichever of {', '.join(names)} has the largest f"
+
+
+def base_rates(trained: Trained) -> str:
+    """The share of each class, the last one first.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    str
+    """
+    rates = zip(trained.data.class_names[::-1], trained.base_rates[::-1], strict=True)
+    return ", ".join(f"{percent(rate)} {name}" for name, rate in rates)
+
+
+def _accuracy(trained: Trained) -> str:
+    fitted, found = f"{percent(trained.accuracy)} on the training rows", trained.cross_validation
+    if found is None:
+        return fitted
+    folds = f"{found.folds} folds, mean ± standard error" if found.folds > 1 else "of one fold: the time ran out"
+    by = "" if _labels_as_chosen(trained) else ", with labels by probability"
+    return f"{_figure(found.accuracy, 'accuracy')} out of fold ({folds}), {fitted}{by}"
+
+
+def _labels_as_chosen(trained: Trained) -> bool:
+    """Whether the model's labels follow the surface alone, as those did by which it was chosen."""
+    return trained.options.calibrate is None or trained.border == 0.0
+
+
+def _figure(figure: Figure, scoring: str) -> str:
+
+    if measure_named(scoring).is_share:
+        return f"{100 * figure.mean:.1f} ± {100 * figure.error:.1f} %"
+    return f"{figure.mean:.3f} ± {figure.error:.3f}"
+
+
+def _terms(trained: Trained) -> str:
+    data, model = trained.data, trained.classifier
+    counts = [str(certificate.n_terms) for certificate in model.certificates_]
+    used = ", ".join(counts) + " (one surface per class)" * (len(counts) > 1)
+    origin = f"{len(data.encoder.inputs_)} columns, {data.X.shape[1]} features, {data.n_rows} rows"
+    return (
+        f"{used} of {trained.n_candidates} ({origin}); k = {model.k}, C = {model.C:g}, loss {model.loss}, method {model.method}"
+    )
+
+
+def _chosen(trained: Trained) -> str | None:
+
+    options, found = trained.options, trained.cross_validation
+    if found is None:
+        return None
+    free = {
+        f"{found.chosen.terms} terms": found.products is not None,
+        "loss": options.loss == AUTO,
+        "k": options.k is None,
+        "C": options.C is None,
+    }
+    names = [name for name, is_free in free.items() if is_free]
+    if not names:
+        return None
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+    slack = "one standard error" if found.rule == "1se" else f"{found.rule}"
+    rule = f", the fewest terms within {slack} of the best" if free["k"] and found.rule != "best" else ""
+    measure = measure_named(found.scoring)
+    text = f"{listed} by cross-validated {measure.words}{rule}"
+    if found.scoring != "log_loss":  # which has a line of its own
+        text += f"; scored {_figure(found.chosen.score, found.scoring)}"
+    if measure.is_share and not _labels_as_chosen(trained):
+        # the model's own labels, whose accuracy is told above, follow the calibration, which comes after the choice
+        text += f", with labels by the {'sign of f' if len(trained.labelled) == 2 else 'largest f'}"
+    if found.products is None:
+        return text
+    factor, digits, unit = (100, 1, " points") if measure.is_share else (1, 4, "")
+    change = f"{factor * found.products.mean:+.{digits}f} ± {factor * found.products.error:.{digits}f}{unit}"
+    helped = "helped" if found.chosen.terms != "linear" else "did not help"
+    return f"{text}; products {helped}: {measure.words} {change}"
+
+
+def _runner_up(trained: Trained) -> str | None:
+    found = trained.cross_validation
+    if found is None or (cell := found.runner_up) is None:
+        return None
+    return f"loss {cell.loss}, k = {cell.k}, C = {cell.C:g}; scored {_figure(cell.score, found.scoring)}"
+
+
+def _excluded(trained: Trained) -> str:
+    limits = trained.data.limits
+    counts = {"square{} of two-valued features": limits.n_squares, "product{} within one column": limits.n_products}
+    redundant = [f"{count} {what.format('s' * (count > 1))}" for what, count in counts.items() if count]
+    parts = [f"{' and '.join(redundant)}: redundant with linear terms"] if redundant else []
+    if limits.n_rare:
+        parts.append(f"{limits.n_rare} product{'s' * (limits.n_rare > 1)} of rare levels: fewer than {FEWEST_ROWS} rows")
+    requested = len(limits.exclude) - sum(limits.counts.values())
+    return "; ".join([*(parts or ["no term"]), *[f"{requested} more as requested"] * (requested > 0)])
+
+
+def _passes(trained: Trained) -> str | None:
+    if not trained.data.is_sampled or trained.search is None:
+        return None
+    shared = "levels and imputed values" if trained.options.clip is None else "caps, levels and imputed values"
+    scores = "; the choice goes by scores of all rows" if trained.search.all_rows_scored_ else ""
+    folds = "folds go by the " + ("number of the row; " if trained.options.groups is None else "group; ")
+    figures = f"accuracy and AUC out of fold are of {len(trained.data.y)} random rows{scores}"
+    return f"{shared} are those of all rows, the same in all folds; {folds}{figures}"
+
+
+def _missing(trained: Trained) -> str:
+    missing = trained.data.missing
+    if not missing:
+        return "none"
+    flagged = [column.name for column in trained.data.encoder.inputs_ if column.indicator]
+    flags = f", with missing-value flags for {_first_of(flagged)}" if flagged else "; too few for missing-value flags"
+    treatment = {
+        "drop": f"{trained.data.n_dropped} rows dropped",
+        "impute": "imputed by the mean or the most frequent level",
+        "indicator": f"numbers imputed by the mean, texts as a level of their own{flags}",
+    }
+    return f"{_first_of([f'{count} in {name}' for name, count in missing.items()])}; {treatment[trained.options.missing]}"
+
+
+def _first_of(texts: list[str]) -> str:
+    return ", ".join([*texts[:MOST_NAMES], *["..."] * (len(texts) > MOST_NAMES)])
+
+
+def plain_facts(trained: Trained) -> dict[str, Any]:
+    """All that is known of the model as plain values, for JSON.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    dict
+    """
+    data, model, names = trained.data, trained.classifier, trained.data.class_names
+    found = trained.cross_validation and trained.cross_validation.recorded() | {"grids": _grids(trained.search)}
+    return {
+        "target": trained.target,
+        "classes": list(names),
+        "positive": names[1] if len(names) == 2 else None,
+        "rows": data.n_rows,
+        "rows_dropped": data.n_dropped,
+        "read_in_passes": data.is_sampled,
+        "features": data.feature_names,
+        "base_rates": dict(zip(names, trained.base_rates, strict=True)),
+        "loss": model.loss,
+        "k": model.k,
+        "C": model.C,
+        "n_terms": [certificate.n_terms for certificate in model.certificates_],
+        "n_candidates": trained.n_candidates,
+        "equation": equation(trained.saved()).splitlines(),
+        "surfaces": [{"terms": surface.terms(data.feature_names), "constant": surface.c} for surface in model.surfaces_],
+        "accuracy": trained.accuracy,
+        "labelled": dict(zip(names, trained.labelled, strict=True)),
+        "labelled_by_surface": dict(zip(names, trained.by_surface, strict=True)),
+        "cutoff": trained.cutoff,
+        "cross_validation": found,
+        "certificates": [asdict(certificate) for certificate in model.certificates_],
+        "excluded": data.limits.counts | {"terms": len(data.limits.exclude)},
+        "missing": data.missing,
+        "check": data.check.recorded(),
+        "options": trained.options.recorded(),
+    }
+
+
+def _grids(search: Any) -> dict[str, Any]:
+    """Mean scores by loss, as the scorer gives them; null where a cell was skipped."""
+    out = {}
+    for grid in grids_of(search):
+        means = [[None if mean != mean else mean for mean in row] for row in grid.scores.mean(axis=0).tolist()]
+        out[grid.loss] = {"ks": grid.ks.tolist(), "Cs": grid.Cs.tolist(), "mean": means}
+    return out

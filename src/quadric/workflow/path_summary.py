@@ -1,0 +1,95 @@
+"""What each further term brings: what ``quadric path`` prints, and a page can show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from quadric.estimators import SparseQuadraticSVCCV
+from quadric.estimators.crossvalidation import chosen_cell
+from quadric.geometry.terms import term_names
+from quadric.search.path import QuadraticPath
+from quadric.workflow.cv_summary import grids_of, standard_error
+from quadric.workflow.preparation import PreparedData
+
+
+def path_facts(data: PreparedData, search: SparseQuadraticSVCCV) -> dict[str, Any]:
+    """What each further term brings, as plain values.
+
+    Parameters
+    ----------
+    data : PreparedData
+    search : fitted SparseQuadraticSVCCV
+
+    Returns
+    -------
+    dict
+        "path" has one entry per number of terms, with the C of the best accuracy; "best" and "1se" the cells that these rules
+        choose; "mean" the mean accuracies of all cells, None where one was skipped.
+    """
+    grid, names = grids_of(search)[0], term_names(data.feature_names)
+    scores, ks, Cs = grid.scores, grid.ks, grid.Cs
+    mean, error = scores.mean(axis=0), standard_error(scores)
+    cells = {rule: chosen_cell(scores, rule) for rule in ("best", "1se")}
+    C_index = cells["best"][0]
+    subjects = [f"{name}: " for name in data.class_names] if len(search.paths_) > 1 else [""]
+    supports: list[list[str]] = [
+        [
+            f"{subject}{name}"
+            for subject, path in zip(subjects, search.paths_, strict=True)
+            for name, value in zip(names, path.coef[C_index, j].tolist(), strict=True)
+            if value
+        ]
+        for j in range(len(ks))
+    ]
+    whole = summed_path(search)
+    rows = [
+        {
+            "k": int(ks[j]),
+            "objective": float(whole.objective[C_index, j]),
+            "lower_bound": None if whole.lower_bound is None else _or_none(whole.lower_bound[C_index, j]),
+            "gap": None if whole.gap is None else _or_none(whole.gap[C_index, j]),
+            "proved": bool(whole.proved[C_index, j]),
+            "accuracy": _or_none(mean[C_index, j]),
+            "error": _or_none(error[C_index, j]),
+            "gained": [term for term in now if term not in before],
+            "lost": [term for term in before if term not in now],
+            "marks": [rule for rule, (_, k_index) in cells.items() if j == k_index],
+        }
+        for j, (before, now) in enumerate(pairwise([[], *supports]))
+    ]
+    return {
+        "classes": list(data.class_names),
+        "loss": grid.loss,
+        "C": float(Cs[C_index]),
+        "Cs": Cs.tolist(),
+        "folds": len(scores),
+        **{rule: {"k": int(ks[k]), "C": float(Cs[C])} for rule, (C, k) in cells.items()},
+        "terms": grid.terms,
+        "chosen": {"k": search.best_k_, "C": search.best_C_},
+        "path": rows,
+        "mean": [[_or_none(value) for value in row] for row in mean],
+    }
+
+
+def summed_path(search: SparseQuadraticSVCCV) -> QuadraticPath:
+    """The path of two classes; of more, with the sums of their objectives and lower bounds.
+
+    Parameters
+    ----------
+    search : fitted SparseQuadraticSVCCV
+
+    Returns
+    -------
+    QuadraticPath
+    """
+    bounds = [path.lower_bound for path in search.paths_ if path.lower_bound is not None]
+    objective = np.sum([path.objective for path in search.paths_], axis=0)
+    return replace(search.paths_[0], objective=objective, lower_bound=np.sum(bounds, axis=0) if bounds else None)
+
+
+def _or_none(value: float) -> float | None:
+    return None if value != value else float(value)

@@ -25,8 +25,8 @@ ROOMS = [
     "geometry",
     "samples",
     "losses",
-    "search",
     "certificate",
+    "search",
     "estimators",
     "baselines",
     "tables",
@@ -70,6 +70,13 @@ def test_imports_go_one_way():
     wrong = [(file, room, target) for file, room, target in imports() if ROOMS.index(target) > ROOMS.index(room)]
     assert wrong == []
     assert len(list(imports())) > 30
+
+
+def test_underscore_modules_of_estimators_stay_at_home():
+    elsewhere = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "estimators"]
+    wrong = [path.name for path in elsewhere if re.search(r"quadric\.estimators(\._| import _)", path.read_text())]
+    assert wrong == []
+    assert len(elsewhere) > 100
 
 
 def test_judges_share_only_geometry_with_what_they_judge():

@@ -21,6 +21,7 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import loss_named
 from quadric.losses.base import LossJudge, NoBound, SparseProblem
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.sums import SummedSamples
 from quadric.types import FloatArray, IntArray
 
 STATIONARY = 1e-8
@@ -155,6 +156,12 @@ class SumFacts:
     variance: FloatArray
     ridge: float
 
+    @staticmethod
+    def of(sums: SummedSamples) -> SumFacts:
+        """Of all terms, in the units of a fit."""
+        loss = sums.moments.loss
+        return SumFacts(sums.n_rows, np.diag(loss.scatter) / loss.weight, sums.moments.energy().ridge)
+
     def certificate(
         self,
         z: FloatArray,
@@ -195,41 +202,6 @@ class SumFacts:
             local_minimum=settled and full,
             ridge=self.ridge,
         )
-
-
-@dataclass(frozen=True)
-class SumsJudge:
-    """Sums over rows of which none is at hand, in the place of a Judge.
-
-    Attributes
-    ----------
-    problem : SparseProblem
-    facts : SumFacts
-    """
-
-    problem: SparseProblem
-    facts: SumFacts
-
-    def certificate(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Certificate:
-        """Examine one surface.
-
-        Parameters
-        ----------
-        surface : QuadraticSurface
-        question : Question
-        support : array, optional
-            Terms to prefer when L is padded to k.
-        """
-        problem = self.problem.with_k(question.k)
-        live = np.flatnonzero(surface.coordinates())
-        absent = np.setdiff1d(live, problem.terms)
-        if len(absent):
-            raise ValueError(
-                f"{len(absent)} of {len(live)} terms of the model do not vary on these rows, or are excluded: "
-                "sums over the rows cannot judge it"
-            )
-        preferred = None if support is None else np.flatnonzero(np.isin(problem.terms, support))
-        return certificate_of_sums(problem, surface, preferred, self.facts)
 
 
 class Judge:
@@ -288,37 +260,54 @@ class Judge:
         return loss_named(question.loss).judge(residuals, surface(self._X), question.y, self._loss_weight, C)
 
 
-def certificate_of_sums(
-    problem: SparseProblem, surface: QuadraticSurface, support: IntArray | None, facts: SumFacts
-) -> Certificate:
-    """Examine a surface by sums over rows, where there are no rows at hand.
+@dataclass(frozen=True)
+class SumsJudge:
+    """Sums over rows, where there are no rows at hand, in the place of a Judge.
 
-    Parameters
+    Attributes
     ----------
     problem : SparseProblem
-    surface : QuadraticSurface
-        With candidate terms only.
-    support : array or None
-        Candidates to prefer when L is padded to k, where some of them may have come out as zero.
     facts : SumFacts
     """
-    z, c = surface.coordinates()[problem.terms], surface.c
-    live, objective = np.flatnonzero(z), problem.objective(z, c)
-    try:
-        value, least = problem.step().bracket(live)
-        decrease = max(objective, value) - least
-    except NoBound:
-        decrease = np.inf
-    slopes = np.abs(problem.slopes(z, c))
-    padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), support)
-    return replace(facts, variance=facts.variance[problem.terms]).certificate(
-        z,
-        problem.k,
-        objective=objective,
-        decrease=decrease,
-        stationarity=float(max(slopes[-1], np.max(slopes[padded], initial=0.0))),
-        steepest=lambda: float(np.max(slopes)),
-    )
+
+    problem: SparseProblem
+    facts: SumFacts
+
+    def certificate(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Certificate:
+        """Examine one surface.
+
+        Parameters
+        ----------
+        surface : QuadraticSurface
+        question : Question
+        support : array, optional
+            Terms to prefer when L is padded to k, where some of them may have come out as zero.
+        """
+        problem = self.problem.with_k(question.k)
+        z, c = surface.coordinates()[problem.terms], surface.c
+        live, n_terms = np.flatnonzero(z), surface.n_terms
+        if len(live) < n_terms:
+            raise ValueError(
+                f"{n_terms - len(live)} of {n_terms} terms of the model do not vary on these rows, or are excluded: "
+                "sums over the rows cannot judge it"
+            )
+        objective = problem.objective(z, c)
+        try:
+            value, least = problem.step().bracket(live)
+            decrease = max(objective, value) - least
+        except NoBound:
+            decrease = np.inf
+        slopes = np.abs(problem.slopes(z, c))
+        preferred = None if support is None else np.flatnonzero(np.isin(problem.terms, support))
+        padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), preferred)
+        return replace(self.facts, variance=self.facts.variance[problem.terms]).certificate(
+            z,
+            problem.k,
+            objective=objective,
+            decrease=decrease,
+            stationarity=float(max(slopes[-1], np.max(slopes[padded], initial=0.0))),
+            steepest=lambda: float(np.max(slopes)),
+        )
 
 
 def _padded(

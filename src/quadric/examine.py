@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
-from quadric.certificate import Certificate, Judge, Question, SumsJudge
+from quadric.certificate import Certificate, Judge, Question, SumFacts, SumsJudge
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
-from quadric.estimators._base import ClassWeight, SurfaceFit
-from quadric.estimators._from_moments import digested
-from quadric.estimators._validation import (
+from quadric.estimators.base import ClassWeight
+from quadric.estimators.summed import digested
+from quadric.estimators.validation import (
     GAP_LIMIT,
     LOSS_WEIGHT,
     N_TERMS,
@@ -34,6 +34,7 @@ from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
 from quadric.losses.footprint import check_memory, fits
 from quadric.progress import parts, writer_for
+from quadric.samples.labelled import surface_classes
 from quadric.samples.moments import Moments
 from quadric.samples.source import SampleSource
 from quadric.samples.sums import InUnits
@@ -163,11 +164,11 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
     loss, C, k = str(own["loss"]), float(own["C"]), int(own["k"])
     weight = class_weights(own["class_weight"], classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
-    positives, found = [1] if len(classes) == 2 else range(len(classes)), []
+    positives, found = surface_classes(len(classes)), []
     for own_part, surface, positive in zip(parts(*[1.0] * len(positives)), view.surfaces, positives, strict=True):
         with own_part:
             judged = judge_streamed(rows, loss, positive, C, k, view.limits(k), surface.coordinates(), float(surface.c))
-        found.append(SurfaceFit.of_passes(judged, view.n_features, k).certificate)
+        found.append(judged.certificate)
     return found
 
 
@@ -489,11 +490,9 @@ def _cases_of_sums(view: FittedModel, moments: Moments) -> list[_Case]:
     """The same by sums over rows in fitted units."""
     own = _question(view, {})
     loss, C, k = str(own["loss"]), float(own["C"]), int(own["k"])
-    sums = digested(moments, loss, view.limits(k), standardize=False, class_weight=own["class_weight"])
-    problems = [sums.data.one_against_rest(positive, C, k) for positive in sums.positives()]
+    sums, data = digested(moments, loss, view.limits(k), standardize=False, class_weight=own["class_weight"])
+    facts, problems = SumFacts.of(sums), [data.one_against_rest(positive, C, k) for positive in sums.positives()]
     return [
-        _Case(
-            surface, SumsJudge(problem, sums.facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names
-        )
+        _Case(surface, SumsJudge(problem, facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names)
         for surface, problem in zip(view.surfaces, problems, strict=True)
     ]

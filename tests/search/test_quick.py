@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import LOSSES, random_samples
-from quadric.estimators._validation import validate_samples
+from quadric.estimators.validation import validate_samples
 from quadric.losses import loss_named
 from quadric.losses.least_squares.promising import promising_terms
 from quadric.search.methods import SearchOptions, search

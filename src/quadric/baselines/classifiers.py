@@ -21,8 +21,8 @@ from quadric.baselines.grids import (
     quadratic_hinge_grid,
 )
 from quadric.errors import warn_user
-from quadric.estimators._base import ClassWeight, SurfaceClassifier
-from quadric.estimators._validation import check_parameters, integer_from, validate_samples, warn_of_spread
+from quadric.estimators.base import ClassWeight, SurfaceClassifier
+from quadric.estimators.validation import check_parameters, integer_from, validate_samples, warn_of_spread
 from quadric.samples.labelled import Samples, check_magnitude
 
 RESIDUAL_TOLERANCE = 1e-6

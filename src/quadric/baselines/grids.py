@@ -17,7 +17,7 @@ from quadric.baselines.l1_quadratic import L1Path
 from quadric.baselines.least_squares import Spectrum, ThresholdProblems, hard_threshold_admm, moments
 from quadric.baselines.linear_data import LinearData
 from quadric.blas import one_blas_thread
-from quadric.estimators._validation import check_values, integer_from, number_above
+from quadric.estimators.validation import check_values, integer_from, number_above
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count

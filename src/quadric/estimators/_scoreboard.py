@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
-from quadric.estimators._choosing import (
+from quadric.estimators._fold_scores import FittedCell, FittedFold, TalliedRows
+from quadric.estimators._scoring import Scoring
+from quadric.estimators.choosing import (
+    Cell,
+    ChoiceRule,
     Family,
-    Rule,
     cells_worth_scoring,
     chosen_among,
     coarse_rows,
@@ -18,55 +20,13 @@ from quadric.estimators._choosing import (
     margin,
     suitable_rule,
 )
-from quadric.estimators._sigmoids import Sigmoids
+from quadric.samples.source import SampleSource
 from quadric.samples.units import Units
-from quadric.search.path import PathCell
 from quadric.search.quick import Row
 from quadric.types import BoolArray, FloatArray, IntArray
 
 Plan: TypeAlias = Mapping[Family, Sequence[Row]]
 """Rows to score, for each family."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A dictionary and a loss with values of its parameters."""
-
-    terms: str
-    loss: str
-    C: float
-    k: int
-
-    @property
-    def family(self) -> Family:
-        return Family(self.terms, self.loss)
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredCell:
-    """What one fold found at a cell: a score, a surface for each class, and from their decision values to log-odds."""
-
-    score: float
-    surfaces: tuple[PathCell, ...]
-    sigmoids: Sigmoids
-
-
-@dataclass(frozen=True, eq=False)
-class FoldResult:
-    """What one fold found.
-
-    Attributes
-    ----------
-    number : int
-        Of the fold.
-    units : Units or None
-        In which its surfaces are; None: there was no time.
-    cells : dict of ScoredCell
-    """
-
-    number: int
-    units: Units | None = None
-    cells: dict[Cell, ScoredCell] = field(default_factory=dict)
 
 
 class Scoreboard:
@@ -82,17 +42,33 @@ class Scoreboard:
 
     def __init__(self, Cs: Mapping[Family, FloatArray], ks: Mapping[str, IntArray], n_folds: int) -> None:
         self.Cs, self.ks, self.n_folds = dict(Cs), ks, n_folds
-        self._found: list[dict[Cell, ScoredCell]] = [{} for _ in range(n_folds)]
+        self._found: list[dict[Cell, FittedCell]] = [{} for _ in range(n_folds)]
         self._units: list[Units | None] = [None] * n_folds
 
-    def take(self, result: FoldResult) -> None:
+    def take(self, result: FittedFold) -> None:
         """Enter what a fold found."""
         self._found[result.number] |= result.cells
         self._units[result.number] = self._units[result.number] or result.units
 
-    def found(self, number: int) -> FoldResult:
-        """What was entered for a fold."""
-        return FoldResult(number, self._units[number], self._found[number])
+    def score_all_rows(self, scoring: Scoring, source: SampleSource, class_weight: FloatArray, seed: int) -> None:
+        """Replace the scores, which are of some rows, by those of all rows.
+
+        Parameters
+        ----------
+        scoring : Scoring
+            An additive one.
+        source : SampleSource
+            In the user's units.
+        class_weight : array of shape (n_classes,)
+        seed : int
+            Of the folds.
+        """
+        found = enumerate(zip(self._units, self._found, strict=True))
+        folds = tuple(FittedFold(number, *own) for number, own in found)
+        sums = source.total(TalliedRows(folds, scoring.is_log_loss, class_weight, seed))
+        for fold, tallies in zip(folds, sums.folds, strict=True):
+            if tallies is not None:
+                self.take(fold.scored_by(scoring, tallies))
 
     def scores(self) -> dict[Family, FloatArray]:
         """One array of shape (n_folds, n_Cs, n_ks) for each family; NaN: not scored."""
@@ -114,7 +90,7 @@ class Scoreboard:
             if (family.loss == losses[0]) == first and family.terms != given_up
         }
 
-    def worth_scoring(self, rule: Rule) -> Plan:
+    def worth_scoring(self, rule: ChoiceRule) -> Plan:
         """What could still be chosen."""
         scores = self.scores()
         worth = cells_worth_scoring(scores, suitable_rule(rule, scores))
@@ -132,13 +108,13 @@ class Scoreboard:
         self.Cs[family] = np.append(Cs, further) if side == 1 else np.append(further, Cs)
         return {family: [self._row(family, further, slice(None))]}
 
-    def choice(self, rule: Rule) -> Cell:
+    def choice(self, rule: ChoiceRule) -> Cell:
         """The cell that a rule takes."""
         scores = self.scores()
-        chosen = chosen_among(scores, suitable_rule(rule, scores))
-        return self._cell(chosen.family, self.Cs[chosen.family][chosen.C_index], self.ks[chosen.family.terms][chosen.k_index])
+        family, (C_index, k_index) = chosen_among(scores, suitable_rule(rule, scores))
+        return self._cell(family, self.Cs[family][C_index], self.ks[family.terms][k_index])
 
-    def at(self, cell: Cell) -> dict[int, tuple[Units, ScoredCell]]:
+    def at(self, cell: Cell) -> dict[int, tuple[Units, FittedCell]]:
         """What the folds found at a cell, by number of the fold, with the units; folds that did not come to it are missing."""
         return {
             number: (units, found[cell])

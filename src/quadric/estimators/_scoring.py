@@ -20,8 +20,8 @@ from quadric._sklearn import (
     scorer_towards,
 )
 from quadric.errors import ParameterError, quoted
-from quadric.estimators._base import predicted
 from quadric.estimators._sigmoids import Sigmoids
+from quadric.estimators.base import predicted
 from quadric.estimators.curves import LOG_ODDS, probabilities
 from quadric.geometry.lifting import lift
 from quadric.samples.labelled import LabelledSamples, Samples

@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from quadric._sklearn import check_sample_weight
 from quadric.errors import quoted
-from quadric.estimators._base import Classifier, finite_scores
-from quadric.estimators._validation import N_JOBS, check_parameters, one_of
+from quadric.estimators.base import Classifier, finite_scores
 from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.estimators.curves import (
     METHODS,
@@ -31,6 +30,7 @@ from quadric.estimators.curves import (
     probabilities,
 )
 from quadric.estimators.cutoffs import EVEN, Cutoff, CutoffRule, read_cutoff
+from quadric.estimators.validation import N_JOBS, check_parameters, one_of
 from quadric.labels import refuse_masked
 from quadric.resources import processes_of
 from quadric.types import FloatArray, IntArray

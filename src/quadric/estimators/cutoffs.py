@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from quadric.errors import ParameterError, quoted
-from quadric.estimators._validation import number_from
+from quadric.estimators.validation import number_from
 from quadric.types import BoolArray, FloatArray
 
 Cutoff: TypeAlias = float | str

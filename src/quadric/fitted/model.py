@@ -16,8 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from quadric.estimators import SparseQuadraticSVC
-from quadric.estimators._base import predicted
-from quadric.estimators._constraints import QUADRATIC, support_limits
+from quadric.estimators.base import predicted
+from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.decisions import Decisions

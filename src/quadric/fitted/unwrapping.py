@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from quadric.estimators._base import SparseSurfaceClassifier, SurfaceClassifier
+from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier
 from quadric.estimators.calibration import CalibratedModel
 from quadric.estimators.cutoffs import EVEN
 from quadric.fitted.model import FittedModel, Model

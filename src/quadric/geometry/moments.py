@@ -32,7 +32,7 @@ BLURRED = 1e-4
 
 
 @dataclass(frozen=True)
-class Moments:
+class LiftedMoments:
     """Weight, mean and scatter of lifted samples; ``+`` merges disjoint samples, ``-`` takes a part away again.
 
     Attributes
@@ -50,55 +50,55 @@ class Moments:
     scatter: FloatArray
 
     @staticmethod
-    def empty(n_features: int) -> Moments:
-        """Moments of no samples."""
+    def empty(n_features: int) -> LiftedMoments:
+        """LiftedMoments of no samples."""
         p = term_count(n_features)
-        return Moments(0.0, np.zeros(p), np.zeros((p, p)))
+        return LiftedMoments(0.0, np.zeros(p), np.zeros((p, p)))
 
     @staticmethod
-    def of(X: FloatArray, sample_weight: FloatArray | None = None) -> Moments:
-        """Moments of the rows of X, block by block: the lifted matrix never exists as a whole."""
+    def of(X: FloatArray, sample_weight: FloatArray | None = None) -> LiftedMoments:
+        """LiftedMoments of the rows of X, block by block: the lifted matrix never exists as a whole."""
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
         return LabelledMoments.of(X, np.zeros(len(X), dtype=np.intp), weight, np.ones(1)).loss
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: LiftedMoments) -> LiftedMoments:
         return self._combine(other, 1.0)
 
-    def __sub__(self, other: Moments) -> Moments:
+    def __sub__(self, other: LiftedMoments) -> LiftedMoments:
         return self._combine(other, -1.0)
 
-    def scaled(self, factor: float) -> Moments:
-        """Moments of the same samples with every weight multiplied by ``factor``."""
-        return Moments(factor * self.weight, self.mean, factor * self.scatter)
+    def scaled(self, factor: float) -> LiftedMoments:
+        """LiftedMoments of the same samples with every weight multiplied by ``factor``."""
+        return LiftedMoments(factor * self.weight, self.mean, factor * self.scatter)
 
-    def _combine(self, other: Moments, sign: float) -> Moments:
+    def _combine(self, other: LiftedMoments, sign: float) -> LiftedMoments:
         weight = self.weight + sign * other.weight
         if weight <= 0.0:
-            return Moments.empty(feature_count(len(self.mean)))
+            return LiftedMoments.empty(feature_count(len(self.mean)))
         # (2.4), Chan's update: exact for disjoint samples and free of the cancellation that raw sums of squares suffer
         shift = other.mean - self.mean
         mean = self.mean + sign * (other.weight / weight) * shift
         scatter = self.scatter + sign * other.scatter
         scatter += (sign * self.weight * other.weight / weight) * np.outer(shift, shift)
-        return Moments(weight, mean, scatter)
+        return LiftedMoments(weight, mean, scatter)
 
     def energy(self) -> Energy:
         """The regulariser of these samples."""
         return energy_of_sums(self.weight, self.weight * self.mean)
 
-    def mapped(self, center: FloatArray, scale: FloatArray) -> Moments:
-        """Moments of (x - center) / scale in place of x."""
+    def mapped(self, center: FloatArray, scale: FloatArray) -> LiftedMoments:
+        """LiftedMoments of (x - center) / scale in place of x."""
         change = AffineChange(center, scale)
-        return Moments(self.weight, change.of_point(self.mean), change.of_scatter(self.scatter))
+        return LiftedMoments(self.weight, change.of_point(self.mean), change.of_scatter(self.scatter))
 
     def constant_terms(self) -> BoolArray:
         """Terms with one and the same value on all samples."""
         return is_constant(self.weight, self.mean, np.diag(self.scatter))
 
 
-def moments_by_class(X: FloatArray, codes: IntArray, sample_weight: FloatArray, n_classes: int) -> list[Moments]:
-    """Moments of the rows of each class."""
-    return [Moments.of(X[mine], sample_weight[mine]) for mine in (codes == code for code in range(n_classes))]
+def moments_by_class(X: FloatArray, codes: IntArray, sample_weight: FloatArray, n_classes: int) -> list[LiftedMoments]:
+    """LiftedMoments of the rows of each class."""
+    return [LiftedMoments.of(X[mine], sample_weight[mine]) for mine in (codes == code for code in range(n_classes))]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class LabelledMoments:
 
     Attributes
     ----------
-    loss : Moments
+    loss : LiftedMoments
         Of all samples, with the weights of their losses: sample weight times class weight.
     class_weights : array of shape (n_classes,)
         Sums of the sample weights of each class.
@@ -115,7 +115,7 @@ class LabelledMoments:
         Weighted means of r(x) in each class.
     """
 
-    loss: Moments
+    loss: LiftedMoments
     class_weights: FloatArray
     class_means: FloatArray
 
@@ -126,17 +126,17 @@ class LabelledMoments:
         weights, loss_weight = by_class.sum(axis=1), sample_weight * class_weight[codes]
         total = float(loss_weight.sum())
         if total <= 0.0:
-            return LabelledMoments(Moments.empty(X.shape[1]), weights, np.zeros((len(weights), term_count(X.shape[1]))))
+            return LabelledMoments(LiftedMoments.empty(X.shape[1]), weights, np.zeros((len(weights), term_count(X.shape[1]))))
         middle = lift_adjoint(X, loss_weight) / total  # sums of squares about it cancel nothing
         sums, scatter = _sums_about(middle, X, by_class, loss_weight)
         means = np.divide(sums, weights[:, None], out=np.zeros_like(sums), where=weights[:, None] > 0.0)
         means[weights > 0.0] += middle
         shift = (class_weight @ sums) / total  # what rounding has left of the mean
         scatter -= total * np.outer(shift, shift)
-        return LabelledMoments(Moments(total, middle + shift, scatter), weights, means)
+        return LabelledMoments(LiftedMoments(total, middle + shift, scatter), weights, means)
 
     @staticmethod
-    def merged(moments: Sequence[Moments], class_weight: FloatArray) -> LabelledMoments:
+    def merged(moments: Sequence[LiftedMoments], class_weight: FloatArray) -> LabelledMoments:
         """From the moments of each class."""
         weighted = [part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)]
         weights, means = np.array([part.weight for part in moments]), np.array([part.mean for part in moments])
@@ -149,7 +149,7 @@ class LabelledMoments:
         return LabelledMoments(self.loss + other.loss, weights, means)
 
     def mapped(self, center: FloatArray, scale: FloatArray) -> LabelledMoments:
-        """Moments of (x - center) / scale in place of x."""
+        """LiftedMoments of (x - center) / scale in place of x."""
         means = AffineChange(center, scale).of_point(self.class_means)
         return LabelledMoments(self.loss.mapped(center, scale), self.class_weights, means)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.geometry.moments import Moments
+from quadric.geometry.moments import LiftedMoments
 from quadric.geometry.terms import feature_count, term_count, term_factors, term_indices
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -25,12 +25,12 @@ FEATURE_BLOCK = 128
 """Features whose products with all others are looked at together."""
 
 
-def redundant_of_moments(moments: Moments) -> BoolArray:
+def redundant_of_moments(moments: LiftedMoments) -> BoolArray:
     """Which terms are redundant, by the mean and scatter of lifted samples.
 
     Parameters
     ----------
-    moments : Moments
+    moments : LiftedMoments
 
     Returns
     -------

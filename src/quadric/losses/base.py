@@ -580,5 +580,6 @@ def training_data(samples: LabelledSamples | SummedSamples, loss: str, limits: L
     if not isinstance(samples, SummedSamples):
         return kind.data.from_samples(samples, limits)
     if kind.keeps_rows:
+        assert samples.sample is not None
         return kind.data.from_samples(samples.sample, limits)
-    return kind.data.from_moments(samples.moments, samples.n_rows, samples.sample.class_weight, limits)
+    return kind.data.from_moments(samples.moments, samples.n_rows, samples.class_weight, limits)

@@ -26,7 +26,7 @@ from quadric.samples.quantiles import CountedKeys, exact_caps
 from quadric.samples.random_rows import MOST_RANDOM, ClassSamples, RandomRows, RandomRowsOfClasses, sample_size
 from quadric.samples.source import SampleBatch, SampleSource, Together
 from quadric.samples.spool import Spooled
-from quadric.samples.sums import BatchFoldMoments, BatchMoments, FoldMoments, InUnits, KnownRows
+from quadric.samples.sums import BatchFoldMoments, BatchMoments, FoldSums, InUnits, KnownRows, SummedSamples
 from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
@@ -148,21 +148,17 @@ class CappedStream:
         """Of all rows."""
         return self.stream.source.total(self._pass(by_class))
 
-    def fold_moments(self, n_folds: int, *, by_class: bool) -> FoldMoments:
+    def fold_moments(self, n_folds: int, *, by_class: bool) -> FoldSums[Moments]:
         """Of each fold."""
         check_pairs(len(self.stream.columns), n_folds * (len(self.stream.classes) if by_class else 1))
         return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
 
     def in_units(self, moments: Moments, *, standardize: bool, class_weight: Any) -> KnownRows:
         """The rows in the units of a fit, with factors on the losses of the classes, and what sums tell of them all."""
-        classes = self.stream.classes
-        check_classes(classes, moments.class_weights)
-        weight = class_weights(class_weight, classes, np.arange(len(classes)), moments.class_weights)
-        fitted = moments.standardized(standardize)
+        check_classes(self.stream.classes, moments.class_weights)
+        sums = SummedSamples.of(moments, class_weight, standardize=standardize)
         assert self.by_class is not None
-        return KnownRows(
-            InUnits(self.stream.source, fitted.units, weight), fitted.labelled(weight), moments.n_rows, self.by_class
-        )
+        return KnownRows(InUnits(self.stream.source, sums.units, sums.class_weight), sums, self.by_class)
 
     def folds(self, n_folds: int) -> list[Fold]:
         """The rows of the sample in each fold."""

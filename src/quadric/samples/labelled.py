@@ -18,6 +18,11 @@ LARGEST = 1e60
 """Values beyond it have fourth powers that overflow."""
 
 
+def surface_classes(n_classes: int) -> list[int]:
+    """The class that each surface is positive for: the second of two, or each in turn."""
+    return [1] if n_classes == 2 else list(range(n_classes))
+
+
 @dataclass(frozen=True)
 class LabelledSamples:
     """Samples of two or more classes with everything that weighs them.
@@ -44,8 +49,8 @@ class LabelledSamples:
         return self.sample_weight * self.class_weight[self.codes]
 
     def positives(self) -> list[int]:
-        """The class that each surface is positive for: the second of two, or each in turn."""
-        return [1] if len(self.class_weight) == 2 else list(range(len(self.class_weight)))
+        """The class that each surface is positive for."""
+        return surface_classes(len(self.class_weight))
 
     def signs(self, positive: int) -> FloatArray:
         """1 for the samples of one class, -1 for the rest."""

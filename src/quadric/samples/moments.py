@@ -16,38 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from quadric.geometry.moments import LabelledMoments, moments_by_class
-from quadric.geometry.moments import Moments as LiftedMoments
+from quadric.geometry.moments import LabelledMoments, LiftedMoments
 from quadric.geometry.terms import term_count
 from quadric.samples.units import Units
-from quadric.types import FloatArray, IntArray
+from quadric.types import FloatArray
 
 MAGIC = b"quadric moments 1\n"
 CONSTANT = 1e-12
 """Columns whose standard deviation is below this share of their root mean square keep their scale."""
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Rows of a table as numbers.
-
-    Attributes
-    ----------
-    X : array of shape (m, n)
-    codes : array of shape (m,)
-        Positions in ``classes``.
-    weight : array of shape (m,)
-        Repetitions, at least zero.
-    columns, target, classes :
-        As in Moments.
-    """
-
-    X: FloatArray
-    codes: IntArray
-    weight: FloatArray
-    columns: tuple[str, ...]
-    target: str
-    classes: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,47 +76,6 @@ class Moments:
     def clip_high(self) -> FloatArray:
         """Upper limits of the features, inf where there is none."""
         return self.units.high
-
-    @staticmethod
-    def of_rows(
-        rows: LabelledRows, limits: tuple[FloatArray, FloatArray], *, by_class: bool, pilot: Units | None = None
-    ) -> Moments:
-        """Moments of rows that are at hand.
-
-        Parameters
-        ----------
-        rows : LabelledRows
-            At least one of positive weight.
-        limits : pair of arrays of shape (n,)
-            Smallest and largest value of each feature.
-        by_class : bool
-            Whether to keep a scatter for each class.
-        pilot : Units, optional
-            Units to keep the sums in; by default those of the rows themselves.
-
-        Returns
-        -------
-        Moments
-        """
-        X, codes, weight, n_classes = rows.X, rows.codes, rows.weight, len(rows.classes)
-        present = weight > 0.0
-        if not present.all():
-            X, codes, weight = X[present], codes[present], weight[present]
-        X = np.clip(X, *limits)  # a copy
-        units = pilot or Units.of(X, weight, standardize=True, clip=None)
-        X -= units.center
-        X /= units.scale
-        if by_class:
-            parts = tuple(moments_by_class(X, codes, weight, n_classes))
-            found = LabelledMoments(
-                parts[0], np.array([part.weight for part in parts]), np.array([part.mean for part in parts])
-            )
-        else:
-            found = LabelledMoments.of(X, codes, weight, np.ones(n_classes))
-            parts = (found.loss,)
-        units = replace(units, low=limits[0], high=limits[1])
-        about = rows.columns, rows.target, rows.classes, len(X), units
-        return Moments(*about, found.class_weights, found.class_means, by_class, parts)
 
     def __add__(self, other: Moments) -> Moments:
         if not isinstance(other, Moments):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from quadric.progress import RowsRead, advance
-from quadric.samples.source import SampleBatch, SampleSource, State
+from quadric.samples.source import SampleBatch, SampleSource, State, added
 
 
 class Spooled(SampleSource):
@@ -31,11 +31,7 @@ class Spooled(SampleSource):
     def total(self, of: Callable[[SampleBatch], State]) -> State:
         if self._kept is not None:
             self._source.check_unchanged()
-            states = map(of, self._kept)
-            total = next(states)
-            for state in states:
-                total = total + state
-            return total
+            return added(map(of, self._kept))
         if self._has_begun:  # a second attempt would find the disk as full
             return self._source.total(of)
         self._has_begun, file = True, _BatchFile()

@@ -7,7 +7,6 @@ by its value on all rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,22 +24,9 @@ MOST_FITTED = 20
 """Exchanges of one support that are fitted with passes of their own, where the rows of one pass do not decide."""
 
 
-@dataclass(frozen=True)
-class Explored:
-    """Where exchanges ended.
-
-    Attributes
-    ----------
-    fit : StreamedFit
-    swap_optimal : bool or None
-        Whether every exchange of one term is proved to be useless; None: cannot be told within the limits.
-    """
-
-    fit: StreamedFit
-    swap_optimal: bool | None
-
-
-def exchanged(stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, most: int, report: Report) -> Explored:
+def exchanged(
+    stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, most: int, report: Report
+) -> tuple[StreamedFit, bool | None]:
     """Exchanges from a fit until none helps, or time is up.
 
     Parameters
@@ -52,6 +38,13 @@ def exchanged(stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, mos
     most : int
         Exchanges of one support that are examined; where more are left, only the most promising are.
     report : callable
+
+    Returns
+    -------
+    fit : StreamedFit
+        Where they ended.
+    swap_optimal : bool or None
+        Whether every exchange of one term is proved to be useless; None: cannot be told within the limits.
     """
     while stream.passes.going():
         report(f"{stream.passes.count} passes: objective {fit.value:.8g}, gap {fit.gap:.1e}")
@@ -60,9 +53,9 @@ def exchanged(stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, mos
         few = len(supports) <= most
         better, decided = _better(stream, fit, supports if few else supports[:FIRST], ceiling)
         if better is None:
-            return Explored(fit, decided if few else None)
+            return fit, decided if few else None
         fit = better
-    return Explored(fit, None)
+    return fit, None
 
 
 def is_swap_optimal_by_passes(stream: StreamedProblem, fit: StreamedFit, most: int) -> bool | None:

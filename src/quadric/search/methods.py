@@ -13,11 +13,11 @@ from scipy.linalg import LinAlgError
 
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Explorer, Found, Move, SparseProblem, Step
-from quadric.losses.streams import StreamedProblem
+from quadric.losses.streams import StreamedFit, StreamedProblem
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
 from quadric.search.exact import prove
-from quadric.search.exchanges import Explored, exchanged, is_swap_optimal_by_passes
+from quadric.search.exchanges import exchanged, is_swap_optimal_by_passes
 from quadric.types import IntArray
 
 START_KICKS = 30
@@ -112,16 +112,18 @@ def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptio
         stream.passes.going = going
         fit = stream.fit(support, stream.surface(support, result.z[support], result.c))
         most = min(max(MOST_POLISHED, POLISHED_ROWS // stream.survey.n_rows), MOST_CERTIFIED)
-        explored = exchanged(stream, problem.explorer(), fit, most, options.report)
+        fit, swap_optimal = exchanged(stream, problem.explorer(), fit, most, options.report)
     except LinAlgError:  # singular but for rounding: nothing can be told
         return result
-    result = _refitted(result, problem.step(), explored.fit.support)
-    same = np.array_equal(result.support, explored.fit.support)
-    return replace(result, swap_optimal=explored.swap_optimal if same else None)
+    result = _refitted(result, problem.step(), fit.support)
+    return replace(result, swap_optimal=swap_optimal if np.array_equal(result.support, fit.support) else None)
 
 
-def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[Explored, SearchResult]:
-    """Where exchanges end that start from a search on a random sample or from a cheaper loss on all rows; and that search."""
+def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[StreamedFit, SearchResult]:
+    """Where exchanges end that start from a search on a random sample or from a cheaper loss on all rows; and that search.
+
+    What the search says of exchanges is replaced by what all rows say of them.
+    """
     sample, going = stream.sample_problem(), stream.passes.going
     screened = screened_support(stream.screen(), np.random.default_rng(options.seed), going)
     local = search_locally(sample, replace(options, starts=(*options.starts, screened)))
@@ -130,18 +132,17 @@ def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[E
     fits = (stream.fit(support) for number, support in enumerate(starts.values()) if number == 0 or going())
     fit = min(fits, key=lambda fit: fit.value)
     most = MOST_EXAMINED if options.most_examined is None else options.most_examined
-    explored = exchanged(stream, sample.explorer(), fit, most, options.report)
-    return replace(explored, fit=stream.exact(explored.fit)) if going() else explored, local
+    fit, swap_optimal = exchanged(stream, sample.explorer(), fit, most, options.report)
+    return stream.exact(fit) if going() else fit, replace(local, swap_optimal=swap_optimal)
 
 
-def of_passes(stream: StreamedProblem, explored: Explored, local: SearchResult) -> SearchResult:
+def of_passes(stream: StreamedProblem, fit: StreamedFit, local: SearchResult) -> SearchResult:
     """The surface that passes ended with, and how it was found."""
-    fit = explored.fit
     z = np.zeros(len(stream.terms))
     z[fit.support] = fit.w[:-1]
     status = local.status if stream.passes.going() else Status.TIME_LIMIT
-    c, swap = stream.intercept(fit.support, fit.w), explored.swap_optimal
-    return replace(local, z=z, c=c, support=fit.support, objective=fit.value, status=status, swap_optimal=swap)
+    c = stream.intercept(fit.support, fit.w)
+    return replace(local, z=z, c=c, support=fit.support, objective=fit.value, status=status)
 
 
 def search_locally(problem: SparseProblem, options: SearchOptions) -> SearchResult:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from quadric.defaults import MOST_LEVELS
 from quadric.errors import ParameterError, Troubles, listed, quoted, unknown_names
-from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
+from quadric.estimators.validation import Rule, check_parameters, integer_from, one_of
 from quadric.labels import refuse_masked
 from quadric.samples.rare import is_rare
 from quadric.samples.recoding import NOWHERE, Coding

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from quadric.estimators import SparseQuadraticSVCCV
-from quadric.estimators._choosing import Family, Margin, suitable_rule
-from quadric.estimators._constraints import LINEAR
+from quadric.estimators.choosing import Family, Margin, suitable_rule
+from quadric.estimators.constraints import LINEAR
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.plain import PlainModel
 from quadric.workflow.scorers import measure_named

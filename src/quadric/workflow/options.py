@@ -11,7 +11,7 @@ from quadric.errors import ParameterError, quoted
 from quadric.losses import LOSS_NAMES, loss_named
 
 if TYPE_CHECKING:
-    from quadric.estimators._validation import Rule
+    from quadric.estimators.validation import Rule
 
 AUTO = "auto"
 """The loss and the kind of terms that are chosen with k and C."""
@@ -143,7 +143,7 @@ class TrainingOptions:
     allow_degenerate: bool = False
 
     def __post_init__(self) -> None:
-        from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
+        from quadric.estimators import validation as rule  # takes a second, which a help text does not have
         from quadric.estimators.cutoffs import EVEN, read_cutoff
         from quadric.workflow.scorers import check_scoring
 

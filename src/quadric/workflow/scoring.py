@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from quadric.errors import unknown_names
-from quadric.estimators._base import first_overflow
+from quadric.estimators.base import first_overflow
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import Table

@@ -16,7 +16,7 @@ import numpy as np
 from quadric.defaults import DEFAULT_TOLERANCE
 from quadric.types import BoolArray, FloatArray
 
-Rule: TypeAlias = str | float | None
+ChoiceRule: TypeAlias = str | float | None
 ROUNDING = 1e-12
 """Largest difference of means that counts as zero."""
 SAME = 1e-6
@@ -47,18 +47,17 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A cell among those of several families.
+class Cell:
+    """A dictionary and a loss with values of its parameters."""
 
-    Attributes
-    ----------
-    family : Family
-    C_index, k_index : int
-    """
+    terms: str
+    loss: str
+    C: float
+    k: int
 
-    family: Family
-    C_index: int
-    k_index: int
+    @property
+    def family(self) -> Family:
+        return Family(self.terms, self.loss)
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Margin:
         return self.mean > CLEAR * self.error
 
 
-def chosen_cell(scores: FloatArray, rule: Rule) -> tuple[int, int]:
+def chosen_cell(scores: FloatArray, rule: ChoiceRule) -> tuple[int, int]:
     """Positions of row and k.
 
     Parameters
@@ -101,12 +100,13 @@ def chosen_cell(scores: FloatArray, rule: Rule) -> tuple[int, int]:
     return int(np.argmax(mean[:, k_index])), k_index
 
 
-def chosen_among(scores: Mapping[Family, FloatArray], rule: Rule) -> Choice:
-    """The cell of the best dictionary that ``chosen_cell`` takes; ties go to the dictionary and the loss named first."""
+def chosen_among(scores: Mapping[Family, FloatArray], rule: ChoiceRule) -> tuple[Family, tuple[int, int]]:
+    """The family and the positions of C and k that ``chosen_cell`` takes; ties go to the dictionary and loss named first."""
     terms = best_terms(scores)
     rows = [(family, i) for family, table in scores.items() if family.terms == terms for i in range(table.shape[1])]
     row, k_index = chosen_cell(together(scores, terms), rule)
-    return Choice(*rows[row], k_index)
+    family, C_index = rows[row]
+    return family, (C_index, k_index)
 
 
 def together(scores: Mapping[Family, FloatArray], terms: str) -> FloatArray:
@@ -153,7 +153,7 @@ def mean_scores(scores: FloatArray) -> FloatArray:
     return np.where((count > 0) & (count == count.max()), total / np.maximum(count, 1), -np.inf)
 
 
-def suitable_rule(rule: Rule, scores: Mapping[Family, FloatArray]) -> Rule:
+def suitable_rule(rule: ChoiceRule, scores: Mapping[Family, FloatArray]) -> ChoiceRule:
     """The rule; None: a tolerance where scores are shares, between 0 and 1, and for others the best mean."""
     if rule is not None:
         return rule
@@ -167,7 +167,7 @@ def coarse_rows(n_rows: int) -> list[int]:
     return list(range(n_rows)) if n_rows <= ALWAYS_SCORED else list(range((n_rows - 1) % 2, n_rows, 2))
 
 
-def cells_worth_scoring(scores: Mapping[Family, FloatArray], rule: Rule) -> dict[Family, BoolArray]:
+def cells_worth_scoring(scores: Mapping[Family, FloatArray], rule: ChoiceRule) -> dict[Family, BoolArray]:
     """Cells between scored values of C that could still be chosen.
 
     A cell could be as good as the better of its neighbours in C, and better by the standard error of the differences that this
@@ -204,17 +204,17 @@ def _promising(scores: FloatArray, best: FloatArray, needed: FloatArray) -> Bool
 
 def end_of_grid(scores: Mapping[Family, FloatArray]) -> tuple[Family, int] | None:
     """The family of the best cell and the side, 1 or -1, if its C is the largest or the smallest and better than the next."""
-    best = chosen_among(scores, "best")
-    along_C = mean_scores(scores[best.family])[:, best.k_index]
-    others = np.delete(along_C, best.C_index)
-    if len(others) and others.max() >= along_C[best.C_index] * (1.0 - np.sign(along_C[best.C_index]) * NEGLIGIBLE):
+    family, (C_index, k_index) = chosen_among(scores, "best")
+    along_C = mean_scores(scores[family])[:, k_index]
+    best, others = along_C[C_index], np.delete(along_C, C_index)
+    if len(others) and others.max() >= best * (1.0 - np.sign(best) * NEGLIGIBLE):
         return None  # a tie, or nearly one, says nothing of what lies beyond the grid
-    if best.C_index == len(along_C) - 1:
-        return best.family, 1
-    return (best.family, -1) if best.C_index == 0 else None
+    if C_index == len(along_C) - 1:
+        return family, 1
+    return (family, -1) if C_index == 0 else None
 
 
-def _slack(best: FloatArray, rule: Rule) -> float:
+def _slack(best: FloatArray, rule: ChoiceRule) -> float:
     """How much worse than the best cell, with these scores in the folds, the chosen one may be on average."""
     if rule == "best" or rule is None:
         return 0.0

@@ -397,7 +397,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.best_estimator_ = self._chosen_classifier()
         searching, proving = parts(1.0, float(self.certify))
         with searching:
-            fit(quick, [np.flatnonzero(path.support[path.Cs == cell.C, path.ks == cell.k][0]) for path in self.paths_])
+            row, column = self.paths_[0].Cs.tolist().index(cell.C), self.paths_[0].ks.tolist().index(cell.k)
+            fit(quick, [path.cells[row][column].terms for path in self.paths_])
         if task.out_of_time():
             self._warn_of_deadline(board)
         with proving:

@@ -28,7 +28,33 @@ PROOF_NODES = {True: 100, False: 10}
 """Nodes of branch and bound for each cell of a certified path, by whether the loss has cheap exchanges: then its nodes are
 cheap, too."""
 PROVED = 1e-6
-"""Gap that counts as none, as in certificates."""
+"""Gap that counts as zero, as in certificates."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathCell:
+    """The surface of one C and k.
+
+    Attributes
+    ----------
+    terms : array
+        Its support, as positions in the full z.
+    z, c : array of the same length, float
+        Its coefficients there.
+    objective : float
+    n_iter : int
+        Work spent on it.
+    status : Status
+    seconds : float
+    """
+
+    terms: IntArray
+    z: FloatArray
+    c: float
+    objective: float
+    n_iter: int
+    status: Status
+    seconds: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +65,10 @@ class QuadraticPath:
     ----------
     Cs, ks : arrays
         The grid.
+    cells : sequence of sequences of PathCell
+        One row for each C.
+    n_terms : int
+        All terms, p.
     objective : array of shape (n_Cs, n_ks)
         F. With method "best" it never increases along k.
     n_iter : array of shape (n_Cs, n_ks)
@@ -48,7 +78,7 @@ class QuadraticPath:
         Time spent on each point.
     intercept : array of shape (n_Cs, n_ks)
     coef : array of shape (n_Cs, n_ks, p)
-        z = [hvec(W); b].
+        z = [hvec(W); b]; made anew each time, as it is mostly zeros.
     support : boolean array of shape (n_Cs, n_ks, p)
         Terms that were chosen; a coefficient of a chosen term can still be zero.
     scores : array of shape (n_folds, n_Cs, n_ks) or None
@@ -60,15 +90,53 @@ class QuadraticPath:
 
     Cs: FloatArray
     ks: IntArray
+    cells: Sequence[Sequence[PathCell]]
+    n_terms: int
     objective: FloatArray
-    n_iter: IntArray
-    status: npt.NDArray[np.str_]
-    seconds: FloatArray
-    intercept: FloatArray
-    coef: FloatArray
-    support: BoolArray
     scores: FloatArray | None = None
     lower_bound: FloatArray | None = None
+
+    @staticmethod
+    def of(
+        Cs: Sequence[float] | FloatArray, ks: Sequence[int] | IntArray, cells: Sequence[Sequence[PathCell]], n_terms: int
+    ) -> QuadraticPath:
+        """The path of a grid, without scores and bounds."""
+        objective = np.array([[cell.objective for cell in row] for row in cells])
+        return QuadraticPath(np.asarray(Cs, dtype=float), np.asarray(ks, dtype=np.intp), cells, n_terms, objective)
+
+    def _grid(self, name: str) -> np.ndarray:
+        return np.array([[getattr(cell, name) for cell in row] for row in self.cells])
+
+    @cached_property
+    def n_iter(self) -> IntArray:
+        return self._grid("n_iter")
+
+    @cached_property
+    def status(self) -> npt.NDArray[np.str_]:
+        return self._grid("status").astype(np.str_)
+
+    @cached_property
+    def seconds(self) -> FloatArray:
+        return self._grid("seconds")
+
+    @cached_property
+    def intercept(self) -> FloatArray:
+        return self._grid("c")
+
+    @property
+    def coef(self) -> FloatArray:
+        coef = np.zeros((*self.objective.shape, self.n_terms))
+        for place in np.ndindex(self.objective.shape):
+            cell = self.cells[place[0]][place[1]]
+            coef[place][cell.terms] = cell.z
+        return coef
+
+    @property
+    def support(self) -> BoolArray:
+        support = np.zeros((*self.objective.shape, self.n_terms), dtype=np.bool_)
+        for place in np.ndindex(self.objective.shape):
+            support[place][self.cells[place[0]][place[1]].terms] = True
+        return support
 
     @property
     def gap(self) -> FloatArray | None:
@@ -88,7 +156,7 @@ class QuadraticPath:
         grid = f"{_span('k', self.ks)}; {_span('C', self.Cs)}"
         scored = "" if self.scores is None else f"; scores of {len(self.scores)} folds"
         proved = "" if self.lower_bound is None else f"; {self.proved.sum()} of {self.proved.size} proved best"
-        return f"QuadraticPath({grid}; {self.coef.shape[-1]} terms to choose from{scored}{proved})"
+        return f"QuadraticPath({grid}; {self.n_terms} terms to choose from{scored}{proved})"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the objective, and where there are any the lower bound and the mean score, against k; needs matplotlib.
@@ -144,32 +212,6 @@ def _span(name: str, values: FloatArray | IntArray) -> str:
     return f"{len(values)} values of {name} from {min(values):g} to {max(values):g}"
 
 
-@dataclass(frozen=True, eq=False)
-class PathCell:
-    """The surface of one C and k.
-
-    Attributes
-    ----------
-    terms : array
-        Its support, as positions in the full z.
-    z, c : array of the same length, float
-        Its coefficients there.
-    objective : float
-    n_iter : int
-        Work spent on it.
-    status : Status
-    seconds : float
-    """
-
-    terms: IntArray
-    z: FloatArray
-    c: float
-    objective: float
-    n_iter: int
-    status: Status
-    seconds: float
-
-
 @dataclass
 class _Point:
     """One (C, k) while the path is being made."""
@@ -223,7 +265,7 @@ def trace_path(
         for i in range(len(Cs) - 2, -1, -1):
             makers[i].take_over(rows[i], rows[i + 1])
     cells = [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
-    return assembled_path(term_count(makers[0].problem.n_features), Cs, ks, cells)
+    return QuadraticPath.of(Cs, ks, cells, term_count(makers[0].problem.n_features))
 
 
 def certified(
@@ -271,7 +313,8 @@ def _row_bounds(
     limit = PROOF_NODES[problem.loss.cheap_exchanges] if node_limit is None else node_limit
     for j, own_part in enumerate(parts(*[1.0] * len(path.ks))):
         if going():
-            start = Found(np.flatnonzero(path.support[i, j, problem.terms]), float(path.objective[i, j]))
+            cell = path.cells[i][j]
+            start = Found(np.flatnonzero(np.isin(problem.terms, cell.terms)), cell.objective)
             with own_part:
                 proof = prove(problem.with_k(int(path.ks[j])), start, node_limit=limit, report=report, step=step)
             bounds[j] = np.nan if proof.lower_bound is None else proof.lower_bound
@@ -418,26 +461,3 @@ class _PathMaker:
         support, objective = point.found.support, refit.objective if isinstance(refit, Decomposition) else refit.value
         terms = self.problem.terms[support]
         return PathCell(terms, refit.z[support], refit.c, objective, point.n_iter, point.status, point.seconds)
-
-
-def assembled_path(
-    n_terms: int, Cs: Sequence[float] | FloatArray, ks: Sequence[int] | IntArray, rows: Sequence[Sequence[PathCell]]
-) -> QuadraticPath:
-    """Cells as aligned arrays over all terms, ``n_terms`` of them."""
-    coef = np.zeros((len(Cs), len(ks), n_terms))
-    support = np.zeros(coef.shape, dtype=np.bool_)
-    for i, row in enumerate(rows):
-        for j, cell in enumerate(row):
-            coef[i, j, cell.terms] = cell.z
-            support[i, j, cell.terms] = True
-    return QuadraticPath(
-        Cs=np.asarray(Cs, dtype=float),
-        ks=np.asarray(ks, dtype=np.intp),
-        objective=np.array([[cell.objective for cell in row] for row in rows]),
-        n_iter=np.array([[cell.n_iter for cell in row] for row in rows]),
-        status=np.array([[str(cell.status) for cell in row] for row in rows]),
-        seconds=np.array([[cell.seconds for cell in row] for row in rows]),
-        intercept=np.array([[cell.c for cell in row] for row in rows]),
-        coef=coef,
-        support=support,
-    )

@@ -20,7 +20,7 @@ from quadric.progress import Report, silent
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
 from quadric.search.decomposition import Schedule, Status, decompose
-from quadric.search.path import PathCell, QuadraticPath, assembled_path
+from quadric.search.path import PathCell, QuadraticPath
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 
@@ -98,7 +98,7 @@ class QuickSearch:
     def path(self, terms: str, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
         """All cells of a grid as a path."""
         cells = list(self.rows(terms, loss, positive, [Row(float(C), tuple(int(k) for k in ks)) for C in Cs]))
-        return assembled_path(term_count(self._samples.n_features), Cs, ks, cells)
+        return QuadraticPath.of(Cs, ks, cells, term_count(self._samples.n_features))
 
     def digest(self, terms: str, loss: str) -> TrainingData:
         """The samples digested for a loss, on all terms of a dictionary."""

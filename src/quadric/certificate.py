@@ -2,7 +2,7 @@
 
 Lu-Zhang stationarity (docs/mathematics.md, section 5): for some set L of k terms that holds the support, the gradient of the
 Lagrangian vanishes on L: [Gz - sum_i v_i r_i]_L = 0 and sum_i v_i = 0. The loss's judge (losses/*/judge.py) knows the
-multipliers v; geometry/residuals.py has the scale of each equation.
+multipliers v; geometry/duality.py has the scale of each equation.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.errors import warn_of_contradiction
+from quadric.geometry.duality import Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import TermStatistics
-from quadric.geometry.residuals import Residuals
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import loss_named
 from quadric.losses.base import LossJudge, NoBound, SparseProblem

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_X_y
 from quadric.certificate import Certificate, Judge, Question, SumFacts, SumsJudge
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators.base import ClassWeight
-from quadric.estimators.summed import digested
+from quadric.estimators.classifier import digested
 from quadric.estimators.validation import (
     GAP_LIMIT,
     LOSS_WEIGHT,

@@ -14,8 +14,7 @@ from itertools import product
 import numpy as np
 
 from quadric.baselines.l1_quadratic import L1Path
-from quadric.baselines.least_squares import Spectrum, ThresholdProblems, hard_threshold_admm, moments
-from quadric.baselines.linear_data import LinearData
+from quadric.baselines.linear import LinearData, Spectrum, ThresholdProblems, hard_threshold_admm, moments
 from quadric.blas import one_blas_thread
 from quadric.estimators.validation import check_values, integer_from, number_above
 from quadric.geometry.lifting import lift

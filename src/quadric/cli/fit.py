@@ -16,7 +16,7 @@ from quadric.cli.console import remark, say, say_json, working
 from quadric.cli.engines import Engine
 from quadric.cli.inputs import check_output, check_there, texts_of, training_stream
 from quadric.cli.layout import CONSTANT, certificate_words, paragraphs, percent, shortened_equation, wrapped_equation
-from quadric.samples.rare import FEWEST_ROWS
+from quadric.samples.recoding import FEWEST_ROWS
 from quadric.workflow.options import TrainingOptions
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from sklearn.utils.parallel import delayed
 from quadric.blas import one_blas_thread
 from quadric.certificate import Judge, Question, SumFacts, SumsJudge
 from quadric.defaults import LARGEST_COUNT
-from quadric.errors import quoted
+from quadric.errors import ParameterError, quoted
 from quadric.estimators.base import (
     ClassWeight,
     RandomState,
@@ -24,7 +24,6 @@ from quadric.estimators.base import (
     warn_unless_converged,
 )
 from quadric.estimators.constraints import LINEAR, QUADRATIC, support_limits
-from quadric.estimators.summed import check_needs_only_sums, check_sums, digested
 from quadric.estimators.validation import (
     CLIP,
     GAP_LIMIT,
@@ -43,13 +42,15 @@ from quadric.estimators.validation import (
 )
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import SparseProblem, TrainingData
+from quadric.losses.base import SparseProblem, TrainingData, training_data
 from quadric.losses.footprint import check_memory
 from quadric.progress import writer_for
 from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream
+from quadric.samples.extent import Extent
 from quadric.samples.labelled import Samples
 from quadric.samples.moments import Moments
+from quadric.samples.sums import SummedSamples
 from quadric.search.decomposition import Schedule, Status
 from quadric.search.methods import METHODS, MOST_EXAMINED, SearchOptions, SearchResult, search
 from quadric.search.rules import SupportLimits
@@ -429,3 +430,44 @@ def _on_terms(problem: SparseProblem, support: IntArray) -> SearchResult:
     """The best surface on given terms; that of a path may be of some rows only."""
     refit = problem.step().refit(support)
     return SearchResult(refit.z, refit.c, support, refit.value, 0, Status.TIME_LIMIT, 0.0, ())
+
+
+@one_blas_thread()
+def digested(
+    moments: Moments, loss: str, limits: SupportLimits, *, standardize: bool, class_weight: Any
+) -> tuple[SummedSamples, TrainingData]:
+    """Sums in the units of a fit, and what the problems of a loss are made of.
+
+    Parameters
+    ----------
+    moments : Moments
+    loss : str
+        One that needs sums only.
+    limits : SupportLimits
+    standardize : bool
+    class_weight : mapping, "balanced" or None
+    """
+    # all pairs of terms are there, however many these are
+    size = (min(moments.n_rows, 1), len(moments.columns)), len(moments.classes), len(limits.exclude)
+    check_memory(loss, Extent(*size, proves=True))
+    sums = SummedSamples.of(moments, class_weight, standardize=standardize)
+    return sums, training_data(sums, loss, limits)
+
+
+def check_sums(moments: Moments) -> None:
+    """Refuse moments that no classifier can be fitted to."""
+    present = [label for label, weight in zip(moments.classes, moments.class_weights, strict=True) if weight > 0.0]
+    if len(present) < 2:
+        what = f"one class only: {quoted(present[0])}" if present else "no class"
+        raise ValueError(f"moments must have rows of at least two classes, but have {what}")
+    absent = [label for label in moments.classes if label not in present]
+    if absent:
+        raise ValueError(f"moments have no rows of class {quoted(absent[0])}")
+
+
+def check_needs_only_sums(losses: Sequence[str]) -> None:
+    """Refuse losses that need rows."""
+    able = [name for name in LOSS_NAMES if not loss_named(name).keeps_rows]
+    for loss in losses:
+        if loss not in able:
+            raise ParameterError(f"the loss {loss} needs all rows: moments serve {', '.join(able)}", loss=able[0])

@@ -19,8 +19,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from quadric.geometry.compensated import misfits
-from quadric.geometry.energy import Energy, graded_factor
-from quadric.geometry.energy_norm import EPS, TRUSTED, rounding_of_sum
+from quadric.geometry.energy import EPS, TRUSTED, Energy, graded_factor, rounding_of_sum
 from quadric.geometry.lifting import lift, row_chunks
 from quadric.types import FloatArray, IntArray
 

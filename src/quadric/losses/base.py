@@ -21,9 +21,9 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from quadric.blas import one_blas_thread
+from quadric.geometry.duality import Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import LabelledMoments
-from quadric.geometry.residuals import Residuals
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
 from quadric.samples.extent import Extent

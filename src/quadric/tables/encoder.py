@@ -17,8 +17,7 @@ from quadric.defaults import MOST_LEVELS
 from quadric.errors import ParameterError, Troubles, listed, quoted, unknown_names
 from quadric.estimators.validation import Rule, check_parameters, integer_from, one_of
 from quadric.labels import refuse_masked
-from quadric.samples.rare import is_rare
-from quadric.samples.recoding import NOWHERE, Coding
+from quadric.samples.recoding import NOWHERE, Coding, is_rare
 from quadric.tables.facts import MOST_COUNTED, ColumnFacts
 from quadric.tables.inputs import InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
 from quadric.tables.levels import Levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from quadric.samples.rare import is_rare
+from quadric.samples.recoding import is_rare
 from quadric.tables.inputs import OTHER
 
 

@@ -24,15 +24,15 @@ from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
 from quadric.types import FloatArray, IntArray
 
+# Scaled gradient up to which no free term would help, for ``basic_feasible``.
 STATIONARY = 1e-8
-"""Scaled gradient up to which no free term would help, for ``basic_feasible``."""
+# Change of scores, whose margins are 1, that counts as none: solvers leave up to 5e-12 where a coefficient should be zero.
 NEGLIGIBLE = 1e-10
-"""Change of scores, whose margins are 1, that counts as none: solvers leave up to 5e-12 where a coefficient should be zero."""
+# Standard deviations that samples are away from the mean, at most, for that question.
 FARTHEST = 30.0
-"""Standard deviations that samples are away from the mean, at most, for that question."""
+# Share of the objective that "local minimum" and "optimal" may leave, and that rounding may put a bound above an objective
+# (docs/mathematics.md, eq. 5.6). Proofs themselves are tighter.
 TOLERANCE = 1e-6
-"""Share of the objective that "local minimum" and "optimal" may leave, and that rounding may put a bound above an objective
-(docs/mathematics.md, eq. 5.6). Proofs themselves are tighter."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,6 @@ class SumFacts:
 
     @staticmethod
     def of(sums: SummedSamples) -> SumFacts:
-        """Of all terms, in the units of a fit."""
         loss = sums.moments.loss
         return SumFacts(sums.n_rows, np.diag(loss.scatter) / loss.weight, sums.moments.energy().ridge)
 
@@ -226,7 +225,6 @@ class Judge:
 
     @classmethod
     def of(cls, samples: LabelledSamples) -> Judge:
-        """Of samples with their weights."""
         return cls(samples.X, samples.sample_weight, samples.loss_weight)
 
     @one_blas_thread()

@@ -45,8 +45,8 @@ from quadric.search.streamed import judge_streamed
 from quadric.search.ties import near_ties, proved_ties
 from quadric.types import FloatArray, IntArray
 
+# Exchanges that are printed.
 MOST_SHOWN = 5
-"""Exchanges that are printed."""
 LIMITS: dict[str, Rule] = {
     "time_limit": Rule(lambda v: v is None or number_from(0.0).holds(v), f"{number_from(0.0).words}, or None"),
     "gap_limit": GAP_LIMIT,
@@ -360,7 +360,6 @@ class NearTies(Sequence[SurfaceTies]):
 
 
 def _shown(name: str) -> str:
-    """A name from data on one line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in name)
 
 
@@ -480,14 +479,12 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
 
 
 def _question(view: FittedModel, question: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model is an answer to."""
     own = {name: view.question(name) if question.get(name) is None else question[name] for name in ("class_weight", *RULES)}
     check_values(own, RULES)
     return own
 
 
 def _cases_of_sums(view: FittedModel, moments: Moments) -> list[_Case]:
-    """The same by sums over rows in fitted units."""
     own = _question(view, {})
     loss, C, k = str(own["loss"]), float(own["C"]), int(own["k"])
     sums, data = digested(moments, loss, view.limits(k), standardize=False, class_weight=own["class_weight"])

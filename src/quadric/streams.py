@@ -116,7 +116,6 @@ class _MomentsOfRows:
 
 
 def _numbers(table: Table, name: str) -> FloatArray:
-    """A column of finite numbers."""
     column = table[name]
     if column.dtype.kind != "f":
         kind = "dates" if column.dtype.kind == "M" else "texts"

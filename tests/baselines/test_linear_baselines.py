@@ -80,7 +80,7 @@ def test_a_linear_program_that_fails_says_so(monkeypatch):
     class Failure:
         status, message = 4, "numerical difficulties."
 
-    monkeypatch.setattr("quadric.baselines.linear_data.linprog", lambda *args, **options: Failure)
+    monkeypatch.setattr("quadric.baselines.linear.linprog", lambda *args, **options: Failure)
     X, y = random_samples(0)
     with pytest.raises(RuntimeError, match="HiGHS did not solve the linear program: numerical difficulties"):
         L1LinearSVC().fit(X, y)

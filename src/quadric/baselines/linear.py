@@ -60,7 +60,6 @@ class LinearData:
 
     @property
     def terms(self) -> IntArray:
-        """Positions of the features in the full z."""
         n_features = self.samples.X.shape[1]
         return term_count(n_features) - n_features + self.features
 
@@ -179,21 +178,19 @@ class ThresholdProblems:
         return ThresholdProblems(self.q[rows], self.C[rows], self.gamma[rows], self.lam[rows])
 
 
-@dataclass(frozen=True)
-class ThresholdFits:
-    """v of each row, its number of iterations, and their last step in units of the threshold."""
-
-    v: FloatArray
-    n_iter: IntArray
-    residual: FloatArray
-
-
-def hard_threshold_admm(spectrum: Spectrum, problems: ThresholdProblems, *, max_iter: int, tol: float) -> ThresholdFits:
+def hard_threshold_admm(
+    spectrum: Spectrum, problems: ThresholdProblems, *, max_iter: int, tol: float
+) -> tuple[FloatArray, IntArray, FloatArray]:
     """Alternate w = argmin of the augmented Lagrangian, v = hard(w + u, threshold), u = u + w - v, from v = u = 0.
 
     A row is done when its step is below ``tol`` and the fit on its support, which needs no iterations, is a fixed point. The
     problem is not convex. With a gamma that is small compared with the curvature, rows may cycle: max_iter then stops them at a
     random place, so such a row gets the fit with the lowest objective among the supports that it visited.
+
+    Returns
+    -------
+    three arrays
+        v of each row, its number of iterations, and their last step in units of the threshold.
     """
     v, n_iter, residual = np.zeros_like(problems.q), np.full(len(problems.q), max_iter), np.zeros(len(problems.q))
     visited = [{support.tobytes(): support} for support in v != 0.0]
@@ -221,11 +218,10 @@ def hard_threshold_admm(spectrum: Spectrum, problems: ThresholdProblems, *, max_
             break
     for row in live:
         v[row] = _lowest_fit(spectrum, problems.at(np.array([row])), visited[row].values())
-    return ThresholdFits(v, n_iter, residual)
+    return v, n_iter, residual
 
 
 def _lowest_fit(spectrum: Spectrum, problem: ThresholdProblems, supports: Iterable[BoolArray]) -> FloatArray:
-    """The fit with the lowest objective among several supports."""
     M = _hessian(spectrum, problem)
     fits = [_fit_on(M, problem, support) for support in supports]
     # At the minimum on a support the quadratic part of the objective is -C/2 q'v, up to a constant
@@ -251,7 +247,6 @@ def _hessian(spectrum: Spectrum, problem: ThresholdProblems) -> FloatArray:
 
 
 def _fit_on(M: FloatArray, problem: ThresholdProblems, support: BoolArray) -> FloatArray:
-    """The minimum with all entries outside a support at zero."""
     v = np.zeros(len(support))
     v[support] = np.linalg.solve(M[np.ix_(support, support)], problem.C[0] * problem.q[0, support])
     return v

@@ -25,8 +25,8 @@ from quadric.samples.units import Units
 from quadric.search.path import PathCell
 from quadric.types import FloatArray
 
+# Cells whose decision values are kept at the same time, for scores that are not sums over rows.
 CELLS_TOGETHER = 16
-"""Cells whose decision values are kept at the same time, for scores that are not sums over rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,6 @@ class FittedFold:
         return self._with_scores(scores)
 
     def tallies(self, rows: LabelledSamples, *, log_loss: bool) -> FloatArray:
-        """What rows add to the score of each cell."""
         stacked = StackedSurfaces.of_cells([cell.surfaces for cell in self.cells.values()])
         sigmoids, units = joined([cell.sigmoids for cell in self.cells.values()]), self.units
         assert units is not None
@@ -95,7 +94,6 @@ class FittedFold:
         return reduce(add, (tally(stacked(units(part.X)), sigmoids, part, log_loss=log_loss) for part in parts))
 
     def scored_by(self, scoring: Scoring, tallies: FloatArray) -> FittedFold:
-        """With the scores that sums over all rows tell."""
         return self._with_scores(scoring.of_tally(each, f"fold {self.number}") for each in tallies)
 
     def _with_scores(self, scores: Iterable[float]) -> FittedFold:

@@ -66,11 +66,9 @@ class FoldTask:
         return list(self.dictionaries.values())[-1].limits
 
     def only(self, terms: str) -> dict[str, Dictionary]:
-        """One of the dictionaries alone."""
         return {terms: self.dictionaries[terms]}
 
     def out_of_time(self) -> bool:
-        """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
@@ -212,8 +210,8 @@ class FoldWork:
     parts: SampledParts | SummedParts
 
 
+# The training part of a fold and its searches, prepared once for all plans.
 Prepared: TypeAlias = tuple[TrainingPart, QuickSearch]
-"""The training part of a fold and its searches, prepared once for all plans."""
 
 
 class CrossValidation:
@@ -232,7 +230,6 @@ class CrossValidation:
         self._prepared: list[Prepared | None] = [None] * len(folds)
 
     def score(self, plan: Plan, board: Scoreboard, what: str) -> None:
-        """Score the cells of a plan in all folds, and enter them."""
         if not plan:
             return
         alone = len(self.folds) == 1

@@ -25,8 +25,8 @@ from quadric.samples.units import Units
 from quadric.search.quick import Row
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Rows to score, for each family.
 Plan: TypeAlias = Mapping[Family, Sequence[Row]]
-"""Rows to score, for each family."""
 
 
 class Scoreboard:
@@ -46,7 +46,6 @@ class Scoreboard:
         self._units: list[Units | None] = [None] * n_folds
 
     def take(self, result: FittedFold) -> None:
-        """Enter what a fold found."""
         self._found[result.number] |= result.cells
         self._units[result.number] = self._units[result.number] or result.units
 
@@ -91,7 +90,6 @@ class Scoreboard:
         }
 
     def worth_scoring(self, rule: ChoiceRule) -> Plan:
-        """What could still be chosen."""
         scores = self.scores()
         worth = cells_worth_scoring(scores, suitable_rule(rule, scores))
         plan = {family: self._rows(family, cells) for family, cells in worth.items()}
@@ -109,7 +107,6 @@ class Scoreboard:
         return {family: [self._row(family, further, slice(None))]}
 
     def choice(self, rule: ChoiceRule) -> Cell:
-        """The cell that a rule takes."""
         scores = self.scores()
         family, (C_index, k_index) = chosen_among(scores, suitable_rule(rule, scores))
         return self._cell(family, self.Cs[family][C_index], self.ks[family.terms][k_index])

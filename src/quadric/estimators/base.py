@@ -41,10 +41,10 @@ from quadric.types import BoolArray, FloatArray, IntArray
 
 RandomState: TypeAlias = int | np.random.RandomState | None
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
+# Terms as people write them: names, positions in ``coef_``, pairs of features.
 Terms: TypeAlias = Sequence[str | int | Sequence[str | int]] | None
-"""Terms as people write them: names, positions in ``coef_``, pairs of features."""
+# The parameter to raise after a search that stopped at a limit.
 REMEDIES = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}
-"""The parameter to raise after a search that stopped at a limit."""
 
 
 class Classifier(ClassifierMixin):
@@ -52,7 +52,6 @@ class Classifier(ClassifierMixin):
 
     @contextmanager
     def _or_forget(self) -> Iterator[None]:
-        """A fit, from which nothing is left if it fails."""
         try:
             self._forget()
             yield
@@ -122,7 +121,6 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         self.intercept_ = np.array([surface.c for surface in surfaces])
 
     def _prepared(self, X: FloatArray) -> FloatArray:
-        """X in the units of the surfaces."""
         return X
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -301,7 +299,6 @@ class SparseSurfaceClassifier(SurfaceClassifier):
 
     @property
     def _gives_log_odds(self) -> bool:
-        """Whether the loss makes f the log-odds of the positive class."""
         loss = getattr(self, "best_loss_", self.loss)  # the chosen one where there were several
         return isinstance(loss, str) and loss in LOSS_NAMES and loss_named(loss).has_probabilities
 
@@ -353,7 +350,6 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         return bool(self.standardize) or self.clip is not None
 
     def _surveyed(self, stream: Stream) -> CappedStream:
-        """A stream with what its first passes tell."""
         return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
 
     def _as_stream(self, samples: Samples, present: BoolArray, groups: Any = None) -> Stream | None:
@@ -371,13 +367,11 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         return Stream(source, names, "y", samples.classes, has_groups=keys is not None)
 
     def _check_provable(self) -> None:
-        """Refuse proofs by passes that need all rows at hand."""
         needy = [loss for loss in named_losses(self.loss) if loss_named(loss).keeps_rows]
         if self.method == "exact" and needy:
             raise ParameterError(f'method="exact" needs all rows in memory with the loss {needy[0]}; use "best"', method="best")
 
     def _in_units(self, samples: Samples) -> tuple[Samples, Units]:
-        """Samples in the units in which terms are counted, and the map to them."""
         check_magnitude(samples.X)
         units = Units.of(samples.X, samples.sample_weight, standardize=self.standardize, clip=self.clip)
         X = units(samples.X)
@@ -396,7 +390,6 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
 
     def _set_columns(self, columns: Sequence[str]) -> None:
-        """What validation sets where a fit is given rows."""
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array(columns, dtype=object)
 
@@ -444,7 +437,6 @@ class SparseSurfaceClassifier(SurfaceClassifier):
 
 
 def _keys_of(groups: np.ndarray) -> IntArray:
-    """Numbers for groups, those of a table with the same values."""
     values, places = np.unique(groups, return_inverse=True)
     texts = (str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in values.tolist())
     return np.array([key_of(text) for text in texts], dtype=np.int64)[places]

@@ -313,7 +313,6 @@ class CalibratedModel(Classifier, BaseEstimator):
 
 
 def _checked_scores(scores: Any, codes: IntArray) -> FloatArray:
-    """Decision values of shape (m, n_surfaces)."""
     scores, n_classes = np.asarray(scores, dtype=float), int(codes.max()) + 1
     expected = (len(codes),) if n_classes == 2 else (len(codes), n_classes)
     if scores.shape != expected:

@@ -17,18 +17,18 @@ from quadric.defaults import DEFAULT_TOLERANCE
 from quadric.types import BoolArray, FloatArray
 
 ChoiceRule: TypeAlias = str | float | None
+# Largest difference of means that counts as zero.
 ROUNDING = 1e-12
-"""Largest difference of means that counts as zero."""
+# Share of a mean score by which two dictionaries may differ and still be as good.
 SAME = 1e-6
-"""Share of a mean score by which two dictionaries may differ and still be as good."""
+# Share of a mean score by which the last C of a grid must be better than others for the grid to grow.
 NEGLIGIBLE = 1e-3
-"""Share of a mean score by which the last C of a grid must be better than others for the grid to grow."""
+# Grids of so many values of C are scored as a whole.
 ALWAYS_SCORED = 3
-"""Grids of so many values of C are scored as a whole."""
+# Standard errors of the differences between folds by which a cell may be better than its neighbours in C.
 ERRORS = 1.0
-"""Standard errors of the differences between folds by which a cell may be better than its neighbours in C."""
+# Standard errors of the differences between folds by which a dictionary is given up before all losses have scored it.
 CLEAR = 5.0
-"""Standard errors of the differences between folds by which a dictionary is given up before all losses have scored it."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,6 @@ def cells_worth_scoring(scores: Mapping[Family, FloatArray], rule: ChoiceRule) -
 
 
 def _promising(scores: FloatArray, best: FloatArray, needed: FloatArray) -> BoolArray:
-    """Cells of one loss without a score that could reach what is needed at their k."""
     difference = scores - best[:, None, None]
     error = difference.std(axis=0, ddof=1) / np.sqrt(len(best)) if len(best) > 1 else np.full(scores.shape[1:], np.inf)
     hopes = mean_scores(scores)
@@ -215,7 +214,6 @@ def end_of_grid(scores: Mapping[Family, FloatArray]) -> tuple[Family, int] | Non
 
 
 def _slack(best: FloatArray, rule: ChoiceRule) -> float:
-    """How much worse than the best cell, with these scores in the folds, the chosen one may be on average."""
     if rule == "best" or rule is None:
         return 0.0
     if rule == "1se":

@@ -58,6 +58,7 @@ from quadric.search.streamed import fit_streamed
 from quadric.types import FloatArray, IntArray
 from quadric.workers import workers
 
+# Parameters of penalty decomposition.
 DECOMPOSITION = {
     "rho": none_or(number_above(0.0)),
     "growth": number_above(1.0),
@@ -65,10 +66,9 @@ DECOMPOSITION = {
     "outer_tol": number_above(0.0),
     "max_iter": integer_from(1, LARGEST_COUNT),
 }
-"""Parameters of penalty decomposition."""
+# Rows that are looked at in all, about, to examine exchanges of one support by passes at the end of a cross-validation: a proof
+# for many rows takes its time, which ``certify`` has.
 EXAMINED_ROWS = 20_000_000
-"""Rows that are looked at in all, about, to examine exchanges of one support by passes at the end of a cross-validation: a
-proof for many rows takes its time, which ``certify`` has."""
 
 
 class SparseQuadraticSVC(SparseSurfaceClassifier):
@@ -296,7 +296,6 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self._set_fits(fits, np.array(moments.classes), sums.units)
 
     def _fit_surveyed(self, surveyed: CappedStream) -> Self:
-        """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
         if surveyed.is_gathered:
             with self._or_forget():

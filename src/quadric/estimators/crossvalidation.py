@@ -62,8 +62,8 @@ from quadric.types import FloatArray, IntArray
 
 __all__ = ["SparseQuadraticSVCCV", "chosen_cell"]
 
+# Values of C that may be added to a default grid.
 MOST_EXTENSIONS = 3
-"""Values of C that may be added to a default grid."""
 _TOLERANCE = number_from(0.0)
 
 
@@ -282,7 +282,6 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     def _fit_samples(
         self, samples: Samples, folds: Sequence[Fold], deadline: float | None, coding: Coding | None = None
     ) -> None:
-        """Choose and fit in memory."""
         prepared, units = self._in_units(samples)
         check_folds(folds, samples)
         task = self._task(samples.n_features, deadline)
@@ -417,7 +416,6 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return FoldTask(listed, self.class_weight, units, self.method == "pd", deadline, int(self.verbose))
 
     def _ks(self, terms: str, n_terms: int, n_required: int) -> IntArray:
-        """The grid of a dictionary with so many terms."""
         ks = k_grid(self.ks, n_terms, n_required, DEFAULT_LINEAR_KS if terms == LINEAR else DEFAULT_KS)
         return ks if terms != LINEAR or self.terms == LINEAR else np.unique(np.minimum(ks, max(n_terms, ks[0])))
 
@@ -461,7 +459,6 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self.n_extensions_ += 1
 
     def _set_choice(self, board: Scoreboard, work: CrossValidation) -> Cell:
-        """What was chosen, from what, and what the folds say there of the samples that they left out."""
         cell, scores = board.choice(self.rule), board.scores()
         self.terms_scores_ = {terms: self._by_loss(scores, terms) for terms in board.ks}
         self.terms_margin_: Margin | None = margin(scores)
@@ -473,7 +470,6 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return cell
 
     def _by_loss(self, values: Mapping[Family, FloatArray], terms: str) -> Any:
-        """Those of one dictionary, by loss where ``loss`` is a sequence."""
         own = {family.loss: value for family, value in values.items() if family.terms == terms}
         return next(iter(own.values())) if isinstance(self.loss, str) else own
 
@@ -504,7 +500,6 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         )
 
     def _chosen_classifier(self) -> SparseQuadraticSVC:
-        """What was chosen, with the parameters that both estimators have, not fitted."""
         own = self.get_params() | {"loss": self.best_loss_, "terms": self.best_terms_}
         parameters = {name: own[name] for name in SparseQuadraticSVC().get_params() if name in own}
         return SparseQuadraticSVC(self.best_k_, self.best_C_, **parameters)

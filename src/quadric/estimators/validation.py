@@ -33,14 +33,14 @@ from quadric.labels import class_weights
 from quadric.samples.labelled import LARGEST, Samples
 from quadric.types import FloatArray, IntArray
 
+# Ratio of two columns' standard deviations, and of a column's mean to its own, above which a ScaleWarning is due.
 SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
-"""Ratio of two columns' standard deviations, and of a column's mean to its own, above which a ScaleWarning is due."""
+# Distance from its column's median, in units that three quarters of the values keep to, above which a value is outlying.
 OUTLYING = 1e3
-"""Distance from its column's median, in units that three quarters of the values keep to, above which a value is outlying."""
+# Rows that medians are taken of.
 SAMPLED = 5_000
-"""Rows that medians are taken of."""
+# Further powers of 4 are larger than any C may be.
 MOST_POWERS = 100
-"""Further powers of 4 are larger than any C may be."""
 
 
 class ScaleWarning(UserWarning):
@@ -100,16 +100,16 @@ N_JOBS = none_or(
     )
 )
 N_TERMS = integer_from(1, LARGEST_COUNT)
+# C.
 LOSS_WEIGHT = Rule(
     lambda C: _is_finite(C) and SMALLEST_WEIGHT <= C <= LARGEST_WEIGHT,
     f"a finite number from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}",
 )
-"""C."""
 TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
+# The quantile at which columns are capped.
 CLIP = none_or(number_from(0.0, below=0.5))
-"""The quantile at which columns are capped."""
+# Relative gap at which a proof may stop.
 GAP_LIMIT = number_from(0.0, below=1.0)
-"""Relative gap at which a proof may stop."""
 VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an integer of at least 0")
 
 
@@ -276,7 +276,6 @@ def numbers_only(X: Any) -> Iterator[None]:
 
 
 def _table_trouble(X: Any) -> str | None:
-    """What makes samples a raw table rather than numbers; None if nothing does."""
     cells, names = np.asarray(X, dtype=object), feature_names(X)
     if issparse(X) or cells.ndim != 2:
         return None
@@ -290,7 +289,6 @@ def _table_trouble(X: Any) -> str | None:
 
 
 def _kind(value: Any) -> str:
-    """What a cell of a raw table is."""
     if isinstance(value, str):
         try:
             return "numbers" if math.isfinite(float(value)) else "texts"

@@ -20,12 +20,12 @@ from quadric.geometry.energy import EPS, Energy, EnergyNorm, rounding_of_sum
 from quadric.geometry.lifting import lift, lift_about, lift_adjoint, middle_of, sizes_about
 from quadric.types import FloatArray, IntArray
 
+# |1 - y f| up to which rounding could decide on which side of its margin a sample is.
 CLOSE = 1e-6
-"""|1 - y f| up to which rounding could decide on which side of its margin a sample is."""
+# Error of a margin that changes nothing.
 SURE = 1e-11
-"""Error of a margin that changes nothing."""
+# A margin is met where it is met but for so many times its rounding error.
 NOISE = 16.0
-"""A margin is met where it is met but for so many times its rounding error."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,6 @@ class Residuals:
 
     @cached_property
     def energy_gradient(self) -> FloatArray:
-        """Gz."""
         return self.energy.gradient(self.z)
 
     def gradient(self, v: FloatArray) -> FloatArray:

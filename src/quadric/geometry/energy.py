@@ -13,19 +13,19 @@ from quadric.geometry.lifting import as_dense, row_chunks
 from quadric.geometry.terms import LINEAR, term_count, term_factors, term_index, term_indices, to_matrix, to_vector
 from quadric.types import FloatArray, IntArray
 
+# Smallest eigenvalue of the unit-diagonal moment matrix of [x 1] under which G counts as singular.
 SINGULAR_BELOW = 1e-10
-"""Smallest eigenvalue of the unit-diagonal moment matrix of [x 1] under which G counts as singular."""
+# What is then added to G, as a fraction of its own diagonal.
 RIDGE = 1e-8
-"""What is then added to G, as a fraction of its own diagonal."""
+# Singular value of [x 1], columns scaled to length one, below which columns are dependent but for rounding.
 DEPENDENT_BELOW = 1e-12
-"""Singular value of [x 1], columns scaled to length one, below which columns are dependent but for rounding."""
+# Smallest eigenvalue of that matrix from which on its own factor has digits enough; below, the rows are asked.
 ACCURATE_FROM = 1e-3
-"""Smallest eigenvalue of that matrix from which on its own factor has digits enough; below, the rows are asked."""
 
 
 EPS = float(np.finfo(float).eps)
+# Relative error of the factor of an EnergyNorm that is allowed for; beyond it nothing is claimed.
 TRUSTED = 0.1
-"""Relative error of the factor of an EnergyNorm that is allowed for; beyond it nothing is claimed."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,6 @@ class Energy:
         return positions, self.block(np.array([term]), positions)[0]
 
     def diagonal(self) -> FloatArray:
-        """The diagonal of G."""
         return (1.0 + self.ridge) * self._diagonal()
 
     def gradient(self, z: FloatArray) -> FloatArray:
@@ -245,7 +244,6 @@ class EnergyNorm:
 
     @staticmethod
     def of_nothing() -> EnergyNorm:
-        """The norm on no terms."""
         return EnergyNorm(np.zeros(0), np.zeros((0, 0)), 0.0)
 
     def coordinates(self, h: FloatArray) -> FloatArray:

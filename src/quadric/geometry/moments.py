@@ -17,23 +17,23 @@ from scipy.linalg.blas import dsyrk
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import CHUNK_BYTES, lift, lift_adjoint, lift_columns, row_chunks
 from quadric.geometry.products import LiftedSums, has_many_terms
-from quadric.geometry.terms import LINEAR, feature_count, term_count, term_factors, to_matrix
+from quadric.geometry.terms import LINEAR, term_count, term_factors, to_matrix
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# A term counts as constant when its standard deviation is below this fraction of its root mean square.
 CONSTANT_TOLERANCE = 1e-10
-"""A term counts as constant when its standard deviation is below this fraction of its root mean square."""
 
+# Samples per rank-k update, at least: shorter ones read and write the p x p matrix too often.
 BLOCK_ROWS = 512
-"""Samples per rank-k update, at least: shorter ones read and write the p x p matrix too often."""
 
 
+# Share of the squares of a term below which the difference of sums that its scatter is has lost too many digits.
 BLURRED = 1e-4
-"""Share of the squares of a term below which the difference of sums that its scatter is has lost too many digits."""
 
 
 @dataclass(frozen=True)
 class LiftedMoments:
-    """Weight, mean and scatter of lifted samples; ``+`` merges disjoint samples, ``-`` takes a part away again.
+    """Weight, mean and scatter of lifted samples; ``+`` merges disjoint samples.
 
     Attributes
     ----------
@@ -51,43 +51,33 @@ class LiftedMoments:
 
     @staticmethod
     def empty(n_features: int) -> LiftedMoments:
-        """LiftedMoments of no samples."""
         p = term_count(n_features)
         return LiftedMoments(0.0, np.zeros(p), np.zeros((p, p)))
 
     @staticmethod
     def of(X: FloatArray, sample_weight: FloatArray | None = None) -> LiftedMoments:
-        """LiftedMoments of the rows of X, block by block: the lifted matrix never exists as a whole."""
+        """Moments of the rows of X, block by block: the lifted matrix never exists as a whole."""
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
         return LabelledMoments.of(X, np.zeros(len(X), dtype=np.intp), weight, np.ones(1)).loss
 
     def __add__(self, other: LiftedMoments) -> LiftedMoments:
-        return self._combine(other, 1.0)
-
-    def __sub__(self, other: LiftedMoments) -> LiftedMoments:
-        return self._combine(other, -1.0)
-
-    def scaled(self, factor: float) -> LiftedMoments:
-        """LiftedMoments of the same samples with every weight multiplied by ``factor``."""
-        return LiftedMoments(factor * self.weight, self.mean, factor * self.scatter)
-
-    def _combine(self, other: LiftedMoments, sign: float) -> LiftedMoments:
-        weight = self.weight + sign * other.weight
+        weight = self.weight + other.weight
         if weight <= 0.0:
-            return LiftedMoments.empty(feature_count(len(self.mean)))
+            return self
         # (2.4), Chan's update: exact for disjoint samples and free of the cancellation that raw sums of squares suffer
         shift = other.mean - self.mean
-        mean = self.mean + sign * (other.weight / weight) * shift
-        scatter = self.scatter + sign * other.scatter
-        scatter += (sign * self.weight * other.weight / weight) * np.outer(shift, shift)
-        return LiftedMoments(weight, mean, scatter)
+        scatter = self.scatter + other.scatter
+        scatter += (self.weight * other.weight / weight) * np.outer(shift, shift)
+        return LiftedMoments(weight, self.mean + (other.weight / weight) * shift, scatter)
+
+    def scaled(self, factor: float) -> LiftedMoments:
+        return LiftedMoments(factor * self.weight, self.mean, factor * self.scatter)
 
     def energy(self) -> Energy:
-        """The regulariser of these samples."""
         return energy_of_sums(self.weight, self.weight * self.mean)
 
     def mapped(self, center: FloatArray, scale: FloatArray) -> LiftedMoments:
-        """LiftedMoments of (x - center) / scale in place of x."""
+        """Moments of (x - center) / scale in place of x."""
         change = AffineChange(center, scale)
         return LiftedMoments(self.weight, change.of_point(self.mean), change.of_scatter(self.scatter))
 
@@ -97,7 +87,7 @@ class LiftedMoments:
 
 
 def moments_by_class(X: FloatArray, codes: IntArray, sample_weight: FloatArray, n_classes: int) -> list[LiftedMoments]:
-    """LiftedMoments of the rows of each class."""
+    """Moments of the rows of each class."""
     return [LiftedMoments.of(X[mine], sample_weight[mine]) for mine in (codes == code for code in range(n_classes))]
 
 
@@ -137,7 +127,6 @@ class LabelledMoments:
 
     @staticmethod
     def merged(moments: Sequence[LiftedMoments], class_weight: FloatArray) -> LabelledMoments:
-        """From the moments of each class."""
         weighted = [part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)]
         weights, means = np.array([part.weight for part in moments]), np.array([part.mean for part in moments])
         return LabelledMoments(reduce(add, weighted), weights, means)
@@ -149,12 +138,11 @@ class LabelledMoments:
         return LabelledMoments(self.loss + other.loss, weights, means)
 
     def mapped(self, center: FloatArray, scale: FloatArray) -> LabelledMoments:
-        """LiftedMoments of (x - center) / scale in place of x."""
+        """Moments of (x - center) / scale in place of x."""
         means = AffineChange(center, scale).of_point(self.class_means)
         return LabelledMoments(self.loss.mapped(center, scale), self.class_weights, means)
 
     def energy(self) -> Energy:
-        """The regulariser of the samples, whatever their losses weigh."""
         return energy_of_sums(float(self.class_weights.sum()), self.class_weights @ self.class_means)
 
 

@@ -17,12 +17,12 @@ from quadric.geometry.moments import LiftedMoments
 from quadric.geometry.terms import feature_count, term_count, term_factors, term_indices
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Share of the mean square of z up to which a residual is rounding; one odd row of a million leaves about 1e-6.
 RESIDUAL = 1e-11
-"""Share of the mean square of z up to which a residual is rounding; one odd row of a million leaves about 1e-6."""
+# Share of what was subtracted from each other that may be left of a residual.
 ROUNDING = 1e-14
-"""Share of what was subtracted from each other that may be left of a residual."""
+# Features whose products with all others are looked at together.
 FEATURE_BLOCK = 128
-"""Features whose products with all others are looked at together."""
 
 
 def redundant_of_moments(moments: LiftedMoments) -> BoolArray:

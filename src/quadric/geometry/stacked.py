@@ -23,14 +23,14 @@ from quadric.geometry.energy import EPS, TRUSTED, Energy, graded_factor, roundin
 from quadric.geometry.lifting import lift, row_chunks
 from quadric.types import FloatArray, IntArray
 
+# Decrease, as a share of F, that need not be known any better.
 SMALL = 1e-9
-"""Decrease, as a share of F, that need not be known any better."""
+# Distance of two bounds, as a share of F, that need not be any smaller.
 TIGHT = 1e-11
-"""Distance of two bounds, as a share of F, that need not be any smaller."""
+# Lifted rows up to this size are kept; larger ones are lifted again for each pass.
 KEPT_BYTES = 64 << 20
-"""Lifted rows up to this size are kept; larger ones are lifted again for each pass."""
+# Newton steps of a refit; each gains as many digits as U has.
 REFINEMENTS = 8
-"""Newton steps of a refit; each gains as many digits as U has."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,6 @@ class StackedRows:
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """Lengths of the columns of A."""
         return np.sqrt(np.diag(self._gram))
 
     @property
@@ -170,7 +169,6 @@ class StackedRows:
         return Evaluation(value, value_error, units * second**0.5, gradient / self.lengths, units * error / self.lengths)
 
     def _energy_at(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """The rows of the energy: their share of F and of A'rho."""
         curved = self._H @ x[:-1]
         return float(curved @ curved), np.append(-(curved @ self._H), 0.0)
 
@@ -219,7 +217,6 @@ class StackedRows:
         return x, self.bracket(x)
 
     def _towards(self, x: FloatArray, evaluation: Evaluation) -> FloatArray:
-        """A Newton step."""
         inverse, _ = self._inverse
         return x + (inverse @ (evaluation.gradient @ inverse)) / self.lengths
 

@@ -16,15 +16,15 @@ from quadric.geometry.terms import LINEAR, default_names, term_factors, term_nam
 from quadric.labels import refuse_masked
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Eigenvalues of W, and parts of b, below this fraction of the largest coefficient count as zero.
 FLAT = 1e-12
-"""Eigenvalues of W, and parts of b, below this fraction of the largest coefficient count as zero."""
 MOST_TERMS_SHOWN = 20
+# With more terms than this many times the features, products with W beat a loop over the terms.
 DENSE_FROM = 4
-"""With more terms than this many times the features, products with W beat a loop over the terms."""
+# Shrinks the chunks of these products until what they write stays in the cache.
 DENSE_SPACE = 16
-"""Shrinks the chunks of these products until what they write stays in the cache."""
+# Doubles in 64 bytes: rows that begin at multiples of it look the same to every vector unit.
 ALIGNED = 8
-"""Doubles in 64 bytes: rows that begin at multiples of it look the same to every vector unit."""
 
 
 class Product(NamedTuple):
@@ -214,7 +214,6 @@ class QuadraticSurface:
 
     @cached_property
     def _padded(self) -> tuple[FloatArray, FloatArray]:
-        """W and b with zeros up to a multiple of the alignment."""
         n = self.n_features
         width = -(-n // ALIGNED) * ALIGNED
         W, b = _aligned_zeros(width, width), np.zeros(width)

@@ -15,8 +15,8 @@ import numpy as np
 
 from quadric.types import FloatArray, IntArray
 
+# Stands in ``TermFactors.right`` for the missing second factor of a linear term.
 LINEAR = -1
-"""Stands in ``TermFactors.right`` for the missing second factor of a linear term."""
 
 
 class TermFactors(NamedTuple):

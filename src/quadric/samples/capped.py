@@ -57,7 +57,6 @@ class Stream:
     has_groups: bool = False
 
     def no_limits(self) -> tuple[FloatArray, FloatArray]:
-        """Limits that cap nothing."""
         n = len(self.columns)
         return np.full(n, -np.inf), np.full(n, np.inf)
 
@@ -145,11 +144,9 @@ class CappedStream:
         return BatchMoments(about.columns, about.target, tuple(about.classes.tolist()), self.limits, by_class, pilot)
 
     def moments(self, *, by_class: bool) -> Moments:
-        """Of all rows."""
         return self.stream.source.total(self._pass(by_class))
 
     def fold_moments(self, n_folds: int, *, by_class: bool) -> FoldSums[Moments]:
-        """Of each fold."""
         check_pairs(len(self.stream.columns), n_folds * (len(self.stream.classes) if by_class else 1))
         return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
 

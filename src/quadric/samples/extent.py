@@ -12,8 +12,8 @@ from quadric.geometry.products import MANY_TERMS, PRODUCT_ROWS
 from quadric.geometry.terms import term_count
 from quadric.resources import gigabytes, memory
 
+# Values of a table, rows times columns, from which on it is read in passes, wherever it is.
 PASSES_FROM = 10_000_000
-"""Values of a table, rows times columns, from which on it is read in passes, wherever it is."""
 
 
 def is_small(n_rows: int, n_columns: int) -> bool:
@@ -61,12 +61,10 @@ class Extent:
 
     @property
     def n_rows(self) -> int:
-        """m."""
         return self.shape[0]
 
     @property
     def n_features(self) -> int:
-        """n."""
         return self.shape[1]
 
     @property
@@ -76,7 +74,6 @@ class Extent:
 
     @property
     def n_candidates(self) -> int:
-        """Terms that may be used."""
         return self.n_terms - self.n_excluded
 
     @property

@@ -14,8 +14,8 @@ from quadric.geometry.lifting import column_ends
 from quadric.samples.extent import Extent
 from quadric.types import FloatArray, IntArray
 
+# Values beyond it have fourth powers that overflow.
 LARGEST = 1e60
-"""Values beyond it have fourth powers that overflow."""
 
 
 def surface_classes(n_classes: int) -> list[int]:
@@ -49,7 +49,6 @@ class LabelledSamples:
         return self.sample_weight * self.class_weight[self.codes]
 
     def positives(self) -> list[int]:
-        """The class that each surface is positive for."""
         return surface_classes(len(self.class_weight))
 
     def signs(self, positive: int) -> FloatArray:
@@ -58,12 +57,10 @@ class LabelledSamples:
 
     @property
     def n_features(self) -> int:
-        """n."""
         return int(self.X.shape[1])
 
     @cached_property
     def energy(self) -> Energy:
-        """The regulariser of the samples."""
         return Energy.of_samples(self.X, self.sample_weight)
 
 

@@ -22,8 +22,8 @@ from quadric.samples.units import Units
 from quadric.types import FloatArray
 
 MAGIC = b"quadric moments 1\n"
+# Columns whose standard deviation is below this share of their root mean square keep their scale.
 CONSTANT = 1e-12
-"""Columns whose standard deviation is below this share of their root mean square keep their scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,6 @@ class Moments:
             raise ValueError("moments with and without a scatter for each class cannot be added: give by_class everywhere")
 
     def _with_classes(self, classes: tuple[Any, ...]) -> Moments:
-        """The same with classes of which there are no rows."""
         place = [classes.index(label) for label in self.classes]
         weights, means = np.zeros(len(classes)), np.zeros((len(classes), self.class_means.shape[1]))
         weights[place], means[place] = self.class_weights, self.class_means
@@ -225,7 +224,6 @@ class Moments:
 
 
 def _difference(mine: Any, others: Any) -> str:
-    """What only one of two has."""
     if isinstance(mine, str):
         return f"{mine!r} and {others!r}"
     only = [repr(value) for value in (*mine, *others) if (value in mine) != (value in others)]

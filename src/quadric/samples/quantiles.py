@@ -14,12 +14,12 @@ from quadric.samples.source import SampleBatch, SampleSource
 from quadric.samples.units import FEW_VALUES
 from quadric.types import FloatArray, IntArray
 
+# Bits that the first pass looks at: sign, exponent and four more.
 LEADING = 16
-"""Bits that the first pass looks at: sign, exponent and four more."""
+# Different integers of all columns together that later passes tell apart.
 MOST_KEYS = 250_000
-"""Different integers of all columns together that later passes tell apart."""
+# By which integers are shortened where there are too many.
 FEWER_BITS = 4
-"""By which integers are shortened where there are too many."""
 
 
 def exact_caps(source: SampleSource, share: float, counts: KeyCounts) -> tuple[FloatArray, FloatArray]:
@@ -61,7 +61,6 @@ def _leading(numbers: FloatArray) -> IntArray:
 
 
 def _numbers(keys: np.ndarray) -> FloatArray:
-    """The numbers that have these integers."""
     sign = np.uint64(1 << 63)
     return np.where(keys & sign, keys ^ sign, ~keys).view(np.float64)
 
@@ -136,7 +135,6 @@ class KeyCounts:
 
 
 def _few(values: FloatArray) -> FloatArray:
-    """The first different values, padded with NaN."""
     found = np.unique(values[~np.isnan(values)])[: FEW_VALUES + 1]
     return np.append(found, np.full(FEW_VALUES + 1 - len(found), np.nan))
 

@@ -12,10 +12,10 @@ from quadric.geometry.terms import term_index
 from quadric.types import BoolArray, FloatArray, IntArray
 
 NOWHERE = -1
+# A feature or a product that is not zero in fewer rows is left out.
 FEWEST_ROWS = 10
-"""A feature or a product that is not zero in fewer rows is left out."""
+# So is a level or a flag with fewer rows that are also a smaller share.
 FEW_ROWS, FEW_SHARE = 100, 0.01
-"""So is a level or a flag with fewer rows that are also a smaller share."""
 
 
 def is_rare(count: Any, n_rows: float) -> Any:
@@ -86,11 +86,9 @@ class Coding:
 
     @property
     def learns(self) -> bool:
-        """Whether there is anything to learn."""
         return self.gaps is not None or (self.groups and bool(self.is_flag.any()))
 
     def part(self, rows: IntArray) -> Coding:
-        """The coding of some rows."""
         return self if self.gaps is None else replace(self, gaps=self.gaps[rows])
 
     def with_gaps(self, X: FloatArray) -> FloatArray:

@@ -16,8 +16,8 @@ import numpy as np
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import BoolArray, IntArray
 
+# Samples that a pass over an array looks at together.
 BATCH_ROWS = 16_384
-"""Samples that a pass over an array looks at together."""
 
 
 class Addable(Protocol):
@@ -46,7 +46,6 @@ class SampleBatch(LabelledSamples):
     keys: IntArray | None = None
 
     def part(self, rows: BoolArray | IntArray | slice) -> SampleBatch:
-        """Some of the samples."""
         keys = None if self.keys is None else self.keys[rows]
         return SampleBatch(self.X[rows], self.codes[rows], self.sample_weight[rows], self.class_weight, self.ids[rows], keys)
 

@@ -93,7 +93,6 @@ class SummedSamples:
         return len(self.units.center)
 
     def positives(self) -> list[int]:
-        """The class that each surface is positive for."""
         return surface_classes(len(self.class_weight))
 
 
@@ -183,11 +182,9 @@ class FoldSums(Generic[State]):
         return FoldSums(tuple(two if one is None else one if two is None else one + two for one, two in both))
 
     def without(self, fold: int) -> State:
-        """The sum of the other folds."""
         return FoldSums(self.folds[:fold] + self.folds[fold + 1 :]).whole()
 
     def whole(self) -> State:
-        """The sum of all."""
         return reduce(add, (part for part in self.folds if part is not None))
 
 

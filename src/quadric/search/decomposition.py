@@ -20,15 +20,15 @@ from quadric.progress import Report, silent
 from quadric.search.rules import keep
 from quadric.types import FloatArray, IntArray
 
+# The first rho, as a share of the mean curvature of the problem.
 RHO_SHARE = 1e-3
-"""The first rho, as a share of the mean curvature of the problem."""
+# Penalty, in the same unit, beyond which z cannot come closer to u: what is left of it is rounding.
 LARGEST_SHARE = 1e60
-"""Penalty, in the same unit, beyond which z cannot come closer to u: what is left of it is rounding."""
+# The choice of terms counts as final when those left out are no larger than this share of those kept, now and after the refit.
+# That is a guess, which benchmarks/engine.py puts to the test; nothing about the result depends on it but the choice of terms.
 STAY_SHARE = 0.5
-"""The choice of terms counts as final when those left out are no larger than this share of those kept, now and after the refit.
-That is a guess, which benchmarks/engine.py puts to the test; nothing about the result depends on it but the choice of terms."""
+# Relative decrease below which the inner loop counts as standing still: ties must not make it run in circles.
 DESCENT_TOLERANCE = 1e-13
-"""Relative decrease below which the inner loop counts as standing still: ties must not make it run in circles."""
 
 
 class Status(StrEnum):

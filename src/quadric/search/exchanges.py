@@ -16,12 +16,12 @@ from quadric.losses.streams import StreamedFit, StreamedProblem, Trial
 from quadric.progress import Report
 from quadric.types import IntArray
 
+# Share of the objective by which a support that counts as swap-optimal may be beaten.
 SLACK = 1e-6
-"""Share of the objective by which a support that counts as swap-optimal may be beaten."""
+# Exchanges that are examined together: the most promising, then the others.
 FIRST, NEXT = 16, 64
-"""Exchanges that are examined together: the most promising, then the others."""
+# Exchanges of one support that are fitted with passes of their own, where the rows of one pass do not decide.
 MOST_FITTED = 20
-"""Exchanges of one support that are fitted with passes of their own, where the rows of one pass do not decide."""
 
 
 def exchanged(

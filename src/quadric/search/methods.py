@@ -20,20 +20,20 @@ from quadric.search.exact import prove
 from quadric.search.exchanges import exchanged, is_swap_optimal_by_passes
 from quadric.types import IntArray
 
+# Perturbations of the support of a cheaper loss that a search starts from.
 START_KICKS = 30
-"""Perturbations of the support of a cheaper loss that a search starts from."""
+# Terms among which perturbations move; of more, those that forward selection finds promising.
 MOST_PERTURBED = 400
-"""Terms among which perturbations move; of more, those that forward selection finds promising."""
+# Relative difference of two ways to the same minimum up to which closed forms for exchanges are trusted.
 SAME_VALUE = 1e-6
-"""Relative difference of two ways to the same minimum up to which closed forms for exchanges are trusted."""
+# Exchanges of one support that are examined where no closed form tells: by passes over many rows, to certify a model, and at
+# the end of a search on few rows.
 MOST_EXAMINED, MOST_CERTIFIED, MOST_POLISHED = 4000, 1000, 300
-"""Exchanges of one support that are examined where no closed form tells: by passes over many rows, to certify a model, and
-at the end of a search on few rows."""
+# Rows that are looked at in all, about, for as many exchanges at the end of a search as certificates examine: what these would
+# find, a fit should have found.
 POLISHED_ROWS = 5_000_000
-"""Rows that are looked at in all, about, for as many exchanges at the end of a search as certificates examine: what these
-would find, a fit should have found."""
+# Exchanges of one support that are otherwise refitted one by one.
 MAX_EXCHANGES = 500
-"""Exchanges of one support that are otherwise refitted one by one."""
 
 
 @dataclass(frozen=True)

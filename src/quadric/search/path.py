@@ -21,14 +21,14 @@ from quadric.search.exact import prove
 from quadric.types import BoolArray, FloatArray, IntArray
 
 PATH_METHODS = ("pd", "best")
+# Where exchanges are cheap, a round of perturbations of a point has KICKS + SMALL_KICKS / k of them (small supports cost
+# little, and beyond half of all terms there is less and less to choose); points where that helped get up to ROUNDS rounds.
 KICKS, SMALL_KICKS, ROUNDS = 10, 120, 8
-"""Where exchanges are cheap, a round of perturbations of a point has KICKS + SMALL_KICKS / k of them (small supports cost
-little, and beyond half of all terms there is less and less to choose); points where that helped get up to ROUNDS rounds."""
+# Nodes of branch and bound for each cell of a certified path, by whether the loss has cheap exchanges: then its nodes are
+# cheap, too.
 PROOF_NODES = {True: 100, False: 10}
-"""Nodes of branch and bound for each cell of a certified path, by whether the loss has cheap exchanges: then its nodes are
-cheap, too."""
+# Gap that counts as zero, as in certificates.
 PROVED = 1e-6
-"""Gap that counts as zero, as in certificates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +197,6 @@ class QuadraticPath:
         return ax
 
     def _plot_scores(self, ax: Any, scores: FloatArray) -> Any:
-        """Mean scores of the C with the best cell."""
         mean = scores.mean(axis=0)  # NaN where cross-validation skipped a cell
         best = np.unravel_index(int(np.nanargmax(mean)), mean.shape)[0]
         error = scores[:, best].std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else None
@@ -206,7 +205,6 @@ class QuadraticPath:
 
 
 def _span(name: str, values: FloatArray | IntArray) -> str:
-    """The values of a grid in a few words."""
     if len(values) == 1:
         return f"{name} = {values[0]:g}"
     return f"{len(values)} values of {name} from {min(values):g} to {max(values):g}"
@@ -373,7 +371,6 @@ class _PathMaker:
             self._never_increasing(points)
 
     def _screened(self, screen: SparseProblem) -> list[IntArray]:
-        """Supports along k with the cheaper loss."""
         scout = screen.explorer()
         support, supports = screen.rule.required, []
         for k in self.sizes:
@@ -404,7 +401,6 @@ class _PathMaker:
             self._charge(points[i], began, refits)
 
     def _downwards(self, points: list[_Point]) -> None:
-        """From each k to the one before: the larger support with terms dropped."""
         for i in range(len(points) - 2, -1, -1):
             self._handed_over(points[i + 1], points[i], self.sizes[i])
 

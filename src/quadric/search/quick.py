@@ -24,8 +24,8 @@ from quadric.search.path import PathCell, QuadraticPath
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 
+# Terms that exchanges choose from; where there are more, forward selection says which.
 MOST_CANDIDATES = 250
-"""Terms that exchanges choose from; where there are more, forward selection says which."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,6 @@ class QuickSearch:
         yield from (self._refitted(data, positive, row, found) for row, found in zip(rows, supports, strict=True))
 
     def path(self, terms: str, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
-        """All cells of a grid as a path."""
         cells = list(self.rows(terms, loss, positive, [Row(float(C), tuple(int(k) for k in ks)) for C in Cs]))
         return QuadraticPath.of(Cs, ks, cells, term_count(self._samples.n_features))
 

@@ -136,12 +136,10 @@ class SupportLimits:
     lean: bool = False
 
     def demanded_features(self, n_features: int) -> IntArray:
-        """Features of terms that must be used."""
         both = np.concatenate([factor[self.include] for factor in term_factors(n_features)])
         return np.unique(both[both != LINEAR])
 
     def linear(self, n_features: int) -> SupportLimits:
-        """The same limits without squares and products."""
         return SupportLimits(self.include, np.union1d(self.exclude, np.arange(term_count(n_features) - n_features)))
 
     def only(self, terms: IntArray, n_terms: int) -> SupportLimits:

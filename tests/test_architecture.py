@@ -30,7 +30,7 @@ ROOMS = [
     "estimators",
     "baselines",
     "tables",
-    "streams",
+    "batches",
     "fitted",
     "examine",
     "explain",

@@ -215,8 +215,7 @@ class Judge:
 
     @one_blas_thread()
     def __init__(self, X: FloatArray, sample_weight: FloatArray, loss_weight: FloatArray) -> None:
-        self._X = X
-        self._loss_weight = loss_weight
+        self._X, self._loss_weight = X, loss_weight
         self._energy = Energy.of_samples(X, sample_weight)
         self._statistics = TermStatistics.of(X, loss_weight)
         self._constant = self._statistics.constant_terms()

@@ -29,6 +29,7 @@ from quadric.estimators.validation import (
 )
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
+from quadric.geometry.writing import printable
 from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
@@ -160,9 +161,8 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
         One per surface.
     """
     view = fitted_model(model)
-    own, classes = _question(view, {}), view.classes
-    loss, C, k = str(own["loss"]), float(own["C"]), int(own["k"])
-    weight = class_weights(own["class_weight"], classes, np.arange(len(classes)), class_totals)
+    (loss, C, k, class_weight), classes = _question(view, {}), view.classes
+    weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
     positives, found = surface_classes(len(classes)), []
     for own_part, surface, positive in zip(parts(*[1.0] * len(positives)), view.surfaces, positives, strict=True):
@@ -348,7 +348,9 @@ class NearTies(Sequence[SurfaceTies]):
                 f"  objective {surface.objective:.6g}: {len(surface.supports)} other sets of terms "
                 f"({surface.completeness()}), {len(surface.exchanges)} exchanges of one term"
             )
-            lines += [f"    {_shown(e.out)} -> {_shown(e.into)}: {100 * e.cost:+.2f} %" for e in surface.exchanges[:MOST_SHOWN]]
+            lines += [
+                f"    {printable(e.out)} -> {printable(e.into)}: {100 * e.cost:+.2f} %" for e in surface.exchanges[:MOST_SHOWN]
+            ]
             lines += ["    ..."] * (len(surface.exchanges) > MOST_SHOWN)
         return "\n".join(lines)
 
@@ -357,10 +359,6 @@ class NearTies(Sequence[SurfaceTies]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.surfaces[index]
-
-
-def _shown(name: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in name)
 
 
 def alternatives(
@@ -459,11 +457,10 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
     Where there is no memory for proofs they are left out, or refused if there is no point without them.
     """
     view = fitted_model(model)
-    own = _question(view, question)
+    loss, C, k, class_weight = _question(view, question)
     refuse_masked(X=X, y=y)
     Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C", accept_sparse="csr")
-    loss, C, k, classes = str(own["loss"]), float(own["C"]), int(own["k"]), None if view.is_surface else view.classes
-    samples = validate_samples(Z, y, sample_weight, own["class_weight"], classes)
+    samples = validate_samples(Z, y, sample_weight, class_weight, None if view.is_surface else view.classes)
     if len(view.surfaces) != len(samples.positives()):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
     limits = view.limits(k)
@@ -478,16 +475,16 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
     ]
 
 
-def _question(view: FittedModel, question: Mapping[str, Any]) -> dict[str, Any]:
+def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:
+    """The loss, C, k and class weights that a model is an answer to."""
     own = {name: view.question(name) if question.get(name) is None else question[name] for name in ("class_weight", *RULES)}
     check_values(own, RULES)
-    return own
+    return str(own["loss"]), float(own["C"]), int(own["k"]), own["class_weight"]
 
 
 def _cases_of_sums(view: FittedModel, moments: Moments) -> list[_Case]:
-    own = _question(view, {})
-    loss, C, k = str(own["loss"]), float(own["C"]), int(own["k"])
-    sums, data = digested(moments, loss, view.limits(k), standardize=False, class_weight=own["class_weight"])
+    loss, C, k, class_weight = _question(view, {})
+    sums, data = digested(moments, loss, view.limits(k), standardize=False, class_weight=class_weight)
     facts, problems = SumFacts.of(sums), [data.one_against_rest(positive, C, k) for positive in sums.positives()]
     return [
         _Case(surface, SumsJudge(problem, facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names)

@@ -237,7 +237,7 @@ def test_what_waits_for_its_turn_is_bounded(loss, monkeypatch):
     monkeypatch.setattr("quadric.search.tree.MOST_OPEN", 500)
     deep = prove(problem, poor)
     below.append(supports_below(problem, wide.best, 1.2 * wide.best.value))
-    first, second = ({tuple(found.support) for found in supports} for listing in below)
+    first, second = ({tuple(found.support) for found in supports} for supports, _ in below)
     assert len(first) > 3
     assert first == second
     assert deep.closed

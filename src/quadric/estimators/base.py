@@ -34,8 +34,7 @@ from quadric.samples.folds import key_of
 from quadric.samples.labelled import Samples, check_magnitude
 from quadric.samples.source import SamplesInMemory
 from quadric.samples.units import Units
-from quadric.search.decomposition import Schedule, Status
-from quadric.search.methods import SearchResult
+from quadric.search.decomposition import Schedule, SearchResult, Status
 from quadric.search.streamed import StreamedResult
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -195,12 +194,7 @@ def first_overflow(scores: FloatArray) -> int | None:
 
 def predicted(scores: FloatArray, classes: np.ndarray) -> np.ndarray:
     """Classes by the sign of one score, or by the largest of several."""
-    return np.asarray(classes[predicted_codes(scores)])
-
-
-def predicted_codes(scores: FloatArray) -> IntArray:
-    """The same as positions among the classes."""
-    return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+    return np.asarray(classes[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)])
 
 
 def seed_of(random_state: RandomState) -> int:

@@ -51,8 +51,8 @@ from quadric.samples.extent import Extent
 from quadric.samples.labelled import Samples
 from quadric.samples.moments import Moments
 from quadric.samples.sums import SummedSamples
-from quadric.search.decomposition import Schedule, Status
-from quadric.search.methods import METHODS, MOST_EXAMINED, SearchOptions, SearchResult, search
+from quadric.search.decomposition import Schedule, SearchResult, Status
+from quadric.search.methods import METHODS, MOST_EXAMINED, SearchOptions, search
 from quadric.search.rules import SupportLimits
 from quadric.search.streamed import fit_streamed
 from quadric.types import FloatArray, IntArray

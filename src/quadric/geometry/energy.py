@@ -61,8 +61,7 @@ class Energy:
         scale = np.sqrt(np.diag(moment))
         scale[scale == 0.0] = 1.0  # a feature that is zero throughout: its row is zero and makes the matrix singular
         e, V = np.linalg.eigh(moment / np.outer(scale, scale))
-        factor = (np.sqrt(np.maximum(e, 0.0)) * V).T * scale
-        return Energy(weight, s, S, float(e[0]), factor)
+        return Energy(weight, s, S, float(e[0]), (np.sqrt(np.maximum(e, 0.0)) * V).T * scale)
 
     @staticmethod
     def of_samples(X: FloatArray, sample_weight: FloatArray) -> Energy:
@@ -71,8 +70,7 @@ class Energy:
         energy = Energy.of_moments(float(sample_weight.sum()), sample_weight @ X, as_dense(weighted.T @ weighted))
         if energy.smallest >= ACCURATE_FROM:
             return energy
-        chunks = row_chunks(*X.shape)
-        blocks = (np.column_stack([as_dense(weighted[rows]), root[rows]]) for rows in chunks)
+        blocks = (np.column_stack([as_dense(weighted[rows]), root[rows]]) for rows in row_chunks(*X.shape))
         return replace(energy, factor=graded_factor(blocks), graded=True)
 
     @property
@@ -145,8 +143,7 @@ class Energy:
         T = 2.0 * (W @ self.S + np.outer(b, self.s))
         quadratic = T + T.T
         quadratic[np.diag_indices_from(T)] = np.diag(T)
-        linear = 2.0 * (W @ self.s + self.weight * b)
-        gradient = to_vector(quadratic, linear)
+        gradient = to_vector(quadratic, 2.0 * (W @ self.s + self.weight * b))
         return gradient + self.ridge * self._diagonal() * z if self.ridge else gradient
 
     def rows(self, terms: IntArray) -> FloatArray:

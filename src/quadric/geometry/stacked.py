@@ -68,12 +68,9 @@ class StackedRows:
     """
 
     def __init__(self, X: FloatArray, energy: Energy, weight: FloatArray, y: FloatArray, terms: IntArray) -> None:
-        self._X = X
+        self._X, self._y, self.terms = X, y, terms
         self._root = np.sqrt(weight)
-        self._y = y
-        self.terms = terms
-        self._H = energy.rows(terms)
-        self._graded = energy.graded
+        self._H, self._graded = energy.rows(terms), energy.graded
 
     @cached_property
     def _kept(self) -> list[tuple[slice, FloatArray]]:
@@ -114,8 +111,7 @@ class StackedRows:
     def _inverse(self) -> tuple[FloatArray, float]:
         """U^-1 for columns of length one, and a bound on the relative error of U; infinite where U is worth nothing."""
         size = len(self.lengths)
-        unit = self._gram / np.outer(self.lengths, self.lengths)
-        factor, failed = dpotrf(unit)
+        factor, failed = dpotrf(self._gram / np.outer(self.lengths, self.lengths))
         if not failed:
             inverse = dtrtri(factor)[0]
             error = self._units * size * float(np.sum(inverse**2))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from quadric.blas import one_blas_thread
-from quadric.geometry.lifting import as_dense, dense_columns, row_chunks
+from quadric.geometry.lifting import as_dense, dense_columns, live_features, row_chunks
 from quadric.geometry.terms import LINEAR, default_names, term_factors, term_names, to_matrix, to_vector
 from quadric.labels import refuse_masked
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -185,12 +185,8 @@ class QuadraticSurface:
         """
         polynomial = self.polynomial()
         terms = np.flatnonzero(polynomial)
-        left, right = (factor[terms] for factor in term_factors(self.n_features))
-        weights = polynomial[terms]
-        features, place = np.unique(np.concatenate([left, right[right != LINEAR]]), return_inverse=True)
-        seconds = np.full(len(terms), LINEAR)
-        seconds[right != LINEAR] = place[len(terms) :]
-        return features, list(zip(weights.tolist(), place[: len(terms)].tolist(), seconds.tolist(), strict=True))
+        features, factors = live_features(self.n_features, terms)
+        return features, list(zip(polynomial[terms].tolist(), *(factor.tolist() for factor in factors), strict=True))
 
     @one_blas_thread()
     def _row_by_row(self, X: FloatArray) -> FloatArray:

@@ -172,6 +172,11 @@ def form_note(form: str, surfaces: Sequence[QuadraticSurface], written: Sequence
     return [f"(expanded to raw units: {after} terms for the model's {before}, which are counted in centred variables)"]
 
 
+def printable(text: str) -> str:
+    """A text from data on one line, with everything unprintable escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
+
+
 def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:
     """A text with everything unprintable escaped, in quotes where it does not look plain.
 
@@ -181,7 +186,7 @@ def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:
     plain : pattern
         What needs no quotes.
     """
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
+    escaped = printable(text)
     if plain.fullmatch(escaped):
         return escaped
     # as JSON, from which it can be read back: escapes are told from backslashes of its own

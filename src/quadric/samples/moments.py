@@ -85,7 +85,8 @@ class Moments:
             classes = tuple(sorted({*self.classes, *other.classes}))
             return self._with_classes(classes) + other._with_classes(classes)
         if not (np.array_equal(self.units.center, other.units.center) and np.array_equal(self.units.scale, other.units.scale)):
-            other = other._in_units_of(self)
+            center, scale = other.units.center, other.units.scale
+            other = other._mapped((self.units.center - center) / scale, self.units.scale / scale, self.units)
         merged = LabelledMoments(self.parts[0], self.class_weights, self.class_means) + LabelledMoments(
             other.parts[0], other.class_weights, other.class_means
         )
@@ -118,10 +119,6 @@ class Moments:
             parts = tuple(mine.get(i, LiftedMoments.empty(len(self.columns))) for i in range(len(classes)))
         return replace(self, classes=classes, class_weights=weights, class_means=means, parts=parts)
 
-    def _in_units_of(self, other: Moments) -> Moments:
-        center, scale = other.units.center, other.units.scale
-        return self._mapped((center - self.units.center) / self.units.scale, scale / self.units.scale, other.units)
-
     def _mapped(self, center: FloatArray, scale: FloatArray, units: Units) -> Moments:
         """The same rows, with the features of these moments minus ``center``, divided by ``scale``."""
         first = LabelledMoments(self.parts[0], self.class_weights, self.class_means).mapped(center, scale)
@@ -141,7 +138,8 @@ class Moments:
         """
         units, n = self.units, len(self.columns)
         if not standardize:
-            return self._mapped(-units.center / units.scale, 1.0 / units.scale, _plain(units))
+            plain = replace(units, center=np.zeros(n), scale=np.ones(n))
+            return self._mapped(-units.center / units.scale, 1.0 / units.scale, plain)
         whole = reduce(add, self.parts)
         mean, spread = whole.mean[-n:], np.sqrt(np.maximum(np.diag(whole.scatter)[-n:], 0.0) / whole.weight)
         size = np.abs(units.center / units.scale + mean) + spread
@@ -218,8 +216,7 @@ class Moments:
         parts = tuple(
             LiftedMoments(float(rest[3 * i][0]), rest[3 * i + 1], _symmetric(rest[3 * i + 2], p)) for i in range(n_parts)
         )
-        units = Units(low, high, center, scale)
-        about = columns, header["target"], classes, header["rows"], units
+        about = columns, header["target"], classes, header["rows"], Units(low, high, center, scale)
         return Moments(*about, weights, means.reshape(n_classes, p), header["by_class"], parts)
 
 
@@ -228,11 +225,6 @@ def _difference(mine: Any, others: Any) -> str:
         return f"{mine!r} and {others!r}"
     only = [repr(value) for value in (*mine, *others) if (value in mine) != (value in others)]
     return f"only one of them has {only[0]}" if only else "they stand in another order"
-
-
-def _plain(units: Units) -> Units:
-    n = len(units.center)
-    return replace(units, center=np.zeros(n), scale=np.ones(n))
 
 
 def _opened(data: bytes) -> tuple[dict[str, Any], bytes]:

@@ -122,13 +122,9 @@ class KeyCounts:
         shift = max(self.shift, other.shift)
         both = zip(self._shortened(shift).columns, other._shortened(shift).columns, strict=True)
         found = replace(self, columns=tuple(mine + yours for mine, yours in both), shift=shift)
-        while found.shift + FEWER_BITS < found.outer and found._n_keys > MOST_KEYS:
+        while found.shift + FEWER_BITS < found.outer and sum(len(column.keys) for column in found.columns) > MOST_KEYS:
             found = found._shortened(found.shift + FEWER_BITS)
         return found
-
-    @property
-    def _n_keys(self) -> int:
-        return sum(len(column.keys) for column in self.columns)
 
     def _shortened(self, shift: int) -> KeyCounts:
         return replace(self, columns=tuple(column.shortened(shift - self.shift) for column in self.columns), shift=shift)
@@ -208,8 +204,7 @@ class _Place:
         """By the first counts; None for a column that is not capped."""
         if np.isnan(counts.distinct[FEW_VALUES]):
             return None
-        total = float(np.cumsum(counts.weights)[-1])
-        targets = total * np.array([share, 1.0 - share])
+        targets = float(np.cumsum(counts.weights)[-1]) * np.array([share, 1.0 - share])
         return _Place(targets, np.zeros(2, dtype=np.uint64), np.zeros(2)).refined(counts, 64)
 
     def refined(self, counts: ColumnCounts, bits: int) -> _Place:

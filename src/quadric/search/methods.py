@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
-from typing import TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -15,7 +14,7 @@ from quadric.blas import one_blas_thread
 from quadric.losses.base import Explorer, Found, Move, SparseProblem, Step
 from quadric.losses.streams import StreamedFit, StreamedProblem
 from quadric.progress import Report, silent
-from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
+from quadric.search.decomposition import Schedule, SearchResult, Status, decompose
 from quadric.search.exact import prove
 from quadric.search.exchanges import exchanged, is_swap_optimal_by_passes
 from quadric.types import IntArray
@@ -65,30 +64,11 @@ class SearchOptions:
     most_examined: int | None = None
 
 
-@dataclass(frozen=True)
-class SearchResult(Decomposition):
-    """A surface, fitted exactly on its support, and how it was found.
-
-    Attributes
-    ----------
-    swap_optimal : bool or None
-        Whether no exchange of one term helps; None: not examined.
-    lower_bound : float or None
-        On the objective of any k terms; None: not computed.
-    """
-
-    swap_optimal: bool | None = None
-    lower_bound: float | None = None
-
-
-Result = TypeVar("Result", bound=Decomposition)
-
-
 def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
     result = _decomposed(problem, problem.decomposable(), options)
     optimal = is_swap_optimal(problem, Found(result.support, result.objective))
-    return SearchResult(**vars(result), swap_optimal=optimal)
+    return replace(result, swap_optimal=optimal)
 
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -163,10 +143,10 @@ def search_locally(problem: SparseProblem, options: SearchOptions) -> SearchResu
     options.report(f"after perturbations: objective {found.value:.6g}")
     result = _refitted(replace(result, status=result.status if going() else Status.TIME_LIMIT), problem.step(), found.support)
     optimal = _in_closed_form(problem, Found(result.support, result.objective))
-    return SearchResult(**vars(result), swap_optimal=optimal)
+    return replace(result, swap_optimal=optimal)
 
 
-def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOptions, step: Step | None = None) -> Decomposition:
+def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOptions, step: Step | None = None) -> SearchResult:
     """The decomposition of a problem, or of the same on some of its candidates."""
     if pool is problem:
         return decompose(problem, options.schedule, step=step, report=options.report)
@@ -285,7 +265,7 @@ def _exchanged(problem: SparseProblem, step: Step, found: Found) -> Found:
         found = best
 
 
-def _refitted(result: Result, step: Step, support: IntArray) -> Result:
+def _refitted(result: SearchResult, step: Step, support: IntArray) -> SearchResult:
     """The result with another support, if its refit is better; by a fresh solver no bit depends on the way there."""
     if not np.array_equal(support, result.support) and (refit := step.refit(support)).value < result.objective:
         return replace(result, z=refit.z, c=refit.c, support=support, objective=refit.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from quadric.errors import warn_of_contradiction
 from quadric.geometry.terms import term_count
 from quadric.losses.base import Explorer, Found, SparseProblem, Step, TrainingData
 from quadric.progress import Report, parts, silent
-from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
+from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.search.exact import prove
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -217,9 +217,6 @@ class _Point:
     found: Found
     n_iter: int = 0
     seconds: float = 0.0
-    status: Status = Status.CONVERGED
-    fit: Decomposition | None = None
-    """Where a decomposition has fitted the support already."""
 
 
 @one_blas_thread()
@@ -251,19 +248,36 @@ def trace_path(
     """
     makers: list[_PathMaker] = []
     rows: list[list[_Point]] = []
+    cells: list[list[PathCell]] = []
     for i, C in enumerate(Cs):
         problem = data.one_against_rest(positive, float(C), int(ks[-1]))
-        maker = _PathMaker(problem.decomposable() if method == "pd" else problem, ks, (*seed, i), report)
-        rows.append(
-            maker.by_decomposition(schedule or Schedule()) if method == "pd" else maker.best(rows[-1] if rows else None)
-        )
-        makers.append(maker)
+        if method == "pd":
+            cells.append([])
+            for k, cell in zip(ks, decomposed_cells(problem, ks, schedule), strict=True):
+                cells[-1].append(cell)
+                report(f"path: C = {C:g}, decomposition, k = {min(k, problem.n_terms)}: objective {cell.objective:.6g}")
+        else:
+            makers.append(_PathMaker(problem, ks, (*seed, i), report))
+            rows.append(makers[-1].best(rows[-1] if rows else None))
         report(f"path: C = {C:g} done ({i + 1} of {len(Cs)}), {len(ks)} numbers of terms")
-    if method == "best":
-        for i in range(len(Cs) - 2, -1, -1):
-            makers[i].take_over(rows[i], rows[i + 1])
-    cells = [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
-    return QuadraticPath.of(Cs, ks, cells, term_count(makers[0].problem.n_features))
+    for i in range(len(rows) - 2, -1, -1):  # back again: what a larger C found may help a smaller one
+        makers[i].take_over(rows[i], rows[i + 1])
+    cells += [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
+    return QuadraticPath.of(Cs, ks, cells, term_count(problem.n_features))
+
+
+def decomposed_cells(
+    problem: SparseProblem, ks: Sequence[int] | IntArray, schedule: Schedule | None = None
+) -> Iterator[PathCell]:
+    """The surfaces of one C by penalty decomposition; all k share the solver."""
+    problem = problem.decomposable()
+    step = problem.step()
+    for k in ks:
+        began = time.perf_counter()
+        found = decompose(problem.with_k(min(int(k), problem.n_terms)), schedule, step=step)
+        seconds = time.perf_counter() - began
+        terms, z = problem.terms[found.support], found.z[found.support]
+        yield PathCell(terms, z, found.c, found.objective, found.n_iter, found.status, seconds)
 
 
 def certified(
@@ -329,21 +343,9 @@ class _PathMaker:
     """All k for one C."""
 
     def __init__(self, problem: SparseProblem, ks: Sequence[int] | IntArray, seed: tuple[int, ...], report: Report) -> None:
-        self.problem = problem
+        self.problem, self.seed, self.report = problem, seed, report
         self.step: Step = problem.step()
         self.sizes = [min(int(k), problem.n_terms) for k in ks]
-        self.seed = seed
-        self.report = report
-
-    def by_decomposition(self, schedule: Schedule) -> list[_Point]:
-        points = []
-        for k in self.sizes:
-            began = time.perf_counter()
-            result = decompose(self.problem.with_k(k), schedule, step=self.step)
-            found = Found(result.support, result.objective)
-            points.append(_Point(found, result.n_iter, time.perf_counter() - began, result.status, result))
-            self._tell("decomposition", k, points[-1])
-        return points
 
     @cached_property
     def explorer(self) -> Explorer:
@@ -351,14 +353,14 @@ class _PathMaker:
 
     def best(self, previous: list[_Point] | None) -> list[_Point]:
         """Local search along k, up and down, from forward selection and from the supports of the C before."""
-        starts = [[] if previous is None else [previous[i].found.support] for i in range(len(self.sizes))]
-        screen = self.problem.screen()
-        if screen is not None:
+        starts = [[] for _ in self.sizes] if previous is None else [[point.found.support] for point in previous]
+        if (screen := self.problem.screen()) is not None:
             for start, support in zip(starts, self._screened(screen), strict=True):
                 start.append(support)
         points = self._upwards(starts)
         if self.problem.loss.cheap_exchanges:
-            self._downwards(points)
+            for i in range(len(points) - 2, -1, -1):  # each larger support with terms dropped
+                self._handed_over(points[i + 1], points[i], self.sizes[i])
             self._kick(points)
         self._never_increasing(points)
         return points
@@ -399,10 +401,6 @@ class _PathMaker:
             if self.problem.loss.cheap_exchanges or self.step.refit(grown).value < points[i].found.value:
                 points[i].found = self.explorer.descend(grown).better_of(points[i].found)
             self._charge(points[i], began, refits)
-
-    def _downwards(self, points: list[_Point]) -> None:
-        for i in range(len(points) - 2, -1, -1):
-            self._handed_over(points[i + 1], points[i], self.sizes[i])
 
     def _kick(self, points: list[_Point]) -> None:
         """Perturb every point, and go on where that helped, the point or a neighbour who then gets the new support."""
@@ -453,7 +451,7 @@ class _PathMaker:
         point.n_iter += self.explorer.n_refits - refits
 
     def finished(self, point: _Point) -> PathCell:
-        refit = point.fit or self.step.refit(point.found.support)
-        support, objective = point.found.support, refit.objective if isinstance(refit, Decomposition) else refit.value
-        terms = self.problem.terms[support]
-        return PathCell(terms, refit.z[support], refit.c, objective, point.n_iter, point.status, point.seconds)
+        support = point.found.support
+        refit = self.step.refit(support)
+        found = self.problem.terms[support], refit.z[support], refit.c, refit.value
+        return PathCell(*found, point.n_iter, Status.CONVERGED, point.seconds)

@@ -15,12 +15,12 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.base import SparseProblem, TrainingData, training_data
+from quadric.losses.base import TrainingData, training_data
 from quadric.progress import Report, silent
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
-from quadric.search.decomposition import Schedule, Status, decompose
-from quadric.search.path import PathCell, QuadraticPath
+from quadric.search.decomposition import Status
+from quadric.search.path import PathCell, QuadraticPath, decomposed_cells
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 
@@ -81,8 +81,7 @@ class QuickSearch:
         report: Report = silent,
     ) -> None:
         self._samples, self._dictionaries = samples, dict(dictionaries)
-        self._by_decomposition = by_decomposition
-        self._report = report
+        self._by_decomposition, self._report = by_decomposition, report
         self._digests: dict[tuple[str, str], TrainingData] = {}
         self._supports: dict[tuple[str, str, int, float], dict[int, IntArray]] = {}
 
@@ -147,13 +146,7 @@ class QuickSearch:
 
     @one_blas_thread()
     def _decomposed(self, terms: str, loss: str, positive: int, row: Row) -> list[PathCell]:
-        problem: SparseProblem = self.digest(terms, loss).one_against_rest(positive, row.C, row.ks[-1]).decomposable()
-        step, cells = problem.step(), []
-        for k in row.ks:
-            began = time.perf_counter()
-            found = decompose(problem.with_k(k), Schedule(), step=step)
-            seconds = time.perf_counter() - began
-            support, z = problem.terms[found.support], found.z[found.support]
-            cells.append(PathCell(support, z, found.c, found.objective, found.n_iter, found.status, seconds))
+        problem = self.digest(terms, loss).one_against_rest(positive, row.C, row.ks[-1])
+        cells = list(decomposed_cells(problem, row.ks))
         self._report(f"{problem.loss.name}, C = {row.C:g}: {len(cells)} numbers of terms by decomposition")
         return cells

@@ -14,9 +14,9 @@ from quadric.losses.streams import Candidates, Passes, StreamedFit, StreamedProb
 from quadric.losses.survey import Survey, surveyed
 from quadric.samples.source import SampleSource
 from quadric.samples.sums import KnownRows
-from quadric.search.decomposition import Status
+from quadric.search.decomposition import SearchResult, Status
 from quadric.search.exchanges import SLACK, is_swap_optimal_by_passes
-from quadric.search.methods import MOST_CERTIFIED, SearchOptions, SearchResult, clock, of_passes, search_by_passes, search_pd
+from quadric.search.methods import MOST_CERTIFIED, SearchOptions, clock, of_passes, search_by_passes, search_pd
 from quadric.types import FloatArray, IntArray
 
 

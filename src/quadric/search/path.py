@@ -71,6 +71,11 @@ class QuadraticPath:
         All terms, p.
     objective : array of shape (n_Cs, n_ks)
         F. With method "best" it never increases along k.
+    scores : array of shape (n_folds, n_Cs, n_ks) or None
+        Cross-validated scores, where the path belongs to a cross-validation.
+    lower_bound : array of shape (n_Cs, n_ks) or None
+        No surface with at most k terms has a smaller objective. NaN: rounding leaves no safe bound, or there was no time for
+        one. None: the path is not certified.
     n_iter : array of shape (n_Cs, n_ks)
         Work spent on each point: z-steps with method "pd", refits or tables of exchanges with "best".
     status : array of str of shape (n_Cs, n_ks)
@@ -81,11 +86,6 @@ class QuadraticPath:
         z = [hvec(W); b]; made anew each time, as it is mostly zeros.
     support : boolean array of shape (n_Cs, n_ks, p)
         Terms that were chosen; a coefficient of a chosen term can still be zero.
-    scores : array of shape (n_folds, n_Cs, n_ks) or None
-        Cross-validated scores, where the path belongs to a cross-validation.
-    lower_bound : array of shape (n_Cs, n_ks) or None
-        No surface with at most k terms has a smaller objective. NaN: rounding leaves no safe bound, or there was no time for
-        one. None: the path is not certified.
     """
 
     Cs: FloatArray
@@ -95,14 +95,6 @@ class QuadraticPath:
     objective: FloatArray
     scores: FloatArray | None = None
     lower_bound: FloatArray | None = None
-
-    @staticmethod
-    def of(
-        Cs: Sequence[float] | FloatArray, ks: Sequence[int] | IntArray, cells: Sequence[Sequence[PathCell]], n_terms: int
-    ) -> QuadraticPath:
-        """The path of a grid, without scores and bounds."""
-        objective = np.array([[cell.objective for cell in row] for row in cells])
-        return QuadraticPath(np.asarray(Cs, dtype=float), np.asarray(ks, dtype=np.intp), cells, n_terms, objective)
 
     def _grid(self, name: str) -> np.ndarray:
         return np.array([[getattr(cell, name) for cell in row] for row in self.cells])
@@ -125,6 +117,7 @@ class QuadraticPath:
 
     @property
     def coef(self) -> FloatArray:
+        """z = [hvec(W); b] of each point, of shape (n_Cs, n_ks, p)."""
         coef = np.zeros((*self.objective.shape, self.n_terms))
         for place in np.ndindex(self.objective.shape):
             cell = self.cells[place[0]][place[1]]
@@ -133,6 +126,7 @@ class QuadraticPath:
 
     @property
     def support(self) -> BoolArray:
+        """Terms that were chosen, of shape (n_Cs, n_ks, p)."""
         support = np.zeros((*self.objective.shape, self.n_terms), dtype=np.bool_)
         for place in np.ndindex(self.objective.shape):
             support[place][self.cells[place[0]][place[1]].terms] = True
@@ -263,7 +257,7 @@ def trace_path(
     for i in range(len(rows) - 2, -1, -1):  # back again: what a larger C found may help a smaller one
         makers[i].take_over(rows[i], rows[i + 1])
     cells += [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
-    return QuadraticPath.of(Cs, ks, cells, term_count(problem.n_features))
+    return assembled_path(Cs, ks, cells, term_count(problem.n_features))
 
 
 def decomposed_cells(
@@ -455,3 +449,11 @@ class _PathMaker:
         refit = self.step.refit(support)
         found = self.problem.terms[support], refit.z[support], refit.c, refit.value
         return PathCell(*found, point.n_iter, Status.CONVERGED, point.seconds)
+
+
+def assembled_path(
+    Cs: Sequence[float] | FloatArray, ks: Sequence[int] | IntArray, cells: Sequence[Sequence[PathCell]], n_terms: int
+) -> QuadraticPath:
+    """The path of a grid, without scores and bounds."""
+    objective = np.array([[cell.objective for cell in row] for row in cells])
+    return QuadraticPath(np.asarray(Cs, dtype=float), np.asarray(ks, dtype=np.intp), cells, n_terms, objective)

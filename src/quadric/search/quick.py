@@ -20,7 +20,7 @@ from quadric.progress import Report, silent
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
 from quadric.search.decomposition import Status
-from quadric.search.path import PathCell, QuadraticPath, decomposed_cells
+from quadric.search.path import PathCell, QuadraticPath, assembled_path, decomposed_cells
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 
@@ -96,7 +96,7 @@ class QuickSearch:
 
     def path(self, terms: str, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
         cells = list(self.rows(terms, loss, positive, [Row(float(C), tuple(int(k) for k in ks)) for C in Cs]))
-        return QuadraticPath.of(Cs, ks, cells, term_count(self._samples.n_features))
+        return assembled_path(Cs, ks, cells, term_count(self._samples.n_features))
 
     def digest(self, terms: str, loss: str) -> TrainingData:
         """The samples digested for a loss, on all terms of a dictionary."""

@@ -1,5 +1,6 @@
 """The logistic loss 8 log(1 + exp(-y f)): as curved as the squared loss at f = 0, and it gives probabilities."""
 
+from quadric.defaults import DEFAULT_CS
 from quadric.losses.base import Loss
 from quadric.losses.dual import DualBounds
 from quadric.losses.logistic.explorer import LogisticExplorer
@@ -16,7 +17,7 @@ LOSS = Loss(
     has_probabilities=True,
     kicks=4,  # each costs a descent whose exchanges are convex problems
     restarts=0,
-    default_Cs=(1.0, 8.0, 64.0, 512.0),
+    default_Cs=DEFAULT_CS,
     screen="least_squares",
     data=LogisticData,
     step=LogisticStep,

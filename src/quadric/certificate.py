@@ -26,7 +26,7 @@ from quadric.types import FloatArray, IntArray
 
 # Scaled gradient up to which no free term would help, for ``basic_feasible``.
 STATIONARY = 1e-8
-# Change of scores, whose margins are 1, that counts as none: solvers leave up to 5e-12 where a coefficient should be zero.
+# Change of scores, whose margins are 1, that counts as zero: solvers leave up to 5e-12 where a coefficient should be zero.
 NEGLIGIBLE = 1e-10
 # Standard deviations that samples are away from the mean, at most, for that question.
 FARTHEST = 30.0
@@ -187,7 +187,7 @@ class SumFacts:
         share = 1.0
         if len(live) <= k:
             share = min(max(decrease, 0.0) / objective, 1.0) if objective > 0.0 else 0.0  # (5.6)
-        # a coefficient that is zero but for rounding moves the score of no sample
+        # a coefficient that is zero up to rounding moves the score of no sample
         farthest = min(self.n_rows**0.5, FARTHEST) * np.sqrt(self.variance[live])
         settled = share <= TOLERANCE and bool(np.all(np.abs(z[live]) * farthest > NEGLIGIBLE))
         full = len(live) == k
@@ -259,7 +259,7 @@ class Judge:
 
 @dataclass(frozen=True)
 class SumsJudge:
-    """Sums over rows, where there are no rows at hand, in the place of a Judge.
+    """Sums over rows in the place of a Judge, where the rows are not in memory.
 
     Attributes
     ----------

@@ -122,7 +122,7 @@ def check_limits(limits: Mapping[str, Any]) -> None:
 
 
 def certify_sums(model: Model, moments: Moments, *, verbose: int = 0, **limits: Any) -> list[Certificate]:
-    """Judge a model by sums over rows in its own units, where the rows themselves are not at hand.
+    """Judge a model by sums over rows in its own units, where the rows themselves are not in memory.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def certify_sums(model: Model, moments: Moments, *, verbose: int = 0, **limits: 
 
 
 def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray) -> list[Certificate]:
-    """Judge a model by passes over rows in its own units, where there are too many to have at hand; other terms get no bound.
+    """Judge a model by passes over rows in its own units, where there are too many for memory; other terms get no bound.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from quadric.types import BoolArray, FloatArray
 # Bins of the decision values of one surface and class: the log-loss of a sigmoid changes by about 1e-5.
 BINS = 128
 MOST_STEPS, MOST_HALVINGS = 50, 20
-# Decrease per weight, by one more Newton step, that is none.
+# Decrease per weight, by one more Newton step, that counts as zero.
 SETTLED = 1e-10
 
 

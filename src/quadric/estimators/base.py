@@ -347,7 +347,7 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
 
     def _as_stream(self, samples: Samples, present: BoolArray, groups: Any = None) -> Stream | None:
-        """Samples that are so many that passes over them are quicker, as a stream; None: they are not.
+        """Samples as a stream where there are enough of them for passes to be quicker, otherwise None.
 
         It is the rule for files and frames: the same rows give the same model wherever they are.
         """

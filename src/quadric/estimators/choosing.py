@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 SAME = 1e-6
 # Share of a mean score by which the last C of a grid must be better than others for the grid to grow.
 NEGLIGIBLE = 1e-3
-# Grids of so many values of C are scored as a whole.
+# Grids with at most this many values of C are scored as a whole.
 ALWAYS_SCORED = 3
 # Standard errors of the differences between folds by which a cell may be better than its neighbours in C.
 ERRORS = 1.0
@@ -122,7 +122,7 @@ def best_terms(scores: Mapping[Family, FloatArray]) -> str:
         means[terms], counts[terms] = mean_scores(table).max(), np.isfinite(table).sum(axis=0).max()
     complete = [terms for terms, count in counts.items() if count == max(counts.values())]
     best = max(means[terms] for terms in complete)
-    # the same surface, found among other terms, scores the same but for the last digits of its fit
+    # the same surface, found among other terms, scores the same up to the last digits of its fit
     return next(terms for terms in complete if means[terms] == best or means[terms] >= best - SAME * abs(best))
 
 

@@ -388,7 +388,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
 
 
 def most_examined(n_rows: int) -> int:
-    """Exchanges of one support that the final fit of a cross-validation examines by passes over so many rows."""
+    """Exchanges of one support that the final fit of a cross-validation examines by passes over ``n_rows`` rows."""
     return min(EXAMINED_ROWS // n_rows, MOST_EXAMINED)
 
 

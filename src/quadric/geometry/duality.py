@@ -24,7 +24,7 @@ from quadric.types import FloatArray, IntArray
 CLOSE = 1e-6
 # Error of a margin that changes nothing.
 SURE = 1e-11
-# A margin is met where it is met but for so many times its rounding error.
+# A margin counts as met where what is missing is at most this many times its rounding error.
 NOISE = 16.0
 
 

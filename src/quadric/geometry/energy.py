@@ -17,7 +17,7 @@ from quadric.types import FloatArray, IntArray
 SINGULAR_BELOW = 1e-10
 # What is then added to G, as a fraction of its own diagonal.
 RIDGE = 1e-8
-# Singular value of [x 1], columns scaled to length one, below which columns are dependent but for rounding.
+# Singular value of [x 1], columns scaled to length one, below which columns are dependent up to rounding.
 DEPENDENT_BELOW = 1e-12
 # Smallest eigenvalue of that matrix from which on its own factor has digits enough; below, the rows are asked.
 ACCURATE_FROM = 1e-3

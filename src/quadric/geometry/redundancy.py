@@ -46,7 +46,7 @@ def redundant_of_moments(moments: LiftedMoments) -> BoolArray:
     S = scatter[first_linear:, first_linear:]
     mean = moments.mean[first_linear:]
     a, b, ab = S[left, left], S[right, right], S[left, right]
-    # r about the means is r - to_a x_a - to_b x_b, but for a constant
+    # r about the means is r - to_a x_a - to_b x_b, up to a constant
     to_a, to_b = half * mean[right], half * mean[left]
     of_a, of_b = (scatter[np.arange(first_linear), first_linear + side] for side in (left, right))
     size = np.diag(scatter)[:first_linear] + to_a**2 * a + to_b**2 * b

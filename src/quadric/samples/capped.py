@@ -104,7 +104,7 @@ class CappedStream:
             check_classes(stream.classes, np.bincount(everything.codes, minlength=len(stream.classes)))
             return CappedStream(stream, everything, stream.no_limits())
         check_pairs(source.n_features)
-        if source.is_read:
+        if source.is_read:  # later passes read coded numbers from a temporary file instead of parsing the table again
             source = Spooled(source)
             stream = replace(stream, source=source)
         rows = RandomRows.of(size, stream.seed, source.known_rows)

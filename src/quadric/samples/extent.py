@@ -78,7 +78,7 @@ class Extent:
 
     @property
     def is_wide(self) -> bool:
-        """Whether terms are never all paired, but for proofs."""
+        """Whether terms are never all paired, except in proofs."""
         return not self.proves and (self.n_stored is not None or self.n_terms > MANY_TERMS)
 
     @property

@@ -1,7 +1,7 @@
 """Sums over the rows of a table: all that a fit with the squared loss needs, of any number of rows, from any number of places.
 
 Sums are kept in units of their own, about the middle and spread of the first rows, because sums of fourth powers far from zero
-would lose digits. Whoever adds or fits them maps them to other units first, which is exact but for rounding.
+would lose digits. Whoever adds or fits them maps them to other units first, which is exact up to rounding.
 """
 
 from __future__ import annotations

@@ -83,6 +83,7 @@ class ColumnCounts:
     distinct: FloatArray
 
     def __add__(self, other: ColumnCounts) -> ColumnCounts:
+        # both are sorted: merged by their places, which is quicker than sorting all keys again
         place = np.searchsorted(self.keys, other.keys)
         is_new = place == len(self.keys)
         is_new[~is_new] = self.keys[place[~is_new]] != other.keys[~is_new]
@@ -93,7 +94,7 @@ class ColumnCounts:
         return ColumnCounts(keys, np.insert(weights, place[is_new], other.weights[is_new]), distinct)
 
     def shortened(self, bits: int) -> ColumnCounts:
-        """Without so many bits at the end."""
+        """Without the last ``bits`` bits."""
         if bits == 0 or len(self.keys) == 0:
             return self
         keys = self.keys >> np.uint64(bits)
@@ -164,6 +165,7 @@ class CountedKeys:
         lowest = wanted << np.uint64(self.outer)
         ends = zip(_numbers(lowest), _numbers(lowest | np.uint64((1 << self.outer) - 1)), strict=True)
         chosen = np.flatnonzero(np.logical_or.reduce([(low <= column) & (column <= high) for low, high in ends]))
+        # the comparison of floats above is cheap and rough: bits decide
         keys = _sortable(column[chosen])
         same = np.isin(keys >> np.uint64(self.outer), wanted)
         found, place = np.unique(keys[same], return_inverse=True)

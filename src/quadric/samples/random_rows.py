@@ -9,7 +9,7 @@ import numpy as np
 from quadric.samples.source import SampleBatch, SampleSource, scattered, spread_of_count
 from quadric.types import IntArray
 
-# Size of the random sample that scores are taken of: at most so many rows, and so much memory.
+# Size of the random sample that scores are taken of: at most this many rows and bytes.
 SAMPLE_ROWS, SAMPLE_BYTES = 50_000, 32 << 20
 # The highest random number of a row.
 MOST_RANDOM = 2**64 - 1
@@ -20,7 +20,7 @@ SIDE_ROWS = 10_000
 
 
 def sample_size(n_columns: int) -> int:
-    """How many rows of so many columns a random sample has."""
+    """Rows of a random sample with ``n_columns`` columns."""
     return max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * n_columns)))
 
 

@@ -139,7 +139,7 @@ class SampleSource(ABC):
 
 
 class SamplesInMemory(SampleSource):
-    """Samples that are at hand.
+    """Samples in memory.
 
     Parameters
     ----------

@@ -116,6 +116,7 @@ class KnownRows:
     def random_rows(self, positive: int) -> tuple[SampleBatch, SampleBatch]:
         """As many of the rest and of one class, in the units of the fit; those of the rest in the shares of its classes."""
         batches = [drawn.batch for drawn in self.samples.classes]
+        # merged by their random numbers, of which the lowest are kept: a fair sample of the classes together
         rest = SampledRows(tuple(b for code, b in enumerate(batches) if code != positive), SIDE_ROWS, 0).batch
         return self._in_units(rest), self._in_units(batches[positive])
 
@@ -152,7 +153,7 @@ class BatchMoments:
 
     def of(self, X: FloatArray, codes: IntArray, weight: FloatArray) -> Moments:
         """Moments of rows, of which at least one has positive weight."""
-        present = weight > 0.0
+        present = weight > 0.0  # weights are repetitions: rows of weight zero are not there
         if not present.all():
             X, codes, weight = X[present], codes[present], weight[present]
         X = np.clip(X, *self.limits)  # a copy
@@ -178,6 +179,7 @@ class FoldSums(Generic[State]):
     folds: tuple[State | None, ...]
 
     def __add__(self, other: FoldSums[State]) -> FoldSums[State]:
+        # all rows of a small fold may be in later batches
         both = zip(self.folds, other.folds, strict=True)
         return FoldSums(tuple(two if one is None else one if two is None else one + two for one, two in both))
 

@@ -82,7 +82,7 @@ class Units:
         inside = np.clip(X, self.low, self.high) if self.is_capped else X
         if not self.is_standardized:
             return inside
-        out = np.subtract(inside, self.center, out=inside if self.is_capped else None)  # large arrays are dear to come by
+        out = np.subtract(inside, self.center, out=inside if self.is_capped else None)  # avoids allocating a large array
         return np.divide(out, self.scale, out=out)
 
 

@@ -48,6 +48,7 @@ def exchanged(
     """
     while stream.passes.going():
         report(f"{stream.passes.count} passes: objective {fit.value:.8g}, gap {fit.gap:.1e}")
+        # moves that gain less than the slack would not end: values of passes carry a gap of their own
         ceiling = fit.value * (1.0 - SLACK)
         supports = _open(stream, explorer, fit, ceiling)
         few = len(supports) <= most
@@ -99,7 +100,7 @@ def _better(
             best = _combined(stream, fit, lower)
             return stream.fit(best.support, best.w), None
         doubtful += [trial for trial in trials if trial.bound < ceiling]
-    if len(doubtful) > MOST_FITTED:
+    if len(doubtful) > MOST_FITTED:  # each of them would take passes of its own
         return None, None
     for trial in sorted(doubtful, key=lambda trial: trial.bound):
         if not going():

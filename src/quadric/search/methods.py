@@ -93,7 +93,7 @@ def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptio
         fit = stream.fit(support, stream.surface(support, result.z[support], result.c))
         most = min(max(MOST_POLISHED, POLISHED_ROWS // stream.survey.n_rows), MOST_CERTIFIED)
         fit, swap_optimal = exchanged(stream, problem.explorer(), fit, most, options.report)
-    except LinAlgError:  # singular but for rounding: nothing can be told
+    except LinAlgError:  # singular up to rounding: nothing can be told
         return result
     result = _refitted(result, problem.step(), fit.support)
     return replace(result, swap_optimal=swap_optimal if np.array_equal(result.support, fit.support) else None)
@@ -126,7 +126,7 @@ def of_passes(stream: StreamedProblem, fit: StreamedFit, local: SearchResult) ->
 
 
 def search_locally(problem: SparseProblem, options: SearchOptions) -> SearchResult:
-    """Search with all rows at hand."""
+    """Search with all rows in memory."""
     step, going = problem.step(), clock(options.schedule.time_limit)
     result = _decomposed(problem, problem.promising(MOST_PERTURBED) if problem.is_wide else problem, options, step)
     explorer = problem.explorer(step)
@@ -226,7 +226,7 @@ def is_swap_optimal(problem: SparseProblem, found: Found, most: int = MOST_POLIS
     stream = problem.streamed(searched=False)
     try:
         return None if stream is None else is_swap_optimal_by_passes(stream, stream.fit(found.support), most)
-    except LinAlgError:  # singular but for rounding
+    except LinAlgError:  # singular up to rounding
         return None
 
 

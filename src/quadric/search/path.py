@@ -304,6 +304,7 @@ def certified(
             problem = data.one_against_rest(positive, C, int(path.ks[-1]))
             bounds[i] = _row_bounds(problem, path, i, node_limit, report, going)
         report(f"bounds: C = {C:g} done ({i + 1} of {len(path.Cs)})")
+    # "pd" may end higher with more terms: a bound is compared with the best of k terms or fewer
     reached = np.minimum.accumulate(path.objective, axis=1)  # by k terms, or by fewer
     for cell in zip(*np.nonzero(bounds > reached * (1.0 + PROVED)), strict=True):
         warn_of_contradiction(bounds[cell], reached[cell])
@@ -398,6 +399,7 @@ class _PathMaker:
 
     def _kick(self, points: list[_Point]) -> None:
         """Perturb every point, and go on where that helped, the point or a neighbour who then gets the new support."""
+        # one generator per k: what one point draws does not depend on how often its neighbours were perturbed
         rngs = [np.random.default_rng((*self.seed, k)) for k in self.sizes]
         lively = set(range(len(points)))
         for _ in range(ROUNDS):
@@ -413,6 +415,7 @@ class _PathMaker:
     def _kicked(self, point: _Point, rng: np.random.Generator) -> bool:
         began, refits = time.perf_counter(), self.explorer.n_refits
         k, p = len(point.found.support), self.problem.n_terms
+        # beyond half of all terms there is less and less to choose from
         n_kicks = round(KICKS * min(1.0, 2.0 * (1.0 - k / p))) + SMALL_KICKS // max(k, 1)
         before, point.found = point.found, self.explorer.refined(point.found, rng, n_kicks, lambda: True)
         self._charge(point, began, refits)

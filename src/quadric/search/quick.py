@@ -90,6 +90,7 @@ class QuickSearch:
         if self._by_decomposition:
             yield from (self._decomposed(terms, loss, positive, row) for row in rows)
             return
+        # supports come first: a loss with a screen lifts the rows on the terms of these only
         supports = [self._chosen(terms, loss_named(loss).screen or loss, positive, row.C) for row in rows]
         data = self._data(terms, loss, rows, supports)
         yield from (self._refitted(data, positive, row, found) for row, found in zip(rows, supports, strict=True))
@@ -103,6 +104,7 @@ class QuickSearch:
         key, limits, widest = (terms, loss), self._dictionaries[terms].limits, list(self._dictionaries)[-1]
         if key not in self._digests:
             shared = None
+            # sums over pairs of linear terms are a block of those over all terms: no second pass over the rows
             if terms != widest and not loss_named(loss).keeps_rows:
                 shared = self.digest(widest, loss).limited(limits)
             self._digests[key] = shared or training_data(self._samples, loss, limits)
@@ -123,6 +125,7 @@ class QuickSearch:
         key, ks = (terms, loss, positive, C), self._dictionaries[terms].ks
         if key not in self._supports:
             whole = self.digest(terms, loss).one_against_rest(positive, C, int(ks[-1]))
+            # tables of exchanges grow with the candidates, and folds pay for one at every k
             problem = whole.promising(MOST_CANDIDATES)
             explorer, support = problem.explorer(), problem.rule.required
             self._supports[key] = chosen = {}

@@ -130,7 +130,7 @@ class Tree:
         """Branch until everything is closed, the gap is small enough or a limit is reached: False in the last case."""
         relaxation, root = self._root(relaxations)
         self._sorted(root)
-        self.n_nodes = 1
+        self.n_nodes = 1  # the root, however many relaxations have bounded it
         self._tell(report)
         while self._lowest_open() < self.cutoff:
             if limits.used(self.n_nodes) >= 1.0 or len(self.listed) >= MOST_LISTED:
@@ -160,7 +160,7 @@ class Tree:
         return chosen
 
     def _next(self, batch: int, limits: ProofLimits) -> list[_Node]:
-        """The nodes to branch on: no more than there have been, and so many that lines of progress come at even numbers."""
+        """The nodes to branch on: no more than so far, and up to a number at which a line of progress is due."""
         wanted = min(batch, self.n_nodes, -self.n_nodes % REPORT_EVERY or batch)
         if limits.nodes is not None:
             wanted = min(wanted, limits.nodes - self.n_nodes)
@@ -181,6 +181,7 @@ class Tree:
         positions = [node.position for node in nodes]
         fixed[2 * rows, positions] = True
         allowed[2 * rows + 1, positions] = False
+        # children that are supports already are evaluated here, and need no relaxation
         left = [i for i in range(len(fixed)) if not self._is_settled(fixed[i], allowed[i])]
         if left:
             self._sorted(relaxation.children(fixed[left], allowed[left], state[left], self.cutoff), floor[left])

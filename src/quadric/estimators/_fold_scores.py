@@ -15,7 +15,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.estimators._scoring import Scoring, StackedSurfaces, tally
 from quadric.estimators._sigmoids import BinnedDecisions, Sigmoids, joined
-from quadric.estimators.choosing import Cell
+from quadric.estimators.choosing import GridCell
 from quadric.geometry.lifting import row_chunks
 from quadric.samples.folds import folds_by_key
 from quadric.samples.labelled import LabelledSamples, Samples
@@ -65,8 +65,8 @@ class FittedFold:
 
     number: int
     units: Units | None = None
-    cells: dict[Cell, FittedCell] = field(default_factory=dict)
-    binned: dict[Cell, BinnedDecisions] = field(default_factory=dict)
+    cells: dict[GridCell, FittedCell] = field(default_factory=dict)
+    binned: dict[GridCell, BinnedDecisions] = field(default_factory=dict)
 
     @one_blas_thread()
     def scored(self, scoring: Scoring, left_out: Samples) -> FittedFold:

@@ -12,11 +12,11 @@ from sklearn.utils.parallel import delayed
 
 from quadric.blas import one_blas_thread
 from quadric.estimators._fold_scores import FittedCell, FittedFold
-from quadric.estimators._scoreboard import Plan, Scoreboard
+from quadric.estimators._scoreboard import Scoreboard, ScoringPlan
 from quadric.estimators._scoring import Scoring, StackedSurfaces, chances
 from quadric.estimators._sigmoids import BinnedDecisions, Sigmoids, of_other_folds
 from quadric.estimators.base import ClassWeight
-from quadric.estimators.choosing import Cell
+from quadric.estimators.choosing import GridCell
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.terms import term_count
@@ -137,23 +137,20 @@ class SampledParts:
         return SampledParts(is_drawn, coding)
 
     def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
-        if self.coding is None:
-            return self.of_rows(task, samples, fold.train)
         train = samples.part(fold.train)
+        if self.coding is None:
+            return self.fitted_to(task, train, fold.train)
         recoding = self.coding.learned(train.X, train.sample_weight, task.limits.demanded_features(samples.n_features))
         recoded = replace(train, X=recoding(train.X))
-        part = self._fitted_to(task, recoded, fold.train)
+        part = self.fitted_to(task, recoded, fold.train)
         return replace(part, units=replace(part.units, recoding=recoding), thin=self.coding.thin_terms(recoded.X))
 
     def drawn(self, rows: IntArray) -> IntArray:
         some = rows if self.is_drawn is None else rows[self.is_drawn[rows]]
         return some if len(some) else rows
 
-    def of_rows(self, task: FoldTask, samples: Samples, rows: IntArray) -> TrainingPart:
-        """What is fitted to some of the samples: sums over all of them, and those in the random sample."""
-        return self._fitted_to(task, samples.part(rows), rows)
-
-    def _fitted_to(self, task: FoldTask, train: Samples, rows: IntArray) -> TrainingPart:
+    def fitted_to(self, task: FoldTask, train: Samples, rows: IntArray) -> TrainingPart:
+        """What is fitted to the samples ``rows``: sums over all of them, and those in the random sample."""
         units = Units.of(train.X, train.sample_weight, **task.units)
         weight = class_weights(task.class_weight, train.classes, train.codes, train.sample_weight)
         train = replace(train, X=units(train.X), class_weight=weight)
@@ -214,7 +211,7 @@ class FoldWork:
 Prepared: TypeAlias = tuple[TrainingPart, QuickSearch]
 
 
-class CrossValidation:
+class FoldRunner:
     """Samples with folds and a scorer.
 
     Parameters
@@ -229,7 +226,7 @@ class CrossValidation:
         self.work, self.task, self.folds, self.processes = work, work.task, folds, processes
         self._prepared: list[Prepared | None] = [None] * len(folds)
 
-    def score(self, plan: Plan, board: Scoreboard, what: str) -> None:
+    def score(self, plan: ScoringPlan, board: Scoreboard, what: str) -> None:
         if not plan:
             return
         alone = len(self.folds) == 1
@@ -244,7 +241,7 @@ class CrossValidation:
             # here: little work beside that of the fits
             board.take(found.scored(self.work.scoring, self.work.samples.part(fold.test)))
 
-    def out_of_fold(self, board: Scoreboard, cell: Cell) -> tuple[FloatArray, FloatArray]:
+    def out_of_fold(self, board: Scoreboard, cell: GridCell) -> tuple[FloatArray, FloatArray]:
         """What the folds say of the samples that they left out, on average over these; NaN where none did.
 
         Returns
@@ -267,7 +264,7 @@ class CrossValidation:
 
 @one_blas_thread()
 def fit_fold(
-    work: FoldWork, fold: Fold, prepared: Prepared | None, plan: Plan, alone: bool
+    work: FoldWork, fold: Fold, prepared: Prepared | None, plan: ScoringPlan, alone: bool
 ) -> tuple[FittedFold, Prepared | None]:
     """Fit the cells of a plan to one part of the samples; as many as there is time for.
 
@@ -287,7 +284,7 @@ def fit_fold(
     for family, rows in plan.items():
         by_class = [search.rows(family.terms, family.loss, positive, rows) for positive in positives]
         for row, *surfaces in zip(rows, *by_class, strict=False):
-            cells = [Cell(family.terms, family.loss, row.C, k) for k in row.ks]
+            cells = [GridCell(family.terms, family.loss, row.C, k) for k in row.ks]
             found = list(zip(*surfaces, strict=True))
             result.cells.update(zip(cells, (FittedCell(own, plain) for own in found), strict=True))
             if not loss_named(family.loss).has_probabilities:
@@ -310,7 +307,7 @@ def _binned(cells: Sequence[tuple[PathCell, ...]], X: FloatArray, samples: Sampl
 def with_sigmoids(fitted: Sequence[FittedFold]) -> list[FittedFold]:
     """The folds with sigmoids from decision values to log-odds: those of the other folds, if the loss has no probabilities."""
     out = [dict(fold.cells) for fold in fitted]
-    folds_with: dict[Cell, list[int]] = {}
+    folds_with: dict[GridCell, list[int]] = {}
     for place, fold in enumerate(fitted):
         for cell in fold.binned:
             folds_with.setdefault(cell, []).append(place)

@@ -10,9 +10,9 @@ import numpy as np
 from quadric.estimators._fold_scores import FittedCell, FittedFold, TalliedRows
 from quadric.estimators._scoring import Scoring
 from quadric.estimators.choosing import (
-    Cell,
     ChoiceRule,
     Family,
+    GridCell,
     cells_worth_scoring,
     chosen_among,
     coarse_rows,
@@ -22,11 +22,11 @@ from quadric.estimators.choosing import (
 )
 from quadric.samples.source import SampleSource
 from quadric.samples.units import Units
-from quadric.search.quick import Row
+from quadric.search.quick import PathRow
 from quadric.types import BoolArray, FloatArray, IntArray
 
 # Rows to score, for each family.
-Plan: TypeAlias = Mapping[Family, Sequence[Row]]
+ScoringPlan: TypeAlias = Mapping[Family, Sequence[PathRow]]
 
 
 class Scoreboard:
@@ -42,7 +42,7 @@ class Scoreboard:
 
     def __init__(self, Cs: Mapping[Family, FloatArray], ks: Mapping[str, IntArray], n_folds: int) -> None:
         self.Cs, self.ks, self.n_folds = dict(Cs), ks, n_folds
-        self._found: list[dict[Cell, FittedCell]] = [{} for _ in range(n_folds)]
+        self._found: list[dict[GridCell, FittedCell]] = [{} for _ in range(n_folds)]
         self._units: list[Units | None] = [None] * n_folds
 
     def take(self, result: FittedFold) -> None:
@@ -78,7 +78,7 @@ class Scoreboard:
             tables[family] = np.array(found)
         return tables
 
-    def coarse(self, *, first: bool) -> Plan:
+    def coarse(self, *, first: bool) -> ScoringPlan:
         """A part of the grids to begin with: of the first loss, then of the others where they could still be chosen."""
         losses = list(dict.fromkeys(family.loss for family in self.Cs))
         behind = None if first else margin(self.scores())
@@ -89,13 +89,13 @@ class Scoreboard:
             if (family.loss == losses[0]) == first and family.terms != given_up
         }
 
-    def worth_scoring(self, rule: ChoiceRule) -> Plan:
+    def worth_scoring(self, rule: ChoiceRule) -> ScoringPlan:
         scores = self.scores()
         worth = cells_worth_scoring(scores, suitable_rule(rule, scores))
         plan = {family: self._rows(family, cells) for family, cells in worth.items()}
         return {family: rows for family, rows in plan.items() if rows}
 
-    def extended(self) -> Plan:
+    def extended(self) -> ScoringPlan:
         """One more C for the family of the best cell, if that is at an end of its grid; the grid grows by it."""
         end = end_of_grid(self.scores())
         if end is None:
@@ -106,12 +106,12 @@ class Scoreboard:
         self.Cs[family] = np.append(Cs, further) if side == 1 else np.append(further, Cs)
         return {family: [self._row(family, further, slice(None))]}
 
-    def choice(self, rule: ChoiceRule) -> Cell:
+    def choice(self, rule: ChoiceRule) -> GridCell:
         scores = self.scores()
         family, (C_index, k_index) = chosen_among(scores, suitable_rule(rule, scores))
         return self._cell(family, self.Cs[family][C_index], self.ks[family.terms][k_index])
 
-    def at(self, cell: Cell) -> dict[int, tuple[Units, FittedCell]]:
+    def at(self, cell: GridCell) -> dict[int, tuple[Units, FittedCell]]:
         """What the folds found at a cell, by number of the fold, with the units; folds that did not come to it are missing."""
         return {
             number: (units, found[cell])
@@ -120,12 +120,12 @@ class Scoreboard:
         }
 
     @staticmethod
-    def _cell(family: Family, C: float, k: int) -> Cell:
-        return Cell(family.terms, family.loss, float(C), int(k))
+    def _cell(family: Family, C: float, k: int) -> GridCell:
+        return GridCell(family.terms, family.loss, float(C), int(k))
 
-    def _row(self, family: Family, C: float, wanted: BoolArray | slice) -> Row:
-        return Row(float(C), tuple(self.ks[family.terms][wanted].tolist()))
+    def _row(self, family: Family, C: float, wanted: BoolArray | slice) -> PathRow:
+        return PathRow(float(C), tuple(self.ks[family.terms][wanted].tolist()))
 
-    def _rows(self, family: Family, wanted: BoolArray) -> list[Row]:
+    def _rows(self, family: Family, wanted: BoolArray) -> list[PathRow]:
         Cs = self.Cs[family]
         return [self._row(family, C, cells) for C, cells in zip(Cs, wanted, strict=True) if cells.any()]

@@ -218,9 +218,9 @@ class CalibratedModel(Classifier, BaseEstimator):
         weight = _checked_weights(sample_weight, X, y)
         classes, codes = np.unique(y, return_inverse=True)
         rule = _checked_cutoff(self.cutoff, len(classes))
-        scoring = _Scores(estimator, None if weight is None else _weight_keyword(estimator))
+        scoring = _DecisionValues(estimator, None if weight is None else _weight_keyword(estimator))
         weights = {} if weight is None else {"sample_weight": weight}
-        # _Scores takes the weights by name: requests of the user's own routing are not needed and must not get in the way
+        # _DecisionValues takes the weights by name: requests of the user's own routing are not needed and must not get in the way
         with config_context(enable_metadata_routing=False):
             if scores is None:
                 folds = _checked_folds(check_cv(self.cv, y, classifier=True).split(X, y), y, weight)
@@ -329,7 +329,7 @@ def _checked_cutoff(cutoff: Cutoff, n_classes: int) -> float | CutoffRule:
     return rule
 
 
-class _Scores(BaseEstimator):
+class _DecisionValues(BaseEstimator):
     """Any classifier whose ``fit`` takes sample_weight, and whose predictions are its decision values.
 
     Of predictions proper ``cross_val_predict`` leaves the labels alone; otherwise it hands out codes in place of them, which an

@@ -47,7 +47,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """A dictionary and a loss with values of its parameters."""
 
     terms: str

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import DEFAULT_KS, DEFAULT_LINEAR_KS
 from quadric.errors import warn_user
-from quadric.estimators._foldwork import CrossValidation, FoldTask, FoldWork, SampledParts, SummedParts
+from quadric.estimators._foldwork import FoldRunner, FoldTask, FoldWork, SampledParts, SummedParts
 from quadric.estimators._scoreboard import Scoreboard
 from quadric.estimators._scoring import Scoring
 from quadric.estimators.base import (
@@ -25,7 +25,7 @@ from quadric.estimators.base import (
     Terms,
     warn_unless_converged,
 )
-from quadric.estimators.choosing import Cell, Family, Margin, chosen_cell, margin
+from quadric.estimators.choosing import Family, GridCell, Margin, chosen_cell, margin
 from quadric.estimators.classifier import SparseQuadraticSVC, most_examined
 from quadric.estimators.constraints import AUTO, LINEAR, QUADRATIC, dictionaries, support_limits
 from quadric.estimators.validation import (
@@ -291,7 +291,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         coding = coding if coding is not None and coding.learns else None
         parts = SampledParts.of(samples, None if coding is None else replace(coding, gaps=None))  # X has them
         of_folds = samples if coding is None else replace(samples, X=coding.with_gaps(samples.X))
-        work = CrossValidation(FoldWork(task, of_folds, Scoring.of(self.scoring, samples.classes), parts), folds, processes)
+        work = FoldRunner(FoldWork(task, of_folds, Scoring.of(self.scoring, samples.classes), parts), folds, processes)
         with part(0.0, 0.7):
             self._cross_validate(board, work)
         cell = self._set_choice(board, work)
@@ -312,7 +312,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
         with part(0.7, 1.0):
             # sums and a random sample tell the paths where there is one
-            whole = prepared if parts.is_drawn is None else parts.of_rows(task, samples, np.arange(len(samples.codes))).data
+            whole = prepared if parts.is_drawn is None else parts.fitted_to(task, samples, np.arange(len(samples.codes))).data
             self._fit_chosen(whole, task, board, cell, fit)
 
     def _fit_stream(self, stream: Stream, deadline: float | None) -> IntArray:
@@ -362,7 +362,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         moments = sums.whole()
         whole = SummedSamples.of(moments, self.class_weight, standardize=bool(self.standardize), sample=samples)
         samples = replace(samples, class_weight=whole.class_weight)
-        work = CrossValidation(FoldWork(task, samples, scoring, SummedParts(sums)), folds, processes_of(self.n_jobs, n_folds))
+        work = FoldRunner(FoldWork(task, samples, scoring, SummedParts(sums)), folds, processes_of(self.n_jobs, n_folds))
         with part(0.4, 0.6):
             self._cross_validate(board, work)
         with part(0.6, 0.7):
@@ -386,7 +386,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         rows: Samples | SummedSamples,
         task: FoldTask,
         board: Scoreboard,
-        cell: Cell,
+        cell: GridCell,
         fit: Callable[[QuickSearch, Sequence[IntArray]], None],
     ) -> None:
         """The paths of the chosen loss, and a full search at the chosen cell that starts from their terms there."""
@@ -438,7 +438,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 extent = samples.extent(len(own.limits.exclude), grid=(len(Cs), n_ks), **needs)
                 check_memory(family.loss, extent, processes)
 
-    def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:
+    def _cross_validate(self, board: Scoreboard, work: FoldRunner) -> None:
         """Fill the board: a part of the grid, what could still be chosen, and what lies beyond the ends of a default grid."""
         report = writer_for(int(self.verbose))
         with part(0.0, 0.2):
@@ -458,7 +458,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 work.score(plan, board, "cross-validation, a longer grid")
             self.n_extensions_ += 1
 
-    def _set_choice(self, board: Scoreboard, work: CrossValidation) -> Cell:
+    def _set_choice(self, board: Scoreboard, work: FoldRunner) -> GridCell:
         cell, scores = board.choice(self.rule), board.scores()
         self.terms_scores_ = {terms: self._by_loss(scores, terms) for terms in board.ks}
         self.terms_margin_: Margin | None = margin(scores)
@@ -474,7 +474,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return next(iter(own.values())) if isinstance(self.loss, str) else own
 
     def _paths(
-        self, quick: QuickSearch, positives: Sequence[int], task: FoldTask, board: Scoreboard, cell: Cell
+        self, quick: QuickSearch, positives: Sequence[int], task: FoldTask, board: Scoreboard, cell: GridCell
     ) -> list[QuadraticPath]:
         Cs, ks, scores = board.Cs[cell.family], board.ks[cell.terms], board.scores()[cell.family]
         if task.out_of_time():  # the chosen cell is all that there is of the paths

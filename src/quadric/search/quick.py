@@ -29,7 +29,7 @@ MOST_CANDIDATES = 250
 
 
 @dataclass(frozen=True)
-class Row:
+class PathRow:
     """Cells of one C that are wanted: a surface for each of some k.
 
     Attributes
@@ -85,7 +85,7 @@ class QuickSearch:
         self._digests: dict[tuple[str, str], TrainingData] = {}
         self._supports: dict[tuple[str, str, int, float], dict[int, IntArray]] = {}
 
-    def rows(self, terms: str, loss: str, positive: int, rows: Sequence[Row]) -> Iterator[list[PathCell]]:
+    def rows(self, terms: str, loss: str, positive: int, rows: Sequence[PathRow]) -> Iterator[list[PathCell]]:
         """The cells of one row after the other, for one class against the rest."""
         if self._by_decomposition:
             yield from (self._decomposed(terms, loss, positive, row) for row in rows)
@@ -96,7 +96,7 @@ class QuickSearch:
         yield from (self._refitted(data, positive, row, found) for row, found in zip(rows, supports, strict=True))
 
     def path(self, terms: str, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
-        cells = list(self.rows(terms, loss, positive, [Row(float(C), tuple(int(k) for k in ks)) for C in Cs]))
+        cells = list(self.rows(terms, loss, positive, [PathRow(float(C), tuple(int(k) for k in ks)) for C in Cs]))
         return assembled_path(Cs, ks, cells, term_count(self._samples.n_features))
 
     def digest(self, terms: str, loss: str) -> TrainingData:
@@ -110,7 +110,7 @@ class QuickSearch:
             self._digests[key] = shared or training_data(self._samples, loss, limits)
         return self._digests[key]
 
-    def _data(self, terms: str, loss: str, rows: Sequence[Row], supports: Sequence[dict[int, IntArray]]) -> TrainingData:
+    def _data(self, terms: str, loss: str, rows: Sequence[PathRow], supports: Sequence[dict[int, IntArray]]) -> TrainingData:
         """The same, but only on the terms of the wanted supports where another loss chose them."""
         if loss_named(loss).screen is None:
             return self.digest(terms, loss)
@@ -135,7 +135,7 @@ class QuickSearch:
         return self._supports[key]
 
     @one_blas_thread()
-    def _refitted(self, data: TrainingData, positive: int, row: Row, supports: dict[int, IntArray]) -> list[PathCell]:
+    def _refitted(self, data: TrainingData, positive: int, row: PathRow, supports: dict[int, IntArray]) -> list[PathCell]:
         problem = data.one_against_rest(positive, row.C, row.ks[-1])
         step, cells = problem.step(), []
         for k in row.ks:
@@ -148,7 +148,7 @@ class QuickSearch:
         return cells
 
     @one_blas_thread()
-    def _decomposed(self, terms: str, loss: str, positive: int, row: Row) -> list[PathCell]:
+    def _decomposed(self, terms: str, loss: str, positive: int, row: PathRow) -> list[PathCell]:
         problem = self.digest(terms, loss).one_against_rest(positive, row.C, row.ks[-1])
         cells = list(decomposed_cells(problem, row.ks))
         self._report(f"{problem.loss.name}, C = {row.C:g}: {len(cells)} numbers of terms by decomposition")

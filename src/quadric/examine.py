@@ -219,7 +219,7 @@ def certified_surfaces(
         yield _certificate(replace(case, surface=surface, question=question, problem=problem), node_limit=node_limit)
 
 
-def _certificates(cases: Sequence[_JudgedSurface], verbose: int = 0, **limits: Any) -> list[Certificate]:
+def _certificates(cases: Sequence[_Judged], verbose: int = 0, **limits: Any) -> list[Certificate]:
     out = []
     for case, own_part in zip(cases, parts(*[1.0] * len(cases)), strict=True):
         with own_part:
@@ -227,7 +227,7 @@ def _certificates(cases: Sequence[_JudgedSurface], verbose: int = 0, **limits: A
     return out
 
 
-def _certificate(case: _JudgedSurface, verbose: int = 0, **limits: Any) -> Certificate:
+def _certificate(case: _Judged, verbose: int = 0, **limits: Any) -> Certificate:
     """A certificate with what branch and bound proves within limits: those of ``prove``."""
     problem = case.problem
     certificate = case.judge.certificate(case.surface, case.question)
@@ -406,7 +406,7 @@ def alternatives(
     return NearTies(tuple(_ties(case, within, limits if prove else None) for case in cases))
 
 
-def _ties(case: _JudgedSurface, within: float, limits: Mapping[str, Any] | None) -> SurfaceTies:
+def _ties(case: _Judged, within: float, limits: Mapping[str, Any] | None) -> SurfaceTies:
     support = case.support()
     if support is None:
         raise ValueError("the model has terms that its problem does not allow on these data")
@@ -425,7 +425,7 @@ def _ties(case: _JudgedSurface, within: float, limits: Mapping[str, Any] | None)
 
 
 @dataclass(frozen=True)
-class _JudgedSurface:
+class _Judged:
     """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z.
 
     ``provable`` says whether there is memory for a bound.
@@ -453,7 +453,7 @@ class _JudgedSurface:
 
 def _cases(
     model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str, Any], *, proves: bool = False
-) -> list[_JudgedSurface]:
+) -> list[_Judged]:
     """The surfaces of a model with their problems on the data; what the question leaves open is the estimator's own.
 
     Where there is no memory for proofs they are left out, or refused if there is no point without them.
@@ -472,7 +472,7 @@ def _cases(
     data, judge = loss_named(loss).data.from_samples(samples, limits), Judge.of(samples)
     problems = {positive: data.one_against_rest(positive, C, k) for positive in samples.positives()}
     return [
-        _JudgedSurface(
+        _Judged(
             surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names, provable
         )
         for surface, (positive, problem) in zip(view.surfaces, problems.items(), strict=True)
@@ -486,13 +486,11 @@ def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, floa
     return str(own["loss"]), float(own["C"]), int(own["k"]), own["class_weight"]
 
 
-def _cases_of_sums(view: FittedModel, moments: Moments) -> list[_JudgedSurface]:
+def _cases_of_sums(view: FittedModel, moments: Moments) -> list[_Judged]:
     loss, C, k, class_weight = _question(view, {})
     sums, data = digested(moments, loss, view.limits(k), standardize=False, class_weight=class_weight)
     facts, problems = SumFacts.of(sums), [data.one_against_rest(positive, C, k) for positive in sums.positives()]
     return [
-        _JudgedSurface(
-            surface, SumsJudge(problem, facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names
-        )
+        _Judged(surface, SumsJudge(problem, facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names)
         for surface, problem in zip(view.surfaces, problems, strict=True)
     ]

@@ -220,7 +220,7 @@ class CalibratedModel(Classifier, BaseEstimator):
         rule = _checked_cutoff(self.cutoff, len(classes))
         scoring = _DecisionValues(estimator, None if weight is None else _weight_keyword(estimator))
         weights = {} if weight is None else {"sample_weight": weight}
-        # _DecisionValues takes the weights by name: requests of the user's own routing are not needed and must not get in the way
+        # weights are taken by name: requests of the user's own routing are not needed and must not get in the way
         with config_context(enable_metadata_routing=False):
             if scores is None:
                 folds = _checked_folds(check_cv(self.cv, y, classifier=True).split(X, y), y, weight)

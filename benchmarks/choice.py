@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold
 from paper_data import NAMES, FloatArray, load
 from quadric import SparseQuadraticSVCCV
 from quadric.search.path import PathCell, trace_path
-from quadric.search.quick import QuickSearch
+from quadric.search.quick import PathRow, QuickSearch
 from table import environment, write_json
 
 MOST_ROWS, N_FOLDS, SEED = 2_000, 5, 11

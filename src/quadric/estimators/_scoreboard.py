@@ -41,13 +41,12 @@ class Scoreboard:
     """
 
     def __init__(self, Cs: Mapping[Family, FloatArray], ks: Mapping[str, IntArray], n_folds: int) -> None:
-        self.Cs, self.ks, self.n_folds = dict(Cs), ks, n_folds
-        self._found: list[dict[GridCell, FittedCell]] = [{} for _ in range(n_folds)]
-        self._units: list[Units | None] = [None] * n_folds
+        self.Cs, self.ks = dict(Cs), ks
+        self._folds = [FittedFold(number) for number in range(n_folds)]
 
-    def take(self, result: FittedFold) -> None:
-        self._found[result.number] |= result.cells
-        self._units[result.number] = self._units[result.number] or result.units
+    def take(self, found: FittedFold) -> None:
+        before = self._folds[found.number]
+        self._folds[found.number] = FittedFold(found.number, before.units or found.units, before.cells | found.cells)
 
     def score_all_rows(self, scoring: Scoring, source: SampleSource, class_weight: FloatArray, seed: int) -> None:
         """Replace the scores, which are of some rows, by those of all rows.
@@ -62,8 +61,7 @@ class Scoreboard:
         seed : int
             Of the folds.
         """
-        found = enumerate(zip(self._units, self._found, strict=True))
-        folds = tuple(FittedFold(number, *own) for number, own in found)
+        folds = tuple(self._folds)
         sums = source.total(TalliedRows(folds, scoring.is_log_loss, class_weight, seed))
         for fold, tallies in zip(folds, sums.folds, strict=True):
             if tallies is not None:
@@ -74,7 +72,8 @@ class Scoreboard:
         tables = {}
         for family, Cs in self.Cs.items():
             cells = [[self._cell(family, C, k) for k in self.ks[family.terms]] for C in Cs]
-            found = [[[fold[cell].score if cell in fold else np.nan for cell in row] for row in cells] for fold in self._found]
+            folds = (fold.cells for fold in self._folds)
+            found = [[[fold[cell].score if cell in fold else np.nan for cell in row] for row in cells] for fold in folds]
             tables[family] = np.array(found)
         return tables
 
@@ -114,9 +113,7 @@ class Scoreboard:
     def at(self, cell: GridCell) -> dict[int, tuple[Units, FittedCell]]:
         """What the folds found at a cell, by number of the fold, with the units; folds that did not come to it are missing."""
         return {
-            number: (units, found[cell])
-            for number, (units, found) in enumerate(zip(self._units, self._found, strict=True))
-            if units is not None and cell in found
+            fold.number: (fold.units, fold.cells[cell]) for fold in self._folds if fold.units is not None and cell in fold.cells
         }
 
     @staticmethod

@@ -282,7 +282,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
 
     def _fit_moments(self, moments: Moments, deadline: float | None = None) -> None:
         check_parameters(self, self._rules)
-        check_needs_only_sums([self.loss])
+        check_needs_only_sums(self.loss)
         check_sums(moments)
         limits = self._limits(moments.columns, len(moments.columns))
         sums, data = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
@@ -464,9 +464,8 @@ def check_sums(moments: Moments) -> None:
         raise ValueError(f"moments have no rows of class {quoted(absent[0])}")
 
 
-def check_needs_only_sums(losses: Sequence[str]) -> None:
-    """Refuse losses that need rows."""
+def check_needs_only_sums(loss: str) -> None:
+    """Refuse a loss that needs rows."""
     able = [name for name in LOSS_NAMES if not loss_named(name).keeps_rows]
-    for loss in losses:
-        if loss not in able:
-            raise ParameterError(f"the loss {loss} needs all rows: moments serve {', '.join(able)}", loss=able[0])
+    if loss not in able:
+        raise ParameterError(f"the loss {loss} needs all rows: moments serve {', '.join(able)}", loss=able[0])

@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold
 from paper_data import NAMES, FloatArray, load
 from quadric import SparseQuadraticSVCCV
 from quadric.search.path import PathCell, trace_path
-from quadric.search.quick import QuickSearch, Row
+from quadric.search.quick import PathRow, QuickSearch
 from table import environment, write_json
 
 MOST_ROWS, N_FOLDS, SEED = 2_000, 5, 11
@@ -30,13 +30,13 @@ MOST_ROWS, N_FOLDS, SEED = 2_000, 5, 11
 
 def whole_grid() -> AbstractContextManager[Any]:
     """Score every cell."""
-    return patch("quadric.estimators._choosing.ALWAYS_SCORED", 10**9)
+    return patch("quadric.estimators.choosing.ALWAYS_SCORED", 10**9)
 
 
 def full_search() -> AbstractContextManager[Any]:
     """Search inside the folds as ``sparse_quadratic_path`` does."""
 
-    def rows(self: QuickSearch, terms: str, loss: str, positive: int, rows: Sequence[Row]) -> Iterator[list[PathCell]]:
+    def rows(self: QuickSearch, terms: str, loss: str, positive: int, rows: Sequence[PathRow]) -> Iterator[list[PathCell]]:
         data = self.digest(terms, loss)
         for row in rows:
             path = trace_path(data, positive, [row.C], row.ks, seed=(0, positive))

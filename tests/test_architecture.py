@@ -25,12 +25,12 @@ ROOMS = [
     "geometry",
     "samples",
     "losses",
-    "search",
     "certificate",
+    "search",
     "estimators",
     "baselines",
     "tables",
-    "streams",
+    "batches",
     "fitted",
     "examine",
     "explain",
@@ -74,6 +74,11 @@ def test_imports_go_one_way():
 
 def test_tables_know_nothing_of_losses():
     assert not [file for file, room, target in imports() if room == "tables" and target == "losses"]
+def test_underscore_modules_of_estimators_stay_at_home():
+    elsewhere = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "estimators"]
+    wrong = [path.name for path in elsewhere if re.search(r"quadric\.estimators(\._| import _)", path.read_text())]
+    assert wrong == []
+    assert len(elsewhere) > 100
 
 
 def test_judges_share_only_geometry_with_what_they_judge():

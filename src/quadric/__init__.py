@@ -13,13 +13,13 @@ if TYPE_CHECKING:  # for type checkers and editors; _HOMES and _ROOMS say the sa
     from quadric import report as report
     from quadric import tables as tables
     from quadric import workflow as workflow
+    from quadric.batches import Moments, fit_batches, moments
     from quadric.certificate import Certificate
     from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV, sparse_quadratic_path
     from quadric.examine import NearTies, alternatives, certify
     from quadric.export import load_model, save_model
     from quadric.geometry.surface import QuadraticSurface
     from quadric.search.path import QuadraticPath
-    from quadric.streams import Moments, fit_batches, moments
     from quadric.table_classifier import TableClassifier
 
 __version__ = "0.1.0.dev0"
@@ -49,7 +49,7 @@ _HOMES = {
     "export": "load_model save_model",
     "geometry.surface": "QuadraticSurface",
     "search.path": "QuadraticPath",
-    "streams": "Moments fit_batches moments",
+    "batches": "Moments fit_batches moments",
     "table_classifier": "TableClassifier",
 }
 _ROOMS = "baselines credit datasets distributed explain export report tables workflow"

@@ -19,19 +19,19 @@ from quadric.labels import refuse_masked
 from quadric.types import FloatArray
 
 GROUPING = ("_infrequent_enabled", "_infrequent_indices", "_default_to_infrequent_mappings")
+# What transformers need to know of their fit beside their public attributes; not every release has all of it.
 PRIVATE_STATE = {
     "SimpleImputer": ("_fit_dtype", "_fill_dtype"),
     "MissingIndicator": ("_n_features", "_precomputed"),
     "OneHotEncoder": ("_drop_idx_after_grouping", "_n_features_outs", *GROUPING),
     "OrdinalEncoder": ("_missing_indices", *GROUPING),
 }
-"""What transformers need to know of their fit beside their public attributes; not every release has all of it."""
+# Attributes of fitted transformers that are numbers of features.
 FEATURE_COUNTS = {"n_features_in_", "_n_features"}
-"""Attributes of fitted transformers that are numbers of features."""
+# What the metrics of some modules of scikit-learn are made for.
 OTHER_SUBJECTS = {"_regression": "numbers", "cluster": "clusters, whose names do not matter"}
-"""What the metrics of some modules of scikit-learn are made for."""
+# How to ask LogisticRegression for it: releases from 1.8 on no longer want the name of the penalty.
 L1_PENALTY: dict[str, Any] = {"l1_ratio": 1.0} if LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
-"""How to ask LogisticRegression for it: releases from 1.8 on no longer want the name of the penalty."""
 
 
 def check_sample_weight(sample_weight: npt.ArrayLike | None, X: Any, *, non_negative: bool = True) -> FloatArray:

@@ -2,7 +2,7 @@
 
 Lu-Zhang stationarity (docs/mathematics.md, section 5): for some set L of k terms that holds the support, the gradient of the
 Lagrangian vanishes on L: [Gz - sum_i v_i r_i]_L = 0 and sum_i v_i = 0. The loss's judge (losses/*/judge.py) knows the
-multipliers v; geometry/residuals.py has the scale of each equation.
+multipliers v; geometry/duality.py has the scale of each equation.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.errors import warn_of_contradiction
+from quadric.geometry.duality import Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import TermStatistics
-from quadric.geometry.residuals import Residuals
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import loss_named
 from quadric.losses.base import LossJudge, NoBound, SparseProblem
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.sums import SummedSamples
 from quadric.types import FloatArray, IntArray
 
+# Scaled gradient up to which no free term would help, for ``basic_feasible``.
 STATIONARY = 1e-8
-"""Scaled gradient up to which no free term would help, for ``basic_feasible``."""
+# Change of scores, whose margins are 1, that counts as zero: solvers leave up to 5e-12 where a coefficient should be zero.
 NEGLIGIBLE = 1e-10
-"""Change of scores, whose margins are 1, that counts as none: solvers leave up to 5e-12 where a coefficient should be zero."""
+# Standard deviations that samples are away from the mean, at most, for that question.
 FARTHEST = 30.0
-"""Standard deviations that samples are away from the mean, at most, for that question."""
+# Share of the objective that "local minimum" and "optimal" may leave, and that rounding may put a bound above an objective
+# (docs/mathematics.md, eq. 5.6). Proofs themselves are tighter.
 TOLERANCE = 1e-6
-"""Share of the objective that "local minimum" and "optimal" may leave, and that rounding may put a bound above an objective
-(docs/mathematics.md, eq. 5.6). Proofs themselves are tighter."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,11 @@ class SumFacts:
     variance: FloatArray
     ridge: float
 
+    @staticmethod
+    def of(sums: SummedSamples) -> SumFacts:
+        loss = sums.moments.loss
+        return SumFacts(sums.n_rows, np.diag(loss.scatter) / loss.weight, sums.moments.energy().ridge)
+
     def certificate(
         self,
         z: FloatArray,
@@ -181,7 +187,7 @@ class SumFacts:
         share = 1.0
         if len(live) <= k:
             share = min(max(decrease, 0.0) / objective, 1.0) if objective > 0.0 else 0.0  # (5.6)
-        # a coefficient that is zero but for rounding moves the score of no sample
+        # a coefficient that is zero up to rounding moves the score of no sample
         farthest = min(self.n_rows**0.5, FARTHEST) * np.sqrt(self.variance[live])
         settled = share <= TOLERANCE and bool(np.all(np.abs(z[live]) * farthest > NEGLIGIBLE))
         full = len(live) == k
@@ -197,41 +203,6 @@ class SumFacts:
         )
 
 
-@dataclass(frozen=True)
-class SumsJudge:
-    """Sums over rows of which none is at hand, in the place of a Judge.
-
-    Attributes
-    ----------
-    problem : SparseProblem
-    facts : SumFacts
-    """
-
-    problem: SparseProblem
-    facts: SumFacts
-
-    def certificate(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Certificate:
-        """Examine one surface.
-
-        Parameters
-        ----------
-        surface : QuadraticSurface
-        question : Question
-        support : array, optional
-            Terms to prefer when L is padded to k.
-        """
-        problem = self.problem.with_k(question.k)
-        live = np.flatnonzero(surface.coordinates())
-        absent = np.setdiff1d(live, problem.terms)
-        if len(absent):
-            raise ValueError(
-                f"{len(absent)} of {len(live)} terms of the model do not vary on these rows, or are excluded: "
-                "sums over the rows cannot judge it"
-            )
-        preferred = None if support is None else np.flatnonzero(np.isin(problem.terms, support))
-        return certificate_of_sums(problem, surface, preferred, self.facts)
-
-
 class Judge:
     """Samples digested once, to judge any number of surfaces, classes, C and k.
 
@@ -244,8 +215,7 @@ class Judge:
 
     @one_blas_thread()
     def __init__(self, X: FloatArray, sample_weight: FloatArray, loss_weight: FloatArray) -> None:
-        self._X = X
-        self._loss_weight = loss_weight
+        self._X, self._loss_weight = X, loss_weight
         self._energy = Energy.of_samples(X, sample_weight)
         self._statistics = TermStatistics.of(X, loss_weight)
         self._constant = self._statistics.constant_terms()
@@ -254,7 +224,6 @@ class Judge:
 
     @classmethod
     def of(cls, samples: LabelledSamples) -> Judge:
-        """Of samples with their weights."""
         return cls(samples.X, samples.sample_weight, samples.loss_weight)
 
     @one_blas_thread()
@@ -288,37 +257,54 @@ class Judge:
         return loss_named(question.loss).judge(residuals, surface(self._X), question.y, self._loss_weight, C)
 
 
-def certificate_of_sums(
-    problem: SparseProblem, surface: QuadraticSurface, support: IntArray | None, facts: SumFacts
-) -> Certificate:
-    """Examine a surface by sums over rows, where there are no rows at hand.
+@dataclass(frozen=True)
+class SumsJudge:
+    """Sums over rows in the place of a Judge, where the rows are not in memory.
 
-    Parameters
+    Attributes
     ----------
     problem : SparseProblem
-    surface : QuadraticSurface
-        With candidate terms only.
-    support : array or None
-        Candidates to prefer when L is padded to k, where some of them may have come out as zero.
     facts : SumFacts
     """
-    z, c = surface.coordinates()[problem.terms], surface.c
-    live, objective = np.flatnonzero(z), problem.objective(z, c)
-    try:
-        value, least = problem.step().bracket(live)
-        decrease = max(objective, value) - least
-    except NoBound:
-        decrease = np.inf
-    slopes = np.abs(problem.slopes(z, c))
-    padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), support)
-    return replace(facts, variance=facts.variance[problem.terms]).certificate(
-        z,
-        problem.k,
-        objective=objective,
-        decrease=decrease,
-        stationarity=float(max(slopes[-1], np.max(slopes[padded], initial=0.0))),
-        steepest=lambda: float(np.max(slopes)),
-    )
+
+    problem: SparseProblem
+    facts: SumFacts
+
+    def certificate(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Certificate:
+        """Examine one surface.
+
+        Parameters
+        ----------
+        surface : QuadraticSurface
+        question : Question
+        support : array, optional
+            Terms to prefer when L is padded to k, where some of them may have come out as zero.
+        """
+        problem = self.problem.with_k(question.k)
+        z, c = surface.coordinates()[problem.terms], surface.c
+        live, n_terms = np.flatnonzero(z), surface.n_terms
+        if len(live) < n_terms:
+            raise ValueError(
+                f"{n_terms - len(live)} of {n_terms} terms of the model do not vary on these rows, or are excluded: "
+                "sums over the rows cannot judge it"
+            )
+        objective = problem.objective(z, c)
+        try:
+            value, least = problem.step().bracket(live)
+            decrease = max(objective, value) - least
+        except NoBound:
+            decrease = np.inf
+        slopes = np.abs(problem.slopes(z, c))
+        preferred = None if support is None else np.flatnonzero(np.isin(problem.terms, support))
+        padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), preferred)
+        return replace(self.facts, variance=self.facts.variance[problem.terms]).certificate(
+            z,
+            problem.k,
+            objective=objective,
+            decrease=decrease,
+            stationarity=float(max(slopes[-1], np.max(slopes[padded], initial=0.0))),
+            steepest=lambda: float(np.max(slopes)),
+        )
 
 
 def _padded(

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
-from quadric.certificate import Certificate, Judge, Question, SumsJudge
+from quadric.certificate import Certificate, Judge, Question, SumFacts, SumsJudge
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
-from quadric.estimators._base import ClassWeight, SurfaceFit
-from quadric.estimators._from_moments import digested
-from quadric.estimators._validation import (
+from quadric.estimators.base import ClassWeight
+from quadric.estimators.classifier import digested
+from quadric.estimators.validation import (
     GAP_LIMIT,
     LOSS_WEIGHT,
     N_TERMS,
@@ -29,11 +29,13 @@ from quadric.estimators._validation import (
 )
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
+from quadric.geometry.writing import printable
 from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
 from quadric.losses.footprint import check_memory, fits
 from quadric.progress import parts, writer_for
+from quadric.samples.labelled import surface_classes
 from quadric.samples.moments import Moments
 from quadric.samples.source import SampleSource
 from quadric.samples.sums import InUnits
@@ -44,8 +46,8 @@ from quadric.search.streamed import judge_streamed
 from quadric.search.ties import near_ties, proved_ties
 from quadric.types import FloatArray, IntArray
 
+# Exchanges that are printed.
 MOST_SHOWN = 5
-"""Exchanges that are printed."""
 LIMITS: dict[str, Rule] = {
     "time_limit": Rule(lambda v: v is None or number_from(0.0).holds(v), f"{number_from(0.0).words}, or None"),
     "gap_limit": GAP_LIMIT,
@@ -120,7 +122,7 @@ def check_limits(limits: Mapping[str, Any]) -> None:
 
 
 def certify_sums(model: Model, moments: Moments, *, verbose: int = 0, **limits: Any) -> list[Certificate]:
-    """Judge a model by sums over rows in its own units, where the rows themselves are not at hand.
+    """Judge a model by sums over rows in its own units, where the rows themselves are not in memory.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def certify_sums(model: Model, moments: Moments, *, verbose: int = 0, **limits: 
 
 
 def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray) -> list[Certificate]:
-    """Judge a model by passes over rows in its own units, where there are too many to have at hand; other terms get no bound.
+    """Judge a model by passes over rows in its own units, where there are too many for memory; other terms get no bound.
 
     Parameters
     ----------
@@ -159,15 +161,14 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
         One per surface.
     """
     view = fitted_model(model)
-    own, classes = _question(view, {}), view.classes
-    loss, C, k = str(own["loss"]), float(own["C"]), int(own["k"])
-    weight = class_weights(own["class_weight"], classes, np.arange(len(classes)), class_totals)
+    (loss, C, k, class_weight), classes = _question(view, {}), view.classes
+    weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
-    positives, found = [1] if len(classes) == 2 else range(len(classes)), []
+    positives, found = surface_classes(len(classes)), []
     for own_part, surface, positive in zip(parts(*[1.0] * len(positives)), view.surfaces, positives, strict=True):
         with own_part:
             judged = judge_streamed(rows, loss, positive, C, k, view.limits(k), surface.coordinates(), float(surface.c))
-        found.append(SurfaceFit.of_passes(judged, view.n_features, k).certificate)
+        found.append(judged.certificate)
     return found
 
 
@@ -218,7 +219,7 @@ def certified_surfaces(
         yield _certificate(replace(case, surface=surface, question=question, problem=problem), node_limit=node_limit)
 
 
-def _certificates(cases: Sequence[_Case], verbose: int = 0, **limits: Any) -> list[Certificate]:
+def _certificates(cases: Sequence[_Judged], verbose: int = 0, **limits: Any) -> list[Certificate]:
     out = []
     for case, own_part in zip(cases, parts(*[1.0] * len(cases)), strict=True):
         with own_part:
@@ -226,7 +227,7 @@ def _certificates(cases: Sequence[_Case], verbose: int = 0, **limits: Any) -> li
     return out
 
 
-def _certificate(case: _Case, verbose: int = 0, **limits: Any) -> Certificate:
+def _certificate(case: _Judged, verbose: int = 0, **limits: Any) -> Certificate:
     """A certificate with what branch and bound proves within limits: those of ``prove``."""
     problem = case.problem
     certificate = case.judge.certificate(case.surface, case.question)
@@ -347,7 +348,9 @@ class NearTies(Sequence[SurfaceTies]):
                 f"  objective {surface.objective:.6g}: {len(surface.supports)} other sets of terms "
                 f"({surface.completeness()}), {len(surface.exchanges)} exchanges of one term"
             )
-            lines += [f"    {_shown(e.out)} -> {_shown(e.into)}: {100 * e.cost:+.2f} %" for e in surface.exchanges[:MOST_SHOWN]]
+            lines += [
+                f"    {printable(e.out)} -> {printable(e.into)}: {100 * e.cost:+.2f} %" for e in surface.exchanges[:MOST_SHOWN]
+            ]
             lines += ["    ..."] * (len(surface.exchanges) > MOST_SHOWN)
         return "\n".join(lines)
 
@@ -356,11 +359,6 @@ class NearTies(Sequence[SurfaceTies]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.surfaces[index]
-
-
-def _shown(name: str) -> str:
-    """A name from data on one line."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in name)
 
 
 def alternatives(
@@ -408,7 +406,7 @@ def alternatives(
     return NearTies(tuple(_ties(case, within, limits if prove else None) for case in cases))
 
 
-def _ties(case: _Case, within: float, limits: Mapping[str, Any] | None) -> SurfaceTies:
+def _ties(case: _Judged, within: float, limits: Mapping[str, Any] | None) -> SurfaceTies:
     support = case.support()
     if support is None:
         raise ValueError("the model has terms that its problem does not allow on these data")
@@ -427,7 +425,7 @@ def _ties(case: _Case, within: float, limits: Mapping[str, Any] | None) -> Surfa
 
 
 @dataclass(frozen=True)
-class _Case:
+class _Judged:
     """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z.
 
     ``provable`` says whether there is memory for a bound.
@@ -453,17 +451,18 @@ class _Case:
         return np.sort(np.concatenate([inside, spare]))
 
 
-def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str, Any], *, proves: bool = False) -> list[_Case]:
+def _cases(
+    model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str, Any], *, proves: bool = False
+) -> list[_Judged]:
     """The surfaces of a model with their problems on the data; what the question leaves open is the estimator's own.
 
     Where there is no memory for proofs they are left out, or refused if there is no point without them.
     """
     view = fitted_model(model)
-    own = _question(view, question)
+    loss, C, k, class_weight = _question(view, question)
     refuse_masked(X=X, y=y)
     Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C", accept_sparse="csr")
-    loss, C, k, classes = str(own["loss"]), float(own["C"]), int(own["k"]), None if view.is_surface else view.classes
-    samples = validate_samples(Z, y, sample_weight, own["class_weight"], classes)
+    samples = validate_samples(Z, y, sample_weight, class_weight, None if view.is_surface else view.classes)
     if len(view.surfaces) != len(samples.positives()):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
     limits = view.limits(k)
@@ -473,27 +472,25 @@ def _cases(model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str
     data, judge = loss_named(loss).data.from_samples(samples, limits), Judge.of(samples)
     problems = {positive: data.one_against_rest(positive, C, k) for positive in samples.positives()}
     return [
-        _Case(surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names, provable)
+        _Judged(
+            surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names, provable
+        )
         for surface, (positive, problem) in zip(view.surfaces, problems.items(), strict=True)
     ]
 
 
-def _question(view: FittedModel, question: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model is an answer to."""
+def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:
+    """The loss, C, k and class weights that a model is an answer to."""
     own = {name: view.question(name) if question.get(name) is None else question[name] for name in ("class_weight", *RULES)}
     check_values(own, RULES)
-    return own
+    return str(own["loss"]), float(own["C"]), int(own["k"]), own["class_weight"]
 
 
-def _cases_of_sums(view: FittedModel, moments: Moments) -> list[_Case]:
-    """The same by sums over rows in fitted units."""
-    own = _question(view, {})
-    loss, C, k = str(own["loss"]), float(own["C"]), int(own["k"])
-    sums = digested(moments, loss, view.limits(k), standardize=False, class_weight=own["class_weight"])
-    problems = [sums.data.one_against_rest(positive, C, k) for positive in sums.positives()]
+def _cases_of_sums(view: FittedModel, moments: Moments) -> list[_Judged]:
+    loss, C, k, class_weight = _question(view, {})
+    sums, data = digested(moments, loss, view.limits(k), standardize=False, class_weight=class_weight)
+    facts, problems = SumFacts.of(sums), [data.one_against_rest(positive, C, k) for positive in sums.positives()]
     return [
-        _Case(
-            surface, SumsJudge(problem, sums.facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names
-        )
+        _Judged(surface, SumsJudge(problem, facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names)
         for surface, problem in zip(view.surfaces, problems, strict=True)
     ]

@@ -11,8 +11,8 @@ from quadric.defaults import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from quadric.errors import ParameterError, quoted, unknown_names
 from quadric.types import FloatArray, IntArray
 
+# Floats below this limit represent integers exactly.
 EXACT_INTEGERS = 2.0**53
-"""Floats below this limit represent integers exactly."""
 
 
 def refuse_masked(**data: Any) -> None:

@@ -12,8 +12,8 @@ from typing import Self, TextIO, TypeAlias, TypeVar
 
 Item = TypeVar("Item")
 
+# Receives one line of progress; called often, so it decides itself what to show.
 Report: TypeAlias = Callable[[str], None]
-"""Receives one line of progress; called often, so it decides itself what to show."""
 
 
 def silent(line: str) -> None:
@@ -72,8 +72,8 @@ class Stop:
 
 STOP = Stop()
 
+# Receives the share of the work that is done, from 0 to 1, and what is being done.
 Listener: TypeAlias = Callable[[float, str], None]
-"""Receives the share of the work that is done, from 0 to 1, and what is being done."""
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from quadric.errors import MemoryLimitError
 
+# Where Linux says it; other systems have no such files.
 CGROUPS, MEMBERSHIP, USED_PAGES = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/self/statm")
-"""Where Linux says it; other systems have no such files."""
+# Positions in USED_PAGES: all reserved addresses, and those of private data.
 SIZE, DATA = 0, 5
-"""Positions in USED_PAGES: all reserved addresses, and those of private data."""
+# What a further process takes for itself, its libraries included.
 PROCESS_BYTES = 250 << 20
-"""What a further process takes for itself, its libraries included."""
 
 
 class Room(NamedTuple):

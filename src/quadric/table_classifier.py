@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from quadric.errors import refuse_unknown
-from quadric.estimators._base import Classifier
+from quadric.estimators.base import Classifier
 from quadric.export import equation, export, save_model
 from quadric.files import write_atomically
 from quadric.labels import refuse_masked

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from sklearn.utils.parallel import Parallel
 
 SECONDS_BETWEEN_LOOKS = 0.5
+# Files that joblib opens for a pool of processes, with some to spare, and for each process.
 DESCRIPTORS, PER_PROCESS = 24, 2
-"""Files that joblib opens for a pool of processes, with some to spare, and for each process."""
 
 
 def workers(n_jobs: int | None, **how: Any) -> Parallel:
@@ -64,18 +64,6 @@ class _Backend(LokyBackend):
     """Processes that leave Ctrl-C to the one that started them: a terminal sends it to all."""
 
     def configure(self, n_jobs: int = 1, *arguments: Any, **more: Any) -> int:
-        """Prepare as many processes, if there is room for them.
-
-        Parameters
-        ----------
-        n_jobs : int
-        *arguments, **more :
-            Of joblib.
-
-        Returns
-        -------
-        int
-        """
         if self.effective_n_jobs(n_jobs) > 1:
             _check_descriptors(self.effective_n_jobs(n_jobs))
         return int(super().configure(n_jobs, *arguments, **more))
@@ -119,7 +107,6 @@ def _block_interrupts() -> None:
 
 
 def _watch(parent: int) -> None:
-    """Begin to watch, in a worker, the process that started it."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

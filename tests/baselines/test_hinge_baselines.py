@@ -178,7 +178,7 @@ def test_l1_fits_start_from_the_answer_before(monkeypatch):
     assert solution.n_iter == 1
     assert len(start) > 80
     assert_allclose(start, solution.alpha, atol=1e-8)
-    assert_allclose(second.z, first.z, atol=1e-10)
+    assert_allclose(second[0], first[0], atol=1e-10)
 
 
 def test_l1_with_dependent_columns_keeps_to_its_objective():

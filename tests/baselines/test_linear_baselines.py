@@ -13,8 +13,7 @@ from helpers.baseline_objectives import labelled, minimum, objective
 from paper_data import folder, load
 from quadric.baselines import L0LeastSquaresSVC, L1LinearSVC, LeastSquaresSVC
 from quadric.baselines.grids import l0_least_squares_grid
-from quadric.baselines.least_squares import Spectrum, ThresholdProblems, _fixed_point
-from quadric.baselines.linear_data import LinearData
+from quadric.baselines.linear import LinearData, Spectrum, ThresholdProblems, _fixed_point
 
 needs_data = pytest.mark.skipif(folder() is None, reason="the paper's data are not here: set QUADRIC_DATA")
 
@@ -81,7 +80,7 @@ def test_a_linear_program_that_fails_says_so(monkeypatch):
     class Failure:
         status, message = 4, "numerical difficulties."
 
-    monkeypatch.setattr("quadric.baselines.linear_data.linprog", lambda *args, **options: Failure)
+    monkeypatch.setattr("quadric.baselines.linear.linprog", lambda *args, **options: Failure)
     X, y = random_samples(0)
     with pytest.raises(RuntimeError, match="HiGHS did not solve the linear program: numerical difficulties"):
         L1LinearSVC().fit(X, y)

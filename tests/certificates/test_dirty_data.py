@@ -13,7 +13,7 @@ from helpers.ill_scaled import Dirty, ExactProblem
 from quadric import QuadraticSurface, SparseQuadraticSVC, certify
 from quadric.certificate import TOLERANCE, Certificate, Judge, Question
 from quadric.errors import BoundWarning
-from quadric.estimators._validation import ScaleWarning
+from quadric.estimators.validation import ScaleWarning
 from quadric.losses import LOSS_NAMES
 from quadric.search.decomposition import Schedule, Status, decompose
 

@@ -89,7 +89,7 @@ def test_symmetric_matrices_travel_as_triangles():
     same(wire.from_bytes(wire.to_bytes(symmetric)), symmetric)
 
 
-@pytest.mark.parametrize(("module", "name"), [("os", "system"), ("quadric.streams", "moments"), ("subprocess", "Popen")])
+@pytest.mark.parametrize(("module", "name"), [("os", "system"), ("quadric.batches", "moments"), ("subprocess", "Popen")])
 def test_nothing_else_is_made_of_bytes(module, name):
     header = json.dumps({"object": [module, name, {"command": "true"}]}).encode()
     with pytest.raises(ValueError, match="nothing that can be received"):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from quadric.estimators._choosing import (
-    Choice,
+from quadric.estimators.choosing import (
     Family,
     cells_worth_scoring,
     chosen_among,
@@ -57,21 +56,21 @@ def test_a_tolerance_takes_the_fewest_terms_within_it_and_the_best_C_there(rule,
 def test_losses_compete_for_the_fewest_terms_then_for_the_best_mean():
     first, second = table([[0.80, 0.88, 0.90]]), table([[0.70, 0.897, 0.90], [0.70, 0.896, 0.85]])
     scores = {A: first, B: second}
-    assert chosen_among(scores, "best") == Choice(A, 0, 2)  # a tie: the loss that is named first
-    assert chosen_among(scores, 0.005) == Choice(B, 0, 1)
-    assert chosen_among(scores, 0.03) == Choice(B, 0, 1)  # both would do: the better mean
+    assert chosen_among(scores, "best") == (A, (0, 2))  # a tie: the loss that is named first
+    assert chosen_among(scores, 0.005) == (B, (0, 1))
+    assert chosen_among(scores, 0.03) == (B, (0, 1))  # both would do: the better mean
 
 
 def test_the_best_dictionary_is_chosen_first_then_a_cell_of_it():
     """Dictionaries have grids of their own; the rule looks at the better one only, and a tie goes to the first."""
     linear, quadratic = table([[0.880, 0.896]]), table([[0.70, 0.897, 0.90]])
     scores = {LINEAR: linear, A: quadratic}
-    assert chosen_among(scores, "best") == Choice(A, 0, 2)
-    assert chosen_among(scores, 0.03) == Choice(A, 0, 1)
-    assert chosen_among({LINEAR: linear + 0.004, A: quadratic}, 0.03) == Choice(LINEAR, 0, 0)
+    assert chosen_among(scores, "best") == (A, (0, 2))
+    assert chosen_among(scores, 0.03) == (A, (0, 1))
+    assert chosen_among({LINEAR: linear + 0.004, A: quadratic}, 0.03) == (LINEAR, (0, 0))
     partly = quadratic.copy()
     partly[1:] = np.nan  # time ran out
-    assert chosen_among({LINEAR: linear, A: partly}, "best") == Choice(LINEAR, 0, 1)
+    assert chosen_among({LINEAR: linear, A: partly}, "best") == (LINEAR, (0, 1))
 
 
 def test_the_margin_of_a_dictionary_is_paired_over_the_folds():
@@ -170,4 +169,4 @@ def test_equal_scores_are_no_end_of_the_grid():
 @pytest.mark.parametrize(("ahead", "terms"), [(1e-9, "linear"), (1e-3, "quadratic")])
 def test_products_must_be_better_by_more_than_rounding(ahead, terms):
     scores = {LINEAR: table([[-0.5]]), A: table([[-0.5 + ahead]])}
-    assert chosen_among(scores, "best").family.terms == terms
+    assert chosen_among(scores, "best")[0].terms == terms

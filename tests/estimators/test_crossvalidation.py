@@ -237,7 +237,7 @@ def test_skipped_cells_are_nan_and_the_choice_is_that_of_the_whole_grid(monkeypa
     X, y = samples(9, m=150)
     model = SparseQuadraticSVCCV(ks=[1, 2, 3, 5], Cs=8, cv=5, loss=("least_squares", "hinge"), rule=0.01, **BY_ACCURACY)
     adaptive = clone(model).fit(X, y)
-    monkeypatch.setattr("quadric.estimators._choosing.ALWAYS_SCORED", 100)
+    monkeypatch.setattr("quadric.estimators.choosing.ALWAYS_SCORED", 100)
     whole = clone(model).fit(X, y)
     skipped = np.concatenate([np.isnan(scores).ravel() for scores in adaptive.cv_scores_.values()])
     assert 0.0 < skipped.mean() < 0.5
@@ -253,7 +253,7 @@ def test_skipped_cells_are_nan_and_the_choice_is_that_of_the_whole_grid(monkeypa
 
 def test_a_default_grid_grows_while_the_best_C_is_at_its_end(capsys, monkeypatch):
     X, y = samples(1)
-    monkeypatch.setattr("quadric.estimators._choosing.NEGLIGIBLE", 0.0)
+    monkeypatch.setattr("quadric.estimators.choosing.NEGLIGIBLE", 0.0)
 
     def spread(model, X, y):
         return np.std(model.decision_function(X))  # grows with C

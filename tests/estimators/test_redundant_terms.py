@@ -6,7 +6,7 @@ import pytest
 
 import quadric
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, alternatives, certify
-from quadric.estimators._validation import validate_samples
+from quadric.estimators.validation import validate_samples
 from quadric.geometry.terms import term_names
 from quadric.losses import loss_named
 from quadric.report import summarise

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import LOSSES, PLAIN, make_problem, random_samples
 from quadric import QuadraticSurface, SparseQuadraticSVC, alternatives, certify
-from quadric.estimators._base import seed_of
+from quadric.estimators.base import seed_of
 from quadric.geometry.terms import term_names
 
 

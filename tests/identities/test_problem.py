@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import LOSSES, make_problem, numerical_gradient, random_samples, slow_objective, surface_of
 from quadric.geometry.lifting import lift
-from quadric.geometry.moments import LabelledMoments, Moments
+from quadric.geometry.moments import LabelledMoments, LiftedMoments
 from quadric.losses import loss_named
 from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.least_squares.data import LeastSquaresData
@@ -120,7 +120,7 @@ def test_merged_moments_give_the_whole_fit():
         1, 16.0, 4
     )
     parts = np.array_split(np.arange(300), 7)
-    merged = [sum((Moments.of(X[p][codes[p] == c]) for p in parts), Moments.empty(4)) for c in (0, 1)]
+    merged = [sum((LiftedMoments.of(X[p][codes[p] == c]) for p in parts), LiftedMoments.empty(4)) for c in (0, 1)]
     streamed = LeastSquaresData(LabelledMoments.merged(merged, np.ones(2)), np.ones(2), NO_LIMITS).one_against_rest(1, 16.0, 4)
     a, b = decompose(whole), decompose(streamed)
     assert_array_equal(a.support, b.support)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from quadric.geometry.lifting import lift
-from quadric.geometry.moments import Moments
+from quadric.geometry.moments import LiftedMoments
 from quadric.geometry.redundancy import redundant_of_moments, redundant_of_samples
 from quadric.geometry.terms import LINEAR, term_factors, term_names
 
@@ -49,7 +49,7 @@ def test_the_residual_is_that_of_least_squares(seed, scale, shift):
     weight = np.random.default_rng(seed).integers(1, 4, len(X)).astype(float)
     X = X * scale + shift
     assert_array_equal(redundant_of_samples(X, weight), expected)
-    assert_array_equal(redundant_of_moments(Moments.of(X, weight)), expected)
+    assert_array_equal(redundant_of_moments(LiftedMoments.of(X, weight)), expected)
     found = {name for name, is_redundant in zip(term_names(names), expected, strict=True) if is_redundant}
     assert {"two^2", "first^2", "first*second", "second*nested", "first*nested", "filled*flag"} <= found
     assert not {"number^2", "count^2", "number*two", "first*free", "two*free", "filled^2"} & found
@@ -67,11 +67,11 @@ def test_one_row_makes_the_difference(m):
         odd[1, [0, 2]] = 1.0
         for rows, expected in ((X, {"a^2", "c^2", "a*c"}), (odd, {"c^2"})):
             names = np.array(term_names(["a", "b", "c"]), dtype=object)
-            for found in (redundant_of_samples(rows, np.ones(m)), redundant_of_moments(Moments.of(rows))):
+            for found in (redundant_of_samples(rows, np.ones(m)), redundant_of_moments(LiftedMoments.of(rows))):
                 assert set(names[found].tolist()) == expected
 
 
 def test_few_rows_and_constant_columns():
     X = np.array([[1.0, 2.0, 5.0], [2.0, 1.0, 5.0], [4.0, 4.0, 5.0]])
     assert lift(X).shape == (3, 9)
-    assert redundant_of_moments(Moments.of(X))[:6].tolist() == [False, True, True, False, True, True]
+    assert redundant_of_moments(LiftedMoments.of(X))[:6].tolist() == [False, True, True, False, True, True]

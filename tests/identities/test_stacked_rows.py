@@ -11,10 +11,8 @@ from numpy.testing import assert_allclose
 from helpers import make_problem, random_samples, random_surface, slow_objective
 from helpers.ill_scaled import ExactProblem, dirty_problem
 from quadric.geometry import stacked
-from quadric.geometry.balance import balanced
-from quadric.geometry.compensated import misfits
-from quadric.geometry.energy import Energy, graded_factor
-from quadric.geometry.energy_norm import EnergyNorm
+from quadric.geometry.compensated import balanced, misfits
+from quadric.geometry.energy import Energy, EnergyNorm, graded_factor
 from quadric.geometry.lifting import lift
 from quadric.geometry.stacked import StackedRows
 

@@ -221,7 +221,7 @@ def test_stability_stands_beside_its_term(case):
 
 
 def _seed(random_state):
-    from quadric.estimators._base import drawn_seed
+    from quadric.estimators.base import drawn_seed
 
     return drawn_seed(random_state)
 

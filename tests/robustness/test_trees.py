@@ -75,9 +75,9 @@ def check_listing(problem, values, seed):
     best = min(values, key=values.get)
     ceiling = values[best] * 1.1
     for limit in (None, (1, 4, 12)[seed % 3]):
-        listing = supports_below(problem, Found(np.array(best), values[best]), ceiling, node_limit=limit)
-        listed = {tuple(found.support.tolist()) for found in listing.supports}
-        assert {s for s, value in values.items() if value * (1 + 1e-6) < min(listing.complete_below, ceiling)} <= listed
+        supports, below = supports_below(problem, Found(np.array(best), values[best]), ceiling, node_limit=limit)
+        listed = {tuple(found.support.tolist()) for found in supports}
+        assert {s for s, value in values.items() if value * (1 + 1e-6) < min(below, ceiling)} <= listed
         assert all(values[s] <= ceiling * (1 + 1e-6) for s in listed)
 
 

@@ -237,7 +237,7 @@ def test_what_waits_for_its_turn_is_bounded(loss, monkeypatch):
     monkeypatch.setattr("quadric.search.tree.MOST_OPEN", 500)
     deep = prove(problem, poor)
     below.append(supports_below(problem, wide.best, 1.2 * wide.best.value))
-    first, second = ({tuple(found.support) for found in listing.supports} for listing in below)
+    first, second = ({tuple(found.support) for found in supports} for supports, _ in below)
     assert len(first) > 3
     assert first == second
     assert deep.closed
@@ -255,15 +255,15 @@ def test_supports_below_a_ceiling_are_all_listed(loss):
     values = {s: step.refit(np.array(s)).value for s in combinations(range(9), 3)}
     best = min(values, key=values.get)
     ceiling = float(np.quantile(list(values.values()), 0.2))
-    whole = supports_below(problem, Found(np.array(best), values[best]), ceiling)
+    whole, below = supports_below(problem, Found(np.array(best), values[best]), ceiling)
     expected = {s for s, value in values.items() if value <= ceiling}
     assert len(expected) > 10
-    assert {tuple(found.support.tolist()) for found in whole.supports} == expected
-    assert whole.complete_below >= ceiling
+    assert {tuple(found.support.tolist()) for found in whole} == expected
+    assert below >= ceiling
     for limit in (0, 3, 10, 30):
-        listing = supports_below(problem, Found(np.array(best), values[best]), ceiling, node_limit=limit)
-        listed = {tuple(found.support.tolist()) for found in listing.supports}
-        assert {s for s, value in values.items() if value < listing.complete_below} <= listed <= expected
+        supports, below = supports_below(problem, Found(np.array(best), values[best]), ceiling, node_limit=limit)
+        listed = {tuple(found.support.tolist()) for found in supports}
+        assert {s for s, value in values.items() if value < below} <= listed <= expected
 
 
 def test_a_list_claims_nothing_where_rounding_leaves_no_bound():
@@ -271,8 +271,7 @@ def test_a_list_claims_nothing_where_rounding_leaves_no_bound():
     X, y = np.column_stack([B, B, B, B > 0, ~(B > 0)]), np.where(B[:, 0] > 0.5, 1.0, -1.0)
     problem = replace(make_problem("least_squares", X, y, C=1e14, k=2), rows=None)
     start = Found(np.array([0, 1]), problem.step().refit(np.array([0, 1])).value)
-    listing = supports_below(problem, start, 2.0 * start.value)
-    assert (listing.supports, listing.complete_below) == ((), 0.0)
+    assert supports_below(problem, start, 2.0 * start.value) == ((), 0.0)
 
 
 def test_a_support_whose_minimum_is_unsure_leaves_the_proof_open(monkeypatch):

@@ -142,3 +142,16 @@ def test_progress(capsys):
     X, y = samples()
     sparse_quadratic_path(X, y, ks=[1, 2], Cs=[1.0, 4.0], loss="least_squares", verbose=2)
     assert "C = 4 done (2 of 2)" in capsys.readouterr().err
+
+
+def test_a_path_keeps_only_what_is_not_zero():
+    """At a thousand features the dense coefficients of one class take hundreds of megabytes."""
+    X, y = np.random.default_rng(0).normal(size=(60, 6)), np.arange(60) % 2
+    path = sparse_quadratic_path(X, y, ks=[1, 3], Cs=[1.0, 4.0])
+    coef, support = path.coef, path.support
+    assert coef.shape == support.shape == (2, 2, 27)
+    assert (np.count_nonzero(support, axis=2) == [1, 3]).all()
+    for i, j in np.ndindex(2, 2):
+        np.testing.assert_array_equal(coef[i, j, path.cells[i][j].terms], path.cells[i][j].z)
+        assert np.flatnonzero(support[i, j]).tolist() == path.cells[i][j].terms.tolist()
+    assert not [name for name, value in vars(path).items() if np.size(value) >= coef.size]

@@ -185,10 +185,10 @@ def test_time_that_runs_out_anywhere_claims_nothing(loss, n_looks, few_rows):
     samples = random_samples(6)
     stream, looks = stream_of(samples, 3.0, 3, loss=loss), iter(range(n_looks))
     stream.passes.going = lambda: next(looks, None) is not None
-    explored, _ = methods.search_by_passes(stream, SearchOptions())
-    support, again = explored.fit.support, stream_of(samples, 3.0, 3, loss=loss)
+    fit, found = methods.search_by_passes(stream, SearchOptions())
+    support, again = fit.support, stream_of(samples, 3.0, 3, loss=loss)
     assert len(support) == 3
-    assert explored.swap_optimal in (None, is_swap_optimal_by_passes(again, again.fit(support), 100))
+    assert found.swap_optimal in (None, is_swap_optimal_by_passes(again, again.fit(support), 100))
 
 
 def test_a_loss_without_passes_says_so():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from quadric.estimators._validation import validate_samples
+from quadric.estimators.validation import validate_samples
 from quadric.geometry import products
 from quadric.losses import loss_named
 from quadric.losses.base import Found

@@ -333,7 +333,7 @@ def test_tables_with_many_features_are_fitted_in_memory(loss, wide):
 
 
 def test_more_terms_than_memory_allows_are_refused_before_any_sum(wide, monkeypatch):
-    monkeypatch.setattr("quadric.estimators._base.fits", lambda *_: False)
+    monkeypatch.setattr("quadric.estimators.base.fits", lambda *_: False)
     monkeypatch.setattr("quadric.samples.extent.memory", lambda: Room(100 << 20, "this machine has"))
     batches = [as_batch(wide)]
     with pytest.raises(MemoryLimitError, match=r"45 features \(1,080 terms\) need about 0.1 GB .* at most about 40 features"):

@@ -6,8 +6,7 @@ from sklearn.pipeline import make_pipeline
 
 from quadric import SparseQuadraticSVC
 from quadric.fitted import fitted_model
-from quadric.samples.rare import is_rare
-from quadric.samples.recoding import NOWHERE
+from quadric.samples.recoding import NOWHERE, is_rare
 from quadric.tables import TableEncoder, as_table
 from quadric.tables.encoder import coding_of
 

@@ -41,17 +41,18 @@ def first_fold(data, monkeypatch, options=OPTIONS):
     """What the first fold fitted: terms by name, and decision values of the training rows."""
     found, original = {}, _foldwork.fit_fold
 
-    def spy(work, fold, search, plan, alone):
-        result, search = original(work, fold, search, plan, alone)
+    def spy(work, fold, prepared, plan, alone):
+        result, (part, search) = original(work, fold, prepared, plan, alone)
         if fold.number == 0:
-            ((own,),) = result.cells.values()
+            (cell,) = result.cells.values()
+            (own,) = cell.surfaces
             z = np.zeros(term_count(work.samples.n_features))
             z[own.terms] = own.z
             surface = QuadraticSurface.from_coordinates(z, own.c)
-            found["decision"] = surface(search.part.units(work.samples.X[fold.train]))
+            found["decision"] = surface(part.units(work.samples.X[fold.train]))
             found["terms"] = {term_names(data.feature_names)[term] for term in own.terms}
-            found["recoding"], found["thin"] = search.part.units.recoding, search.part.thin
-        return result, search
+            found["recoding"], found["thin"] = part.units.recoding, part.thin
+        return result, (part, search)
 
     with monkeypatch.context() as patch:
         patch.setattr(_foldwork, "fit_fold", spy)

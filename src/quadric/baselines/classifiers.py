@@ -21,13 +21,14 @@ from quadric.baselines.grids import (
     quadratic_hinge_grid,
 )
 from quadric.errors import warn_user
-from quadric.estimators._base import ClassWeight, SurfaceClassifier
-from quadric.estimators._validation import check_parameters, integer_from, validate_samples, warn_of_spread
+from quadric.estimators.base import ClassWeight, SurfaceClassifier
+from quadric.estimators.validation import check_parameters, integer_from, validate_samples, warn_of_spread
 from quadric.samples.labelled import Samples, check_magnitude
 
+# Violation of the optimality conditions above which there is a warning.
 RESIDUAL_TOLERANCE = 1e-6
-"""Violation of the optimality conditions above which there is a warning."""
 
+# What the docstrings of all baselines say, by the mark that stands for it.
 SHARED = {
     "<class_weight>": """
         class_weight : dict, "balanced" or None
@@ -48,7 +49,6 @@ SHARED = {
         feature_names_in_ : array
             Names of the features, if X has names.""",
 }
-"""What the docstrings of all baselines say, by the mark that stands for it."""
 Baseline = TypeVar("Baseline", bound="BaselineClassifier")
 
 
@@ -88,7 +88,6 @@ class BaselineClassifier(SurfaceClassifier):
         return self._grid(samples, [self.C])
 
     def _trouble(self, residual: float) -> str:
-        """What is wrong with a fit, in words; empty if it is solved."""
         if residual <= RESIDUAL_TOLERANCE:
             return ""
         return f"the optimality conditions hold only to {residual:.2g}, above {RESIDUAL_TOLERANCE:g}; standardise X or lower C"

@@ -14,10 +14,9 @@ from itertools import product
 import numpy as np
 
 from quadric.baselines.l1_quadratic import L1Path
-from quadric.baselines.least_squares import Spectrum, ThresholdProblems, hard_threshold_admm, moments
-from quadric.baselines.linear_data import LinearData
+from quadric.baselines.linear import LinearData, Spectrum, ThresholdProblems, hard_threshold_admm, moments
 from quadric.blas import one_blas_thread
-from quadric.estimators._validation import check_values, integer_from, number_above
+from quadric.estimators.validation import check_values, integer_from, number_above
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
@@ -31,8 +30,8 @@ from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray, IntArray
 
 POSITIVE = number_above(0.0)
+# When the alternating iterations of the l0 model stop.
 MAX_ITER, TOL = 1000, 1e-4
-"""When the alternating iterations of the l0 model stop."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +127,7 @@ def quadratic_hinge_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridF
     Cs : sequence of float
         Weights of the loss.
     """
-    fits = GridFits.empty(samples, C=Cs)
-    return _hinge_paths(fits, _quadratic_problems(samples))
+    return _hinge_paths(GridFits.empty(samples, C=Cs), _quadratic_problems(samples))
 
 
 @one_blas_thread()
@@ -148,8 +146,7 @@ def l1_quadratic_grid(samples: LabelledSamples, C1s: Sequence[float], C2s: Seque
         for C2 in sorted({cell["C2"] for cell in fits.cells}):
             path = L1Path(replace(problem, C=C2))
             for cell in fits.falling("C1", C2=C2):
-                fit = path.fit(fits.cells[cell]["C1"])
-                fits.put(cell, surface, problem.embed(fit.z), fit.c, fit.residual)
+                fits.put(cell, surface, *path.fit(fits.cells[cell]["C1"]))
     return fits
 
 
@@ -219,11 +216,10 @@ def l0_least_squares_grid(
     spectrum = Spectrum(data)
     for surface, positive in enumerate(samples.positives()):
         q = np.tile(moments(data, positive), (len(fits.cells), 1))
-        found = hard_threshold_admm(spectrum, ThresholdProblems(q, *columns), max_iter=max_iter, tol=tol)
-        fits.n_iter[:, surface] = found.n_iter
-        for cell in range(len(fits.cells)):
-            z, c = data.surface(found.v[cell], data.mean_label(positive))
-            fits.put(cell, surface, z, c, found.residual[cell])
+        problems, level = ThresholdProblems(q, *columns), data.mean_label(positive)
+        V, fits.n_iter[:, surface], residual = hard_threshold_admm(spectrum, problems, max_iter=max_iter, tol=tol)
+        for cell, v in enumerate(V):
+            fits.put(cell, surface, *data.surface(v, level), residual[cell])
     return fits
 
 

@@ -8,8 +8,6 @@ the linear terms and a working set of quadratic ones, which grows by the terms w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_factors
@@ -19,21 +17,12 @@ from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.losses.hinge.step import solve_hinge
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Relative excess over C1 at which a gradient still counts as C1; its effect on the objective is of second order.
 GRADIENT_TOLERANCE = 1e-8
-"""Relative excess over C1 at which a gradient still counts as C1; its effect on the objective is of second order."""
+# This many terms may always enter at once; later, as many as the working set has.
 FEWEST_NEW = 10
-"""This many terms may always enter at once; later, as many as the working set has."""
+# A term whose multiplier is inside its box is zero; the solver may miss zero by this much, in units of margins.
 ZERO_MARGIN = 1e-7
-"""A term whose multiplier is inside its box is zero; the solver may miss zero by this much, in units of margins."""
-
-
-@dataclass(frozen=True)
-class L1Fit:
-    """z over the candidates, the intercept, and the remaining violation."""
-
-    z: FloatArray
-    c: float
-    residual: float
 
 
 class L1Path:
@@ -55,8 +44,8 @@ class L1Path:
         self._alpha: FloatArray | None = None
         self._gradient = np.zeros(problem.n_terms)
 
-    def fit(self, C1: float) -> L1Fit:
-        """The minimiser at one C1."""
+    def fit(self, C1: float) -> tuple[FloatArray, float, float]:
+        """The full z, the intercept and the remaining violation at one C1."""
         working = np.flatnonzero(~self.quadratic | (self._z != 0.0))
         entering = self._entering(working, C1)
         while True:
@@ -65,16 +54,14 @@ class L1Path:
             entering = self._entering(working, C1)
             if len(entering) == 0:
                 break
-        c = self.problem.intercept(self._z)
-        return L1Fit(self._z, c, solution.violation)
+        return self.problem.embed(self._z), self.problem.intercept(self._z), solution.violation
 
     def _entering(self, working: IntArray, C1: float) -> IntArray:
         """Terms outside the working set that would not stay at zero; if there are many, those with the largest gradients."""
         size = np.where(self.quadratic, np.abs(self._gradient), 0.0)
         size[working] = 0.0
         outside = np.flatnonzero(size > C1 * (1.0 + GRADIENT_TOLERANCE))
-        most = max(FEWEST_NEW, len(working))
-        return outside[np.argsort(-size[outside], kind="stable")[:most]]
+        return outside[np.argsort(-size[outside], kind="stable")[: max(FEWEST_NEW, len(working))]]
 
     def _solve_on(self, working: IntArray, C1: float) -> HingeSolution:
         """Solve with all terms outside the working set at zero, and store the solution and the gradient of all terms."""

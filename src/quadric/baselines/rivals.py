@@ -26,8 +26,8 @@ from quadric.progress import counted
 from quadric.types import FloatArray
 from quadric.workers import workers_end_with_us
 
+# Parameters are chosen on no more rows than this; the chosen ones are fitted to all.
 TUNING_ROWS = 5_000
-"""Parameters are chosen on no more rows than this; the chosen ones are fitted to all."""
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,13 @@ class Rival:
             likely = CalibratedModel.around(model, X, y, cv=splits, n_jobs=n_jobs) if self.calibrated else model
         return Tuned(model, likely, chosen, self.size(model["model"]))
 
-    def _chosen(self, model: Any, rows: _Rows, inner: Any, n_jobs: int | None) -> dict[str, object]:
-        """The first of the parameters with the best mean."""
+    def _chosen(self, model: Any, rows: dict[str, Any], inner: Any, n_jobs: int | None) -> dict[str, object]:
         candidates, means = list(ParameterGrid(self.grid)), []
         if len(candidates) == 1:
             return candidates[0]
         for parameters in counted(candidates, len(candidates), self.name):
             tried = clone(model).set_params(**{f"model__{name}": value for name, value in parameters.items()})
-            means.append(
-                cross_val_score(tried, rows.X, rows.y, groups=rows.groups, cv=inner, n_jobs=n_jobs, error_score="raise").mean()
-            )
+            means.append(cross_val_score(tried, **rows, cv=inner, n_jobs=n_jobs, error_score="raise").mean())
         return candidates[int(np.argmax(means))]
 
 
@@ -128,18 +125,11 @@ class Tuned:
     size: int
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    X: FloatArray
-    y: np.ndarray
-    groups: np.ndarray | None
-
-
-def _sample(X: FloatArray, y: np.ndarray, groups: np.ndarray | None, seed: int) -> _Rows:
+def _sample(X: FloatArray, y: np.ndarray, groups: np.ndarray | None, seed: int) -> dict[str, Any]:
     if len(y) <= TUNING_ROWS:
-        return _Rows(X, y, groups)
+        return {"X": X, "y": y, "groups": groups}
     picked, _ = train_test_split(np.arange(len(y)), train_size=TUNING_ROWS, stratify=y, random_state=seed)
-    return _Rows(X[picked], y[picked], None if groups is None else groups[picked])
+    return {"X": X[picked], "y": y[picked], "groups": None if groups is None else groups[picked]}
 
 
 def _products(seed: int) -> list[tuple[str, Any]]:
@@ -150,7 +140,6 @@ def _products(seed: int) -> list[tuple[str, Any]]:
 
 
 def _n_coefficients(model: Any) -> int:
-    """Of one model, or of one per class."""
     return sum(int(np.count_nonzero(each.coef_)) for each in getattr(model, "estimators_", [model]))
 
 
@@ -158,6 +147,7 @@ def _boosting_machine(seed: int) -> Any:
     return import_module("interpret.glassbox").ExplainableBoostingClassifier(random_state=seed, n_jobs=1)
 
 
+# Those that scikit-learn has.
 RIVALS = (
     Rival(
         "logistic regression",
@@ -183,11 +173,10 @@ RIVALS = (
         "leaves",
     ),
 )
-"""Those that scikit-learn has."""
+# With its defaults: it validates its own steps on rows that it sets aside, and takes minutes.
 BOOSTING_MACHINE = Rival(
     "EBM", lambda seed: [("model", _boosting_machine(seed))], {}, lambda model: len(model.term_names_), "terms"
 )
-"""With its defaults: it validates its own steps on rows that it sets aside, and takes minutes."""
 
 
 def installed_rivals() -> tuple[list[Rival], list[str]]:

@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_consistent_length
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import MOST_BINS
 from quadric.errors import quoted
-from quadric.estimators._validation import Rule, check_values, integer_from, number_from
 from quadric.estimators.cutoffs import CutoffCurve, by_score
+from quadric.estimators.validation import Rule, check_values, integer_from, number_from
 from quadric.labels import refuse_masked
 from quadric.types import BoolArray, FloatArray, IntArray
 

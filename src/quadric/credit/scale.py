@@ -19,8 +19,8 @@ from sklearn.pipeline import Pipeline
 from quadric._sklearn import check_sample_weight
 from quadric.credit.metrics import auc, ks_statistic
 from quadric.errors import quoted
-from quadric.estimators._validation import Rule, check_values, none_or, number_above
 from quadric.estimators.calibration import CalibratedModel, SigmoidCalibration
+from quadric.estimators.validation import Rule, check_values, none_or, number_above
 from quadric.fitted import FittedModel, check_fitted, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_factors

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-import quadric.streams
+import quadric.batches
 from quadric.errors import quoted, refuse_unknown
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.export import SavedModel
@@ -110,7 +110,7 @@ def moments(
     """
     parts, roles = _chosen(frame, target, columns, sample_weight)
     limits: dict[str, Any] = {"clip_low": clip_low, "clip_high": clip_high}
-    return quadric.streams.moments(parts, classes=classes, by_class=by_class, **limits, **roles)
+    return quadric.batches.moments(parts, classes=classes, by_class=by_class, **limits, **roles)
 
 
 def fit(
@@ -142,7 +142,7 @@ def fit(
         Fitted.
     """
     parts, roles = _chosen(frame, target, columns, sample_weight, groups)
-    return quadric.streams.fit_batches(model, parts, groups=groups, **roles)
+    return quadric.batches.fit_batches(model, parts, groups=groups, **roles)
 
 
 def train(frame: Any, target: str, options: TrainingOptions | None = None) -> Trained:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.parallel import delayed
 
 from quadric.blas import one_blas_thread
-from quadric.estimators._base import ClassWeight
-from quadric.estimators._fold_scores import FoldSurfaces
-from quadric.estimators._scoreboard import Cell, FoldResult, Plan, Scoreboard, ScoredCell
+from quadric.estimators._fold_scores import FittedCell, FittedFold
+from quadric.estimators._scoreboard import Scoreboard, ScoringPlan
 from quadric.estimators._scoring import Scoring, StackedSurfaces, chances
 from quadric.estimators._sigmoids import BinnedDecisions, Sigmoids, of_other_folds
+from quadric.estimators.base import ClassWeight
+from quadric.estimators.choosing import GridCell
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
-from quadric.geometry.terms import LINEAR, term_count, term_factors
+from quadric.geometry.terms import term_count
 from quadric.labels import class_weights
 from quadric.losses import loss_named
 from quadric.progress import counted, writer_for
@@ -27,7 +28,7 @@ from quadric.samples.labelled import Samples
 from quadric.samples.moments import Moments
 from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.recoding import Coding
-from quadric.samples.sums import FoldMoments, SummedSamples
+from quadric.samples.sums import FoldSums, SummedSamples
 from quadric.samples.units import Units
 from quadric.search.path import PathCell
 from quadric.search.quick import Dictionary, QuickSearch
@@ -65,11 +66,9 @@ class FoldTask:
         return list(self.dictionaries.values())[-1].limits
 
     def only(self, terms: str) -> dict[str, Dictionary]:
-        """One of the dictionaries alone."""
         return {terms: self.dictionaries[terms]}
 
     def out_of_time(self) -> bool:
-        """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
@@ -81,35 +80,35 @@ class TrainingPart:
     ----------
     units : Units
         Those of the surfaces.
-    samples : Samples
-        In these units; where the fit is to sums, a random part of the rows behind them.
     data : Samples or SummedSamples
+        In these units.
     thin : integer array
         Terms with too few rows to learn from, beside those that are excluded everywhere.
     """
 
     units: Units
-    samples: Samples
     data: Samples | SummedSamples
     thin: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
-    def dictionaries(self, task: FoldTask) -> dict[str, Dictionary]:
-        """Those of the task without thin terms, as long as there are enough others."""
-        return {name: replace(own, limits=self._limits(own)) for name, own in task.dictionaries.items()}
+    @property
+    def samples(self) -> Samples:
+        """The rows; where the fit is to sums, a random part of those behind them."""
+        rows = self.data.sample if isinstance(self.data, SummedSamples) else self.data
+        assert rows is not None
+        return rows
+
+    def search(self, task: FoldTask, number: int) -> QuickSearch:
+        """Searches of a fold, without thin terms as long as there are enough others."""
+        own = {name: replace(each, limits=self._limits(each)) for name, each in task.dictionaries.items()}
+        report = writer_for(task.verbose)
+        return QuickSearch(
+            self.data, own, by_decomposition=task.by_decomposition, report=lambda line: report(f"fold {number}, {line}")
+        )
 
     def _limits(self, own: Dictionary) -> SupportLimits:
         exclude = np.union1d(own.limits.exclude, np.setdiff1d(self.thin, own.limits.include))
-        is_enough = term_count(self.samples.n_features) - len(exclude) >= own.ks[-1]
+        is_enough = term_count(self.data.n_features) - len(exclude) >= own.ks[-1]
         return replace(own.limits, exclude=exclude) if is_enough else own.limits
-
-
-class TrainingParts(Protocol):
-    """Gives each fold its part."""
-
-    def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart: ...
-
-    def drawn(self, rows: IntArray) -> IntArray:
-        """Those of some samples that are in the random sample; all where none of them are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,55 +137,29 @@ class SampledParts:
         return SampledParts(is_drawn, coding)
 
     def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
-        if self.coding is None:
-            return self.of_rows(task, samples, fold.train)
         train = samples.part(fold.train)
-        recoding = self.coding.learned(train.X, train.sample_weight, demanded_features(task.limits, samples.n_features))
+        if self.coding is None:
+            return self.fitted_to(task, train, fold.train)
+        recoding = self.coding.learned(train.X, train.sample_weight, task.limits.demanded_features(samples.n_features))
         recoded = replace(train, X=recoding(train.X))
-        part = self._fitted_to(task, recoded, fold.train)
+        part = self.fitted_to(task, recoded, fold.train)
         return replace(part, units=replace(part.units, recoding=recoding), thin=self.coding.thin_terms(recoded.X))
 
     def drawn(self, rows: IntArray) -> IntArray:
         some = rows if self.is_drawn is None else rows[self.is_drawn[rows]]
         return some if len(some) else rows
 
-    def of_rows(self, task: FoldTask, samples: Samples, rows: IntArray) -> TrainingPart:
-        """What is fitted to some of the samples: sums over all of them, and those in the random sample."""
-        return self._fitted_to(task, samples.part(rows), rows)
-
-    def _fitted_to(self, task: FoldTask, train: Samples, rows: IntArray) -> TrainingPart:
+    def fitted_to(self, task: FoldTask, train: Samples, rows: IntArray) -> TrainingPart:
+        """What is fitted to the samples ``rows``: sums over all of them, and those in the random sample."""
         units = Units.of(train.X, train.sample_weight, **task.units)
         weight = class_weights(task.class_weight, train.classes, train.codes, train.sample_weight)
         train = replace(train, X=units(train.X), class_weight=weight)
         if self.is_drawn is None:
-            return TrainingPart(units, train, train)
+            return TrainingPart(units, train)
         with one_blas_thread():
             moments = LabelledMoments.of(train.X, train.codes, train.sample_weight, weight)
         drawn = train.part(np.flatnonzero(self.is_drawn[rows]))
-        return TrainingPart(units, drawn, SummedSamples(moments, len(rows), drawn))
-
-
-def demanded_features(limits: SupportLimits, n_features: int) -> IntArray:
-    """Features of terms that must be used."""
-    factors = term_factors(n_features)
-    both = np.concatenate([factors.left[limits.include], factors.right[limits.include]])
-    return np.unique(both[both != LINEAR])
-
-
-def summed_part(moments: Moments, sample: Samples, task: FoldTask) -> TrainingPart:
-    """What is fitted to: sums of all rows and a random sample of them, in the units that the sums tell.
-
-    Parameters
-    ----------
-    moments : Moments
-    sample : Samples
-        In the user's units.
-    task : FoldTask
-    """
-    fitted, classes = moments.standardized(task.units["standardize"]), sample.classes
-    weight = class_weights(task.class_weight, classes, np.arange(len(classes)), moments.class_weights)
-    rows = replace(sample, X=fitted.units(sample.X), class_weight=weight)
-    return TrainingPart(fitted.units, rows, SummedSamples(fitted.labelled(weight), moments.n_rows, rows))
+        return TrainingPart(units, SummedSamples(moments, len(rows), units, weight, drawn))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,26 +168,23 @@ class SummedParts:
 
     Attributes
     ----------
-    sums : FoldMoments
+    sums : FoldSums of Moments
     """
 
-    sums: FoldMoments
+    sums: FoldSums[Moments]
 
     def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
         """Units by all training rows; the samples that go with them are those of the random sample."""
         moments = self.sums.without(fold.number)
-        check_fold(moments, fold.number)
-        return summed_part(moments, samples.part(fold.train), task)
+        absent = [label for label, weight in zip(moments.classes, moments.class_weights, strict=True) if weight == 0.0]
+        if absent:
+            raise ValueError(f"fold {fold.number} has no training sample of class {absent[0]!r}; use fewer folds")
+        sample, standardize = samples.part(fold.train), task.units["standardize"]
+        data = SummedSamples.of(moments, task.class_weight, standardize=standardize, sample=sample)
+        return TrainingPart(data.units, data)
 
     def drawn(self, rows: IntArray) -> IntArray:
-        return rows  # nothing else is at hand
-
-
-def check_fold(moments: Moments, number: int) -> None:
-    """Refuse a training part without rows of some class."""
-    absent = [label for label, weight in zip(moments.classes, moments.class_weights, strict=True) if weight == 0.0]
-    if absent:
-        raise ValueError(f"fold {number} has no training sample of class {absent[0]!r}; use fewer folds")
+        return rows  # nothing else is in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,68 +197,21 @@ class FoldWork:
     samples : Samples
         In the user's units.
     scoring : Scoring
-    parts : TrainingParts
+    parts : SampledParts or SummedParts
         What the folds fit to.
     """
 
     task: FoldTask
     samples: Samples
     scoring: Scoring
-    parts: TrainingParts
+    parts: SampledParts | SummedParts
 
 
-class FoldSearch:
-    """The surfaces of one fold: its training part is prepared once, for all plans."""
-
-    def __init__(self, work: FoldWork, fold: Fold) -> None:
-        task, report = work.task, writer_for(work.task.verbose)
-        self.part = work.parts.part(task, work.samples, fold)
-        self.quick = QuickSearch(
-            self.part.data,
-            self.part.dictionaries(task),
-            by_decomposition=task.by_decomposition,
-            report=lambda line: report(f"fold {fold.number}, {line}"),
-        )
+# The training part of a fold and its searches, prepared once for all plans.
+Prepared: TypeAlias = tuple[TrainingPart, QuickSearch]
 
 
-@dataclass(frozen=True, eq=False)
-class FittedFold:
-    """What one fold fitted.
-
-    Attributes
-    ----------
-    number : int
-        Of the fold.
-    units : Units or None
-        In which its surfaces are; None: there was no time.
-    cells : dict of tuples of PathCell
-        The surfaces of each cell.
-    binned : dict of BinnedDecisions
-        Their decision values of rows left out, where the loss has no probabilities.
-    """
-
-    number: int
-    units: Units | None = None
-    cells: dict[Cell, tuple[PathCell, ...]] = field(default_factory=dict)
-    binned: dict[Cell, BinnedDecisions] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class OutOfFold:
-    """What the folds say of the samples that they left out; NaN where none did.
-
-    Attributes
-    ----------
-    decision : array of shape (m,) or (m, n_classes)
-    probability : array of shape (m, n_classes)
-        By the loss, or by the sigmoids of the other folds.
-    """
-
-    decision: FloatArray
-    probability: FloatArray
-
-
-class CrossValidation:
+class FoldRunner:
     """Samples with folds and a scorer.
 
     Parameters
@@ -301,25 +224,32 @@ class CrossValidation:
 
     def __init__(self, work: FoldWork, folds: Sequence[Fold], processes: int) -> None:
         self.work, self.task, self.folds, self.processes = work, work.task, folds, processes
-        self._searches: list[FoldSearch | None] = [None] * len(folds)
+        self._prepared: list[Prepared | None] = [None] * len(folds)
 
-    def score(self, plan: Plan, board: Scoreboard, what: str) -> None:
-        """Score the cells of a plan in all folds, and enter them."""
+    def score(self, plan: ScoringPlan, board: Scoreboard, what: str) -> None:
         if not plan:
             return
         alone = len(self.folds) == 1
-        jobs = (delayed(fit_fold)(self.work, fold, self._searches[fold.number], plan, alone) for fold in self.folds)
+        jobs = (delayed(fit_fold)(self.work, fold, self._prepared[fold.number], plan, alone) for fold in self.folds)
         results = workers(self.processes, return_as="generator")(jobs)
         fitted = []
-        for found, search in counted(results, len(self.folds), what):
-            self._searches[found.number] = None if has_many_terms(self.work.samples.X) else search  # many terms, much memory
+        for found, prepared in counted(results, len(self.folds), what):
+            # many terms take too much memory to keep the searches of all folds
+            self._prepared[found.number] = None if has_many_terms(self.work.samples.X) else prepared
             fitted.append(found)
-        sigmoids = sigmoids_of_folds(fitted, len(self.work.samples.positives()))
-        for fold, found, curves in zip(self.folds, fitted, sigmoids, strict=True):
-            board.take(score_fold(self.work, fold, found, curves))  # here: little work beside that of the fits
+        for fold, found in zip(self.folds, with_sigmoids(fitted), strict=True):
+            # here: little work beside that of the fits
+            board.take(found.scored(self.work.scoring, self.work.samples.part(fold.test)))
 
-    def out_of_fold(self, board: Scoreboard, cell: Cell) -> OutOfFold:
-        """Decision values and probabilities of each sample by the folds that left it out, on average over these."""
+    def out_of_fold(self, board: Scoreboard, cell: GridCell) -> tuple[FloatArray, FloatArray]:
+        """What the folds say of the samples that they left out, on average over these; NaN where none did.
+
+        Returns
+        -------
+        decision : array of shape (m,) or (m, n_classes)
+        probability : array of shape (m, n_classes)
+            By the loss, or by the sigmoids of the other folds.
+        """
         samples = self.work.samples
         n_samples, n_surfaces, n_classes = len(samples.codes), len(samples.positives()), len(samples.classes)
         total, count = np.zeros((n_samples, n_surfaces + n_classes)), np.zeros((n_samples, 1))
@@ -329,36 +259,39 @@ class CrossValidation:
             total[rows] += np.hstack([decision, chances(found.sigmoids.log_odds(decision))])
             count[rows] += 1
         mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-        return OutOfFold(mean[:, 0] if n_surfaces == 1 else mean[:, :n_surfaces], mean[:, n_surfaces:])
+        return mean[:, 0] if n_surfaces == 1 else mean[:, :n_surfaces], mean[:, n_surfaces:]
 
 
 @one_blas_thread()
 def fit_fold(
-    work: FoldWork, fold: Fold, search: FoldSearch | None, plan: Plan, alone: bool
-) -> tuple[FittedFold, FoldSearch | None]:
+    work: FoldWork, fold: Fold, prepared: Prepared | None, plan: ScoringPlan, alone: bool
+) -> tuple[FittedFold, Prepared | None]:
     """Fit the cells of a plan to one part of the samples; as many as there is time for.
 
-    The first fold always fits the first row, so that there is something to choose. The search serves the next plan. A fold that
-    is alone has no others that could tell it a sigmoid: that is fitted on its training part.
+    The first fold always fits the first row, so that there is something to choose. What was prepared serves the next plan. A
+    fold that is alone has no others that could tell it a sigmoid: that is fitted on its training part.
     """
-    task = work.task
+    task, positives = work.task, work.samples.positives()
     if task.out_of_time() and fold.number > 0:
-        return FittedFold(fold.number), search
-    search = FoldSearch(work, fold) if search is None else search
-    result = FittedFold(fold.number, search.part.units)
-    drawn = search.part.samples if alone else work.samples.part(work.parts.drawn(fold.test))
-    X = drawn.X if alone else search.part.units(drawn.X)
+        return FittedFold(fold.number), prepared
+    if prepared is None:
+        part = work.parts.part(task, work.samples, fold)
+        prepared = part, part.search(task, fold.number)
+    part, search = prepared
+    result = FittedFold(fold.number, part.units)
+    drawn = part.samples if alone else work.samples.part(work.parts.drawn(fold.test))
+    X, plain = drawn.X if alone else part.units(drawn.X), Sigmoids.none(len(positives))
     for family, rows in plan.items():
-        by_class = [search.quick.rows(family.terms, family.loss, positive, rows) for positive in work.samples.positives()]
+        by_class = [search.rows(family.terms, family.loss, positive, rows) for positive in positives]
         for row, *surfaces in zip(rows, *by_class, strict=False):
-            cells = [Cell(family.terms, family.loss, row.C, k) for k in row.ks]
+            cells = [GridCell(family.terms, family.loss, row.C, k) for k in row.ks]
             found = list(zip(*surfaces, strict=True))
-            result.cells.update(zip(cells, found, strict=True))
+            result.cells.update(zip(cells, (FittedCell(own, plain) for own in found), strict=True))
             if not loss_named(family.loss).has_probabilities:
                 result.binned.update(zip(cells, _binned(found, X, drawn), strict=True))
             if task.out_of_time():
-                return result, search
-    return result, search
+                return result, prepared
+    return result, prepared
 
 
 def _binned(cells: Sequence[tuple[PathCell, ...]], X: FloatArray, samples: Samples) -> list[BinnedDecisions]:
@@ -371,17 +304,10 @@ def _binned(cells: Sequence[tuple[PathCell, ...]], X: FloatArray, samples: Sampl
     ]
 
 
-def sigmoids_of_folds(fitted: Sequence[FittedFold], n_surfaces: int) -> list[dict[Cell, Sigmoids]]:
-    """From decision values to log-odds, for each fold: by the other folds where the loss has no probabilities.
-
-    Parameters
-    ----------
-    fitted : sequence of FittedFold
-    n_surfaces : int
-        Per cell.
-    """
-    out: list[dict[Cell, Sigmoids]] = [dict.fromkeys(fold.cells, Sigmoids.none(n_surfaces)) for fold in fitted]
-    folds_with: dict[Cell, list[int]] = {}
+def with_sigmoids(fitted: Sequence[FittedFold]) -> list[FittedFold]:
+    """The folds with sigmoids from decision values to log-odds: those of the other folds, if the loss has no probabilities."""
+    out = [dict(fold.cells) for fold in fitted]
+    folds_with: dict[GridCell, list[int]] = {}
     for place, fold in enumerate(fitted):
         for cell in fold.binned:
             folds_with.setdefault(cell, []).append(place)
@@ -389,18 +315,9 @@ def sigmoids_of_folds(fitted: Sequence[FittedFold], n_surfaces: int) -> list[dic
         cells = [cell for cell, found in folds_with.items() if tuple(found) == places]
         curves = of_other_folds([BinnedDecisions.stacked([fitted[place].binned[cell] for cell in cells]) for place in places])
         for place, curve in zip(places, curves, strict=True):
-            each = (curve.part(slice(i * n_surfaces, (i + 1) * n_surfaces)) for i in range(len(cells)))
-            out[place].update(zip(cells, each, strict=True))
-    return out
-
-
-@one_blas_thread()
-def score_fold(work: FoldWork, fold: Fold, fitted: FittedFold, sigmoids: dict[Cell, Sigmoids]) -> FoldResult:
-    """Score what a fold fitted on the samples that it leaves out."""
-    if not fitted.cells or fitted.units is None:
-        return FoldResult(fold.number)
-    curves = [sigmoids[cell] for cell in fitted.cells]
-    surfaces = FoldSurfaces(fitted.units, list(fitted.cells.values()), curves, f"fold {fold.number}")
-    scores = surfaces.scores(work.scoring, work.samples.part(fold.test))
-    found = zip(fitted.cells.items(), scores, curves, strict=True)
-    return FoldResult(fold.number, fitted.units, {cell: ScoredCell(score, own, curve) for (cell, own), score, curve in found})
+            first = 0
+            for cell in cells:
+                end = first + len(out[place][cell].surfaces)
+                out[place][cell] = replace(out[place][cell], sigmoids=curve.part(slice(first, end)))
+                first = end
+    return [replace(fold, cells=cells) for fold, cells in zip(fitted, out, strict=True)]

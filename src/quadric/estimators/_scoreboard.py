@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
-from quadric.estimators._choosing import (
+from quadric.estimators._fold_scores import FittedCell, FittedFold, TalliedRows
+from quadric.estimators._scoring import Scoring
+from quadric.estimators.choosing import (
+    ChoiceRule,
     Family,
-    Rule,
+    GridCell,
     cells_worth_scoring,
     chosen_among,
     coarse_rows,
@@ -18,55 +20,13 @@ from quadric.estimators._choosing import (
     margin,
     suitable_rule,
 )
-from quadric.estimators._sigmoids import Sigmoids
+from quadric.samples.source import SampleSource
 from quadric.samples.units import Units
-from quadric.search.path import PathCell
-from quadric.search.quick import Row
+from quadric.search.quick import PathRow
 from quadric.types import BoolArray, FloatArray, IntArray
 
-Plan: TypeAlias = Mapping[Family, Sequence[Row]]
-"""Rows to score, for each family."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A dictionary and a loss with values of its parameters."""
-
-    terms: str
-    loss: str
-    C: float
-    k: int
-
-    @property
-    def family(self) -> Family:
-        return Family(self.terms, self.loss)
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredCell:
-    """What one fold found at a cell: a score, a surface for each class, and from their decision values to log-odds."""
-
-    score: float
-    surfaces: tuple[PathCell, ...]
-    sigmoids: Sigmoids
-
-
-@dataclass(frozen=True, eq=False)
-class FoldResult:
-    """What one fold found.
-
-    Attributes
-    ----------
-    number : int
-        Of the fold.
-    units : Units or None
-        In which its surfaces are; None: there was no time.
-    cells : dict of ScoredCell
-    """
-
-    number: int
-    units: Units | None = None
-    cells: dict[Cell, ScoredCell] = field(default_factory=dict)
+# Rows to score, for each family.
+ScoringPlan: TypeAlias = Mapping[Family, Sequence[PathRow]]
 
 
 class Scoreboard:
@@ -81,29 +41,43 @@ class Scoreboard:
     """
 
     def __init__(self, Cs: Mapping[Family, FloatArray], ks: Mapping[str, IntArray], n_folds: int) -> None:
-        self.Cs, self.ks, self.n_folds = dict(Cs), ks, n_folds
-        self._found: list[dict[Cell, ScoredCell]] = [{} for _ in range(n_folds)]
-        self._units: list[Units | None] = [None] * n_folds
+        self.Cs, self.ks = dict(Cs), ks
+        self._folds = [FittedFold(number) for number in range(n_folds)]
 
-    def take(self, result: FoldResult) -> None:
-        """Enter what a fold found."""
-        self._found[result.number] |= result.cells
-        self._units[result.number] = self._units[result.number] or result.units
+    def take(self, found: FittedFold) -> None:
+        before = self._folds[found.number]
+        self._folds[found.number] = FittedFold(found.number, before.units or found.units, before.cells | found.cells)
 
-    def found(self, number: int) -> FoldResult:
-        """What was entered for a fold."""
-        return FoldResult(number, self._units[number], self._found[number])
+    def score_all_rows(self, scoring: Scoring, source: SampleSource, class_weight: FloatArray, seed: int) -> None:
+        """Replace the scores, which are of some rows, by those of all rows.
+
+        Parameters
+        ----------
+        scoring : Scoring
+            An additive one.
+        source : SampleSource
+            In the user's units.
+        class_weight : array of shape (n_classes,)
+        seed : int
+            Of the folds.
+        """
+        folds = tuple(self._folds)
+        sums = source.total(TalliedRows(folds, scoring.is_log_loss, class_weight, seed))
+        for fold, tallies in zip(folds, sums.folds, strict=True):
+            if tallies is not None:
+                self.take(fold.scored_by(scoring, tallies))
 
     def scores(self) -> dict[Family, FloatArray]:
         """One array of shape (n_folds, n_Cs, n_ks) for each family; NaN: not scored."""
         tables = {}
         for family, Cs in self.Cs.items():
             cells = [[self._cell(family, C, k) for k in self.ks[family.terms]] for C in Cs]
-            found = [[[fold[cell].score if cell in fold else np.nan for cell in row] for row in cells] for fold in self._found]
+            folds = (fold.cells for fold in self._folds)
+            found = [[[fold[cell].score if cell in fold else np.nan for cell in row] for row in cells] for fold in folds]
             tables[family] = np.array(found)
         return tables
 
-    def coarse(self, *, first: bool) -> Plan:
+    def coarse(self, *, first: bool) -> ScoringPlan:
         """A part of the grids to begin with: of the first loss, then of the others where they could still be chosen."""
         losses = list(dict.fromkeys(family.loss for family in self.Cs))
         behind = None if first else margin(self.scores())
@@ -114,14 +88,13 @@ class Scoreboard:
             if (family.loss == losses[0]) == first and family.terms != given_up
         }
 
-    def worth_scoring(self, rule: Rule) -> Plan:
-        """What could still be chosen."""
+    def worth_scoring(self, rule: ChoiceRule) -> ScoringPlan:
         scores = self.scores()
         worth = cells_worth_scoring(scores, suitable_rule(rule, scores))
         plan = {family: self._rows(family, cells) for family, cells in worth.items()}
         return {family: rows for family, rows in plan.items() if rows}
 
-    def extended(self) -> Plan:
+    def extended(self) -> ScoringPlan:
         """One more C for the family of the best cell, if that is at an end of its grid; the grid grows by it."""
         end = end_of_grid(self.scores())
         if end is None:
@@ -132,27 +105,24 @@ class Scoreboard:
         self.Cs[family] = np.append(Cs, further) if side == 1 else np.append(further, Cs)
         return {family: [self._row(family, further, slice(None))]}
 
-    def choice(self, rule: Rule) -> Cell:
-        """The cell that a rule takes."""
+    def choice(self, rule: ChoiceRule) -> GridCell:
         scores = self.scores()
-        chosen = chosen_among(scores, suitable_rule(rule, scores))
-        return self._cell(chosen.family, self.Cs[chosen.family][chosen.C_index], self.ks[chosen.family.terms][chosen.k_index])
+        family, (C_index, k_index) = chosen_among(scores, suitable_rule(rule, scores))
+        return self._cell(family, self.Cs[family][C_index], self.ks[family.terms][k_index])
 
-    def at(self, cell: Cell) -> dict[int, tuple[Units, ScoredCell]]:
+    def at(self, cell: GridCell) -> dict[int, tuple[Units, FittedCell]]:
         """What the folds found at a cell, by number of the fold, with the units; folds that did not come to it are missing."""
         return {
-            number: (units, found[cell])
-            for number, (units, found) in enumerate(zip(self._units, self._found, strict=True))
-            if units is not None and cell in found
+            fold.number: (fold.units, fold.cells[cell]) for fold in self._folds if fold.units is not None and cell in fold.cells
         }
 
     @staticmethod
-    def _cell(family: Family, C: float, k: int) -> Cell:
-        return Cell(family.terms, family.loss, float(C), int(k))
+    def _cell(family: Family, C: float, k: int) -> GridCell:
+        return GridCell(family.terms, family.loss, float(C), int(k))
 
-    def _row(self, family: Family, C: float, wanted: BoolArray | slice) -> Row:
-        return Row(float(C), tuple(self.ks[family.terms][wanted].tolist()))
+    def _row(self, family: Family, C: float, wanted: BoolArray | slice) -> PathRow:
+        return PathRow(float(C), tuple(self.ks[family.terms][wanted].tolist()))
 
-    def _rows(self, family: Family, wanted: BoolArray) -> list[Row]:
+    def _rows(self, family: Family, wanted: BoolArray) -> list[PathRow]:
         Cs = self.Cs[family]
         return [self._row(family, C, cells) for C, cells in zip(Cs, wanted, strict=True) if cells.any()]

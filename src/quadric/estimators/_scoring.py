@@ -20,22 +20,22 @@ from quadric._sklearn import (
     scorer_towards,
 )
 from quadric.errors import ParameterError, quoted
-from quadric.estimators._base import predicted
 from quadric.estimators._sigmoids import Sigmoids
+from quadric.estimators.base import predicted
 from quadric.estimators.curves import LOG_ODDS, probabilities
 from quadric.geometry.lifting import lift
 from quadric.samples.labelled import LabelledSamples, Samples
 from quadric.search.path import PathCell
 from quadric.types import FloatArray, IntArray
 
+# Scorers of classes, for people who chose another one.
 USUAL = "accuracy, balanced_accuracy, roc_auc, average_precision, neg_log_loss, neg_brier_score"
-"""Scorers of classes, for people who chose another one."""
+# What metrics of scikit-learn call the positive class, unless they are told.
 USUAL_POSITIVE = 1
-"""What metrics of scikit-learn call the positive class, unless they are told."""
+# The scorer that is meant where none is named.
 LOG_LOSS = "neg_log_loss"
-"""The scorer that is meant where none is named."""
+# Of one row: no probability is taken to be smaller than the rounding of 1, as in scikit-learn.
 LARGEST_LOSS = -float(np.log(np.finfo(float).eps))
-"""Of one row: no probability is taken to be smaller than the rounding of 1, as in scikit-learn."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,11 @@ from scipy.special import expit, logit
 
 from quadric.types import BoolArray, FloatArray
 
+# Bins of the decision values of one surface and class: the log-loss of a sigmoid changes by about 1e-5.
 BINS = 128
-"""Bins of the decision values of one surface and class: the log-loss of a sigmoid changes by about 1e-5."""
 MOST_STEPS, MOST_HALVINGS = 50, 20
+# Decrease per weight, by one more Newton step, that counts as zero.
 SETTLED = 1e-10
-"""Decrease per weight, by one more Newton step, that is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,6 @@ class BinnedDecisions:
         )
 
     def part(self, surfaces: slice) -> BinnedDecisions:
-        """Of some of the surfaces."""
         return BinnedDecisions(self.value[surfaces], self.weight[surfaces], self.is_event)
 
 
@@ -125,7 +124,6 @@ class Sigmoids:
         return Sigmoids(slope, offset - slope * middle[:, 0])
 
     def part(self, surfaces: slice) -> Sigmoids:
-        """Of some of the surfaces."""
         return Sigmoids(self.slope[surfaces], self.offset[surfaces])
 
     def log_odds(self, decision: FloatArray) -> FloatArray:

@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from quadric._sklearn import check_sample_weight
 from quadric.errors import quoted
-from quadric.estimators._base import Classifier, finite_scores
-from quadric.estimators._validation import N_JOBS, check_parameters, one_of
+from quadric.estimators.base import Classifier, finite_scores
 from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.estimators.curves import (
     METHODS,
@@ -31,6 +30,7 @@ from quadric.estimators.curves import (
     probabilities,
 )
 from quadric.estimators.cutoffs import EVEN, Cutoff, CutoffRule, read_cutoff
+from quadric.estimators.validation import N_JOBS, check_parameters, one_of
 from quadric.labels import refuse_masked
 from quadric.resources import processes_of
 from quadric.types import FloatArray, IntArray
@@ -218,9 +218,9 @@ class CalibratedModel(Classifier, BaseEstimator):
         weight = _checked_weights(sample_weight, X, y)
         classes, codes = np.unique(y, return_inverse=True)
         rule = _checked_cutoff(self.cutoff, len(classes))
-        scoring = _Scores(estimator, None if weight is None else _weight_keyword(estimator))
+        scoring = _DecisionValues(estimator, None if weight is None else _weight_keyword(estimator))
         weights = {} if weight is None else {"sample_weight": weight}
-        # _Scores takes the weights by name: requests of the user's own routing are not needed and must not get in the way
+        # weights are taken by name: requests of the user's own routing are not needed and must not get in the way
         with config_context(enable_metadata_routing=False):
             if scores is None:
                 folds = _checked_folds(check_cv(self.cv, y, classifier=True).split(X, y), y, weight)
@@ -313,7 +313,6 @@ class CalibratedModel(Classifier, BaseEstimator):
 
 
 def _checked_scores(scores: Any, codes: IntArray) -> FloatArray:
-    """Decision values of shape (m, n_surfaces)."""
     scores, n_classes = np.asarray(scores, dtype=float), int(codes.max()) + 1
     expected = (len(codes),) if n_classes == 2 else (len(codes), n_classes)
     if scores.shape != expected:
@@ -330,7 +329,7 @@ def _checked_cutoff(cutoff: Cutoff, n_classes: int) -> float | CutoffRule:
     return rule
 
 
-class _Scores(BaseEstimator):
+class _DecisionValues(BaseEstimator):
     """Any classifier whose ``fit`` takes sample_weight, and whose predictions are its decision values.
 
     Of predictions proper ``cross_val_predict`` leaves the labels alone; otherwise it hands out codes in place of them, which an

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.parallel import delayed
 
-from quadric.certificate import Judge
+from quadric.blas import one_blas_thread
+from quadric.certificate import Judge, Question, SumFacts, SumsJudge
 from quadric.defaults import LARGEST_COUNT
-from quadric.errors import quoted
-from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
-from quadric.estimators._constraints import LINEAR, QUADRATIC, support_limits
-from quadric.estimators._convergence import warn_unless_converged
-from quadric.estimators._from_moments import DigestedMoments, check_needs_only_sums, check_sums, digested
-from quadric.estimators._validation import (
+from quadric.errors import ParameterError, quoted
+from quadric.estimators.base import (
+    ClassWeight,
+    RandomState,
+    SparseSurfaceClassifier,
+    SurfaceFit,
+    Terms,
+    seed_of,
+    warn_unless_converged,
+)
+from quadric.estimators.constraints import LINEAR, QUADRATIC, support_limits
+from quadric.estimators.validation import (
     CLIP,
     GAP_LIMIT,
     LOSS_WEIGHT,
@@ -33,21 +40,25 @@ from quadric.estimators._validation import (
     one_of,
     validate_samples,
 )
+from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import SparseProblem
+from quadric.losses.base import SparseProblem, TrainingData, training_data
 from quadric.losses.footprint import check_memory
 from quadric.progress import writer_for
 from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream
+from quadric.samples.extent import Extent
 from quadric.samples.labelled import Samples
 from quadric.samples.moments import Moments
-from quadric.search.decomposition import Schedule
-from quadric.search.methods import METHODS, SearchOptions, search
+from quadric.samples.sums import SummedSamples
+from quadric.search.decomposition import Schedule, SearchResult, Status
+from quadric.search.methods import METHODS, MOST_EXAMINED, SearchOptions, search
 from quadric.search.rules import SupportLimits
 from quadric.search.streamed import fit_streamed
 from quadric.types import FloatArray, IntArray
 from quadric.workers import workers
 
+# Parameters of penalty decomposition.
 DECOMPOSITION = {
     "rho": none_or(number_above(0.0)),
     "growth": number_above(1.0),
@@ -55,7 +66,9 @@ DECOMPOSITION = {
     "outer_tol": number_above(0.0),
     "max_iter": integer_from(1, LARGEST_COUNT),
 }
-"""Parameters of penalty decomposition."""
+# Rows that are looked at in all, about, to examine exchanges of one support by passes at the end of a cross-validation: a proof
+# for many rows takes its time, which ``certify`` has.
+EXAMINED_ROWS = 20_000_000
 
 
 class SparseQuadraticSVC(SparseSurfaceClassifier):
@@ -245,7 +258,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         processes = processes_of(self.n_jobs, len(samples.positives()))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
-        fits = self._fit_surfaces(samples, limits, processes)
+        data = loss_named(self.loss).data.from_samples(samples, limits)
+        fits = list(self._fit_surfaces(data, samples, processes))
         self._warn_of(fits, samples.classes)
         self._set_fits(fits, samples.classes, units)
 
@@ -268,18 +282,20 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
 
     def _fit_moments(self, moments: Moments, deadline: float | None = None) -> None:
         check_parameters(self, self._rules)
-        check_needs_only_sums([self.loss])
+        check_needs_only_sums(self.loss)
         check_sums(moments)
         limits = self._limits(moments.columns, len(moments.columns))
-        sums = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
-        seed = seed_of(self.random_state)
-        fits = [self._fit_sums(sums, self._search_options(seed, positive, deadline)) for positive in sums.positives()]
-        self._warn_of(fits, sums.classes, deadline)
+        sums, data = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
+        facts, seed, fits = SumFacts.of(sums), seed_of(self.random_state), []
+        for positive in sums.positives():
+            problem = data.one_against_rest(positive, float(self.C), int(self.k))
+            how = int(self.k), self.method, self._search_options(seed, positive), deadline
+            fits.append(fit_surface(problem, SumsJudge(problem, facts), np.empty(0), *how))
+        self._warn_of(fits, np.array(moments.classes), deadline)
         self._set_columns(moments.columns)
-        self._set_fits(fits, sums.classes, sums.moments.units)
+        self._set_fits(fits, np.array(moments.classes), sums.units)
 
     def _fit_surveyed(self, surveyed: CappedStream) -> Self:
-        """Fit to samples that are read in batches."""
         check_parameters(self, self._rules)
         if surveyed.is_gathered:
             with self._or_forget():
@@ -306,24 +322,28 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         limits = self._limits(columns, len(columns))
         rows = surveyed.in_units(moments, standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
-        for number, positive in enumerate([1] if len(classes) == 2 else range(len(classes))):
-            options = replace(self._search_options(seed, positive, deadline), most_examined=most_examined)
+        for number, positive in enumerate(rows.sums.positives()):
+            options = self._search_options(seed, positive, most_examined=most_examined)
+            options = replace(options, schedule=options.schedule.until(deadline))
             is_late = bool(starts) and options.schedule.time_limit == 0.0
             how: dict[str, Any] = {"method": self.method, "options": options, "terms": starts[number] if is_late else None}
             found = fit_streamed(rows, self.loss, positive, float(self.C), int(self.k), limits, **how)
-            fits.append(SurfaceFit.of_passes(found, len(columns), int(self.k)))
+            fits.append(SurfaceFit.of_passes(found, len(columns)))
         self._warn_of(fits, classes, deadline)
         self._set_columns(columns)
-        self._set_fits(fits, classes, rows.source.units)
+        self._set_fits(fits, classes, rows.sums.units)
 
-    def _fit_sums(self, sums: DigestedMoments, options: SearchOptions) -> SurfaceFit:
-        problem = sums.data.one_against_rest(options.seed[-1], float(self.C), int(self.k))
-        found = search(problem, self.method, options)
-        return SurfaceFit.of_sums(problem, found, sums.facts)
-
-    def _fit_surfaces(self, samples: Samples, limits: SupportLimits, processes: int) -> list[SurfaceFit]:
-        data, judge = loss_named(self.loss).data.from_samples(samples, limits), Judge.of(samples)
-        seed = seed_of(self.random_state)
+    def _fit_surfaces(
+        self,
+        data: TrainingData,
+        samples: Samples,
+        processes: int,
+        starts: Sequence[IntArray] = (),
+        deadline: float | None = None,
+    ) -> Iterable[SurfaceFit]:
+        """The surface of each class; with ``starts``, the terms that a cross-validation found, never worse than on these."""
+        judge, seed = Judge.of(samples), seed_of(self.random_state)
+        most = most_examined(len(samples.codes)) if starts else None
         jobs = (
             delayed(fit_surface)(
                 data.one_against_rest(positive, float(self.C), int(self.k)),
@@ -331,18 +351,21 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
                 samples.signs(positive),
                 int(self.k),
                 self.method,
-                self._search_options(seed, positive),
+                self._search_options(seed, positive, tuple(starts[number : number + 1]), most),
+                deadline,
             )
-            for positive in samples.positives()
+            for number, positive in enumerate(samples.positives())
         )
-        return list(workers(processes)(jobs))
+        return workers(processes, return_as="generator")(jobs)
 
     def _limits(self, names: Sequence[str] | None, n_features: int) -> SupportLimits:
         return support_limits(self.include, self.exclude, names, n_features, int(self.k), self.terms, lean=self._is_lean)
 
-    def _search_options(self, seed: int, positive: int, deadline: float | None = None) -> SearchOptions:
-        schedule, report = self._schedule().until(deadline), writer_for(int(self.verbose))
-        return SearchOptions(schedule, (seed, positive), report, gap_limit=self.gap_limit)
+    def _search_options(
+        self, seed: int, positive: int, starts: tuple[IntArray, ...] = (), most_examined: int | None = None
+    ) -> SearchOptions:
+        report = writer_for(int(self.verbose))
+        return SearchOptions(self._schedule(), (seed, positive), report, starts, self.gap_limit, most_examined)
 
     def _schedule(self) -> Schedule:
         return Schedule(
@@ -364,6 +387,85 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             warn_unless_converged(fit, self._schedule(), label)
 
 
-def fit_surface(problem: SparseProblem, judge: Judge, y: FloatArray, k: int, method: str, options: SearchOptions) -> SurfaceFit:
-    """Search for the surface of one problem, and judge it."""
-    return SurfaceFit.of(problem, search(problem, method, options), judge, y, k)
+def most_examined(n_rows: int) -> int:
+    """Exchanges of one support that the final fit of a cross-validation examines by passes over ``n_rows`` rows."""
+    return min(EXAMINED_ROWS // n_rows, MOST_EXAMINED)
+
+
+def fit_surface(
+    problem: SparseProblem,
+    judge: Judge | SumsJudge,
+    y: FloatArray,
+    k: int,
+    method: str,
+    options: SearchOptions,
+    deadline: float | None = None,
+) -> SurfaceFit:
+    """Search for the surface of one problem, and judge it.
+
+    Where ``options.starts`` has terms that are known to be good, as positions in the full z, the surface is never worse than
+    the best one on these; after the deadline, by time.monotonic(), it is that one.
+    """
+    known = [np.flatnonzero(np.isin(problem.terms, terms)) for terms in options.starts]
+    options = replace(options, schedule=options.schedule.until(deadline), starts=tuple(known))
+    if known and deadline is not None and options.schedule.time_limit == 0.0:
+        found = _on_terms(problem, known[0])
+    else:
+        found = search(problem, method, options)
+        # a time limit, or a search that takes no starts: what is known stays where it is better
+        may_be_worse = found.status is Status.TIME_LIMIT or method != "best"
+        if known and may_be_worse and not np.array_equal(known[0], found.support):
+            other = _on_terms(problem, known[0])
+            found = found if found.objective <= other.objective else replace(other, trace=found.trace, n_iter=found.n_iter)
+    surface = QuadraticSurface.from_coordinates(problem.embed(found.z), found.c)
+    question = Question(problem.loss.name, problem.C, k, y, problem.terms)
+    certificate = judge.certificate(surface, question, problem.terms[found.support])
+    certificate = replace(certificate, swap_optimal=found.swap_optimal)
+    return SurfaceFit(surface, found, certificate.bounded(found.lower_bound))
+
+
+@one_blas_thread()
+def _on_terms(problem: SparseProblem, support: IntArray) -> SearchResult:
+    """The best surface on given terms; that of a path may be of some rows only."""
+    refit = problem.step().refit(support)
+    return SearchResult(refit.z, refit.c, support, refit.value, 0, Status.TIME_LIMIT, 0.0, ())
+
+
+@one_blas_thread()
+def digested(
+    moments: Moments, loss: str, limits: SupportLimits, *, standardize: bool, class_weight: Any
+) -> tuple[SummedSamples, TrainingData]:
+    """Sums in the units of a fit, and what the problems of a loss are made of.
+
+    Parameters
+    ----------
+    moments : Moments
+    loss : str
+        One that needs sums only.
+    limits : SupportLimits
+    standardize : bool
+    class_weight : mapping, "balanced" or None
+    """
+    # all pairs of terms are there, however many these are
+    size = (min(moments.n_rows, 1), len(moments.columns)), len(moments.classes), len(limits.exclude)
+    check_memory(loss, Extent(*size, proves=True))
+    sums = SummedSamples.of(moments, class_weight, standardize=standardize)
+    return sums, training_data(sums, loss, limits)
+
+
+def check_sums(moments: Moments) -> None:
+    """Refuse moments that no classifier can be fitted to."""
+    present = [label for label, weight in zip(moments.classes, moments.class_weights, strict=True) if weight > 0.0]
+    if len(present) < 2:
+        what = f"one class only: {quoted(present[0])}" if present else "no class"
+        raise ValueError(f"moments must have rows of at least two classes, but have {what}")
+    absent = [label for label in moments.classes if label not in present]
+    if absent:
+        raise ValueError(f"moments have no rows of class {quoted(absent[0])}")
+
+
+def check_needs_only_sums(loss: str) -> None:
+    """Refuse a loss that needs rows."""
+    able = [name for name in LOSS_NAMES if not loss_named(name).keeps_rows]
+    if loss not in able:
+        raise ParameterError(f"the loss {loss} needs all rows: moments serve {', '.join(able)}", loss=able[0])

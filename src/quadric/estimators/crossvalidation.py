@@ -15,52 +15,46 @@ from sklearn.exceptions import ConvergenceWarning
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import DEFAULT_KS, DEFAULT_LINEAR_KS
 from quadric.errors import warn_user
-from quadric.estimators._base import ClassWeight, RandomState, SparseSurfaceClassifier, SurfaceFit, Terms, seed_of
-from quadric.estimators._choosing import Family, Margin, chosen_cell, margin
-from quadric.estimators._constraints import AUTO, LINEAR, QUADRATIC, dictionaries, support_limits
-from quadric.estimators._convergence import warn_unless_converged
-from quadric.estimators._final import FinalSearch, most_examined
-from quadric.estimators._fold_scores import score_all_rows
-from quadric.estimators._foldwork import (
-    CrossValidation,
-    FoldTask,
-    FoldWork,
-    OutOfFold,
-    SampledParts,
-    SummedParts,
-    TrainingPart,
-    summed_part,
-)
-from quadric.estimators._grids import C_grid, k_grid
-from quadric.estimators._scoreboard import Cell, Scoreboard
+from quadric.estimators._foldwork import FoldRunner, FoldTask, FoldWork, SampledParts, SummedParts
+from quadric.estimators._scoreboard import Scoreboard
 from quadric.estimators._scoring import Scoring
-from quadric.estimators._validation import (
+from quadric.estimators.base import (
+    ClassWeight,
+    RandomState,
+    SparseSurfaceClassifier,
+    Terms,
+    warn_unless_converged,
+)
+from quadric.estimators.choosing import Family, GridCell, Margin, chosen_cell, margin
+from quadric.estimators.classifier import SparseQuadraticSVC, most_examined
+from quadric.estimators.constraints import AUTO, LINEAR, QUADRATIC, dictionaries, support_limits
+from quadric.estimators.validation import (
     CLIP,
     GAP_LIMIT,
     N_JOBS,
     TRUE_OR_FALSE,
     VERBOSE,
+    C_grid,
     Rule,
     check_parameters,
+    k_grid,
     named_losses,
     none_or,
     number_from,
     one_of,
     validate_samples,
 )
-from quadric.estimators.classifier import SparseQuadraticSVC
 from quadric.geometry.terms import term_count
-from quadric.labels import class_weights
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import TrainingData, training_data
 from quadric.losses.footprint import check_memory
-from quadric.progress import part, parts, writer_for
+from quadric.progress import counted, part, parts, writer_for
 from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream, Stream
 from quadric.samples.folds import Fold, check_folds, folds_of
 from quadric.samples.labelled import Samples
 from quadric.samples.recoding import Coding
-from quadric.samples.units import Units
+from quadric.samples.sums import SummedSamples
 from quadric.search.methods import METHODS
 from quadric.search.path import QuadraticPath, certified
 from quadric.search.quick import Dictionary, QuickSearch
@@ -68,8 +62,8 @@ from quadric.types import FloatArray, IntArray
 
 __all__ = ["SparseQuadraticSVCCV", "chosen_cell"]
 
+# Values of C that may be added to a default grid.
 MOST_EXTENSIONS = 3
-"""Values of C that may be added to a default grid."""
 _TOLERANCE = number_from(0.0)
 
 
@@ -272,22 +266,22 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
         stream = self._as_stream(samples, present, groups) if isinstance(self.cv, Integral) and int(self.cv) > 1 else None
         if stream is None:
-            folds, rows = folds_of(self.cv, X, y, groups, present), np.flatnonzero(present)
-            unseen = self._fit_samples(samples, folds, deadline, coding)
+            rows = np.flatnonzero(present)
+            self._fit_samples(samples, folds_of(self.cv, X, y, groups, present), deadline, coding)
         else:
-            rows, unseen = self._fit_stream(stream, deadline)
-        self.oof_decision_, self.oof_proba_ = (
-            np.full((len(y), *values.shape[1:]), np.nan) for values in (unseen.decision, unseen.probability)
-        )
-        self.oof_decision_[rows], self.oof_proba_[rows] = unseen.decision, unseen.probability
+            rows = self._fit_stream(stream, deadline)
+        for name in ("oof_decision_", "oof_proba_"):
+            found = getattr(self, name)
+            everywhere = np.full((len(y), *found.shape[1:]), np.nan)
+            everywhere[rows] = found
+            setattr(self, name, everywhere)
 
     def _deadline(self) -> float | None:
         return None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
 
     def _fit_samples(
         self, samples: Samples, folds: Sequence[Fold], deadline: float | None, coding: Coding | None = None
-    ) -> OutOfFold:
-        """Choose and fit in memory; what the folds say of the samples that they left out."""
+    ) -> None:
         prepared, units = self._in_units(samples)
         check_folds(folds, samples)
         task = self._task(samples.n_features, deadline)
@@ -296,26 +290,38 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self._check_memory(board, task, samples, folds, processes)
         coding = coding if coding is not None and coding.learns else None
         parts = SampledParts.of(samples, None if coding is None else replace(coding, gaps=None))  # X has them
-        scoring = Scoring.of(self.scoring, samples.classes)
         of_folds = samples if coding is None else replace(samples, X=coding.with_gaps(samples.X))
-        work = CrossValidation(FoldWork(task, of_folds, scoring, parts), folds, processes)
+        work = FoldRunner(FoldWork(task, of_folds, Scoring.of(self.scoring, samples.classes), parts), folds, processes)
         with part(0.0, 0.7):
             self._cross_validate(board, work)
-        cell = self._set_choice(board)
-        with part(0.7, 1.0):
-            short = None if parts.is_drawn is None else parts.of_rows(task, samples, np.arange(len(samples.codes)))
-            fits = self._fit_all_rows(task, prepared, short, cell, board)
-        self._set_fits(fits, samples.classes, units)
-        self.best_estimator_ = self._as_classifier(fits, units)
-        return work.out_of_fold(board, cell)
+        cell = self._set_choice(board, work)
 
-    def _fit_stream(self, stream: Stream, deadline: float | None) -> tuple[IntArray, OutOfFold]:
-        """Fit to samples in memory by passes over them; some positions, and what the folds say of the samples there."""
+        def fit(quick: QuickSearch, starts: Sequence[IntArray]) -> None:
+            model, limits = self.best_estimator_, task.dictionaries[cell.terms].limits
+            of_all_rows = parts.is_drawn is None or not loss_named(cell.loss).keeps_rows
+            data = quick.digest(cell.terms, cell.loss) if of_all_rows else training_data(prepared, cell.loss, limits)
+            searches = model._fit_surfaces(data, prepared, processes_of(self.n_jobs, len(starts)), starts, task.deadline)
+            fits = list(counted(searches, len(starts), "final fit"))
+            if not task.out_of_time():
+                for found in fits:
+                    warn_unless_converged(found, model._schedule().until(task.deadline), type(self).__name__)
+            model._set_fits(fits, samples.classes, units)
+            model.n_features_in_ = self.n_features_in_
+            if hasattr(self, "feature_names_in_"):
+                model.feature_names_in_ = self.feature_names_in_
+
+        with part(0.7, 1.0):
+            # sums and a random sample tell the paths where there is one
+            whole = prepared if parts.is_drawn is None else parts.fitted_to(task, samples, np.arange(len(samples.codes))).data
+            self._fit_chosen(whole, task, board, cell, fit)
+
+    def _fit_stream(self, stream: Stream, deadline: float | None) -> IntArray:
+        """Fit to samples in memory by passes over them; the positions of those whose out-of-fold values are known."""
         names = getattr(self, "feature_names_in_", None)
         self._fit_surveyed(self._surveyed(stream), deadline=deadline)
         if names is None:
             del self.feature_names_in_, self.best_estimator_.feature_names_in_
-        return self.oof_rows_ - 1, OutOfFold(self.oof_decision_, self.oof_proba_)
+        return self.oof_rows_ - 1
 
     def _fit_surveyed(self, surveyed: CappedStream, coding: Coding | None = None, *, deadline: float | None = None) -> Self:
         """Fit to samples that are read in batches; where they are gathered, folds learn of a coding as in ``_fit_coded``."""
@@ -324,11 +330,10 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             deadline = deadline or self._deadline()
             self._set_columns(surveyed.stream.columns)
             if surveyed.is_gathered:
-                samples, keys = surveyed.samples(self.class_weight), surveyed.groups
+                samples = surveyed.samples(self.class_weight)
                 everyone = np.ones(len(samples.codes), dtype=bool)
-                folds = folds_of(self.cv, samples.X, samples.classes[samples.codes], keys, everyone)
-                unseen = self._fit_samples(samples, folds, deadline, coding)
-                self.oof_decision_, self.oof_proba_ = unseen.decision, unseen.probability
+                folds = folds_of(self.cv, samples.X, samples.classes[samples.codes], surveyed.groups, everyone)
+                self._fit_samples(samples, folds, deadline, coding)
                 self.all_rows_scored_ = True
             else:
                 if not isinstance(self.cv, Integral) or self.cv < 2:
@@ -355,34 +360,49 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         with part(0.0, 0.4):
             sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
         moments = sums.whole()
-        classes, totals = samples.classes, moments.class_weights
-        samples = replace(samples, class_weight=class_weights(self.class_weight, classes, np.arange(len(classes)), totals))
-        work = CrossValidation(FoldWork(task, samples, scoring, SummedParts(sums)), folds, processes_of(self.n_jobs, n_folds))
+        whole = SummedSamples.of(moments, self.class_weight, standardize=bool(self.standardize), sample=samples)
+        samples = replace(samples, class_weight=whole.class_weight)
+        work = FoldRunner(FoldWork(task, samples, scoring, SummedParts(sums)), folds, processes_of(self.n_jobs, n_folds))
         with part(0.4, 0.6):
             self._cross_validate(board, work)
         with part(0.6, 0.7):
             self.all_rows_scored_ = surveyed.has_all_rows or (scoring.is_additive and not task.out_of_time())
             if self.all_rows_scored_ and not surveyed.has_all_rows:
-                score_all_rows(board, scoring, surveyed.stream.source, samples.class_weight, surveyed.stream.seed)
-        cell = self._set_choice(board)
-        unseen = work.out_of_fold(board, cell)
-        self.oof_decision_, self.oof_proba_ = unseen.decision, unseen.probability
-        with part(0.7, 0.8):
-            whole = summed_part(moments, samples, task)
-            quick = QuickSearch(whole.data, task.only(cell.terms), by_decomposition=task.by_decomposition)
-            self.paths_ = self._paths(quick, whole.samples, task, board, cell)
-            if self.certify:
-                self.paths_ = self._certified(self.paths_, quick.digest(cell.terms, cell.loss), whole.samples, task)
-        with part(0.8, 1.0):
-            self.best_estimator_ = self._chosen_classifier()
+                board.score_all_rows(scoring, surveyed.stream.source, samples.class_weight, surveyed.stream.seed)
+        cell = self._set_choice(board, work)
+
+        def fit(quick: QuickSearch, starts: Sequence[IntArray]) -> None:
             if loss_named(cell.loss).keeps_rows:
-                starts = [np.flatnonzero(path.support[path.Cs == cell.C, path.ks == cell.k][0]) for path in self.paths_]
                 most = most_examined(moments.n_rows)
                 self.best_estimator_._fit_by_passes(surveyed, moments, deadline, starts, most)
             else:
                 self.best_estimator_._fit_moments(moments, deadline)
+
+        with part(0.7, 1.0):
+            self._fit_chosen(whole, task, board, cell, fit)
+
+    def _fit_chosen(
+        self,
+        rows: Samples | SummedSamples,
+        task: FoldTask,
+        board: Scoreboard,
+        cell: GridCell,
+        fit: Callable[[QuickSearch, Sequence[IntArray]], None],
+    ) -> None:
+        """The paths of the chosen loss, and a full search at the chosen cell that starts from their terms there."""
+        own = task.only(cell.terms)
+        quick = QuickSearch(rows, own, by_decomposition=task.by_decomposition, report=writer_for(task.verbose))
+        self.paths_ = self._paths(quick, rows.positives(), task, board, cell)
+        self.best_estimator_ = self._chosen_classifier()
+        searching, proving = parts(1.0, float(self.certify))
+        with searching:
+            row, column = self.paths_[0].Cs.tolist().index(cell.C), self.paths_[0].ks.tolist().index(cell.k)
+            fit(quick, [path.cells[row][column].terms for path in self.paths_])
         if task.out_of_time():
             self._warn_of_deadline(board)
+        with proving:
+            if self.certify:
+                self.paths_ = self._certified(quick.digest(cell.terms, cell.loss), rows.positives(), task)
         self._take_over(self.best_estimator_)
 
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
@@ -396,7 +416,6 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return FoldTask(listed, self.class_weight, units, self.method == "pd", deadline, int(self.verbose))
 
     def _ks(self, terms: str, n_terms: int, n_required: int) -> IntArray:
-        """The grid of a dictionary with so many terms."""
         ks = k_grid(self.ks, n_terms, n_required, DEFAULT_LINEAR_KS if terms == LINEAR else DEFAULT_KS)
         return ks if terms != LINEAR or self.terms == LINEAR else np.unique(np.minimum(ks, max(n_terms, ks[0])))
 
@@ -406,24 +425,20 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return Scoreboard(Cs, {terms: own.ks for terms, own in task.dictionaries.items()}, n_folds)
 
     def _check_memory(self, board: Scoreboard, task: FoldTask, samples: Samples, folds: Sequence[Fold], processes: int) -> None:
-        n_scored = max(len(fold.test) for fold in folds)
-        widest = list(task.dictionaries)[-1]
+        widest, own = list(task.dictionaries.items())[-1]
+        needs = {
+            "n_scored": max(len(fold.test) for fold in folds),
+            "proves": self.method == "exact" or bool(self.certify),
+            "k": int(own.ks[-1]),
+            "n_folds": len(folds),
+        }
         n_ks = sum(len(ks) for ks in board.ks.values())
         for family, Cs in board.Cs.items():
-            if family.terms != widest:
-                continue
-            proves, k = self.method == "exact" or bool(self.certify), int(board.ks[widest][-1])
-            extent = samples.extent(
-                len(task.dictionaries[widest].limits.exclude),
-                grid=(len(Cs), n_ks),
-                n_scored=n_scored,
-                proves=proves,
-                k=k,
-                n_folds=len(folds),
-            )
-            check_memory(family.loss, extent, processes)
+            if family.terms == widest:
+                extent = samples.extent(len(own.limits.exclude), grid=(len(Cs), n_ks), **needs)
+                check_memory(family.loss, extent, processes)
 
-    def _cross_validate(self, board: Scoreboard, work: CrossValidation) -> None:
+    def _cross_validate(self, board: Scoreboard, work: FoldRunner) -> None:
         """Fill the board: a part of the grid, what could still be chosen, and what lies beyond the ends of a default grid."""
         report = writer_for(int(self.verbose))
         with part(0.0, 0.2):
@@ -443,8 +458,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 work.score(plan, board, "cross-validation, a longer grid")
             self.n_extensions_ += 1
 
-    def _set_choice(self, board: Scoreboard) -> Cell:
-        """What was chosen, and from what."""
+    def _set_choice(self, board: Scoreboard, work: FoldRunner) -> GridCell:
         cell, scores = board.choice(self.rule), board.scores()
         self.terms_scores_ = {terms: self._by_loss(scores, terms) for terms in board.ks}
         self.terms_margin_: Margin | None = margin(scores)
@@ -452,61 +466,29 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.Cs_: Any = self._by_loss(board.Cs, cell.terms)
         self.ks_ = board.ks[cell.terms]
         self.best_terms_, self.best_loss_, self.best_C_, self.best_k_ = cell.terms, cell.loss, cell.C, cell.k
+        self.oof_decision_, self.oof_proba_ = work.out_of_fold(board, cell)
         return cell
 
     def _by_loss(self, values: Mapping[Family, FloatArray], terms: str) -> Any:
-        """Those of one dictionary, by loss where ``loss`` is a sequence."""
         own = {family.loss: value for family, value in values.items() if family.terms == terms}
         return next(iter(own.values())) if isinstance(self.loss, str) else own
 
-    def _fit_all_rows(
-        self, task: FoldTask, samples: Samples, short: TrainingPart | None, cell: Cell, board: Scoreboard
-    ) -> list[SurfaceFit]:
-        """The chosen surface of each class; leaves the paths behind, which sums and a random sample tell where there is one."""
-        of = samples if short is None else short.data
-        report, own = writer_for(task.verbose), task.only(cell.terms)
-        quick = QuickSearch(of, own, by_decomposition=task.by_decomposition, report=report)
-        of_all_rows = short is None or not loss_named(cell.loss).keeps_rows
-        limits = own[cell.terms].limits
-        data = quick.digest(cell.terms, cell.loss) if of_all_rows else training_data(samples, cell.loss, limits)
-        self.paths_ = self._paths(quick, samples, task, board, cell)
-        processes = processes_of(self.n_jobs, len(self.paths_))
-        how = FinalSearch(
-            self.method, self.time_limit, self.gap_limit, task.deadline, seed_of(self.random_state), task.verbose, processes
-        )
-        searching, proving = parts(1.0, float(self.certify))
-        with searching:
-            fits = how.fits(data, samples, cell, self.paths_)
-        if task.out_of_time():
-            self._warn_of_deadline(board)
-        else:
-            for fit in fits:
-                warn_unless_converged(fit, how.schedule(), type(self).__name__)
-        with proving:
-            if self.certify:
-                self.paths_ = self._certified(self.paths_, quick.digest(cell.terms, cell.loss), samples, task)
-        return fits
-
     def _paths(
-        self, quick: QuickSearch, samples: Samples, task: FoldTask, board: Scoreboard, cell: Cell
+        self, quick: QuickSearch, positives: Sequence[int], task: FoldTask, board: Scoreboard, cell: GridCell
     ) -> list[QuadraticPath]:
-        """Paths of the chosen loss, one per surface."""
         Cs, ks, scores = board.Cs[cell.family], board.ks[cell.terms], board.scores()[cell.family]
         if task.out_of_time():  # the chosen cell is all that there is of the paths
             row, column = Cs == cell.C, ks == cell.k
             Cs, ks, scores = Cs[row], ks[column], scores[:, row][:, :, column]
-        paths = [quick.path(cell.terms, cell.loss, positive, Cs, ks) for positive in samples.positives()]
+        paths = [quick.path(cell.terms, cell.loss, positive, Cs, ks) for positive in positives]
         return [replace(path, scores=scores) for path in paths]
 
-    def _certified(
-        self, paths: list[QuadraticPath], data: TrainingData, samples: Samples, task: FoldTask
-    ) -> list[QuadraticPath]:
+    def _certified(self, data: TrainingData, positives: Sequence[int], task: FoldTask) -> list[QuadraticPath]:
         """The paths with the lower bounds that there is time for."""
-        out = []
-        for path, positive, own_part in zip(paths, samples.positives(), parts(*[1.0] * len(paths)), strict=True):
+        out, report = [], writer_for(task.verbose)
+        for path, positive, own_part in zip(self.paths_, positives, parts(*[1.0] * len(positives)), strict=True):
             with own_part:
-                report, going = writer_for(task.verbose), lambda: not task.out_of_time()
-                out.append(certified(path, data, positive, report=report, going=going))
+                out.append(certified(path, data, positive, report=report, going=lambda: not task.out_of_time()))
         return out
 
     def _warn_of_deadline(self, board: Scoreboard) -> None:
@@ -517,17 +499,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             ConvergenceWarning,
         )
 
-    def _as_classifier(self, fits: Sequence[SurfaceFit], units: Units) -> SparseQuadraticSVC:
-        """The final fit with the parameters that both estimators have."""
-        model = self._chosen_classifier()
-        model._set_fits(fits, self.classes_, units)
-        model.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_
-        return model
-
     def _chosen_classifier(self) -> SparseQuadraticSVC:
-        """What was chosen, with the parameters that both estimators have, not fitted."""
         own = self.get_params() | {"loss": self.best_loss_, "terms": self.best_terms_}
         parameters = {name: own[name] for name in SparseQuadraticSVC().get_params() if name in own}
         return SparseQuadraticSVC(self.best_k_, self.best_C_, **parameters)

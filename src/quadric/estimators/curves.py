@@ -97,10 +97,10 @@ class IsotonicCalibration:
 
 Calibration: TypeAlias = SigmoidCalibration | IsotonicCalibration
 METHODS: dict[str, type[Calibration]] = {"sigmoid": SigmoidCalibration, "isotonic": IsotonicCalibration}
+# The curve of decision values that are log-odds as they are.
 LOG_ODDS = SigmoidCalibration(-1.0, 0.0)
-"""The curve of decision values that are log-odds as they are."""
+# Twice the logarithm of a likelihood ratio that one needless parameter exceeds in 5 % of samples.
 LIKELIHOOD_RATIO = 3.84
-"""Twice the logarithm of a likelihood ratio that one needless parameter exceeds in 5 % of samples."""
 
 
 def fitted_curves(method: str, scores: FloatArray, codes: IntArray, weight: FloatArray) -> list[Calibration]:

@@ -12,11 +12,12 @@ from typing import TypeAlias
 import numpy as np
 
 from quadric.errors import ParameterError, quoted
-from quadric.estimators._validation import number_from
+from quadric.estimators.validation import number_from
 from quadric.types import BoolArray, FloatArray
 
+# A number between 0 and 1, or the text of a rule.
 Cutoff: TypeAlias = float | str
-"""A number between 0 and 1, or the text of a rule."""
+# Rules by name, with the numbers that they take.
 RULES = {
     "accuracy": (),
     "balanced": (),
@@ -25,10 +26,9 @@ RULES = {
     "approval": ("SHARE",),
     "badrate": ("SHARE",),
 }
-"""Rules by name, with the numbers that they take."""
 FORMS = ", ".join(":".join([name, *numbers]) for name, numbers in RULES.items())
+# The cut-off that labels a row with its likelier class.
 EVEN = 0.5
-"""The cut-off that labels a row with its likelier class."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,6 @@ class CutoffRule:
         return float(cutoffs[inside[self._best(curve.taken(inside))]])
 
     def _best(self, curve: CutoffCurve) -> int:
-        """Position of the first of the best cut-offs."""
         if self.name == "approval":
             return int(np.argmin(np.abs(curve.approved / curve.weight - self.numbers[0])))
         if self.name == "badrate":
@@ -148,7 +147,6 @@ class CutoffCurve:
 
     @staticmethod
     def of(positive: BoolArray, score: FloatArray, weight: FloatArray) -> CutoffCurve:
-        """The curve of a sample."""
         scores, *weights = by_score(positive, score, weight)
         caught, alarms = (np.concatenate([[0.0], np.cumsum(values)]) for values in weights)
         # summed from the other end: differences from the total would leave a rounded rest where there are no rows
@@ -159,13 +157,11 @@ class CutoffCurve:
         return CutoffCurve(cutoffs, alarms, missed, spared, float(caught[-1]), float(alarms[-1]))
 
     def taken(self, positions: np.ndarray) -> CutoffCurve:
-        """Some of the cut-offs."""
         cutoffs, alarms = self.cutoffs[positions], self.alarms[positions]
         return CutoffCurve(cutoffs, alarms, self.missed[positions], self.spared[positions], self.positives, self.negatives)
 
     @property
     def weight(self) -> float:
-        """Of all rows."""
         return self.positives + self.negatives
 
     @property

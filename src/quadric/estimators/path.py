@@ -11,20 +11,21 @@ from sklearn.utils.validation import check_X_y
 
 from quadric._sklearn import feature_names
 from quadric.defaults import DEFAULT_KS, DEFAULT_LINEAR_KS, LARGEST_COUNT
-from quadric.estimators._base import ClassWeight, RandomState, Terms, seed_of
-from quadric.estimators._constraints import LINEAR, QUADRATIC, support_limits
-from quadric.estimators._grids import C_grid, k_grid
-from quadric.estimators._validation import (
+from quadric.estimators.base import ClassWeight, RandomState, Terms, seed_of
+from quadric.estimators.classifier import DECOMPOSITION
+from quadric.estimators.constraints import LINEAR, QUADRATIC, support_limits
+from quadric.estimators.validation import (
     TRUE_OR_FALSE,
+    C_grid,
     check_values,
     integer_from,
+    k_grid,
     none_or,
     numbers_only,
     one_of,
     validate_samples,
     warn_of_spread,
 )
-from quadric.estimators.classifier import DECOMPOSITION
 from quadric.geometry.terms import term_count
 from quadric.labels import refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named

@@ -14,8 +14,8 @@ from sklearn.utils.parallel import delayed
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators import ScaleWarning
-from quadric.estimators._base import RandomState, SparseSurfaceClassifier, drawn_seed
-from quadric.estimators._validation import N_JOBS, check_values, integer_from
+from quadric.estimators.base import RandomState, SparseSurfaceClassifier, drawn_seed
+from quadric.estimators.validation import N_JOBS, check_values, integer_from
 from quadric.fitted import Model, fitted_model
 from quadric.labels import refuse_masked
 from quadric.progress import counted

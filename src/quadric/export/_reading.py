@@ -14,11 +14,11 @@ from sklearn.pipeline import Pipeline
 
 from quadric.certificate import Certificate
 from quadric.estimators import SparseQuadraticSVCCV
-from quadric.estimators._base import SparseSurfaceClassifier
-from quadric.estimators._constraints import LINEAR, QUADRATIC
-from quadric.estimators._validation import check_parameters
+from quadric.estimators.base import SparseSurfaceClassifier
 from quadric.estimators.calibration import METHODS, CalibratedModel, decided
+from quadric.estimators.constraints import LINEAR, QUADRATIC
 from quadric.estimators.cutoffs import read_cutoff
+from quadric.estimators.validation import check_parameters
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._probes import accepts
 from quadric.export._schema import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from quadric.errors import quoted
-from quadric.estimators._base import predicted
+from quadric.estimators.base import predicted
 from quadric.estimators.calibration import METHODS, Calibration, SigmoidCalibration, decided, probabilities
 from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import class_texts

@@ -16,9 +16,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from quadric.estimators import SparseQuadraticSVC
-from quadric.estimators._base import SparseSurfaceClassifier, SurfaceClassifier, predicted
-from quadric.estimators._constraints import QUADRATIC, support_limits
+from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier, predicted
 from quadric.estimators.calibration import CalibratedModel
+from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
 from quadric.extras import require
 from quadric.fitted.columns import Columns

@@ -1,4 +1,5 @@
-"""Scores with twice the digits of doubles, where large terms cancel: error-free sums and products (Dekker 1971, Knuth).
+"""What rounding must not touch: scores where large terms cancel, by error-free sums and products (Dekker 1971, Knuth), and
+multipliers that balance to the last digit.
 
 No wider type is needed: numpy's longdouble is a plain double on some systems.
 """
@@ -56,3 +57,22 @@ def exact_dot(a: FloatArray, b: FloatArray, *more: float) -> float:
     """sum_j a_j b_j and more, rounded once."""
     product, error = two_product(a, b)
     return math.fsum([*product.tolist(), *error.tolist(), *more])
+
+
+def balanced(multipliers: FloatArray, y: FloatArray) -> FloatArray:
+    """Multipliers >= 0 with sum y_i multiplier_i = 0 to the last digit: a dual bound holds for no others.
+
+    None grows, so boxes stay met: all become multiples of one power of two, small enough beside their sum and large enough for
+    exact sums, and the largest of the heavier side pay for what is left.
+    """
+    unit = 2.0 ** (math.frexp(float(multipliers.sum()))[1] - 52)
+    counts = np.floor(multipliers / unit)
+    excess = float(y @ counts)
+    heavier = np.where(y * excess > 0.0, counts, 0.0)
+    while excess:
+        i = int(np.argmax(heavier))
+        paid = min(heavier[i], abs(excess))
+        counts[i] -= paid
+        heavier[i] = 0.0
+        excess -= math.copysign(paid, excess)
+    return counts * unit

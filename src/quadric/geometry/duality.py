@@ -1,4 +1,8 @@
-"""What judges by duality share: margins with a bound on their errors, and the part of a duality gap that the regulariser makes.
+"""What judges share: residuals, margins with a bound on their errors, and the regulariser's part of a duality gap.
+
+Residuals of the first-order conditions come in units in which they can be compared (docs/mathematics.md, eq. 5.1 and 5.4). For
+multipliers v the gradient of the Lagrangian is Gz - R'v for the terms and -sum v for c. Term j is divided by its scale
+C sum_i o_i |r_ij|, c by C sum_i o_i.
 
 For multipliers that balance exactly, and e = R'(y lambda) - Gz on some terms, F is above the dual bound by 1/2 e'G^-1 e and by
 a sum over the samples that depends on the loss (docs/mathematics.md, eq. 5.8 and 10.6). Nothing cancels between them.
@@ -6,22 +10,58 @@ a sum over the samples that depends on the loss (docs/mathematics.md, eq. 5.8 an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from quadric.geometry.compensated import misfits
-from quadric.geometry.energy_norm import EPS, EnergyNorm, rounding_of_sum
-from quadric.geometry.lifting import lift, lift_about, middle_of, sizes_about
-from quadric.geometry.residuals import Residuals
+from quadric.geometry.energy import EPS, Energy, EnergyNorm, rounding_of_sum
+from quadric.geometry.lifting import lift, lift_about, lift_adjoint, middle_of, sizes_about
 from quadric.types import FloatArray, IntArray
 
+# |1 - y f| up to which rounding could decide on which side of its margin a sample is.
 CLOSE = 1e-6
-"""|1 - y f| up to which rounding could decide on which side of its margin a sample is."""
+# Error of a margin that changes nothing.
 SURE = 1e-11
-"""Error of a margin that changes nothing."""
+# A margin counts as met where what is missing is at most this many times its rounding error.
 NOISE = 16.0
-"""A margin is met where it is met but for so many times its rounding error."""
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """The first-order conditions at one surface.
+
+    Attributes
+    ----------
+    X : array of shape (m, n)
+    energy : Energy
+        The regulariser.
+    z, c : array of shape (p,), float
+        The surface.
+    scale : array of shape (p,)
+        Infinite for terms that are constant: those are not judged.
+    total_scale : float
+    """
+
+    X: FloatArray
+    energy: Energy
+    z: FloatArray
+    c: float
+    scale: FloatArray
+    total_scale: float
+
+    @cached_property
+    def energy_gradient(self) -> FloatArray:
+        return self.energy.gradient(self.z)
+
+    def gradient(self, v: FloatArray) -> FloatArray:
+        """[Gz - R'v] divided by the scales."""
+        return (self.energy_gradient - lift_adjoint(self.X, v)) / self.scale
+
+    def largest(self, gradient: FloatArray, v: FloatArray) -> float:
+        """The largest entry of a scaled gradient and of the equation of c."""
+        return max(float(np.max(np.abs(gradient), initial=0.0)), abs(float(v.sum())) / self.total_scale)
 
 
 class Margins:

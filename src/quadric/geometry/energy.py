@@ -7,19 +7,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import qr
+from scipy.linalg.lapack import dtrtri
 
 from quadric.geometry.lifting import as_dense, row_chunks
 from quadric.geometry.terms import LINEAR, term_count, term_factors, term_index, term_indices, to_matrix, to_vector
 from quadric.types import FloatArray, IntArray
 
+# Smallest eigenvalue of the unit-diagonal moment matrix of [x 1] under which G counts as singular.
 SINGULAR_BELOW = 1e-10
-"""Smallest eigenvalue of the unit-diagonal moment matrix of [x 1] under which G counts as singular."""
+# What is then added to G, as a fraction of its own diagonal.
 RIDGE = 1e-8
-"""What is then added to G, as a fraction of its own diagonal."""
+# Singular value of [x 1], columns scaled to length one, below which columns are dependent up to rounding.
 DEPENDENT_BELOW = 1e-12
-"""Singular value of [x 1], columns scaled to length one, below which columns are dependent but for rounding."""
+# Smallest eigenvalue of that matrix from which on its own factor has digits enough; below, the rows are asked.
 ACCURATE_FROM = 1e-3
-"""Smallest eigenvalue of that matrix from which on its own factor has digits enough; below, the rows are asked."""
+
+
+EPS = float(np.finfo(float).eps)
+# Relative error of the factor of an EnergyNorm that is allowed for; beyond it nothing is claimed.
+TRUSTED = 0.1
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,7 @@ class Energy:
         scale = np.sqrt(np.diag(moment))
         scale[scale == 0.0] = 1.0  # a feature that is zero throughout: its row is zero and makes the matrix singular
         e, V = np.linalg.eigh(moment / np.outer(scale, scale))
-        factor = (np.sqrt(np.maximum(e, 0.0)) * V).T * scale
-        return Energy(weight, s, S, float(e[0]), factor)
+        return Energy(weight, s, S, float(e[0]), (np.sqrt(np.maximum(e, 0.0)) * V).T * scale)
 
     @staticmethod
     def of_samples(X: FloatArray, sample_weight: FloatArray) -> Energy:
@@ -65,8 +70,7 @@ class Energy:
         energy = Energy.of_moments(float(sample_weight.sum()), sample_weight @ X, as_dense(weighted.T @ weighted))
         if energy.smallest >= ACCURATE_FROM:
             return energy
-        chunks = row_chunks(*X.shape)
-        blocks = (np.column_stack([as_dense(weighted[rows]), root[rows]]) for rows in chunks)
+        blocks = (np.column_stack([as_dense(weighted[rows]), root[rows]]) for rows in row_chunks(*X.shape))
         return replace(energy, factor=graded_factor(blocks), graded=True)
 
     @property
@@ -130,7 +134,6 @@ class Energy:
         return positions, self.block(np.array([term]), positions)[0]
 
     def diagonal(self) -> FloatArray:
-        """The diagonal of G."""
         return (1.0 + self.ridge) * self._diagonal()
 
     def gradient(self, z: FloatArray) -> FloatArray:
@@ -140,8 +143,7 @@ class Energy:
         T = 2.0 * (W @ self.S + np.outer(b, self.s))
         quadratic = T + T.T
         quadratic[np.diag_indices_from(T)] = np.diag(T)
-        linear = 2.0 * (W @ self.s + self.weight * b)
-        gradient = to_vector(quadratic, linear)
+        gradient = to_vector(quadratic, 2.0 * (W @ self.s + self.weight * b))
         return gradient + self.ridge * self._diagonal() * z if self.ridge else gradient
 
     def rows(self, terms: IntArray) -> FloatArray:
@@ -196,3 +198,65 @@ def _of_block(A: FloatArray) -> FloatArray:
     factor = np.empty((min(A.shape), A.shape[1]))
     factor[:, order] = triangle[: len(factor)]
     return factor * scale
+
+
+@dataclass(frozen=True)
+class EnergyNorm:
+    """The norm that the regulariser gives to gradients on a support, 1/2 h'G^-1 h, with a bound on what rounding does to it.
+
+    With H of ``Energy.rows``, G = 2 H'H, and with H = Q T D, D the lengths of its columns, the norm is 1/4 ||T^-T D^-1 h||^2.
+    No product of columns is formed, so the condition of G counts once and not squared.
+
+    Attributes
+    ----------
+    lengths : array of shape (k,)
+        Of the columns of H.
+    inverse : array of shape (k, k)
+        T^-1.
+    error : float
+        Relative error of the norm.
+    """
+
+    lengths: FloatArray
+    inverse: FloatArray
+    error: float
+
+    @staticmethod
+    def of(energy: Energy, terms: IntArray, n_rows: int) -> EnergyNorm | None:
+        """The norm on some terms; None where rounding leaves nothing of it."""
+        H = energy.rows(terms)
+        lengths = np.sqrt(np.sum(H * H, axis=0))
+        k = len(terms)
+        triangle = np.linalg.qr(H / lengths, mode="r")
+        if len(triangle) < k:
+            return None
+        inverse, failed = dtrtri(triangle)
+        if failed:
+            return None
+        swelling = float(np.sqrt(np.sum(inverse**2)))
+        # of what H was made of: from sums over all samples, where their errors are magnified twice, or from the samples
+        condition = swelling if energy.graded else swelling**2
+        error = rounding_of_sum(n_rows) * k * condition
+        return EnergyNorm(lengths, inverse, error) if error <= TRUSTED else None
+
+    @staticmethod
+    def of_nothing() -> EnergyNorm:
+        return EnergyNorm(np.zeros(0), np.zeros((0, 0)), 0.0)
+
+    def coordinates(self, h: FloatArray) -> FloatArray:
+        """x with 1/2 h'G^-1 h = 1/4 ||x||^2; also for the rows of a matrix."""
+        return (h / self.lengths) @ self.inverse
+
+    def halved_square(self, h: FloatArray, doubt: FloatArray) -> float:
+        """1/2 h'G^-1 h, at most: for all that h could be, given a bound on the error of each entry."""
+        x = self.coordinates(h)
+        z = np.abs(self.inverse @ x) / self.lengths
+        blurred = (doubt / self.lengths) @ np.abs(self.inverse)
+        return float(
+            (0.25 * x @ x + 0.5 * z @ doubt + 0.25 * blurred @ blurred) * (1.0 + 2.0 * self.error / (1.0 - self.error))
+        )
+
+
+def rounding_of_sum(n: float) -> float:
+    """Rounding error of a sum of n numbers, relative to the sum of their absolute values; errors have two signs."""
+    return EPS * (8.0 + float(np.sqrt(n)))

@@ -15,8 +15,8 @@ from scipy.sparse import issparse
 from quadric.geometry.terms import LINEAR, TermFactors, term_count, term_factors, to_vector
 from quadric.types import FloatArray, IntArray
 
+# Size of the blocks of R that streaming computations build; about one core's share of cache.
 CHUNK_BYTES = 4 << 20
-"""Size of the blocks of R that streaming computations build; about one core's share of cache."""
 
 
 def row_chunks(n_rows: int, row_width: int, at_least: int = 64) -> Iterator[slice]:

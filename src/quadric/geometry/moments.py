@@ -17,23 +17,23 @@ from scipy.linalg.blas import dsyrk
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import CHUNK_BYTES, lift, lift_adjoint, lift_columns, row_chunks
 from quadric.geometry.products import LiftedSums, has_many_terms
-from quadric.geometry.terms import LINEAR, feature_count, term_count, term_factors, to_matrix
+from quadric.geometry.terms import LINEAR, term_count, term_factors, to_matrix
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# A term counts as constant when its standard deviation is below this fraction of its root mean square.
 CONSTANT_TOLERANCE = 1e-10
-"""A term counts as constant when its standard deviation is below this fraction of its root mean square."""
 
+# Samples per rank-k update, at least: shorter ones read and write the p x p matrix too often.
 BLOCK_ROWS = 512
-"""Samples per rank-k update, at least: shorter ones read and write the p x p matrix too often."""
 
 
+# Share of the squares of a term below which the difference of sums that its scatter is has lost too many digits.
 BLURRED = 1e-4
-"""Share of the squares of a term below which the difference of sums that its scatter is has lost too many digits."""
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Weight, mean and scatter of lifted samples; ``+`` merges disjoint samples, ``-`` takes a part away again.
+class LiftedMoments:
+    """Weight, mean and scatter of lifted samples; ``+`` merges disjoint samples.
 
     Attributes
     ----------
@@ -50,55 +50,45 @@ class Moments:
     scatter: FloatArray
 
     @staticmethod
-    def empty(n_features: int) -> Moments:
-        """Moments of no samples."""
+    def empty(n_features: int) -> LiftedMoments:
         p = term_count(n_features)
-        return Moments(0.0, np.zeros(p), np.zeros((p, p)))
+        return LiftedMoments(0.0, np.zeros(p), np.zeros((p, p)))
 
     @staticmethod
-    def of(X: FloatArray, sample_weight: FloatArray | None = None) -> Moments:
+    def of(X: FloatArray, sample_weight: FloatArray | None = None) -> LiftedMoments:
         """Moments of the rows of X, block by block: the lifted matrix never exists as a whole."""
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
         return LabelledMoments.of(X, np.zeros(len(X), dtype=np.intp), weight, np.ones(1)).loss
 
-    def __add__(self, other: Moments) -> Moments:
-        return self._combine(other, 1.0)
-
-    def __sub__(self, other: Moments) -> Moments:
-        return self._combine(other, -1.0)
-
-    def scaled(self, factor: float) -> Moments:
-        """Moments of the same samples with every weight multiplied by ``factor``."""
-        return Moments(factor * self.weight, self.mean, factor * self.scatter)
-
-    def _combine(self, other: Moments, sign: float) -> Moments:
-        weight = self.weight + sign * other.weight
+    def __add__(self, other: LiftedMoments) -> LiftedMoments:
+        weight = self.weight + other.weight
         if weight <= 0.0:
-            return Moments.empty(feature_count(len(self.mean)))
+            return self
         # (2.4), Chan's update: exact for disjoint samples and free of the cancellation that raw sums of squares suffer
         shift = other.mean - self.mean
-        mean = self.mean + sign * (other.weight / weight) * shift
-        scatter = self.scatter + sign * other.scatter
-        scatter += (sign * self.weight * other.weight / weight) * np.outer(shift, shift)
-        return Moments(weight, mean, scatter)
+        scatter = self.scatter + other.scatter
+        scatter += (self.weight * other.weight / weight) * np.outer(shift, shift)
+        return LiftedMoments(weight, self.mean + (other.weight / weight) * shift, scatter)
+
+    def scaled(self, factor: float) -> LiftedMoments:
+        return LiftedMoments(factor * self.weight, self.mean, factor * self.scatter)
 
     def energy(self) -> Energy:
-        """The regulariser of these samples."""
         return energy_of_sums(self.weight, self.weight * self.mean)
 
-    def mapped(self, center: FloatArray, scale: FloatArray) -> Moments:
+    def mapped(self, center: FloatArray, scale: FloatArray) -> LiftedMoments:
         """Moments of (x - center) / scale in place of x."""
         change = AffineChange(center, scale)
-        return Moments(self.weight, change.of_point(self.mean), change.of_scatter(self.scatter))
+        return LiftedMoments(self.weight, change.of_point(self.mean), change.of_scatter(self.scatter))
 
     def constant_terms(self) -> BoolArray:
         """Terms with one and the same value on all samples."""
         return is_constant(self.weight, self.mean, np.diag(self.scatter))
 
 
-def moments_by_class(X: FloatArray, codes: IntArray, sample_weight: FloatArray, n_classes: int) -> list[Moments]:
+def moments_by_class(X: FloatArray, codes: IntArray, sample_weight: FloatArray, n_classes: int) -> list[LiftedMoments]:
     """Moments of the rows of each class."""
-    return [Moments.of(X[mine], sample_weight[mine]) for mine in (codes == code for code in range(n_classes))]
+    return [LiftedMoments.of(X[mine], sample_weight[mine]) for mine in (codes == code for code in range(n_classes))]
 
 
 @dataclass(frozen=True)
@@ -107,7 +97,7 @@ class LabelledMoments:
 
     Attributes
     ----------
-    loss : Moments
+    loss : LiftedMoments
         Of all samples, with the weights of their losses: sample weight times class weight.
     class_weights : array of shape (n_classes,)
         Sums of the sample weights of each class.
@@ -115,7 +105,7 @@ class LabelledMoments:
         Weighted means of r(x) in each class.
     """
 
-    loss: Moments
+    loss: LiftedMoments
     class_weights: FloatArray
     class_means: FloatArray
 
@@ -126,18 +116,17 @@ class LabelledMoments:
         weights, loss_weight = by_class.sum(axis=1), sample_weight * class_weight[codes]
         total = float(loss_weight.sum())
         if total <= 0.0:
-            return LabelledMoments(Moments.empty(X.shape[1]), weights, np.zeros((len(weights), term_count(X.shape[1]))))
+            return LabelledMoments(LiftedMoments.empty(X.shape[1]), weights, np.zeros((len(weights), term_count(X.shape[1]))))
         middle = lift_adjoint(X, loss_weight) / total  # sums of squares about it cancel nothing
         sums, scatter = _sums_about(middle, X, by_class, loss_weight)
         means = np.divide(sums, weights[:, None], out=np.zeros_like(sums), where=weights[:, None] > 0.0)
         means[weights > 0.0] += middle
         shift = (class_weight @ sums) / total  # what rounding has left of the mean
         scatter -= total * np.outer(shift, shift)
-        return LabelledMoments(Moments(total, middle + shift, scatter), weights, means)
+        return LabelledMoments(LiftedMoments(total, middle + shift, scatter), weights, means)
 
     @staticmethod
-    def merged(moments: Sequence[Moments], class_weight: FloatArray) -> LabelledMoments:
-        """From the moments of each class."""
+    def merged(moments: Sequence[LiftedMoments], class_weight: FloatArray) -> LabelledMoments:
         weighted = [part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)]
         weights, means = np.array([part.weight for part in moments]), np.array([part.mean for part in moments])
         return LabelledMoments(reduce(add, weighted), weights, means)
@@ -154,7 +143,6 @@ class LabelledMoments:
         return LabelledMoments(self.loss.mapped(center, scale), self.class_weights, means)
 
     def energy(self) -> Energy:
-        """The regulariser of the samples, whatever their losses weigh."""
         return energy_of_sums(float(self.class_weights.sum()), self.class_weights @ self.class_means)
 
 

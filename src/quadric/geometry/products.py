@@ -21,12 +21,12 @@ from quadric.geometry.lifting import lift_about, row_chunks
 from quadric.geometry.terms import term_count, to_vector
 from quadric.types import FloatArray, IntArray
 
+# More terms than this are never paired in one matrix: at about this number, searches without it become the faster ones.
 MANY_TERMS = 1_000
-"""More terms than this are never paired in one matrix: at about this number, searches without it become the faster ones."""
+# Samples per product, at least.
 PRODUCT_ROWS = 1024
-"""Samples per product, at least."""
+# Features per product: of a symmetric matrix little more than one half is computed.
 FEATURE_BLOCK = 128
-"""Features per product: of a symmetric matrix little more than one half is computed."""
 
 
 def has_many_terms(X: Any) -> bool:

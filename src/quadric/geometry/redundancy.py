@@ -13,24 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from quadric.geometry.moments import Moments
+from quadric.geometry.moments import LiftedMoments
 from quadric.geometry.terms import feature_count, term_count, term_factors, term_indices
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Share of the mean square of z up to which a residual is rounding; one odd row of a million leaves about 1e-6.
 RESIDUAL = 1e-11
-"""Share of the mean square of z up to which a residual is rounding; one odd row of a million leaves about 1e-6."""
+# Share of what was subtracted from each other that may be left of a residual.
 ROUNDING = 1e-14
-"""Share of what was subtracted from each other that may be left of a residual."""
+# Features whose products with all others are looked at together.
 FEATURE_BLOCK = 128
-"""Features whose products with all others are looked at together."""
 
 
-def redundant_of_moments(moments: Moments) -> BoolArray:
+def redundant_of_moments(moments: LiftedMoments) -> BoolArray:
     """Which terms are redundant, by the mean and scatter of lifted samples.
 
     Parameters
     ----------
-    moments : Moments
+    moments : LiftedMoments
 
     Returns
     -------
@@ -46,7 +46,7 @@ def redundant_of_moments(moments: Moments) -> BoolArray:
     S = scatter[first_linear:, first_linear:]
     mean = moments.mean[first_linear:]
     a, b, ab = S[left, left], S[right, right], S[left, right]
-    # r about the means is r - to_a x_a - to_b x_b, but for a constant
+    # r about the means is r - to_a x_a - to_b x_b, up to a constant
     to_a, to_b = half * mean[right], half * mean[left]
     of_a, of_b = (scatter[np.arange(first_linear), first_linear + side] for side in (left, right))
     size = np.diag(scatter)[:first_linear] + to_a**2 * a + to_b**2 * b

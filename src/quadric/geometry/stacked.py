@@ -19,19 +19,18 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from quadric.geometry.compensated import misfits
-from quadric.geometry.energy import Energy, graded_factor
-from quadric.geometry.energy_norm import EPS, TRUSTED, rounding_of_sum
+from quadric.geometry.energy import EPS, TRUSTED, Energy, graded_factor, rounding_of_sum
 from quadric.geometry.lifting import lift, row_chunks
 from quadric.types import FloatArray, IntArray
 
+# Decrease, as a share of F, that need not be known any better.
 SMALL = 1e-9
-"""Decrease, as a share of F, that need not be known any better."""
+# Distance of two bounds, as a share of F, that need not be any smaller.
 TIGHT = 1e-11
-"""Distance of two bounds, as a share of F, that need not be any smaller."""
+# Lifted rows up to this size are kept; larger ones are lifted again for each pass.
 KEPT_BYTES = 64 << 20
-"""Lifted rows up to this size are kept; larger ones are lifted again for each pass."""
+# Newton steps of a refit; each gains as many digits as U has.
 REFINEMENTS = 8
-"""Newton steps of a refit; each gains as many digits as U has."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +68,9 @@ class StackedRows:
     """
 
     def __init__(self, X: FloatArray, energy: Energy, weight: FloatArray, y: FloatArray, terms: IntArray) -> None:
-        self._X = X
+        self._X, self._y, self.terms = X, y, terms
         self._root = np.sqrt(weight)
-        self._y = y
-        self.terms = terms
-        self._H = energy.rows(terms)
-        self._graded = energy.graded
+        self._H, self._graded = energy.rows(terms), energy.graded
 
     @cached_property
     def _kept(self) -> list[tuple[slice, FloatArray]]:
@@ -104,7 +100,6 @@ class StackedRows:
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """Lengths of the columns of A."""
         return np.sqrt(np.diag(self._gram))
 
     @property
@@ -116,8 +111,7 @@ class StackedRows:
     def _inverse(self) -> tuple[FloatArray, float]:
         """U^-1 for columns of length one, and a bound on the relative error of U; infinite where U is worth nothing."""
         size = len(self.lengths)
-        unit = self._gram / np.outer(self.lengths, self.lengths)
-        factor, failed = dpotrf(unit)
+        factor, failed = dpotrf(self._gram / np.outer(self.lengths, self.lengths))
         if not failed:
             inverse = dtrtri(factor)[0]
             error = self._units * size * float(np.sum(inverse**2))
@@ -171,7 +165,6 @@ class StackedRows:
         return Evaluation(value, value_error, units * second**0.5, gradient / self.lengths, units * error / self.lengths)
 
     def _energy_at(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """The rows of the energy: their share of F and of A'rho."""
         curved = self._H @ x[:-1]
         return float(curved @ curved), np.append(-(curved @ self._H), 0.0)
 
@@ -220,7 +213,6 @@ class StackedRows:
         return x, self.bracket(x)
 
     def _towards(self, x: FloatArray, evaluation: Evaluation) -> FloatArray:
-        """A Newton step."""
         inverse, _ = self._inverse
         return x + (inverse @ (evaluation.gradient @ inverse)) / self.lengths
 

@@ -11,20 +11,20 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from quadric.blas import one_blas_thread
-from quadric.geometry.lifting import as_dense, dense_columns, row_chunks
+from quadric.geometry.lifting import as_dense, dense_columns, live_features, row_chunks
 from quadric.geometry.terms import LINEAR, default_names, term_factors, term_names, to_matrix, to_vector
 from quadric.labels import refuse_masked
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Eigenvalues of W, and parts of b, below this fraction of the largest coefficient count as zero.
 FLAT = 1e-12
-"""Eigenvalues of W, and parts of b, below this fraction of the largest coefficient count as zero."""
 MOST_TERMS_SHOWN = 20
+# With more terms than this many times the features, products with W beat a loop over the terms.
 DENSE_FROM = 4
-"""With more terms than this many times the features, products with W beat a loop over the terms."""
+# Shrinks the chunks of these products until what they write stays in the cache.
 DENSE_SPACE = 16
-"""Shrinks the chunks of these products until what they write stays in the cache."""
+# Doubles in 64 bytes: rows that begin at multiples of it look the same to every vector unit.
 ALIGNED = 8
-"""Doubles in 64 bytes: rows that begin at multiples of it look the same to every vector unit."""
 
 
 class Product(NamedTuple):
@@ -185,12 +185,8 @@ class QuadraticSurface:
         """
         polynomial = self.polynomial()
         terms = np.flatnonzero(polynomial)
-        left, right = (factor[terms] for factor in term_factors(self.n_features))
-        weights = polynomial[terms]
-        features, place = np.unique(np.concatenate([left, right[right != LINEAR]]), return_inverse=True)
-        seconds = np.full(len(terms), LINEAR)
-        seconds[right != LINEAR] = place[len(terms) :]
-        return features, list(zip(weights.tolist(), place[: len(terms)].tolist(), seconds.tolist(), strict=True))
+        features, factors = live_features(self.n_features, terms)
+        return features, list(zip(polynomial[terms].tolist(), *(factor.tolist() for factor in factors), strict=True))
 
     @one_blas_thread()
     def _row_by_row(self, X: FloatArray) -> FloatArray:
@@ -214,7 +210,6 @@ class QuadraticSurface:
 
     @cached_property
     def _padded(self) -> tuple[FloatArray, FloatArray]:
-        """W and b with zeros up to a multiple of the alignment."""
         n = self.n_features
         width = -(-n // ALIGNED) * ALIGNED
         W, b = _aligned_zeros(width, width), np.zeros(width)

@@ -15,8 +15,8 @@ import numpy as np
 
 from quadric.types import FloatArray, IntArray
 
+# Stands in ``TermFactors.right`` for the missing second factor of a linear term.
 LINEAR = -1
-"""Stands in ``TermFactors.right`` for the missing second factor of a linear term."""
 
 
 class TermFactors(NamedTuple):
@@ -43,8 +43,7 @@ def feature_count(n_terms: int) -> int:
 def term_factors(n_features: int) -> TermFactors:
     """Factors of every term, in the order of z."""
     rows, columns = np.triu_indices(n_features)
-    linear = np.arange(n_features)
-    left = np.concatenate([rows, linear])
+    left = np.concatenate([rows, np.arange(n_features)])
     right = np.concatenate([columns, np.full(n_features, LINEAR)])
     left.setflags(write=False)
     right.setflags(write=False)

@@ -15,16 +15,16 @@ import numpy as np
 from quadric.errors import quoted
 from quadric.geometry.surface import QuadraticSurface
 
+# Significant digits unless asked for: raw units need more of them, because their terms largely cancel each other.
 DIGITS = {"centred": 4, "expanded": 9}
-"""Significant digits unless asked for: raw units need more of them, because their terms largely cancel each other."""
 EXACT = 17
+# Caps are values that the data have: they are shown with more digits than estimates.
 CAP_DIGITS = 6
-"""Caps are values that the data have: they are shown with more digits than estimates."""
 WIDTH = 78
+# Texts that need no quotes: as the name of a feature, as a level of a category, and where there is no equation to mix up.
 NAME = re.compile(r"[^\W\d][\w.]*( [\w.]+)*")
 LEVEL = re.compile(r"[\w.]+( [\w.]+)*")
 ANYTHING = re.compile(r".*", re.DOTALL)
-"""Texts that need no quotes: as the name of a feature, as a level of a category, and where there is no equation to mix up."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,6 @@ class PlainText:
         return f"{self.inline(symbol.text)} at {' and '.join(ends)}"
 
     def inline(self, formula: str) -> str:
-        """A formula in running text."""
         return formula
 
     def scaled(self, text: str, is_sum: bool, scale: float) -> str:
@@ -173,6 +172,11 @@ def form_note(form: str, surfaces: Sequence[QuadraticSurface], written: Sequence
     return [f"(expanded to raw units: {after} terms for the model's {before}, which are counted in centred variables)"]
 
 
+def printable(text: str) -> str:
+    """A text from data on one line, with everything unprintable escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
+
+
 def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:
     """A text with everything unprintable escaped, in quotes where it does not look plain.
 
@@ -182,7 +186,7 @@ def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:
     plain : pattern
         What needs no quotes.
     """
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
+    escaped = printable(text)
     if plain.fullmatch(escaped):
         return escaped
     # as JSON, from which it can be read back: escapes are told from backslashes of its own

@@ -21,9 +21,9 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from quadric.blas import one_blas_thread
+from quadric.geometry.duality import Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import LabelledMoments
-from quadric.geometry.residuals import Residuals
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
 from quadric.samples.extent import Extent
@@ -580,5 +580,6 @@ def training_data(samples: LabelledSamples | SummedSamples, loss: str, limits: L
     if not isinstance(samples, SummedSamples):
         return kind.data.from_samples(samples, limits)
     if kind.keeps_rows:
+        assert samples.sample is not None
         return kind.data.from_samples(samples.sample, limits)
-    return kind.data.from_moments(samples.moments, samples.n_rows, samples.sample.class_weight, limits)
+    return kind.data.from_moments(samples.moments, samples.n_rows, samples.class_weight, limits)

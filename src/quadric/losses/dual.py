@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from quadric.geometry.balance import balanced
-from quadric.geometry.energy_norm import EnergyNorm, rounding_of_sum
+from quadric.geometry.compensated import balanced
+from quadric.geometry.energy import EnergyNorm, rounding_of_sum
 from quadric.losses.base import Bounded, Bounds, NoBound, Relaxation, Step, StepSolution
 from quadric.losses.perspective import CHILD_STEPS, LEAST_SHARE, Linear, PerspectiveRelaxation, Split
 from quadric.losses.relaxation import DenseRelaxation, inverse_of, safe_margin

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf
 
-from quadric.geometry.energy_norm import EPS
+from quadric.geometry.energy import EPS
 from quadric.losses.base import Bounded, NoBound, Relaxation
 from quadric.losses.relaxation import diagonal_below, inverse_of
 from quadric.types import BoolArray, FloatArray, SingleArray

@@ -15,8 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from quadric.geometry.energy import Energy
-from quadric.geometry.energy_norm import EnergyNorm, rounding_of_sum
+from quadric.geometry.energy import Energy, EnergyNorm, rounding_of_sum
 from quadric.geometry.lifting import lift, lift_about
 from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_factors

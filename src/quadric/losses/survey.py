@@ -10,7 +10,7 @@ import numpy as np
 from quadric.geometry.compensated import split
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift_adjoint
-from quadric.geometry.moments import LabelledMoments, Moments, energy_of_sums
+from quadric.geometry.moments import LabelledMoments, LiftedMoments, energy_of_sums
 from quadric.losses.base import SAMPLE_ROWS
 from quadric.losses.kept import KeptRows, Rows, random_keys
 from quadric.samples.source import SampleBatch, SampleSource, spread_of_count
@@ -37,7 +37,7 @@ class Survey:
         Rows of the largest batch, and batches: how long sums are.
     class_weight : array of shape (n_classes,)
         Factors on the losses.
-    moments : Moments or None
+    moments : LiftedMoments or None
         Of all samples, with the weights of their losses.
     """
 
@@ -49,12 +49,12 @@ class Survey:
     longest: int
     n_batches: int
     class_weight: FloatArray
-    moments: Moments | None
+    moments: LiftedMoments | None
 
     @staticmethod
     def of_sums(known: KnownRows, positive: int) -> Survey:
         """The survey of one class against the rest, without a pass: sums and random rows are known."""
-        moments, class_weight = known.moments, known.source.class_weight
+        moments, class_weight = known.sums.moments, known.sums.class_weight
         loss_weights = moments.class_weights * class_weight
         rest, its = (
             KeptRows((Rows(rows.X, rows.signs(positive), rows.loss_weight, random_keys(rows.ids)),), 1.0, SAMPLE_ROWS // 2)
@@ -65,7 +65,7 @@ class Survey:
             moments.class_weights[:, None] * moments.class_means,
             np.array([loss_weights.sum() - loss_weights[positive], loss_weights[positive]]),
             (rest, its),
-            known.n_rows,
+            known.sums.n_rows,
             known.samples.longest,
             known.samples.n_batches,
             class_weight,
@@ -194,7 +194,7 @@ class SurveyPass:
             len(y),
             1,
             batch.class_weight,
-            Moments.of(batch.X, loss_weight) if self.with_moments else None,
+            LiftedMoments.of(batch.X, loss_weight) if self.with_moments else None,
         )
 
     def _kept(

@@ -13,8 +13,8 @@ import numpy as np
 
 from quadric.errors import quoted
 from quadric.estimators import ScaleWarning, SparseQuadraticSVC, sparse_quadratic_path
-from quadric.estimators._base import SparseSurfaceClassifier
-from quadric.estimators._constraints import QUADRATIC
+from quadric.estimators.base import SparseSurfaceClassifier
+from quadric.estimators.constraints import QUADRATIC
 from quadric.export import SavedModel
 from quadric.export.scoring import checked_class_names
 from quadric.fitted import FittedModel, fitted_model

@@ -21,8 +21,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from quadric.blas import one_blas_thread
 from quadric.defaults import MOST_BOOTSTRAPS
-from quadric.estimators._base import RandomState, drawn_seed
-from quadric.estimators._validation import N_JOBS, check_values, integer_from
+from quadric.estimators.base import RandomState, drawn_seed
+from quadric.estimators.validation import N_JOBS, check_values, integer_from
 from quadric.explain import stability
 from quadric.export._schema import quadric_version
 from quadric.fitted import Model

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from quadric.certificate import Certificate
-from quadric.estimators._grids import k_grid
+from quadric.estimators.validation import k_grid
 from quadric.examine import certified_surfaces, certify_by_nodes
 from quadric.explain import TermStability, shapley
 from quadric.export import equation

@@ -26,7 +26,7 @@ from quadric.samples.quantiles import CountedKeys, exact_caps
 from quadric.samples.random_rows import MOST_RANDOM, ClassSamples, RandomRows, RandomRowsOfClasses, sample_size
 from quadric.samples.source import SampleBatch, SampleSource, Together
 from quadric.samples.spool import Spooled
-from quadric.samples.sums import BatchFoldMoments, BatchMoments, FoldMoments, InUnits, KnownRows
+from quadric.samples.sums import BatchFoldMoments, BatchMoments, FoldSums, InUnits, KnownRows, SummedSamples
 from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
@@ -57,7 +57,6 @@ class Stream:
     has_groups: bool = False
 
     def no_limits(self) -> tuple[FloatArray, FloatArray]:
-        """Limits that cap nothing."""
         n = len(self.columns)
         return np.full(n, -np.inf), np.full(n, np.inf)
 
@@ -105,7 +104,7 @@ class CappedStream:
             check_classes(stream.classes, np.bincount(everything.codes, minlength=len(stream.classes)))
             return CappedStream(stream, everything, stream.no_limits())
         check_pairs(source.n_features)
-        if source.is_read:
+        if source.is_read:  # later passes read coded numbers from a temporary file instead of parsing the table again
             source = Spooled(source)
             stream = replace(stream, source=source)
         rows = RandomRows.of(size, stream.seed, source.known_rows)
@@ -145,24 +144,18 @@ class CappedStream:
         return BatchMoments(about.columns, about.target, tuple(about.classes.tolist()), self.limits, by_class, pilot)
 
     def moments(self, *, by_class: bool) -> Moments:
-        """Of all rows."""
         return self.stream.source.total(self._pass(by_class))
 
-    def fold_moments(self, n_folds: int, *, by_class: bool) -> FoldMoments:
-        """Of each fold."""
+    def fold_moments(self, n_folds: int, *, by_class: bool) -> FoldSums[Moments]:
         check_pairs(len(self.stream.columns), n_folds * (len(self.stream.classes) if by_class else 1))
         return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
 
     def in_units(self, moments: Moments, *, standardize: bool, class_weight: Any) -> KnownRows:
         """The rows in the units of a fit, with factors on the losses of the classes, and what sums tell of them all."""
-        classes = self.stream.classes
-        check_classes(classes, moments.class_weights)
-        weight = class_weights(class_weight, classes, np.arange(len(classes)), moments.class_weights)
-        fitted = moments.standardized(standardize)
+        check_classes(self.stream.classes, moments.class_weights)
+        sums = SummedSamples.of(moments, class_weight, standardize=standardize)
         assert self.by_class is not None
-        return KnownRows(
-            InUnits(self.stream.source, fitted.units, weight), fitted.labelled(weight), moments.n_rows, self.by_class
-        )
+        return KnownRows(InUnits(self.stream.source, sums.units, sums.class_weight), sums, self.by_class)
 
     def folds(self, n_folds: int) -> list[Fold]:
         """The rows of the sample in each fold."""

@@ -12,8 +12,8 @@ from quadric.geometry.products import MANY_TERMS, PRODUCT_ROWS
 from quadric.geometry.terms import term_count
 from quadric.resources import gigabytes, memory
 
+# Values of a table, rows times columns, from which on it is read in passes, wherever it is.
 PASSES_FROM = 10_000_000
-"""Values of a table, rows times columns, from which on it is read in passes, wherever it is."""
 
 
 def is_small(n_rows: int, n_columns: int) -> bool:
@@ -61,12 +61,10 @@ class Extent:
 
     @property
     def n_rows(self) -> int:
-        """m."""
         return self.shape[0]
 
     @property
     def n_features(self) -> int:
-        """n."""
         return self.shape[1]
 
     @property
@@ -76,12 +74,11 @@ class Extent:
 
     @property
     def n_candidates(self) -> int:
-        """Terms that may be used."""
         return self.n_terms - self.n_excluded
 
     @property
     def is_wide(self) -> bool:
-        """Whether terms are never all paired, but for proofs."""
+        """Whether terms are never all paired, except in proofs."""
         return not self.proves and (self.n_stored is not None or self.n_terms > MANY_TERMS)
 
     @property

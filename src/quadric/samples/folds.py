@@ -17,8 +17,8 @@ from quadric.samples.labelled import Samples
 from quadric.samples.source import SampleBatch, scattered
 from quadric.types import BoolArray, IntArray
 
+# Folds are drawn apart from samples.
 FOLD_SEED = 1 << 32
-"""Folds are drawn apart from samples."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,13 @@ from quadric.geometry.lifting import column_ends
 from quadric.samples.extent import Extent
 from quadric.types import FloatArray, IntArray
 
+# Values beyond it have fourth powers that overflow.
 LARGEST = 1e60
-"""Values beyond it have fourth powers that overflow."""
+
+
+def surface_classes(n_classes: int) -> list[int]:
+    """The class that each surface is positive for: the second of two, or each in turn."""
+    return [1] if n_classes == 2 else list(range(n_classes))
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,7 @@ class LabelledSamples:
         return self.sample_weight * self.class_weight[self.codes]
 
     def positives(self) -> list[int]:
-        """The class that each surface is positive for: the second of two, or each in turn."""
-        return [1] if len(self.class_weight) == 2 else list(range(len(self.class_weight)))
+        return surface_classes(len(self.class_weight))
 
     def signs(self, positive: int) -> FloatArray:
         """1 for the samples of one class, -1 for the rest."""
@@ -53,12 +57,10 @@ class LabelledSamples:
 
     @property
     def n_features(self) -> int:
-        """n."""
         return int(self.X.shape[1])
 
     @cached_property
     def energy(self) -> Energy:
-        """The regulariser of the samples."""
         return Energy.of_samples(self.X, self.sample_weight)
 
 

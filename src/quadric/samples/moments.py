@@ -1,7 +1,7 @@
 """Sums over the rows of a table: all that a fit with the squared loss needs, of any number of rows, from any number of places.
 
 Sums are kept in units of their own, about the middle and spread of the first rows, because sums of fourth powers far from zero
-would lose digits. Whoever adds or fits them maps them to other units first, which is exact but for rounding.
+would lose digits. Whoever adds or fits them maps them to other units first, which is exact up to rounding.
 """
 
 from __future__ import annotations
@@ -16,38 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from quadric.geometry.moments import LabelledMoments, moments_by_class
-from quadric.geometry.moments import Moments as LiftedMoments
+from quadric.geometry.moments import LabelledMoments, LiftedMoments
 from quadric.geometry.terms import term_count
 from quadric.samples.units import Units
-from quadric.types import FloatArray, IntArray
+from quadric.types import FloatArray
 
 MAGIC = b"quadric moments 1\n"
+# Columns whose standard deviation is below this share of their root mean square keep their scale.
 CONSTANT = 1e-12
-"""Columns whose standard deviation is below this share of their root mean square keep their scale."""
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Rows of a table as numbers.
-
-    Attributes
-    ----------
-    X : array of shape (m, n)
-    codes : array of shape (m,)
-        Positions in ``classes``.
-    weight : array of shape (m,)
-        Repetitions, at least zero.
-    columns, target, classes :
-        As in Moments.
-    """
-
-    X: FloatArray
-    codes: IntArray
-    weight: FloatArray
-    columns: tuple[str, ...]
-    target: str
-    classes: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,47 +77,6 @@ class Moments:
         """Upper limits of the features, inf where there is none."""
         return self.units.high
 
-    @staticmethod
-    def of_rows(
-        rows: LabelledRows, limits: tuple[FloatArray, FloatArray], *, by_class: bool, pilot: Units | None = None
-    ) -> Moments:
-        """Moments of rows that are at hand.
-
-        Parameters
-        ----------
-        rows : LabelledRows
-            At least one of positive weight.
-        limits : pair of arrays of shape (n,)
-            Smallest and largest value of each feature.
-        by_class : bool
-            Whether to keep a scatter for each class.
-        pilot : Units, optional
-            Units to keep the sums in; by default those of the rows themselves.
-
-        Returns
-        -------
-        Moments
-        """
-        X, codes, weight, n_classes = rows.X, rows.codes, rows.weight, len(rows.classes)
-        present = weight > 0.0
-        if not present.all():
-            X, codes, weight = X[present], codes[present], weight[present]
-        X = np.clip(X, *limits)  # a copy
-        units = pilot or Units.of(X, weight, standardize=True, clip=None)
-        X -= units.center
-        X /= units.scale
-        if by_class:
-            parts = tuple(moments_by_class(X, codes, weight, n_classes))
-            found = LabelledMoments(
-                parts[0], np.array([part.weight for part in parts]), np.array([part.mean for part in parts])
-            )
-        else:
-            found = LabelledMoments.of(X, codes, weight, np.ones(n_classes))
-            parts = (found.loss,)
-        units = replace(units, low=limits[0], high=limits[1])
-        about = rows.columns, rows.target, rows.classes, len(X), units
-        return Moments(*about, found.class_weights, found.class_means, by_class, parts)
-
     def __add__(self, other: Moments) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
@@ -150,7 +85,8 @@ class Moments:
             classes = tuple(sorted({*self.classes, *other.classes}))
             return self._with_classes(classes) + other._with_classes(classes)
         if not (np.array_equal(self.units.center, other.units.center) and np.array_equal(self.units.scale, other.units.scale)):
-            other = other._in_units_of(self)
+            center, scale = other.units.center, other.units.scale
+            other = other._mapped((self.units.center - center) / scale, self.units.scale / scale, self.units)
         merged = LabelledMoments(self.parts[0], self.class_weights, self.class_means) + LabelledMoments(
             other.parts[0], other.class_weights, other.class_means
         )
@@ -174,7 +110,6 @@ class Moments:
             raise ValueError("moments with and without a scatter for each class cannot be added: give by_class everywhere")
 
     def _with_classes(self, classes: tuple[Any, ...]) -> Moments:
-        """The same with classes of which there are no rows."""
         place = [classes.index(label) for label in self.classes]
         weights, means = np.zeros(len(classes)), np.zeros((len(classes), self.class_means.shape[1]))
         weights[place], means[place] = self.class_weights, self.class_means
@@ -183,10 +118,6 @@ class Moments:
             mine = dict(zip(place, self.parts, strict=True))
             parts = tuple(mine.get(i, LiftedMoments.empty(len(self.columns))) for i in range(len(classes)))
         return replace(self, classes=classes, class_weights=weights, class_means=means, parts=parts)
-
-    def _in_units_of(self, other: Moments) -> Moments:
-        center, scale = other.units.center, other.units.scale
-        return self._mapped((center - self.units.center) / self.units.scale, scale / self.units.scale, other.units)
 
     def _mapped(self, center: FloatArray, scale: FloatArray, units: Units) -> Moments:
         """The same rows, with the features of these moments minus ``center``, divided by ``scale``."""
@@ -207,7 +138,8 @@ class Moments:
         """
         units, n = self.units, len(self.columns)
         if not standardize:
-            return self._mapped(-units.center / units.scale, 1.0 / units.scale, _plain(units))
+            plain = replace(units, center=np.zeros(n), scale=np.ones(n))
+            return self._mapped(-units.center / units.scale, 1.0 / units.scale, plain)
         whole = reduce(add, self.parts)
         mean, spread = whole.mean[-n:], np.sqrt(np.maximum(np.diag(whole.scatter)[-n:], 0.0) / whole.weight)
         size = np.abs(units.center / units.scale + mean) + spread
@@ -284,22 +216,15 @@ class Moments:
         parts = tuple(
             LiftedMoments(float(rest[3 * i][0]), rest[3 * i + 1], _symmetric(rest[3 * i + 2], p)) for i in range(n_parts)
         )
-        units = Units(low, high, center, scale)
-        about = columns, header["target"], classes, header["rows"], units
+        about = columns, header["target"], classes, header["rows"], Units(low, high, center, scale)
         return Moments(*about, weights, means.reshape(n_classes, p), header["by_class"], parts)
 
 
 def _difference(mine: Any, others: Any) -> str:
-    """What only one of two has."""
     if isinstance(mine, str):
         return f"{mine!r} and {others!r}"
     only = [repr(value) for value in (*mine, *others) if (value in mine) != (value in others)]
     return f"only one of them has {only[0]}" if only else "they stand in another order"
-
-
-def _plain(units: Units) -> Units:
-    n = len(units.center)
-    return replace(units, center=np.zeros(n), scale=np.ones(n))
 
 
 def _opened(data: bytes) -> tuple[dict[str, Any], bytes]:

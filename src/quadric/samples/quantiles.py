@@ -14,12 +14,12 @@ from quadric.samples.source import SampleBatch, SampleSource
 from quadric.samples.units import FEW_VALUES
 from quadric.types import FloatArray, IntArray
 
+# Bits that the first pass looks at: sign, exponent and four more.
 LEADING = 16
-"""Bits that the first pass looks at: sign, exponent and four more."""
+# Different integers of all columns together that later passes tell apart.
 MOST_KEYS = 250_000
-"""Different integers of all columns together that later passes tell apart."""
+# By which integers are shortened where there are too many.
 FEWER_BITS = 4
-"""By which integers are shortened where there are too many."""
 
 
 def exact_caps(source: SampleSource, share: float, counts: KeyCounts) -> tuple[FloatArray, FloatArray]:
@@ -61,7 +61,6 @@ def _leading(numbers: FloatArray) -> IntArray:
 
 
 def _numbers(keys: np.ndarray) -> FloatArray:
-    """The numbers that have these integers."""
     sign = np.uint64(1 << 63)
     return np.where(keys & sign, keys ^ sign, ~keys).view(np.float64)
 
@@ -84,6 +83,7 @@ class ColumnCounts:
     distinct: FloatArray
 
     def __add__(self, other: ColumnCounts) -> ColumnCounts:
+        # both are sorted: merged by their places, which is quicker than sorting all keys again
         place = np.searchsorted(self.keys, other.keys)
         is_new = place == len(self.keys)
         is_new[~is_new] = self.keys[place[~is_new]] != other.keys[~is_new]
@@ -94,7 +94,7 @@ class ColumnCounts:
         return ColumnCounts(keys, np.insert(weights, place[is_new], other.weights[is_new]), distinct)
 
     def shortened(self, bits: int) -> ColumnCounts:
-        """Without so many bits at the end."""
+        """Without the last ``bits`` bits."""
         if bits == 0 or len(self.keys) == 0:
             return self
         keys = self.keys >> np.uint64(bits)
@@ -123,20 +123,15 @@ class KeyCounts:
         shift = max(self.shift, other.shift)
         both = zip(self._shortened(shift).columns, other._shortened(shift).columns, strict=True)
         found = replace(self, columns=tuple(mine + yours for mine, yours in both), shift=shift)
-        while found.shift + FEWER_BITS < found.outer and found._n_keys > MOST_KEYS:
+        while found.shift + FEWER_BITS < found.outer and sum(len(column.keys) for column in found.columns) > MOST_KEYS:
             found = found._shortened(found.shift + FEWER_BITS)
         return found
-
-    @property
-    def _n_keys(self) -> int:
-        return sum(len(column.keys) for column in self.columns)
 
     def _shortened(self, shift: int) -> KeyCounts:
         return replace(self, columns=tuple(column.shortened(shift - self.shift) for column in self.columns), shift=shift)
 
 
 def _few(values: FloatArray) -> FloatArray:
-    """The first different values, padded with NaN."""
     found = np.unique(values[~np.isnan(values)])[: FEW_VALUES + 1]
     return np.append(found, np.full(FEW_VALUES + 1 - len(found), np.nan))
 
@@ -170,6 +165,7 @@ class CountedKeys:
         lowest = wanted << np.uint64(self.outer)
         ends = zip(_numbers(lowest), _numbers(lowest | np.uint64((1 << self.outer) - 1)), strict=True)
         chosen = np.flatnonzero(np.logical_or.reduce([(low <= column) & (column <= high) for low, high in ends]))
+        # the comparison of floats above is cheap and rough: bits decide
         keys = _sortable(column[chosen])
         same = np.isin(keys >> np.uint64(self.outer), wanted)
         found, place = np.unique(keys[same], return_inverse=True)
@@ -210,8 +206,7 @@ class _Place:
         """By the first counts; None for a column that is not capped."""
         if np.isnan(counts.distinct[FEW_VALUES]):
             return None
-        total = float(np.cumsum(counts.weights)[-1])
-        targets = total * np.array([share, 1.0 - share])
+        targets = float(np.cumsum(counts.weights)[-1]) * np.array([share, 1.0 - share])
         return _Place(targets, np.zeros(2, dtype=np.uint64), np.zeros(2)).refined(counts, 64)
 
     def refined(self, counts: ColumnCounts, bits: int) -> _Place:

@@ -9,18 +9,18 @@ import numpy as np
 from quadric.samples.source import SampleBatch, SampleSource, scattered, spread_of_count
 from quadric.types import IntArray
 
+# Size of the random sample that scores are taken of: at most this many rows and bytes.
 SAMPLE_ROWS, SAMPLE_BYTES = 50_000, 32 << 20
-"""Size of the random sample that scores are taken of: at most so many rows, and so much memory."""
+# The highest random number of a row.
 MOST_RANDOM = 2**64 - 1
-"""The highest random number of a row."""
 
 
+# Random rows of each class that searches by passes begin with.
 SIDE_ROWS = 10_000
-"""Random rows of each class that searches by passes begin with."""
 
 
 def sample_size(n_columns: int) -> int:
-    """How many rows of so many columns a random sample has."""
+    """Rows of a random sample with ``n_columns`` columns."""
     return max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * n_columns)))
 
 
@@ -48,7 +48,6 @@ class SampledRows:
 
     @property
     def _needed(self) -> int:
-        """The highest random number of the sample."""
         numbers = scattered(np.concatenate([batch.ids for batch in self.batches]), self.seed)
         return int(np.partition(numbers, self.size - 1)[self.size - 1]) if len(numbers) > self.size else self.highest
 

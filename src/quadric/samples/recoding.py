@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.terms import term_index
-from quadric.samples.rare import FEWEST_ROWS, is_rare
 from quadric.types import BoolArray, FloatArray, IntArray
 
 NOWHERE = -1
+# A feature or a product that is not zero in fewer rows is left out.
+FEWEST_ROWS = 10
+# So is a level or a flag with fewer rows that are also a smaller share.
+FEW_ROWS, FEW_SHARE = 100, 0.01
+
+
+def is_rare(count: Any, n_rows: float) -> Any:
+    """Whether a level, or the missing values of a column, have too few rows to be a feature.
+
+    Parameters
+    ----------
+    count : int or array
+        Rows of it.
+    n_rows : int or float
+        All rows.
+
+    Returns
+    -------
+    bool, or array of bool
+    """
+    return (count < FEWEST_ROWS) | ((count < FEW_ROWS) & (count < FEW_SHARE * n_rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +86,9 @@ class Coding:
 
     @property
     def learns(self) -> bool:
-        """Whether there is anything to learn."""
         return self.gaps is not None or (self.groups and bool(self.is_flag.any()))
 
     def part(self, rows: IntArray) -> Coding:
-        """The coding of some rows."""
         return self if self.gaps is None else replace(self, gaps=self.gaps[rows])
 
     def with_gaps(self, X: FloatArray) -> FloatArray:

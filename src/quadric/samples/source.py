@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import BoolArray, IntArray
 
+# Samples that a pass over an array looks at together.
 BATCH_ROWS = 16_384
-"""Samples that a pass over an array looks at together."""
 
 
 class Addable(Protocol):
@@ -45,10 +45,17 @@ class SampleBatch(LabelledSamples):
     ids: IntArray
     keys: IntArray | None = None
 
-    def part(self, rows: BoolArray | IntArray) -> SampleBatch:
-        """Some of the samples."""
+    def part(self, rows: BoolArray | IntArray | slice) -> SampleBatch:
         keys = None if self.keys is None else self.keys[rows]
         return SampleBatch(self.X[rows], self.codes[rows], self.sample_weight[rows], self.class_weight, self.ids[rows], keys)
+
+
+class AddedByField:
+    """Makes ``+`` of a dataclass the sum of each field; for what a pass makes of a batch."""
+
+    def __add__(self, other: Self) -> Self:
+        own: Any = self
+        return replace(own, **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(own)})
 
 
 def scattered(numbers: IntArray, seed: int = 0) -> IntArray:
@@ -60,20 +67,25 @@ def scattered(numbers: IntArray, seed: int = 0) -> IntArray:
     return x ^ (x >> np.uint64(31))
 
 
+def added(states: Iterator[State]) -> State:
+    """Their sum. ``functools.reduce`` would keep the sum before, too, while it waits for the next state: these can be large."""
+    total = next(states)
+    for state in states:
+        total = total + state
+    return total
+
+
 def spread_of_count(size: float) -> float:
     """By how much a number of random rows with this mean seldom differs from it."""
     return 4.0 * size**0.5
 
 
 @dataclass(frozen=True)
-class Sums(Generic[State, OtherState]):
+class Sums(AddedByField, Generic[State, OtherState]):
     """What two functions make of the same batches."""
 
     first: State
     second: OtherState
-
-    def __add__(self, other: Sums[State, OtherState]) -> Sums[State, OtherState]:
-        return Sums(self.first + other.first, self.second + other.second)
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,7 @@ class SampleSource(ABC):
 
 
 class SamplesInMemory(SampleSource):
-    """Samples that are at hand.
+    """Samples in memory.
 
     Parameters
     ----------
@@ -144,24 +156,15 @@ class SamplesInMemory(SampleSource):
         ids: IntArray | None = None,
         keys: IntArray | None = None,
     ) -> None:
-        self._samples = samples
+        ids = np.arange(1, len(samples.codes) + 1) if ids is None else ids
+        self._rows = SampleBatch(samples.X, samples.codes, samples.sample_weight, samples.class_weight, ids, keys)
         self._batch_rows = batch_rows
-        self._ids = np.arange(1, len(samples.codes) + 1) if ids is None else ids
-        self._keys = keys
-        self.n_features = samples.X.shape[1]
-        self.n_classes = len(samples.class_weight)
+        self.n_features, self.n_classes = samples.n_features, len(samples.class_weight)
         self.class_rows = np.bincount(samples.codes, minlength=self.n_classes)
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
-        states = map(of, self._batches())
-        total = next(states)
-        for state in states:
-            total = total + state
-        return total
+        return added(map(of, self._batches()))
 
     def _batches(self) -> Iterator[SampleBatch]:
-        samples, ids, keys = self._samples, self._ids, self._keys
-        for first in range(0, len(ids), self._batch_rows):
-            part = slice(first, first + self._batch_rows)
-            labelled = samples.X[part], samples.codes[part], samples.sample_weight[part], samples.class_weight
-            yield SampleBatch(*labelled, ids[part], None if keys is None else keys[part])
+        for first in range(0, len(self._rows.ids), self._batch_rows):
+            yield self._rows.part(slice(first, first + self._batch_rows))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from quadric.progress import RowsRead, advance
-from quadric.samples.source import SampleBatch, SampleSource, State
+from quadric.samples.source import SampleBatch, SampleSource, State, added
 
 
 class Spooled(SampleSource):
@@ -31,11 +32,7 @@ class Spooled(SampleSource):
     def total(self, of: Callable[[SampleBatch], State]) -> State:
         if self._kept is not None:
             self._source.check_unchanged()
-            states = map(of, self._kept)
-            total = next(states)
-            for state in states:
-                total = total + state
-            return total
+            return added(map(of, self._kept))
         if self._has_begun:  # a second attempt would find the disk as full
             return self._source.total(of)
         self._has_begun, file = True, _BatchFile()
@@ -59,15 +56,12 @@ class _BatchFile:
     """Batches in a file without a name."""
 
     def __init__(self) -> None:
-        self._file: Any
         self._sizes: list[int] = []
-        self._class_weight = np.empty(0)
-        self._has_keys, self._width = False, 0
-        self.is_whole, self._file = True, None
-        try:
+        self._class_weight, self._has_keys, self._width = np.empty(0), False, 0
+        self._file: Any = None
+        with suppress(OSError):
             self._file = tempfile.TemporaryFile(prefix="quadric-")  # noqa: SIM115 - closed with the object
-        except OSError:
-            self.is_whole = False
+        self.is_whole = self._file is not None
 
     def add(self, batch: SampleBatch) -> None:
         """Write one more batch; give up where it cannot be written."""

@@ -1,4 +1,4 @@
-"""What fits of streamed samples ask of each batch: units, moments, moments of folds, the spread of columns."""
+"""What fits of streamed samples ask of each batch: units, moments, moments of folds, weights of classes."""
 
 from __future__ import annotations
 
@@ -6,79 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.geometry.moments import LabelledMoments
+from quadric.geometry.moments import LabelledMoments, moments_by_class
+from quadric.labels import class_weights
 from quadric.samples.folds import folds_by_key
-from quadric.samples.labelled import Samples
-from quadric.samples.moments import LabelledRows, Moments
+from quadric.samples.labelled import Samples, surface_classes
+from quadric.samples.moments import Moments
 from quadric.samples.random_rows import SIDE_ROWS, ClassSamples, SampledRows
-from quadric.samples.source import SampleBatch, SampleSource, State
+from quadric.samples.source import AddedByField, SampleBatch, SampleSource, State
 from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
-
-
-@dataclass(frozen=True)
-class InUnits(SampleSource):
-    """A source whose samples are mapped to the units of a fit, with the class weights of it.
-
-    Attributes
-    ----------
-    source : SampleSource
-    units : Units
-    class_weight : array of shape (n_classes,)
-    """
-
-    source: SampleSource
-    units: Units
-    class_weight: FloatArray
-
-    @property
-    def n_features(self) -> int:  # type: ignore[override]
-        return self.source.n_features
-
-    @property
-    def n_classes(self) -> int:  # type: ignore[override]
-        return self.source.n_classes
-
-    @property
-    def class_rows(self) -> IntArray | None:  # type: ignore[override]
-        return self.source.class_rows
-
-    def total(self, of: Callable[[SampleBatch], State]) -> State:
-        return self.source.total(_Mapped(of, self.units, self.class_weight))
-
-
-@dataclass(frozen=True, eq=False)
-class KnownRows:
-    """Samples in the units of a fit, and what is known of them without another pass.
-
-    Attributes
-    ----------
-    source : InUnits
-    moments : LabelledMoments
-        Of all samples, in these units.
-    n_rows : int
-    samples : ClassSamples
-        Random rows of each class, in the user's units.
-    """
-
-    source: InUnits
-    moments: LabelledMoments
-    n_rows: int
-    samples: ClassSamples
-
-    def random_rows(self, positive: int) -> tuple[SampleBatch, SampleBatch]:
-        """As many of the rest and of one class, in the units of the fit; those of the rest in the shares of its classes."""
-        batches = [drawn.batch for drawn in self.samples.classes]
-        rest = SampledRows(tuple(b for code, b in enumerate(batches) if code != positive), SIDE_ROWS, 0).batch
-        return self._in_units(rest), self._in_units(batches[positive])
-
-    def _in_units(self, rows: SampleBatch) -> SampleBatch:
-        return replace(rows, X=self.source.units(rows.X), class_weight=self.source.class_weight)
 
 
 @dataclass(frozen=True)
@@ -91,6 +32,98 @@ class _Mapped:
         return self.of(replace(batch, X=self.units(batch.X), class_weight=self.class_weight))
 
 
+class InUnits(SampleSource):
+    """A source whose samples are mapped to the units of a fit, with the class weights of it.
+
+    Parameters
+    ----------
+    source : SampleSource
+    units : Units
+    class_weight : array of shape (n_classes,)
+    """
+
+    def __init__(self, source: SampleSource, units: Units, class_weight: FloatArray) -> None:
+        self._source, self.units, self.class_weight = source, units, class_weight
+        self.n_features, self.n_classes, self.class_rows = source.n_features, source.n_classes, source.class_rows
+
+    def total(self, of: Callable[[SampleBatch], State]) -> State:
+        return self._source.total(_Mapped(of, self.units, self.class_weight))
+
+
+@dataclass(frozen=True, eq=False)
+class SummedSamples:
+    """Sums of all rows in the units of a fit, and a random sample of them for losses that need rows.
+
+    Attributes
+    ----------
+    moments : LabelledMoments
+    n_rows : int
+    units : Units
+    class_weight : array of shape (n_classes,)
+        Factors on the losses of the classes.
+    sample : Samples or None
+        In the same units, with the same factors.
+    """
+
+    moments: LabelledMoments
+    n_rows: int
+    units: Units
+    class_weight: FloatArray
+    sample: Samples | None = None
+
+    @staticmethod
+    def of(moments: Moments, class_weight: Any, *, standardize: bool, sample: Samples | None = None) -> SummedSamples:
+        """In the units that the sums themselves tell.
+
+        Parameters
+        ----------
+        moments : Moments
+        class_weight : mapping, "balanced" or None
+        standardize : bool
+        sample : Samples, optional
+            In the user's units.
+        """
+        classes, fitted = np.array(moments.classes), moments.standardized(standardize)
+        weight = class_weights(class_weight, classes, np.arange(len(classes)), moments.class_weights)
+        rows = None if sample is None else replace(sample, X=fitted.units(sample.X), class_weight=weight)
+        return SummedSamples(fitted.labelled(weight), moments.n_rows, fitted.units, weight, rows)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.units.center)
+
+    def positives(self) -> list[int]:
+        return surface_classes(len(self.class_weight))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """Samples in the units of a fit, and what is known of them without another pass.
+
+    Attributes
+    ----------
+    source : InUnits
+    sums : SummedSamples
+        Of all samples, in these units.
+    samples : ClassSamples
+        Random rows of each class, in the user's units.
+    """
+
+    source: InUnits
+    sums: SummedSamples
+    samples: ClassSamples
+
+    def random_rows(self, positive: int) -> tuple[SampleBatch, SampleBatch]:
+        """As many of the rest and of one class, in the units of the fit; those of the rest in the shares of its classes."""
+        batches = [drawn.batch for drawn in self.samples.classes]
+        # merged by their random numbers, of which the lowest are kept: a fair sample of the classes together
+        rest = SampledRows(tuple(b for code, b in enumerate(batches) if code != positive), SIDE_ROWS, 0).batch
+        return self._in_units(rest), self._in_units(batches[positive])
+
+    def _in_units(self, rows: SampleBatch) -> SampleBatch:
+        return replace(rows, X=self.sums.units(rows.X), class_weight=self.sums.class_weight)
+
+
 @dataclass(frozen=True, eq=False)
 class BatchMoments:
     """The pass that sums the moments of all rows.
@@ -99,8 +132,10 @@ class BatchMoments:
     ----------
     columns, target, classes :
         As in Moments.
-    limits : pair of arrays
+    limits : pair of arrays of shape (n,)
+        Smallest and largest value of each feature.
     by_class : bool
+        Whether to keep a scatter for each class.
     pilot : Units or None
         Units to keep the sums in; None: those of each batch, which costs more.
     """
@@ -114,26 +149,44 @@ class BatchMoments:
 
     @one_blas_thread()
     def __call__(self, batch: SampleBatch) -> Moments:
-        rows = LabelledRows(batch.X, batch.codes, batch.sample_weight, self.columns, self.target, self.classes)
-        return Moments.of_rows(rows, self.limits, by_class=self.by_class, pilot=self.pilot)
+        return self.of(batch.X, batch.codes, batch.sample_weight)
+
+    def of(self, X: FloatArray, codes: IntArray, weight: FloatArray) -> Moments:
+        """Moments of rows, of which at least one has positive weight."""
+        present = weight > 0.0  # weights are repetitions: rows of weight zero are not there
+        if not present.all():
+            X, codes, weight = X[present], codes[present], weight[present]
+        X = np.clip(X, *self.limits)  # a copy
+        units = self.pilot or Units.of(X, weight, standardize=True, clip=None)
+        # sums of fourth powers far from zero lose digits: they are kept about the middle, in units of the spread
+        X -= units.center
+        X /= units.scale
+        if self.by_class:
+            parts = tuple(moments_by_class(X, codes, weight, len(self.classes)))
+            weights, means = np.array([part.weight for part in parts]), np.array([part.mean for part in parts])
+        else:
+            found = LabelledMoments.of(X, codes, weight, np.ones(len(self.classes)))
+            parts, weights, means = (found.loss,), found.class_weights, found.class_means
+        units = replace(units, low=self.limits[0], high=self.limits[1])
+        about = self.columns, self.target, self.classes, len(X), units
+        return Moments(*about, weights, means, self.by_class, parts)
 
 
 @dataclass(frozen=True, eq=False)
-class FoldMoments:
-    """The moments of each fold; None where there is none of its rows."""
+class FoldSums(Generic[State]):
+    """What the rows of each fold add up to; None where there are no rows of it yet, or nothing is asked of it."""
 
-    folds: tuple[Moments | None, ...]
+    folds: tuple[State | None, ...]
 
-    def __add__(self, other: FoldMoments) -> FoldMoments:
+    def __add__(self, other: FoldSums[State]) -> FoldSums[State]:
+        # all rows of a small fold may be in later batches
         both = zip(self.folds, other.folds, strict=True)
-        return FoldMoments(tuple(two if one is None else one if two is None else one + two for one, two in both))
+        return FoldSums(tuple(two if one is None else one if two is None else one + two for one, two in both))
 
-    def without(self, fold: int) -> Moments:
-        """The sum of the other folds."""
-        return reduce(add, (part for number, part in enumerate(self.folds) if number != fold and part is not None))
+    def without(self, fold: int) -> State:
+        return FoldSums(self.folds[:fold] + self.folds[fold + 1 :]).whole()
 
-    def whole(self) -> Moments:
-        """The sum of all."""
+    def whole(self) -> State:
         return reduce(add, (part for part in self.folds if part is not None))
 
 
@@ -145,43 +198,18 @@ class BatchFoldMoments:
     n_folds: int
     seed: int
 
-    def __call__(self, batch: SampleBatch) -> FoldMoments:
+    def __call__(self, batch: SampleBatch) -> FoldSums[Moments]:
         fold = folds_by_key(batch, self.n_folds, self.seed)
         rows = [np.flatnonzero(fold == number) for number in range(self.n_folds)]
-        return FoldMoments(tuple(self.of(batch.part(mine)) if len(mine) else None for mine in rows))
+        return FoldSums(tuple(self.of(batch.part(mine)) if len(mine) else None for mine in rows))
 
 
 @dataclass(frozen=True, eq=False)
-class SummedSamples:
-    """Sums of all rows in the units of a fit, and a random sample of them for losses that need rows.
-
-    Attributes
-    ----------
-    moments : LabelledMoments
-    n_rows : int
-    sample : Samples
-        In the same units, with the factors on the losses of the classes among all rows.
-    """
-
-    moments: LabelledMoments
-    n_rows: int
-    sample: Samples
-
-    @property
-    def n_features(self) -> int:
-        """n."""
-        return self.sample.n_features
-
-
-@dataclass(frozen=True, eq=False)
-class ClassTotals:
+class ClassTotals(AddedByField):
     """The weight of each class, and the number of rows."""
 
     class_weights: FloatArray
     n_rows: int
-
-    def __add__(self, other: ClassTotals) -> ClassTotals:
-        return ClassTotals(self.class_weights + other.class_weights, self.n_rows + other.n_rows)
 
 
 def class_totals(batch: SampleBatch) -> ClassTotals:

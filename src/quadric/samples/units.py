@@ -9,10 +9,10 @@ import numpy as np
 from quadric.samples.recoding import Recoding
 from quadric.types import FloatArray
 
+# Columns with no more distinct values are codes or counts, and are not capped.
 FEW_VALUES = 5
-"""Columns with no more distinct values are codes or counts, and are not capped."""
+# Columns that vary by less than this share of their largest value keep their scale.
 CONSTANT = 1e-12
-"""Columns that vary by less than this share of their largest value keep their scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +61,11 @@ class Units:
 
     @staticmethod
     def plain(n_features: int) -> Units:
-        """Units that change nothing."""
         free = np.full(n_features, np.inf)
         return Units(-free, free, np.zeros(n_features), np.ones(n_features))
 
     @property
     def is_capped(self) -> bool:
-        """Whether any column has limits."""
         return bool(np.isfinite(self.low).any() or np.isfinite(self.high).any())
 
     @property
@@ -77,7 +75,6 @@ class Units:
 
     @property
     def is_standardized(self) -> bool:
-        """Whether any column is centred or scaled."""
         return bool(self.center.any() or (self.scale != 1.0).any())
 
     def __call__(self, X: FloatArray) -> FloatArray:
@@ -85,7 +82,7 @@ class Units:
         inside = np.clip(X, self.low, self.high) if self.is_capped else X
         if not self.is_standardized:
             return inside
-        out = np.subtract(inside, self.center, out=inside if self.is_capped else None)  # large arrays are dear to come by
+        out = np.subtract(inside, self.center, out=inside if self.is_capped else None)  # avoids allocating a large array
         return np.divide(out, self.scale, out=out)
 
 

@@ -20,15 +20,15 @@ from quadric.progress import Report, silent
 from quadric.search.rules import keep
 from quadric.types import FloatArray, IntArray
 
+# The first rho, as a share of the mean curvature of the problem.
 RHO_SHARE = 1e-3
-"""The first rho, as a share of the mean curvature of the problem."""
+# Penalty, in the same unit, beyond which z cannot come closer to u: what is left of it is rounding.
 LARGEST_SHARE = 1e60
-"""Penalty, in the same unit, beyond which z cannot come closer to u: what is left of it is rounding."""
+# The choice of terms counts as final when those left out are no larger than this share of those kept, now and after the refit.
+# That is a guess, which benchmarks/engine.py puts to the test; nothing about the result depends on it but the choice of terms.
 STAY_SHARE = 0.5
-"""The choice of terms counts as final when those left out are no larger than this share of those kept, now and after the refit.
-That is a guess, which benchmarks/engine.py puts to the test; nothing about the result depends on it but the choice of terms."""
+# Relative decrease below which the inner loop counts as standing still: ties must not make it run in circles.
 DESCENT_TOLERANCE = 1e-13
-"""Relative decrease below which the inner loop counts as standing still: ties must not make it run in circles."""
 
 
 class Status(StrEnum):
@@ -108,8 +108,8 @@ class TraceRow:
 
 
 @dataclass(frozen=True)
-class Decomposition:
-    """Result of Algorithm 1 and the refit; vectors run over the candidate terms of the problem.
+class SearchResult:
+    """A surface, fitted exactly on its support, and how it was found; vectors run over the candidate terms of the problem.
 
     Attributes
     ----------
@@ -125,6 +125,10 @@ class Decomposition:
     distance : float
         Largest |z_j - u_j| before the refit, to compare with ``outer_tol``.
     trace : tuple of TraceRow
+    swap_optimal : bool or None
+        Whether no exchange of one term helps; None: not examined.
+    lower_bound : float or None
+        On the objective of any k terms; None: not computed.
     """
 
     z: FloatArray
@@ -135,12 +139,14 @@ class Decomposition:
     status: Status
     distance: float
     trace: tuple[TraceRow, ...]
+    swap_optimal: bool | None = None
+    lower_bound: float | None = None
 
 
 @one_blas_thread()
 def decompose(
     problem: SparseProblem, schedule: Schedule | None = None, *, step: Step | None = None, report: Report = silent
-) -> Decomposition:
+) -> SearchResult:
     """Run Algorithm 1 on a problem.
 
     Parameters
@@ -159,30 +165,17 @@ class _Run:
     """State of one decomposition."""
 
     def __init__(self, problem: SparseProblem, schedule: Schedule, step: Step, report: Report) -> None:
-        self.problem = problem
-        self.schedule = schedule
-        self.step = step
-        self.report = report
+        self.problem, self.schedule, self.step, self.report = problem, schedule, step, report
         self.n_steps = 0
         self.started = time.monotonic()
         self.u = np.zeros(problem.n_terms)  # also z_feas, the feasible point of step 12
         self.trace: list[TraceRow] = []
         self._last_refit: tuple[IntArray, StepSolution] | None = None
 
-    def result(self) -> Decomposition:
-        status = self._outer_loop()
-        support = self.trace[-1].support
-        refit = self._refit(support)
-        return Decomposition(
-            z=refit.z,
-            c=refit.c,
-            support=support,
-            objective=refit.value,
-            n_iter=self.n_steps,
-            status=status,
-            distance=self.trace[-1].distance,
-            trace=tuple(self.trace),
-        )
+    def result(self) -> SearchResult:
+        status, last = self._outer_loop(), self.trace[-1]
+        refit = self._refit(last.support)
+        return SearchResult(refit.z, refit.c, last.support, refit.value, self.n_steps, status, last.distance, tuple(self.trace))
 
     def _outer_loop(self) -> Status:
         schedule = self.schedule
@@ -229,9 +222,7 @@ class _Run:
 
     def _inner_loop(self, solution: StepSolution, rho: float) -> StepSolution:
         """Block coordinate descent for one rho, from its first sweep; leaves u behind."""
-        if self.schedule.accelerated:
-            return self._jumps(solution, rho)
-        return self._plain_sweeps(solution, rho)
+        return self._jumps(solution, rho) if self.schedule.accelerated else self._plain_sweeps(solution, rho)
 
     def _plain_sweeps(self, solution: StepSolution, rho: float) -> StepSolution:
         """Sweep until z, c and u change by no more than inner_tol, relatively: the paper's rule."""
@@ -305,5 +296,4 @@ class _Run:
 
 
 def _relative_change(before: FloatArray, after: FloatArray) -> float:
-    largest_change = np.max(np.abs(after - before), initial=0.0)
-    return float(largest_change / max(np.max(np.abs(after), initial=0.0), 1.0))
+    return float(np.max(np.abs(after - before), initial=0.0) / max(np.max(np.abs(after), initial=0.0), 1.0))

@@ -16,17 +16,17 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Found, NoBound, Relaxation, SparseProblem, Step
 from quadric.progress import STOP, Report, advance, silent
-from quadric.search.tree import REPORT_EVERY, Limits, Tree
+from quadric.search.tree import REPORT_EVERY, ProofLimits, Tree
 from quadric.types import IntArray
 
+# Margin for rounding, as a share of the objective, beyond which a tree would have to visit nearly every support.
 COARSE = 1e-2
-"""Margin for rounding, as a share of the objective, beyond which a tree would have to visit nearly every support."""
+# Share of F by which a ridge may raise its minimum where columns are exactly dependent.
 RIDGE_EFFECT = 5e-7
-"""Share of F by which a ridge may raise its minimum where columns are exactly dependent."""
+# Supports that are tried one by one instead.
 MAX_ENUMERATED = 3000
-"""Supports that are tried one by one instead."""
+# Relative difference of objectives that such a proof may leave.
 ENUMERATED = 1e-7
-"""Relative difference of objectives that such a proof may leave."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def prove(problem: SparseProblem, start: Found, *, step: Step | None = None, **h
     start : Found
     step : Step, optional
     **how : Any
-        Limits and the like.
+        ProofLimits and the like.
     """
     step = None if problem.is_wide else step
     problem = problem.paired()
@@ -106,7 +106,7 @@ def branch_and_bound(
     step : Step, optional
         The problem's solver, where one has been at work already.
     """
-    limits = Limits.now(time_limit, node_limit, gap_limit)
+    limits = ProofLimits.now(time_limit, node_limit, gap_limit)
     step = step or problem.step()
     bounds = problem.loss.bounds(problem, step)
     relaxations = bounds.relaxations()
@@ -124,22 +124,6 @@ def branch_and_bound(
     return _enumerated(problem, step, tree.best, tree.lower_bound, limits, report)
 
 
-@dataclass(frozen=True)
-class Listing:
-    """Supports below a ceiling.
-
-    Attributes
-    ----------
-    supports : tuple of Found
-        What was found.
-    complete_below : float
-        All supports with an objective below this are there.
-    """
-
-    supports: tuple[Found, ...]
-    complete_below: float
-
-
 @one_blas_thread()
 def supports_below(
     problem: SparseProblem,
@@ -149,27 +133,32 @@ def supports_below(
     time_limit: float | None = None,
     node_limit: int | None = None,
     step: Step | None = None,
-) -> Listing:
-    """All supports with an objective of at most ``ceiling``, as far as the limits allow; ``start`` is one that is known."""
-    limits = Limits.now(time_limit, node_limit, 0.0)
+) -> tuple[tuple[Found, ...], float]:
+    """All supports with an objective of at most ``ceiling``, as far as the limits allow; ``start`` is one that is known.
+
+    Returns
+    -------
+    supports : tuple of Found
+    complete_below : float
+        All supports with an objective below this are there.
+    """
+    limits = ProofLimits.now(time_limit, node_limit, 0.0)
     step = None if problem.is_wide else step
     problem = problem.paired()
     bounds = problem.loss.bounds(problem, step or problem.step())
     accurate = _accurate(bounds.relaxations(), ceiling)
     if not accurate or (problem.regulariser is not None and problem.regulariser.is_nearly_singular):
-        return Listing((), 0.0)
+        return (), 0.0
     tree = Tree(problem, bounds, start, ceiling)
     tree.search(accurate, limits, _teller(limits, silent))
-    return Listing(tuple(tree.listed), tree.lower_bound)
+    return tuple(tree.listed), tree.lower_bound
 
 
 def _accurate(relaxations: list[Relaxation], value: float) -> list[Relaxation]:
-    """Relaxations that have digits enough for objectives of this size."""
     return [relaxation for relaxation in relaxations if relaxation.rounding <= COARSE * value]
 
 
-def _teller(limits: Limits, report: Report) -> Callable[[Tree], None]:
-    """Tells how far a tree is."""
+def _teller(limits: ProofLimits, report: Report) -> Callable[[Tree], None]:
 
     def tell(tree: Tree) -> None:
         line = f"{tree.n_nodes} nodes: best {tree.best.value:.6g}, bound {tree.lower_bound:.6g}, gap {100 * tree.gap:.2f} %"
@@ -181,7 +170,7 @@ def _teller(limits: Limits, report: Report) -> Callable[[Tree], None]:
     return tell
 
 
-def _enumerated(problem: SparseProblem, step: Step, start: Found, floor: float, limits: Limits, report: Report) -> Proof:
+def _enumerated(problem: SparseProblem, step: Step, start: Found, floor: float, limits: ProofLimits, report: Report) -> Proof:
     """Where rounding leaves no relaxation: every support by itself, if they are few; else what all terms together reach."""
     best, lowest, n_tried, stopped = start, np.inf, 0, False
     try:

@@ -7,7 +7,6 @@ by its value on all rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,30 +16,17 @@ from quadric.losses.streams import StreamedFit, StreamedProblem, Trial
 from quadric.progress import Report
 from quadric.types import IntArray
 
+# Share of the objective by which a support that counts as swap-optimal may be beaten.
 SLACK = 1e-6
-"""Share of the objective by which a support that counts as swap-optimal may be beaten."""
+# Exchanges that are examined together: the most promising, then the others.
 FIRST, NEXT = 16, 64
-"""Exchanges that are examined together: the most promising, then the others."""
+# Exchanges of one support that are fitted with passes of their own, where the rows of one pass do not decide.
 MOST_FITTED = 20
-"""Exchanges of one support that are fitted with passes of their own, where the rows of one pass do not decide."""
 
 
-@dataclass(frozen=True)
-class Explored:
-    """Where exchanges ended.
-
-    Attributes
-    ----------
-    fit : StreamedFit
-    swap_optimal : bool or None
-        Whether every exchange of one term is proved to be useless; None: cannot be told within the limits.
-    """
-
-    fit: StreamedFit
-    swap_optimal: bool | None
-
-
-def exchanged(stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, most: int, report: Report) -> Explored:
+def exchanged(
+    stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, most: int, report: Report
+) -> tuple[StreamedFit, bool | None]:
     """Exchanges from a fit until none helps, or time is up.
 
     Parameters
@@ -52,17 +38,25 @@ def exchanged(stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, mos
     most : int
         Exchanges of one support that are examined; where more are left, only the most promising are.
     report : callable
+
+    Returns
+    -------
+    fit : StreamedFit
+        Where they ended.
+    swap_optimal : bool or None
+        Whether every exchange of one term is proved to be useless; None: cannot be told within the limits.
     """
     while stream.passes.going():
         report(f"{stream.passes.count} passes: objective {fit.value:.8g}, gap {fit.gap:.1e}")
+        # moves that gain less than the slack would not end: values of passes carry a gap of their own
         ceiling = fit.value * (1.0 - SLACK)
         supports = _open(stream, explorer, fit, ceiling)
         few = len(supports) <= most
         better, decided = _better(stream, fit, supports if few else supports[:FIRST], ceiling)
         if better is None:
-            return Explored(fit, decided if few else None)
+            return fit, decided if few else None
         fit = better
-    return Explored(fit, None)
+    return fit, None
 
 
 def is_swap_optimal_by_passes(stream: StreamedProblem, fit: StreamedFit, most: int) -> bool | None:
@@ -106,7 +100,7 @@ def _better(
             best = _combined(stream, fit, lower)
             return stream.fit(best.support, best.w), None
         doubtful += [trial for trial in trials if trial.bound < ceiling]
-    if len(doubtful) > MOST_FITTED:
+    if len(doubtful) > MOST_FITTED:  # each of them would take passes of its own
         return None, None
     for trial in sorted(doubtful, key=lambda trial: trial.bound):
         if not going():

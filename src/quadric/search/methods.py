@@ -6,34 +6,33 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
-from typing import TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Explorer, Found, Move, SparseProblem, Step
-from quadric.losses.streams import StreamedProblem
+from quadric.losses.streams import StreamedFit, StreamedProblem
 from quadric.progress import Report, silent
-from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
+from quadric.search.decomposition import Schedule, SearchResult, Status, decompose
 from quadric.search.exact import prove
-from quadric.search.exchanges import Explored, exchanged, is_swap_optimal_by_passes
+from quadric.search.exchanges import exchanged, is_swap_optimal_by_passes
 from quadric.types import IntArray
 
+# Perturbations of the support of a cheaper loss that a search starts from.
 START_KICKS = 30
-"""Perturbations of the support of a cheaper loss that a search starts from."""
+# Terms among which perturbations move; of more, those that forward selection finds promising.
 MOST_PERTURBED = 400
-"""Terms among which perturbations move; of more, those that forward selection finds promising."""
+# Relative difference of two ways to the same minimum up to which closed forms for exchanges are trusted.
 SAME_VALUE = 1e-6
-"""Relative difference of two ways to the same minimum up to which closed forms for exchanges are trusted."""
+# Exchanges of one support that are examined where no closed form tells: by passes over many rows, to certify a model, and at
+# the end of a search on few rows.
 MOST_EXAMINED, MOST_CERTIFIED, MOST_POLISHED = 4000, 1000, 300
-"""Exchanges of one support that are examined where no closed form tells: by passes over many rows, to certify a model, and
-at the end of a search on few rows."""
+# Rows that are looked at in all, about, for as many exchanges at the end of a search as certificates examine: what these would
+# find, a fit should have found.
 POLISHED_ROWS = 5_000_000
-"""Rows that are looked at in all, about, for as many exchanges at the end of a search as certificates examine: what these
-would find, a fit should have found."""
+# Exchanges of one support that are otherwise refitted one by one.
 MAX_EXCHANGES = 500
-"""Exchanges of one support that are otherwise refitted one by one."""
 
 
 @dataclass(frozen=True)
@@ -65,30 +64,11 @@ class SearchOptions:
     most_examined: int | None = None
 
 
-@dataclass(frozen=True)
-class SearchResult(Decomposition):
-    """A surface, fitted exactly on its support, and how it was found.
-
-    Attributes
-    ----------
-    swap_optimal : bool or None
-        Whether no exchange of one term helps; None: not examined.
-    lower_bound : float or None
-        On the objective of any k terms; None: not computed.
-    """
-
-    swap_optimal: bool | None = None
-    lower_bound: float | None = None
-
-
-Result = TypeVar("Result", bound=Decomposition)
-
-
 def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
     result = _decomposed(problem, problem.decomposable(), options)
     optimal = is_swap_optimal(problem, Found(result.support, result.objective))
-    return SearchResult(**vars(result), swap_optimal=optimal)
+    return replace(result, swap_optimal=optimal)
 
 
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
@@ -112,16 +92,18 @@ def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptio
         stream.passes.going = going
         fit = stream.fit(support, stream.surface(support, result.z[support], result.c))
         most = min(max(MOST_POLISHED, POLISHED_ROWS // stream.survey.n_rows), MOST_CERTIFIED)
-        explored = exchanged(stream, problem.explorer(), fit, most, options.report)
-    except LinAlgError:  # singular but for rounding: nothing can be told
+        fit, swap_optimal = exchanged(stream, problem.explorer(), fit, most, options.report)
+    except LinAlgError:  # singular up to rounding: nothing can be told
         return result
-    result = _refitted(result, problem.step(), explored.fit.support)
-    same = np.array_equal(result.support, explored.fit.support)
-    return replace(result, swap_optimal=explored.swap_optimal if same else None)
+    result = _refitted(result, problem.step(), fit.support)
+    return replace(result, swap_optimal=swap_optimal if np.array_equal(result.support, fit.support) else None)
 
 
-def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[Explored, SearchResult]:
-    """Where exchanges end that start from a search on a random sample or from a cheaper loss on all rows; and that search."""
+def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[StreamedFit, SearchResult]:
+    """Where exchanges end that start from a search on a random sample or from a cheaper loss on all rows; and that search.
+
+    What the search says of exchanges is replaced by what all rows say of them.
+    """
     sample, going = stream.sample_problem(), stream.passes.going
     screened = screened_support(stream.screen(), np.random.default_rng(options.seed), going)
     local = search_locally(sample, replace(options, starts=(*options.starts, screened)))
@@ -130,22 +112,21 @@ def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[E
     fits = (stream.fit(support) for number, support in enumerate(starts.values()) if number == 0 or going())
     fit = min(fits, key=lambda fit: fit.value)
     most = MOST_EXAMINED if options.most_examined is None else options.most_examined
-    explored = exchanged(stream, sample.explorer(), fit, most, options.report)
-    return replace(explored, fit=stream.exact(explored.fit)) if going() else explored, local
+    fit, swap_optimal = exchanged(stream, sample.explorer(), fit, most, options.report)
+    return stream.exact(fit) if going() else fit, replace(local, swap_optimal=swap_optimal)
 
 
-def of_passes(stream: StreamedProblem, explored: Explored, local: SearchResult) -> SearchResult:
+def of_passes(stream: StreamedProblem, fit: StreamedFit, local: SearchResult) -> SearchResult:
     """The surface that passes ended with, and how it was found."""
-    fit = explored.fit
     z = np.zeros(len(stream.terms))
     z[fit.support] = fit.w[:-1]
     status = local.status if stream.passes.going() else Status.TIME_LIMIT
-    c, swap = stream.intercept(fit.support, fit.w), explored.swap_optimal
-    return replace(local, z=z, c=c, support=fit.support, objective=fit.value, status=status, swap_optimal=swap)
+    c = stream.intercept(fit.support, fit.w)
+    return replace(local, z=z, c=c, support=fit.support, objective=fit.value, status=status)
 
 
 def search_locally(problem: SparseProblem, options: SearchOptions) -> SearchResult:
-    """Search with all rows at hand."""
+    """Search with all rows in memory."""
     step, going = problem.step(), clock(options.schedule.time_limit)
     result = _decomposed(problem, problem.promising(MOST_PERTURBED) if problem.is_wide else problem, options, step)
     explorer = problem.explorer(step)
@@ -162,10 +143,10 @@ def search_locally(problem: SparseProblem, options: SearchOptions) -> SearchResu
     options.report(f"after perturbations: objective {found.value:.6g}")
     result = _refitted(replace(result, status=result.status if going() else Status.TIME_LIMIT), problem.step(), found.support)
     optimal = _in_closed_form(problem, Found(result.support, result.objective))
-    return SearchResult(**vars(result), swap_optimal=optimal)
+    return replace(result, swap_optimal=optimal)
 
 
-def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOptions, step: Step | None = None) -> Decomposition:
+def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOptions, step: Step | None = None) -> SearchResult:
     """The decomposition of a problem, or of the same on some of its candidates."""
     if pool is problem:
         return decompose(problem, options.schedule, step=step, report=options.report)
@@ -245,7 +226,7 @@ def is_swap_optimal(problem: SparseProblem, found: Found, most: int = MOST_POLIS
     stream = problem.streamed(searched=False)
     try:
         return None if stream is None else is_swap_optimal_by_passes(stream, stream.fit(found.support), most)
-    except LinAlgError:  # singular but for rounding
+    except LinAlgError:  # singular up to rounding
         return None
 
 
@@ -284,7 +265,7 @@ def _exchanged(problem: SparseProblem, step: Step, found: Found) -> Found:
         found = best
 
 
-def _refitted(result: Result, step: Step, support: IntArray) -> Result:
+def _refitted(result: SearchResult, step: Step, support: IntArray) -> SearchResult:
     """The result with another support, if its refit is better; by a fresh solver no bit depends on the way there."""
     if not np.array_equal(support, result.support) and (refit := step.refit(support)).value < result.objective:
         return replace(result, z=refit.z, c=refit.c, support=support, objective=refit.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,19 +16,45 @@ from quadric.errors import warn_of_contradiction
 from quadric.geometry.terms import term_count
 from quadric.losses.base import Explorer, Found, SparseProblem, Step, TrainingData
 from quadric.progress import Report, parts, silent
-from quadric.search.decomposition import Decomposition, Schedule, Status, decompose
+from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.search.exact import prove
 from quadric.types import BoolArray, FloatArray, IntArray
 
 PATH_METHODS = ("pd", "best")
+# Where exchanges are cheap, a round of perturbations of a point has KICKS + SMALL_KICKS / k of them (small supports cost
+# little, and beyond half of all terms there is less and less to choose); points where that helped get up to ROUNDS rounds.
 KICKS, SMALL_KICKS, ROUNDS = 10, 120, 8
-"""Where exchanges are cheap, a round of perturbations of a point has KICKS + SMALL_KICKS / k of them (small supports cost
-little, and beyond half of all terms there is less and less to choose); points where that helped get up to ROUNDS rounds."""
+# Nodes of branch and bound for each cell of a certified path, by whether the loss has cheap exchanges: then its nodes are
+# cheap, too.
 PROOF_NODES = {True: 100, False: 10}
-"""Nodes of branch and bound for each cell of a certified path, by whether the loss has cheap exchanges: then its nodes are
-cheap, too."""
+# Gap that counts as zero, as in certificates.
 PROVED = 1e-6
-"""Gap that counts as none, as in certificates."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathCell:
+    """The surface of one C and k.
+
+    Attributes
+    ----------
+    terms : array
+        Its support, as positions in the full z.
+    z, c : array of the same length, float
+        Its coefficients there.
+    objective : float
+    n_iter : int
+        Work spent on it.
+    status : Status
+    seconds : float
+    """
+
+    terms: IntArray
+    z: FloatArray
+    c: float
+    objective: float
+    n_iter: int
+    status: Status
+    seconds: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,8 +65,17 @@ class QuadraticPath:
     ----------
     Cs, ks : arrays
         The grid.
+    cells : sequence of sequences of PathCell
+        One row for each C.
+    n_terms : int
+        All terms, p.
     objective : array of shape (n_Cs, n_ks)
         F. With method "best" it never increases along k.
+    scores : array of shape (n_folds, n_Cs, n_ks) or None
+        Cross-validated scores, where the path belongs to a cross-validation.
+    lower_bound : array of shape (n_Cs, n_ks) or None
+        No surface with at most k terms has a smaller objective. NaN: rounding leaves no safe bound, or there was no time for
+        one. None: the path is not certified.
     n_iter : array of shape (n_Cs, n_ks)
         Work spent on each point: z-steps with method "pd", refits or tables of exchanges with "best".
     status : array of str of shape (n_Cs, n_ks)
@@ -48,27 +83,54 @@ class QuadraticPath:
         Time spent on each point.
     intercept : array of shape (n_Cs, n_ks)
     coef : array of shape (n_Cs, n_ks, p)
-        z = [hvec(W); b].
+        z = [hvec(W); b]; made anew each time, as it is mostly zeros.
     support : boolean array of shape (n_Cs, n_ks, p)
         Terms that were chosen; a coefficient of a chosen term can still be zero.
-    scores : array of shape (n_folds, n_Cs, n_ks) or None
-        Cross-validated scores, where the path belongs to a cross-validation.
-    lower_bound : array of shape (n_Cs, n_ks) or None
-        No surface with at most k terms has a smaller objective. NaN: rounding leaves no safe bound, or there was no time for
-        one. None: the path is not certified.
     """
 
     Cs: FloatArray
     ks: IntArray
+    cells: Sequence[Sequence[PathCell]]
+    n_terms: int
     objective: FloatArray
-    n_iter: IntArray
-    status: npt.NDArray[np.str_]
-    seconds: FloatArray
-    intercept: FloatArray
-    coef: FloatArray
-    support: BoolArray
     scores: FloatArray | None = None
     lower_bound: FloatArray | None = None
+
+    def _grid(self, name: str) -> np.ndarray:
+        return np.array([[getattr(cell, name) for cell in row] for row in self.cells])
+
+    @cached_property
+    def n_iter(self) -> IntArray:
+        return self._grid("n_iter")
+
+    @cached_property
+    def status(self) -> npt.NDArray[np.str_]:
+        return self._grid("status").astype(np.str_)
+
+    @cached_property
+    def seconds(self) -> FloatArray:
+        return self._grid("seconds")
+
+    @cached_property
+    def intercept(self) -> FloatArray:
+        return self._grid("c")
+
+    @property
+    def coef(self) -> FloatArray:
+        """z = [hvec(W); b] of each point, of shape (n_Cs, n_ks, p)."""
+        coef = np.zeros((*self.objective.shape, self.n_terms))
+        for place in np.ndindex(self.objective.shape):
+            cell = self.cells[place[0]][place[1]]
+            coef[place][cell.terms] = cell.z
+        return coef
+
+    @property
+    def support(self) -> BoolArray:
+        """Terms that were chosen, of shape (n_Cs, n_ks, p)."""
+        support = np.zeros((*self.objective.shape, self.n_terms), dtype=np.bool_)
+        for place in np.ndindex(self.objective.shape):
+            support[place][self.cells[place[0]][place[1]].terms] = True
+        return support
 
     @property
     def gap(self) -> FloatArray | None:
@@ -88,7 +150,7 @@ class QuadraticPath:
         grid = f"{_span('k', self.ks)}; {_span('C', self.Cs)}"
         scored = "" if self.scores is None else f"; scores of {len(self.scores)} folds"
         proved = "" if self.lower_bound is None else f"; {self.proved.sum()} of {self.proved.size} proved best"
-        return f"QuadraticPath({grid}; {self.coef.shape[-1]} terms to choose from{scored}{proved})"
+        return f"QuadraticPath({grid}; {self.n_terms} terms to choose from{scored}{proved})"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the objective, and where there are any the lower bound and the mean score, against k; needs matplotlib.
@@ -129,7 +191,6 @@ class QuadraticPath:
         return ax
 
     def _plot_scores(self, ax: Any, scores: FloatArray) -> Any:
-        """Mean scores of the C with the best cell."""
         mean = scores.mean(axis=0)  # NaN where cross-validation skipped a cell
         best = np.unravel_index(int(np.nanargmax(mean)), mean.shape)[0]
         error = scores[:, best].std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else None
@@ -138,36 +199,9 @@ class QuadraticPath:
 
 
 def _span(name: str, values: FloatArray | IntArray) -> str:
-    """The values of a grid in a few words."""
     if len(values) == 1:
         return f"{name} = {values[0]:g}"
     return f"{len(values)} values of {name} from {min(values):g} to {max(values):g}"
-
-
-@dataclass(frozen=True, eq=False)
-class PathCell:
-    """The surface of one C and k.
-
-    Attributes
-    ----------
-    terms : array
-        Its support, as positions in the full z.
-    z, c : array of the same length, float
-        Its coefficients there.
-    objective : float
-    n_iter : int
-        Work spent on it.
-    status : Status
-    seconds : float
-    """
-
-    terms: IntArray
-    z: FloatArray
-    c: float
-    objective: float
-    n_iter: int
-    status: Status
-    seconds: float
 
 
 @dataclass
@@ -177,9 +211,6 @@ class _Point:
     found: Found
     n_iter: int = 0
     seconds: float = 0.0
-    status: Status = Status.CONVERGED
-    fit: Decomposition | None = None
-    """Where a decomposition has fitted the support already."""
 
 
 @one_blas_thread()
@@ -211,19 +242,36 @@ def trace_path(
     """
     makers: list[_PathMaker] = []
     rows: list[list[_Point]] = []
+    cells: list[list[PathCell]] = []
     for i, C in enumerate(Cs):
         problem = data.one_against_rest(positive, float(C), int(ks[-1]))
-        maker = _PathMaker(problem.decomposable() if method == "pd" else problem, ks, (*seed, i), report)
-        rows.append(
-            maker.by_decomposition(schedule or Schedule()) if method == "pd" else maker.best(rows[-1] if rows else None)
-        )
-        makers.append(maker)
+        if method == "pd":
+            cells.append([])
+            for k, cell in zip(ks, decomposed_cells(problem, ks, schedule), strict=True):
+                cells[-1].append(cell)
+                report(f"path: C = {C:g}, decomposition, k = {min(k, problem.n_terms)}: objective {cell.objective:.6g}")
+        else:
+            makers.append(_PathMaker(problem, ks, (*seed, i), report))
+            rows.append(makers[-1].best(rows[-1] if rows else None))
         report(f"path: C = {C:g} done ({i + 1} of {len(Cs)}), {len(ks)} numbers of terms")
-    if method == "best":
-        for i in range(len(Cs) - 2, -1, -1):
-            makers[i].take_over(rows[i], rows[i + 1])
-    cells = [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
-    return assembled_path(term_count(makers[0].problem.n_features), Cs, ks, cells)
+    for i in range(len(rows) - 2, -1, -1):  # back again: what a larger C found may help a smaller one
+        makers[i].take_over(rows[i], rows[i + 1])
+    cells += [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
+    return assembled_path(Cs, ks, cells, term_count(problem.n_features))
+
+
+def decomposed_cells(
+    problem: SparseProblem, ks: Sequence[int] | IntArray, schedule: Schedule | None = None
+) -> Iterator[PathCell]:
+    """The surfaces of one C by penalty decomposition; all k share the solver."""
+    problem = problem.decomposable()
+    step = problem.step()
+    for k in ks:
+        began = time.perf_counter()
+        found = decompose(problem.with_k(min(int(k), problem.n_terms)), schedule, step=step)
+        seconds = time.perf_counter() - began
+        terms, z = problem.terms[found.support], found.z[found.support]
+        yield PathCell(terms, z, found.c, found.objective, found.n_iter, found.status, seconds)
 
 
 def certified(
@@ -256,6 +304,7 @@ def certified(
             problem = data.one_against_rest(positive, C, int(path.ks[-1]))
             bounds[i] = _row_bounds(problem, path, i, node_limit, report, going)
         report(f"bounds: C = {C:g} done ({i + 1} of {len(path.Cs)})")
+    # "pd" may end higher with more terms: a bound is compared with the best of k terms or fewer
     reached = np.minimum.accumulate(path.objective, axis=1)  # by k terms, or by fewer
     for cell in zip(*np.nonzero(bounds > reached * (1.0 + PROVED)), strict=True):
         warn_of_contradiction(bounds[cell], reached[cell])
@@ -271,7 +320,8 @@ def _row_bounds(
     limit = PROOF_NODES[problem.loss.cheap_exchanges] if node_limit is None else node_limit
     for j, own_part in enumerate(parts(*[1.0] * len(path.ks))):
         if going():
-            start = Found(np.flatnonzero(path.support[i, j, problem.terms]), float(path.objective[i, j]))
+            cell = path.cells[i][j]
+            start = Found(np.flatnonzero(np.isin(problem.terms, cell.terms)), cell.objective)
             with own_part:
                 proof = prove(problem.with_k(int(path.ks[j])), start, node_limit=limit, report=report, step=step)
             bounds[j] = np.nan if proof.lower_bound is None else proof.lower_bound
@@ -288,21 +338,9 @@ class _PathMaker:
     """All k for one C."""
 
     def __init__(self, problem: SparseProblem, ks: Sequence[int] | IntArray, seed: tuple[int, ...], report: Report) -> None:
-        self.problem = problem
+        self.problem, self.seed, self.report = problem, seed, report
         self.step: Step = problem.step()
         self.sizes = [min(int(k), problem.n_terms) for k in ks]
-        self.seed = seed
-        self.report = report
-
-    def by_decomposition(self, schedule: Schedule) -> list[_Point]:
-        points = []
-        for k in self.sizes:
-            began = time.perf_counter()
-            result = decompose(self.problem.with_k(k), schedule, step=self.step)
-            found = Found(result.support, result.objective)
-            points.append(_Point(found, result.n_iter, time.perf_counter() - began, result.status, result))
-            self._tell("decomposition", k, points[-1])
-        return points
 
     @cached_property
     def explorer(self) -> Explorer:
@@ -310,14 +348,14 @@ class _PathMaker:
 
     def best(self, previous: list[_Point] | None) -> list[_Point]:
         """Local search along k, up and down, from forward selection and from the supports of the C before."""
-        starts = [[] if previous is None else [previous[i].found.support] for i in range(len(self.sizes))]
-        screen = self.problem.screen()
-        if screen is not None:
+        starts = [[] for _ in self.sizes] if previous is None else [[point.found.support] for point in previous]
+        if (screen := self.problem.screen()) is not None:
             for start, support in zip(starts, self._screened(screen), strict=True):
                 start.append(support)
         points = self._upwards(starts)
         if self.problem.loss.cheap_exchanges:
-            self._downwards(points)
+            for i in range(len(points) - 2, -1, -1):  # each larger support with terms dropped
+                self._handed_over(points[i + 1], points[i], self.sizes[i])
             self._kick(points)
         self._never_increasing(points)
         return points
@@ -330,7 +368,6 @@ class _PathMaker:
             self._never_increasing(points)
 
     def _screened(self, screen: SparseProblem) -> list[IntArray]:
-        """Supports along k with the cheaper loss."""
         scout = screen.explorer()
         support, supports = screen.rule.required, []
         for k in self.sizes:
@@ -360,13 +397,9 @@ class _PathMaker:
                 points[i].found = self.explorer.descend(grown).better_of(points[i].found)
             self._charge(points[i], began, refits)
 
-    def _downwards(self, points: list[_Point]) -> None:
-        """From each k to the one before: the larger support with terms dropped."""
-        for i in range(len(points) - 2, -1, -1):
-            self._handed_over(points[i + 1], points[i], self.sizes[i])
-
     def _kick(self, points: list[_Point]) -> None:
         """Perturb every point, and go on where that helped, the point or a neighbour who then gets the new support."""
+        # one generator per k: what one point draws does not depend on how often its neighbours were perturbed
         rngs = [np.random.default_rng((*self.seed, k)) for k in self.sizes]
         lively = set(range(len(points)))
         for _ in range(ROUNDS):
@@ -382,6 +415,7 @@ class _PathMaker:
     def _kicked(self, point: _Point, rng: np.random.Generator) -> bool:
         began, refits = time.perf_counter(), self.explorer.n_refits
         k, p = len(point.found.support), self.problem.n_terms
+        # beyond half of all terms there is less and less to choose from
         n_kicks = round(KICKS * min(1.0, 2.0 * (1.0 - k / p))) + SMALL_KICKS // max(k, 1)
         before, point.found = point.found, self.explorer.refined(point.found, rng, n_kicks, lambda: True)
         self._charge(point, began, refits)
@@ -414,30 +448,15 @@ class _PathMaker:
         point.n_iter += self.explorer.n_refits - refits
 
     def finished(self, point: _Point) -> PathCell:
-        refit = point.fit or self.step.refit(point.found.support)
-        support, objective = point.found.support, refit.objective if isinstance(refit, Decomposition) else refit.value
-        terms = self.problem.terms[support]
-        return PathCell(terms, refit.z[support], refit.c, objective, point.n_iter, point.status, point.seconds)
+        support = point.found.support
+        refit = self.step.refit(support)
+        found = self.problem.terms[support], refit.z[support], refit.c, refit.value
+        return PathCell(*found, point.n_iter, Status.CONVERGED, point.seconds)
 
 
 def assembled_path(
-    n_terms: int, Cs: Sequence[float] | FloatArray, ks: Sequence[int] | IntArray, rows: Sequence[Sequence[PathCell]]
+    Cs: Sequence[float] | FloatArray, ks: Sequence[int] | IntArray, cells: Sequence[Sequence[PathCell]], n_terms: int
 ) -> QuadraticPath:
-    """Cells as aligned arrays over all terms, ``n_terms`` of them."""
-    coef = np.zeros((len(Cs), len(ks), n_terms))
-    support = np.zeros(coef.shape, dtype=np.bool_)
-    for i, row in enumerate(rows):
-        for j, cell in enumerate(row):
-            coef[i, j, cell.terms] = cell.z
-            support[i, j, cell.terms] = True
-    return QuadraticPath(
-        Cs=np.asarray(Cs, dtype=float),
-        ks=np.asarray(ks, dtype=np.intp),
-        objective=np.array([[cell.objective for cell in row] for row in rows]),
-        n_iter=np.array([[cell.n_iter for cell in row] for row in rows]),
-        status=np.array([[str(cell.status) for cell in row] for row in rows]),
-        seconds=np.array([[cell.seconds for cell in row] for row in rows]),
-        intercept=np.array([[cell.c for cell in row] for row in rows]),
-        coef=coef,
-        support=support,
-    )
+    """The path of a grid, without scores and bounds."""
+    objective = np.array([[cell.objective for cell in row] for row in cells])
+    return QuadraticPath(np.asarray(Cs, dtype=float), np.asarray(ks, dtype=np.intp), cells, n_terms, objective)

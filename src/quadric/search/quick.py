@@ -15,21 +15,21 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.base import SparseProblem, TrainingData, training_data
+from quadric.losses.base import TrainingData, training_data
 from quadric.progress import Report, silent
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
-from quadric.search.decomposition import Schedule, Status, decompose
-from quadric.search.path import PathCell, QuadraticPath, assembled_path
+from quadric.search.decomposition import Status
+from quadric.search.path import PathCell, QuadraticPath, assembled_path, decomposed_cells
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 
+# Terms that exchanges choose from; where there are more, forward selection says which.
 MOST_CANDIDATES = 250
-"""Terms that exchanges choose from; where there are more, forward selection says which."""
 
 
 @dataclass(frozen=True)
-class Row:
+class PathRow:
     """Cells of one C that are wanted: a surface for each of some k.
 
     Attributes
@@ -81,36 +81,36 @@ class QuickSearch:
         report: Report = silent,
     ) -> None:
         self._samples, self._dictionaries = samples, dict(dictionaries)
-        self._by_decomposition = by_decomposition
-        self._report = report
+        self._by_decomposition, self._report = by_decomposition, report
         self._digests: dict[tuple[str, str], TrainingData] = {}
         self._supports: dict[tuple[str, str, int, float], dict[int, IntArray]] = {}
 
-    def rows(self, terms: str, loss: str, positive: int, rows: Sequence[Row]) -> Iterator[list[PathCell]]:
+    def rows(self, terms: str, loss: str, positive: int, rows: Sequence[PathRow]) -> Iterator[list[PathCell]]:
         """The cells of one row after the other, for one class against the rest."""
         if self._by_decomposition:
             yield from (self._decomposed(terms, loss, positive, row) for row in rows)
             return
+        # supports come first: a loss with a screen lifts the rows on the terms of these only
         supports = [self._chosen(terms, loss_named(loss).screen or loss, positive, row.C) for row in rows]
         data = self._data(terms, loss, rows, supports)
         yield from (self._refitted(data, positive, row, found) for row, found in zip(rows, supports, strict=True))
 
     def path(self, terms: str, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
-        """All cells of a grid as a path."""
-        cells = list(self.rows(terms, loss, positive, [Row(float(C), tuple(int(k) for k in ks)) for C in Cs]))
-        return assembled_path(term_count(self._samples.n_features), Cs, ks, cells)
+        cells = list(self.rows(terms, loss, positive, [PathRow(float(C), tuple(int(k) for k in ks)) for C in Cs]))
+        return assembled_path(Cs, ks, cells, term_count(self._samples.n_features))
 
     def digest(self, terms: str, loss: str) -> TrainingData:
         """The samples digested for a loss, on all terms of a dictionary."""
         key, limits, widest = (terms, loss), self._dictionaries[terms].limits, list(self._dictionaries)[-1]
         if key not in self._digests:
             shared = None
+            # sums over pairs of linear terms are a block of those over all terms: no second pass over the rows
             if terms != widest and not loss_named(loss).keeps_rows:
                 shared = self.digest(widest, loss).limited(limits)
             self._digests[key] = shared or training_data(self._samples, loss, limits)
         return self._digests[key]
 
-    def _data(self, terms: str, loss: str, rows: Sequence[Row], supports: Sequence[dict[int, IntArray]]) -> TrainingData:
+    def _data(self, terms: str, loss: str, rows: Sequence[PathRow], supports: Sequence[dict[int, IntArray]]) -> TrainingData:
         """The same, but only on the terms of the wanted supports where another loss chose them."""
         if loss_named(loss).screen is None:
             return self.digest(terms, loss)
@@ -125,6 +125,7 @@ class QuickSearch:
         key, ks = (terms, loss, positive, C), self._dictionaries[terms].ks
         if key not in self._supports:
             whole = self.digest(terms, loss).one_against_rest(positive, C, int(ks[-1]))
+            # tables of exchanges grow with the candidates, and folds pay for one at every k
             problem = whole.promising(MOST_CANDIDATES)
             explorer, support = problem.explorer(), problem.rule.required
             self._supports[key] = chosen = {}
@@ -134,7 +135,7 @@ class QuickSearch:
         return self._supports[key]
 
     @one_blas_thread()
-    def _refitted(self, data: TrainingData, positive: int, row: Row, supports: dict[int, IntArray]) -> list[PathCell]:
+    def _refitted(self, data: TrainingData, positive: int, row: PathRow, supports: dict[int, IntArray]) -> list[PathCell]:
         problem = data.one_against_rest(positive, row.C, row.ks[-1])
         step, cells = problem.step(), []
         for k in row.ks:
@@ -147,14 +148,8 @@ class QuickSearch:
         return cells
 
     @one_blas_thread()
-    def _decomposed(self, terms: str, loss: str, positive: int, row: Row) -> list[PathCell]:
-        problem: SparseProblem = self.digest(terms, loss).one_against_rest(positive, row.C, row.ks[-1]).decomposable()
-        step, cells = problem.step(), []
-        for k in row.ks:
-            began = time.perf_counter()
-            found = decompose(problem.with_k(k), Schedule(), step=step)
-            seconds = time.perf_counter() - began
-            support, z = problem.terms[found.support], found.z[found.support]
-            cells.append(PathCell(support, z, found.c, found.objective, found.n_iter, found.status, seconds))
+    def _decomposed(self, terms: str, loss: str, positive: int, row: PathRow) -> list[PathCell]:
+        problem = self.digest(terms, loss).one_against_rest(positive, row.C, row.ks[-1])
+        cells = list(decomposed_cells(problem, row.ks))
         self._report(f"{problem.loss.name}, C = {row.C:g}: {len(cells)} numbers of terms by decomposition")
         return cells

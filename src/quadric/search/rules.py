@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from quadric.geometry.terms import term_count
+from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.losses.base import Completion, Moves, Projection
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -135,8 +135,11 @@ class SupportLimits:
     exclude: IntArray = field(default_factory=_no_terms)
     lean: bool = False
 
+    def demanded_features(self, n_features: int) -> IntArray:
+        both = np.concatenate([factor[self.include] for factor in term_factors(n_features)])
+        return np.unique(both[both != LINEAR])
+
     def linear(self, n_features: int) -> SupportLimits:
-        """The same limits without squares and products."""
         return SupportLimits(self.include, np.union1d(self.exclude, np.arange(term_count(n_features) - n_features)))
 
     def only(self, terms: IntArray, n_terms: int) -> SupportLimits:

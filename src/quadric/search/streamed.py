@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
+from quadric.certificate import Certificate, SumFacts
 from quadric.losses import loss_named
 from quadric.losses.base import SAMPLE_ROWS, Limits
 from quadric.losses.streams import Candidates, Passes, StreamedFit, StreamedProblem
 from quadric.losses.survey import Survey, surveyed
 from quadric.samples.source import SampleSource
 from quadric.samples.sums import KnownRows
-from quadric.search.decomposition import Status
-from quadric.search.exchanges import SLACK, Explored, is_swap_optimal_by_passes
-from quadric.search.methods import MOST_CERTIFIED, SearchOptions, SearchResult, clock, of_passes, search_by_passes, search_pd
+from quadric.search.decomposition import SearchResult, Status
+from quadric.search.exchanges import SLACK, is_swap_optimal_by_passes
+from quadric.search.methods import MOST_CERTIFIED, SearchOptions, clock, of_passes, search_by_passes, search_pd
 from quadric.types import FloatArray, IntArray
 
 
@@ -31,25 +32,14 @@ class StreamedResult(SearchResult):
         What no surface on the support is below: (objective - support_bound) / objective is the certified gap.
     n_passes : int
         Over all samples.
-    stationarity : float
-        Largest gradient of the Lagrangian on the support, in units of what the multipliers could pull.
-    steepest : float
-        The same on all candidates.
-    ridge : float
-        Of the regulariser.
-    n_rows : int
-    variance : array
-        Of each candidate, over all rows.
+    certificate : Certificate
+        By the passes' own proof on the support.
     """
 
-    terms: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    support_bound: float = -np.inf
-    n_passes: int = 0
-    stationarity: float = np.inf
-    steepest: float = np.inf
-    ridge: float = 0.0
-    n_rows: int = 0
-    variance: FloatArray = field(default_factory=lambda: np.empty(0))
+    terms: IntArray = field(kw_only=True)
+    support_bound: float = field(kw_only=True)
+    n_passes: int = field(kw_only=True)
+    certificate: Certificate = field(kw_only=True)
 
 
 @one_blas_thread()
@@ -105,11 +95,13 @@ def fit_streamed(
     if terms is not None:
         fit = stream.fit(np.searchsorted(stream.terms, np.sort(terms)), exact=True)
         nothing = SearchResult(np.zeros(0), 0.0, fit.support, fit.value, 0, Status.CONVERGED, 0.0, ())
-        return _result(stream, Explored(fit, None), nothing)
+        return _with_proof(of_passes(stream, fit, nothing), stream, fit)
     if method == "pd":
-        local = search_pd(stream.sample_problem(), options)
-        return _result(stream, Explored(stream.fit(local.support, exact=True), None), local)
-    return _result(stream, *search_by_passes(stream, options))
+        local = replace(search_pd(stream.sample_problem(), options), swap_optimal=None)
+        fit = stream.fit(local.support, exact=True)
+    else:
+        fit, local = search_by_passes(stream, options)
+    return _with_proof(of_passes(stream, fit, local), stream, fit)
 
 
 @one_blas_thread()
@@ -144,19 +136,16 @@ def judge_streamed(
     return _with_proof(given, stream, fit)
 
 
-def _result(stream: StreamedProblem, explored: Explored, local: SearchResult) -> StreamedResult:
-    return _with_proof(of_passes(stream, explored, local), stream, explored.fit)
-
-
 def _with_proof(found: SearchResult, stream: StreamedProblem, fit: StreamedFit) -> StreamedResult:
-    return StreamedResult(
-        **vars(found),
-        terms=stream.terms,
-        support_bound=fit.bound,
-        n_passes=stream.passes.count,
+    survey, terms, n_passes = stream.survey, stream.terms, stream.passes.count
+    certificate = SumFacts(survey.n_rows, survey.variance[terms], stream.energy.ridge).certificate(
+        found.z,
+        stream.k,
+        objective=found.objective,
+        decrease=found.objective - fit.bound,
+        # gradients of the Lagrangian, in units of what the multipliers could pull
         stationarity=stream.residual(fit, fit.support),
-        steepest=stream.residual(fit, np.arange(len(stream.terms))),
-        ridge=stream.energy.ridge,
-        n_rows=stream.survey.n_rows,
-        variance=stream.survey.variance[stream.terms],
+        steepest=lambda: stream.residual(fit, np.arange(len(terms))),
     )
+    certificate = replace(certificate, swap_optimal=found.swap_optimal)
+    return StreamedResult(**vars(found), terms=terms, support_bound=fit.bound, n_passes=n_passes, certificate=certificate)

@@ -74,15 +74,14 @@ def proved_ties(
     """The same with all supports, by branch and bound with its cut-off at the ceiling, as far as its limits allow."""
     ties = near_ties(problem, support, within)
     ceiling = ties.found.value * (1.0 + within)
-    listing = supports_below(problem, ties.found, ceiling, time_limit=time_limit, node_limit=node_limit)
-    met = {other.support.tobytes(): other for other in (*listing.supports, *ties.supports, ties.found)}
+    listed, below = supports_below(problem, ties.found, ceiling, time_limit=time_limit, node_limit=node_limit)
+    met = {other.support.tobytes(): other for other in (*listed, *ties.supports, ties.found)}
     others = sorted((other for other in met.values() if other is not ties.found), key=lambda other: other.value)
-    complete = within if listing.complete_below >= ceiling else listing.complete_below / ties.found.value - 1.0
+    complete = within if below >= ceiling else below / ties.found.value - 1.0
     return replace(ties, supports=others, complete_within=complete)
 
 
 def _swaps(explorer: Explorer, found: Found, ceiling: float) -> list[Swap]:
-    """Single exchanges of a support that stay below a ceiling, the best first."""
     table = explorer.exchanges(found, ceiling)
     swaps = [
         Swap(int(table.out[i]), int(table.into[j]), float(table.change[i, j]))

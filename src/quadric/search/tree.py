@@ -19,18 +19,18 @@ from quadric.losses.base import Bounded, Bounds, Found, Relaxation, SparseProble
 from quadric.progress import STOP
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Nodes between two lines of progress, at least.
 REPORT_EVERY = 32
-"""Nodes between two lines of progress, at least."""
+# Share of the gap that a relaxation must not leave beside the next one's, to be preferred to it.
 WORTHWHILE = 0.8
-"""Share of the gap that a relaxation must not leave beside the next one's, to be preferred to it."""
+# Bytes of nodes that wait for their turn; more than that, and the tree goes into the depth.
 MOST_OPEN = 200_000_000
-"""Bytes of nodes that wait for their turn; more than that, and the tree goes into the depth."""
+# Supports below a ceiling that are kept.
 MOST_LISTED = 10_000
-"""Supports below a ceiling that are kept."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProofLimits:
     """What a proof may take.
 
     Attributes
@@ -49,9 +49,8 @@ class Limits:
     began: float
 
     @staticmethod
-    def now(seconds: float | None, nodes: int | None, gap: float) -> Limits:
-        """Limits of what begins now."""
-        return Limits(seconds, nodes, gap, time.monotonic())
+    def now(seconds: float | None, nodes: int | None, gap: float) -> ProofLimits:
+        return ProofLimits(seconds, nodes, gap, time.monotonic())
 
     def used(self, n_nodes: int) -> float:
         """The share of the limits that is used up; from 1 on there is nothing left."""
@@ -113,7 +112,6 @@ class Tree:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing is left that could matter."""
         return min(self.unsure, self._lowest_open()) >= self.cutoff
 
     @property
@@ -128,11 +126,11 @@ class Tree:
         lowest = self._best_first[0][0] if self._best_first else np.inf
         return min(lowest, min((node.lower for node in self._depth_first), default=np.inf))
 
-    def search(self, relaxations: Iterable[Relaxation], limits: Limits, report: Callable[[Tree], None]) -> bool:
+    def search(self, relaxations: Iterable[Relaxation], limits: ProofLimits, report: Callable[[Tree], None]) -> bool:
         """Branch until everything is closed, the gap is small enough or a limit is reached: False in the last case."""
         relaxation, root = self._root(relaxations)
         self._sorted(root)
-        self.n_nodes = 1
+        self.n_nodes = 1  # the root, however many relaxations have bounded it
         self._tell(report)
         while self._lowest_open() < self.cutoff:
             if limits.used(self.n_nodes) >= 1.0 or len(self.listed) >= MOST_LISTED:
@@ -161,8 +159,8 @@ class Tree:
                 chosen = other
         return chosen
 
-    def _next(self, batch: int, limits: Limits) -> list[_Node]:
-        """The nodes to branch on: no more than there have been, and so many that lines of progress come at even numbers."""
+    def _next(self, batch: int, limits: ProofLimits) -> list[_Node]:
+        """The nodes to branch on: no more than so far, and up to a number at which a line of progress is due."""
         wanted = min(batch, self.n_nodes, -self.n_nodes % REPORT_EVERY or batch)
         if limits.nodes is not None:
             wanted = min(wanted, limits.nodes - self.n_nodes)
@@ -183,6 +181,7 @@ class Tree:
         positions = [node.position for node in nodes]
         fixed[2 * rows, positions] = True
         allowed[2 * rows + 1, positions] = False
+        # children that are supports already are evaluated here, and need no relaxation
         left = [i for i in range(len(fixed)) if not self._is_settled(fixed[i], allowed[i])]
         if left:
             self._sorted(relaxation.children(fixed[left], allowed[left], state[left], self.cutoff), floor[left])

@@ -16,10 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from quadric.defaults import MOST_LEVELS
 from quadric.errors import ParameterError, Troubles, listed, quoted, refuse_unknown
-from quadric.estimators._validation import Rule, check_parameters, integer_from, one_of
+from quadric.estimators.validation import Rule, check_parameters, integer_from, one_of
 from quadric.labels import refuse_masked
-from quadric.samples.rare import is_rare
-from quadric.samples.recoding import NOWHERE, Coding
+from quadric.samples.recoding import NOWHERE, Coding, is_rare
 from quadric.tables.facts import MOST_COUNTED, ColumnFacts
 from quadric.tables.inputs import OTHER, InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
 from quadric.tables.suspects import suspect_texts

@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from quadric.estimators import SparseQuadraticSVCCV
-from quadric.estimators._choosing import Family, suitable_rule
-from quadric.estimators._constraints import LINEAR
+from quadric.estimators.choosing import Family, suitable_rule
+from quadric.estimators.constraints import LINEAR
 from quadric.samples.random_rows import drawn_rows
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.scorers import measure_named

@@ -7,7 +7,7 @@ from typing import Any
 
 from quadric.certificate import Certificate
 from quadric.export import equation
-from quadric.samples.rare import FEWEST_ROWS
+from quadric.samples.recoding import FEWEST_ROWS
 from quadric.workflow.cv_summary import Figure, grids_of
 from quadric.workflow.options import AUTO
 from quadric.workflow.scorers import measure_named

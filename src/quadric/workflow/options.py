@@ -143,7 +143,7 @@ class TrainingOptions:
     allow_degenerate: bool = False
 
     def __post_init__(self) -> None:
-        from quadric.estimators import _validation as rule  # takes a second, which a help text does not have
+        from quadric.estimators import validation as rule  # takes a second, which a help text does not have
         from quadric.estimators.cutoffs import EVEN, read_cutoff
         from quadric.workflow.scorers import check_scoring
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from quadric.errors import ParameterError, listed, refuse_unknown, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
-from quadric.estimators._constraints import support_limits
-from quadric.estimators._foldwork import demanded_features
-from quadric.estimators._validation import spread_trouble
+from quadric.estimators.constraints import support_limits
+from quadric.estimators.validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.samples.capped import Stream
@@ -279,7 +278,7 @@ def recoded(data: PreparedData, train: IntArray) -> tuple[PreparedData, FloatArr
     if data.coding is None or not data.coding.learns:
         return data, data.X
     include, rows = data.limits.include, data.coding.with_gaps(data.X)
-    demanded = demanded_features(SupportLimits(np.array(include, dtype=np.intp)), data.X.shape[1])
+    demanded = SupportLimits(np.array(include, dtype=np.intp)).demanded_features(data.X.shape[1])
     X = data.coding.learned(rows[train], np.ones(len(train)), demanded)(rows)
     thin = {*data.limits.exclude, *data.coding.thin_terms(X[train]).tolist()}.difference(include)
     return replace(data, X=X, limits=replace(data.limits, exclude=sorted(thin))), X

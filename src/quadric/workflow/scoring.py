@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from quadric.errors import refuse_unknown, unknown_names
-from quadric.estimators._base import first_overflow
+from quadric.estimators.base import first_overflow
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import InputColumn, Table

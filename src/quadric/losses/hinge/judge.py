@@ -18,10 +18,9 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from quadric.geometry.balance import balanced
-from quadric.geometry.duality import CLOSE, EnergyGap, Margins
+from quadric.geometry.compensated import balanced
+from quadric.geometry.duality import CLOSE, EnergyGap, Margins, Residuals
 from quadric.geometry.lifting import as_dense, lift
-from quadric.geometry.residuals import Residuals
 
 MARGIN_BANDS = (1e-9, CLOSE)
 """|1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from quadric.geometry.compensated import misfits
+from quadric.geometry.duality import Residuals
 from quadric.geometry.lifting import column_ends, lift
-from quadric.geometry.residuals import Residuals
 from quadric.geometry.stacked import StackedRows
 
 CANCELLED = 1e3

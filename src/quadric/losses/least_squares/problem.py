@@ -10,8 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import eigh
 
-from quadric.geometry.energy import Energy
-from quadric.geometry.energy_norm import rounding_of_sum
+from quadric.geometry.energy import Energy, rounding_of_sum
 from quadric.geometry.stacked import StackedRows
 from quadric.losses.base import SparseProblem
 from quadric.losses.least_squares.promising import promising_terms

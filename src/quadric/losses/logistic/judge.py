@@ -13,9 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import entr, expit
 
-from quadric.geometry.balance import balanced
-from quadric.geometry.duality import EnergyGap, Margins
-from quadric.geometry.residuals import Residuals
+from quadric.geometry.compensated import balanced
+from quadric.geometry.duality import EnergyGap, Margins, Residuals
 
 STEEPNESS = 8.0
 """The slope of the loss is at most 8C o."""

@@ -1,4 +1,4 @@
-"""What all classifiers made of surfaces share: predicting, and forgetting a fit that failed."""
+"""What all classifiers made of surfaces share: predicting, warning of poor fits, and forgetting a fit that failed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.certificate import Certificate, Judge, Question, SumFacts, certificate_of_sums
-from quadric.errors import ParameterError
-from quadric.estimators._validation import named_losses, numbers_only, warn_of_spread
+from quadric.certificate import TOLERANCE, Certificate
+from quadric.errors import ParameterError, warn_user
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
+from quadric.estimators.validation import named_losses, numbers_only, warn_of_spread
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
 from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_lines, form_note, shown
 from quadric.labels import class_texts, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import SparseProblem
 from quadric.losses.footprint import fits
 from quadric.samples.capped import CappedStream, Stream
 from quadric.samples.extent import is_small
@@ -34,15 +34,16 @@ from quadric.samples.folds import key_of
 from quadric.samples.labelled import Samples, check_magnitude
 from quadric.samples.source import SamplesInMemory
 from quadric.samples.units import Units
-from quadric.search.decomposition import Status
-from quadric.search.methods import SearchResult
+from quadric.search.decomposition import Schedule, SearchResult, Status
 from quadric.search.streamed import StreamedResult
 from quadric.types import BoolArray, FloatArray, IntArray
 
 RandomState: TypeAlias = int | np.random.RandomState | None
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
+# Terms as people write them: names, positions in ``coef_``, pairs of features.
 Terms: TypeAlias = Sequence[str | int | Sequence[str | int]] | None
-"""Terms as people write them: names, positions in ``coef_``, pairs of features."""
+# The parameter to raise after a search that stopped at a limit.
+REMEDIES = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}
 
 
 class Classifier(ClassifierMixin):
@@ -50,7 +51,6 @@ class Classifier(ClassifierMixin):
 
     @contextmanager
     def _or_forget(self) -> Iterator[None]:
-        """A fit, from which nothing is left if it fails."""
         try:
             self._forget()
             yield
@@ -120,7 +120,6 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         self.intercept_ = np.array([surface.c for surface in surfaces])
 
     def _prepared(self, X: FloatArray) -> FloatArray:
-        """X in the units of the surfaces."""
         return X
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -195,12 +194,7 @@ def first_overflow(scores: FloatArray) -> int | None:
 
 def predicted(scores: FloatArray, classes: np.ndarray) -> np.ndarray:
     """Classes by the sign of one score, or by the largest of several."""
-    return np.asarray(classes[predicted_codes(scores)])
-
-
-def predicted_codes(scores: FloatArray) -> IntArray:
-    """The same as positions among the classes."""
-    return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+    return np.asarray(classes[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)])
 
 
 def seed_of(random_state: RandomState) -> int:
@@ -229,38 +223,11 @@ class SurfaceFit:
     certificate: Certificate
 
     @staticmethod
-    def of(problem: SparseProblem, search: SearchResult, judge: Judge, y: FloatArray, k: int) -> SurfaceFit:
-        """Judge what a search found, and add to the certificate what the search knows beyond it."""
-        surface = QuadraticSurface.from_coordinates(problem.embed(search.z), search.c)
-        question = Question(problem.loss.name, problem.C, k, y, problem.terms)
-        certificate = judge.certificate(surface, question, problem.terms[search.support])
-        certificate = replace(certificate, swap_optimal=search.swap_optimal)
-        return SurfaceFit(surface, search, certificate.bounded(search.lower_bound))
-
-    @staticmethod
-    def of_sums(problem: SparseProblem, search: SearchResult, facts: SumFacts) -> SurfaceFit:
-        """Judge what a search found by the sums that it was fitted to."""
-        surface = QuadraticSurface.from_coordinates(problem.embed(search.z), search.c)
-        certificate = certificate_of_sums(problem, surface, search.support, facts)
-        certificate = replace(certificate, swap_optimal=search.swap_optimal)
-        return SurfaceFit(surface, search, certificate.bounded(search.lower_bound))
-
-    @staticmethod
-    def of_passes(found: StreamedResult, n_features: int, k: int) -> SurfaceFit:
+    def of_passes(found: StreamedResult, n_features: int) -> SurfaceFit:
         """What passes over rows ended with; their own proof on its terms is the certificate."""
         z = np.zeros(term_count(n_features))
         z[found.terms] = found.z
-        surface = QuadraticSurface.from_coordinates(z, found.c)
-        certificate = SumFacts(found.n_rows, found.variance, found.ridge).certificate(
-            found.z,
-            min(k, len(found.terms)),
-            objective=found.objective,
-            decrease=found.objective - found.support_bound,
-            stationarity=found.stationarity,
-            steepest=lambda: found.steepest,
-        )
-        certificate = replace(certificate, swap_optimal=found.swap_optimal)
-        return SurfaceFit(surface, found, certificate)
+        return SurfaceFit(QuadraticSurface.from_coordinates(z, found.c), found, found.certificate)
 
     @property
     def status(self) -> Status:
@@ -268,6 +235,31 @@ class SurfaceFit:
         if self.certificate.status == "optimal":
             return Status.OPTIMAL
         return Status.CONVERGED if self.search.status is Status.OPTIMAL else self.search.status
+
+
+def warn_unless_converged(fit: SurfaceFit, schedule: Schedule, subject: str) -> None:
+    """Say which residual is too large, its value, its tolerance and the parameter to change."""
+    proving = fit.certificate.lower_bound is not None  # a proof that ran out of time reports its gap instead
+    if fit.search.status in REMEDIES and not proving:
+        parameter = REMEDIES[fit.search.status]
+        warn_user(
+            f"{subject}: the search stopped at its {fit.search.status} ({parameter}={getattr(schedule, parameter)}) with "
+            f"max|z - u| = {fit.search.distance:.2g}, outer_tol = {schedule.outer_tol:g}; raise {parameter}",
+            ConvergenceWarning,
+        )
+    elif fit.search.status == Status.PRECISION_LIMIT:
+        warn_user(
+            f"{subject}: the search stopped where penalties leave the range of floating point, with max|z - u| = "
+            f"{fit.search.distance:.2g}, outer_tol = {schedule.outer_tol:g}; standardise X",
+            ConvergenceWarning,
+        )
+    if not fit.certificate.converged and fit.search.status is not Status.TIME_LIMIT:
+        decrease = fit.certificate.decrease
+        warn_user(
+            f"{subject}: for all that is known, the same terms could lower the objective by decrease = {decrease:.2g} of it, "
+            f"above {TOLERANCE:g}; standardise X or lower C",
+            ConvergenceWarning,
+        )
 
 
 def _gives_probabilities(model: SparseSurfaceClassifier) -> bool:
@@ -301,7 +293,6 @@ class SparseSurfaceClassifier(SurfaceClassifier):
 
     @property
     def _gives_log_odds(self) -> bool:
-        """Whether the loss makes f the log-odds of the positive class."""
         loss = getattr(self, "best_loss_", self.loss)  # the chosen one where there were several
         return isinstance(loss, str) and loss in LOSS_NAMES and loss_named(loss).has_probabilities
 
@@ -353,11 +344,10 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         return bool(self.standardize) or self.clip is not None
 
     def _surveyed(self, stream: Stream) -> CappedStream:
-        """A stream with what its first passes tell."""
         return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
 
     def _as_stream(self, samples: Samples, present: BoolArray, groups: Any = None) -> Stream | None:
-        """Samples that are so many that passes over them are quicker, as a stream; None: they are not.
+        """Samples as a stream where there are enough of them for passes to be quicker, otherwise None.
 
         It is the rule for files and frames: the same rows give the same model wherever they are.
         """
@@ -371,13 +361,11 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         return Stream(source, names, "y", samples.classes, has_groups=keys is not None)
 
     def _check_provable(self) -> None:
-        """Refuse proofs by passes that need all rows at hand."""
         needy = [loss for loss in named_losses(self.loss) if loss_named(loss).keeps_rows]
         if self.method == "exact" and needy:
             raise ParameterError(f'method="exact" needs all rows in memory with the loss {needy[0]}; use "best"', method="best")
 
     def _in_units(self, samples: Samples) -> tuple[Samples, Units]:
-        """Samples in the units in which terms are counted, and the map to them."""
         check_magnitude(samples.X)
         units = Units.of(samples.X, samples.sample_weight, standardize=self.standardize, clip=self.clip)
         X = units(samples.X)
@@ -396,7 +384,6 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])
 
     def _set_columns(self, columns: Sequence[str]) -> None:
-        """What validation sets where a fit is given rows."""
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array(columns, dtype=object)
 
@@ -444,7 +431,6 @@ class SparseSurfaceClassifier(SurfaceClassifier):
 
 
 def _keys_of(groups: np.ndarray) -> IntArray:
-    """Numbers for groups, those of a table with the same values."""
     values, places = np.unique(groups, return_inverse=True)
     texts = (str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in values.tolist())
     return np.array([key_of(text) for text in texts], dtype=np.int64)[places]

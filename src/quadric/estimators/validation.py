@@ -1,4 +1,4 @@
-"""Checks of parameters and data, with messages that say what was wrong and what to do."""
+"""Checks of parameters, grids and data, with messages that say what was wrong and what to do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from quadric._sklearn import check_sample_weight, feature_names
-from quadric.defaults import LARGEST_COUNT, LARGEST_WEIGHT, MOST_PROCESSES, SMALLEST_WEIGHT
+from quadric.defaults import (
+    DEFAULT_CS,
+    DEFAULT_KS,
+    LARGEST_COUNT,
+    LARGEST_WEIGHT,
+    LONGEST_GRID,
+    MOST_PROCESSES,
+    SMALLEST_WEIGHT,
+)
 from quadric.errors import quoted, warn_user
 from quadric.geometry.lifting import column_ends
 from quadric.geometry.moments import CONSTANT_TOLERANCE
@@ -25,12 +33,14 @@ from quadric.labels import class_weights
 from quadric.samples.labelled import LARGEST, Samples
 from quadric.types import FloatArray, IntArray
 
+# Ratio of two columns' standard deviations, and of a column's mean to its own, above which a ScaleWarning is due.
 SPREAD_RATIO, LEVEL_RATIO = 1e3, 1e2
-"""Ratio of two columns' standard deviations, and of a column's mean to its own, above which a ScaleWarning is due."""
+# Distance from its column's median, in units that three quarters of the values keep to, above which a value is outlying.
 OUTLYING = 1e3
-"""Distance from its column's median, in units that three quarters of the values keep to, above which a value is outlying."""
+# Rows that medians are taken of.
 SAMPLED = 5_000
-"""Rows that medians are taken of."""
+# Further powers of 4 are larger than any C may be.
+MOST_POWERS = 100
 
 
 class ScaleWarning(UserWarning):
@@ -56,25 +66,30 @@ def _is_finite(value: Any) -> bool:
 
 
 def integer_from(low: int, high: int | None = None) -> Rule:
+    """Whole numbers, both ends included."""
     words = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high:,}"
     return Rule(lambda value: _is_integer(value) and low <= value and (high is None or value <= high), words)
 
 
 def number_above(low: float) -> Rule:
+    """Finite numbers without the end."""
     return Rule(lambda value: _is_finite(value) and low < value, f"a finite number above {low:g}")
 
 
 def number_from(low: float, below: float | None = None) -> Rule:
+    """Finite numbers with the lower end and without the upper one."""
     words = f"a finite number of at least {low:g}" + (f" and below {below:g}" if below is not None else "")
     return Rule(lambda value: _is_finite(value) and low <= value and (below is None or value < below), words)
 
 
 def one_of(*options: str) -> Rule:
+    """Some texts."""
     words = " or ".join(repr(option) for option in options)
     return Rule(lambda value: isinstance(value, str) and value in options, words)
 
 
 def none_or(rule: Rule) -> Rule:
+    """What a rule allows, or None."""
     return Rule(lambda value: value is None or rule.holds(value), f"None or {rule.words}")
 
 
@@ -85,16 +100,16 @@ N_JOBS = none_or(
     )
 )
 N_TERMS = integer_from(1, LARGEST_COUNT)
+# C.
 LOSS_WEIGHT = Rule(
     lambda C: _is_finite(C) and SMALLEST_WEIGHT <= C <= LARGEST_WEIGHT,
     f"a finite number from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}",
 )
-"""C."""
 TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
+# The quantile at which columns are capped.
 CLIP = none_or(number_from(0.0, below=0.5))
-"""The quantile at which columns are capped."""
+# Relative gap at which a proof may stop.
 GAP_LIMIT = number_from(0.0, below=1.0)
-"""Relative gap at which a proof may stop."""
 VERBOSE = Rule(lambda v: isinstance(v, bool) or (_is_integer(v) and v >= 0), "an integer of at least 0")
 
 
@@ -117,6 +132,58 @@ def check_values(values: Mapping[str, Any], rules: Mapping[str, Rule]) -> None:
 def named_losses(loss: str | Sequence[str]) -> list[str]:
     """The losses that a parameter names."""
     return [loss] if isinstance(loss, str) else list(loss)
+
+
+def k_grid(ks: Any, n_terms: int, n_required: int = 0, default: Sequence[int] = DEFAULT_KS) -> IntArray:
+    """ks as an increasing array.
+
+    Parameters
+    ----------
+    ks : increasing sequence of int or None
+        None means the default, as far as the data have that many terms, and all terms if these are fewer than its last.
+    n_terms : int
+        Terms that may be used.
+    n_required : int
+        Terms that must be used: the smallest k allows them all.
+    default : sequence of int
+    """
+    if ks is None:
+        low, high = max(n_required, 1), min(n_terms, default[-1])
+        return np.array(sorted({k for k in (*default, high) if low <= k <= high}) or [low], dtype=np.intp)
+    values = _listed("ks", ks)
+    for value in values:
+        if not N_TERMS.holds(value):
+            raise ValueError(f"ks must hold integers from 1 to {LARGEST_COUNT:,}, got {quoted(value)}")
+    grid = np.array([int(value) for value in values], dtype=np.intp)
+    if (np.diff(grid) <= 0).any():
+        raise ValueError(f"ks must be strictly increasing, got {grid.tolist()}")
+    if grid[0] < n_required:
+        raise ValueError(f"include holds {n_required} terms, more than the smallest of ks, {grid[0]}")
+    return grid
+
+
+def C_grid(Cs: Any) -> FloatArray:
+    """Cs as an array in the given order; None means DEFAULT_CS, a number n the n values 4^-1, 4^0, 4^1, ..."""
+    if Cs is None:
+        return np.array(DEFAULT_CS)
+    if isinstance(Cs, Integral):
+        check_values({"Cs": Cs}, {"Cs": integer_from(1, MOST_POWERS)})
+        return np.array([4.0**power for power in range(-1, int(Cs) - 1)])
+    values = _listed("Cs", Cs)
+    for value in values:
+        if not LOSS_WEIGHT.holds(value):
+            raise ValueError(f"Cs must hold finite numbers from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, got {quoted(value)}")
+    return np.array([float(value) for value in values])
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or getattr(values, "ndim", 1) != 1:
+        raise ValueError(f"{name} must be a sequence of numbers, got {quoted(values)}")
+    if not len(values[:1]):
+        raise ValueError(f"{name} is empty: give at least one value")
+    if len(values[: LONGEST_GRID + 1]) > LONGEST_GRID:  # a range can be longer than len() can say
+        raise ValueError(f"{name} has more than {LONGEST_GRID:,} values: give fewer")
+    return list(values)
 
 
 def validate_samples(
@@ -209,7 +276,6 @@ def numbers_only(X: Any) -> Iterator[None]:
 
 
 def _table_trouble(X: Any) -> str | None:
-    """What makes samples a raw table rather than numbers; None if nothing does."""
     cells, names = np.asarray(X, dtype=object), feature_names(X)
     if issparse(X) or cells.ndim != 2:
         return None
@@ -223,7 +289,6 @@ def _table_trouble(X: Any) -> str | None:
 
 
 def _kind(value: Any) -> str:
-    """What a cell of a raw table is."""
     if isinstance(value, str):
         try:
             return "numbers" if math.isfinite(float(value)) else "texts"

@@ -14,8 +14,8 @@ from quadric.geometry.terms import default_names, term_count, term_index, term_n
 from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
 
+# Dictionaries of terms: linear ones only, squares and products, too, and the better one.
 LINEAR, QUADRATIC, AUTO = "linear", "quadratic", "auto"
-"""Dictionaries of terms: linear ones only, squares and products, too, and the better one."""
 
 
 def support_limits(
@@ -150,7 +150,6 @@ class _Vocabulary:
         raise ValueError(f"{parameter}: there is no term {quoted(name)}; the features are {listed(self.names)}")
 
     def _near(self, factor: str) -> str:
-        """A factor of a term with the name of a feature that was probably meant."""
         name, square = factor.removesuffix("^2"), "^2" * factor.endswith("^2")
         return factor if self.meanings(factor) else f"{near_name(name, self.names) or name}{square}"
 

@@ -1,4 +1,4 @@
-"""Linear least-squares fits, dense and with hard thresholds, from the spectrum of the centred samples.
+"""The linear models: centred features that vary, least-squares fits from their spectrum, and surfaces with W = 0.
 
 Symbols: X the centred samples, o the loss weights, q = X' diag(o) y, and V, e with X' diag(o) X = V diag(e) V'.
 """
@@ -11,9 +11,107 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import svd
+from scipy.optimize import linprog
 
-from quadric.baselines.linear_data import LinearData
+from quadric.geometry.moments import CONSTANT_TOLERANCE
+from quadric.geometry.terms import term_count
+from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.rows import RowBlock
+from quadric.samples.labelled import LabelledSamples
+from quadric.search.rules import RequiredTerms
 from quadric.types import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class LinearData:
+    """Centred samples; the intercept b of w'x + b becomes the level b + mean'w.
+
+    Attributes
+    ----------
+    X : array of shape (m, number of features that vary)
+        x - mean.
+    mean : array
+        Loss-weighted mean of those features.
+    features : array
+        Their positions among all features.
+    weight : array of shape (m,)
+        o, the loss weights.
+    samples : LabelledSamples
+        All features, and the classes.
+    """
+
+    X: FloatArray
+    mean: FloatArray
+    features: IntArray
+    weight: FloatArray
+    samples: LabelledSamples
+
+    @staticmethod
+    def of(samples: LabelledSamples) -> LinearData:
+        weight = samples.loss_weight
+        share = weight / weight.sum()
+        mean = share @ samples.X
+        centred = samples.X - mean
+        variance = share @ centred**2
+        features = np.flatnonzero(variance > CONSTANT_TOLERANCE**2 * (variance + mean**2))
+        if len(features) == 0:
+            raise ValueError("all columns of X are constant: there is nothing to learn from")
+        return LinearData(np.ascontiguousarray(centred[:, features]), mean[features], features, weight, samples)
+
+    @property
+    def terms(self) -> IntArray:
+        n_features = self.samples.X.shape[1]
+        return term_count(n_features) - n_features + self.features
+
+    def hinge_problem(self, positive: int, C: float) -> HingeProblem:
+        """1/2 w'w + C sum_i o_i max(0, 1 - y_i (w'x_i + b)), as a problem of the engine: G = I on the linear terms."""
+        n_terms = len(self.features)
+        return HingeProblem(
+            C=C,
+            rule=RequiredTerms(n_terms),
+            k=n_terms,
+            n_features=self.samples.X.shape[1],
+            terms=self.terms,
+            G=np.eye(n_terms),
+            scatter_trace=float(self.weight @ np.sum(self.X**2, axis=1)),
+            block=RowBlock(np.column_stack([self.X, np.ones(len(self.X))])),
+            center=self.mean,
+            y=self.samples.signs(positive),
+            loss_weight=self.weight,
+        )
+
+    def l1_fit(self, positive: int, C: float) -> FloatArray:
+        """The w of a vertex of min ||w||_1 + C sum_i o_i max(0, 1 - y_i (w'x_i + b)); entries at zero are exactly zero.
+
+        Solved through its dual, which has only n + 1 rows: maximise sum_i alpha_i over 0 <= alpha_i <= C o_i with y'alpha = 0
+        and X'(y alpha) = s, -1 <= s <= 1. The prices of the last equations are w.
+        """
+        X, y = self.X, self.samples.signs(positive)
+        n_samples, n_features = X.shape
+        cost = np.append(-np.ones(n_samples), np.zeros(n_features))
+        equations = np.block([[(X * y[:, None]).T, -np.eye(n_features)], [y, np.zeros(n_features)]])
+        bounds = [*((0.0, upper) for upper in C * self.weight), *([(-1.0, 1.0)] * n_features)]
+        result = linprog(
+            cost,
+            A_eq=equations,
+            b_eq=np.zeros(n_features + 1),
+            bounds=bounds,
+            method="highs",
+            options={"presolve": False},  # it removes nothing from a dense program with few rows, and takes half of the time
+        )
+        if result.status != 0:
+            raise RuntimeError(f"HiGHS did not solve the linear program: {result.message} Standardise X or lower C.")
+        return np.asarray(-result.eqlin.marginals[:-1])
+
+    def mean_label(self, positive: int) -> float:
+        """Loss-weighted mean of the labels: the level of every least-squares fit."""
+        return float(self.weight @ self.samples.signs(positive) / self.weight.sum())
+
+    def surface(self, w: FloatArray, level: float) -> tuple[FloatArray, float]:
+        """The full z and the intercept of a surface with b = w and W = 0."""
+        z = np.zeros(term_count(self.samples.X.shape[1]))
+        z[self.terms] = w
+        return z, level - float(self.mean @ w)
 
 
 class Spectrum:
@@ -80,21 +178,19 @@ class ThresholdProblems:
         return ThresholdProblems(self.q[rows], self.C[rows], self.gamma[rows], self.lam[rows])
 
 
-@dataclass(frozen=True)
-class ThresholdFits:
-    """v of each row, its number of iterations, and their last step in units of the threshold."""
-
-    v: FloatArray
-    n_iter: IntArray
-    residual: FloatArray
-
-
-def hard_threshold_admm(spectrum: Spectrum, problems: ThresholdProblems, *, max_iter: int, tol: float) -> ThresholdFits:
+def hard_threshold_admm(
+    spectrum: Spectrum, problems: ThresholdProblems, *, max_iter: int, tol: float
+) -> tuple[FloatArray, IntArray, FloatArray]:
     """Alternate w = argmin of the augmented Lagrangian, v = hard(w + u, threshold), u = u + w - v, from v = u = 0.
 
     A row is done when its step is below ``tol`` and the fit on its support, which needs no iterations, is a fixed point. The
     problem is not convex. With a gamma that is small compared with the curvature, rows may cycle: max_iter then stops them at a
     random place, so such a row gets the fit with the lowest objective among the supports that it visited.
+
+    Returns
+    -------
+    three arrays
+        v of each row, its number of iterations, and their last step in units of the threshold.
     """
     v, n_iter, residual = np.zeros_like(problems.q), np.full(len(problems.q), max_iter), np.zeros(len(problems.q))
     visited = [{support.tobytes(): support} for support in v != 0.0]
@@ -122,11 +218,10 @@ def hard_threshold_admm(spectrum: Spectrum, problems: ThresholdProblems, *, max_
             break
     for row in live:
         v[row] = _lowest_fit(spectrum, problems.at(np.array([row])), visited[row].values())
-    return ThresholdFits(v, n_iter, residual)
+    return v, n_iter, residual
 
 
 def _lowest_fit(spectrum: Spectrum, problem: ThresholdProblems, supports: Iterable[BoolArray]) -> FloatArray:
-    """The fit with the lowest objective among several supports."""
     M = _hessian(spectrum, problem)
     fits = [_fit_on(M, problem, support) for support in supports]
     # At the minimum on a support the quadratic part of the objective is -C/2 q'v, up to a constant
@@ -152,7 +247,6 @@ def _hessian(spectrum: Spectrum, problem: ThresholdProblems) -> FloatArray:
 
 
 def _fit_on(M: FloatArray, problem: ThresholdProblems, support: BoolArray) -> FloatArray:
-    """The minimum with all entries outside a support at zero."""
     v = np.zeros(len(support))
     v[support] = np.linalg.solve(M[np.ix_(support, support)], problem.C[0] * problem.q[0, support])
     return v

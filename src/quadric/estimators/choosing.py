@@ -16,19 +16,19 @@ import numpy as np
 from quadric.defaults import DEFAULT_TOLERANCE
 from quadric.types import BoolArray, FloatArray
 
-Rule: TypeAlias = str | float | None
+ChoiceRule: TypeAlias = str | float | None
+# Largest difference of means that counts as zero.
 ROUNDING = 1e-12
-"""Largest difference of means that counts as zero."""
+# Share of a mean score by which two dictionaries may differ and still be as good.
 SAME = 1e-6
-"""Share of a mean score by which two dictionaries may differ and still be as good."""
+# Share of a mean score by which the last C of a grid must be better than others for the grid to grow.
 NEGLIGIBLE = 1e-3
-"""Share of a mean score by which the last C of a grid must be better than others for the grid to grow."""
+# Grids with at most this many values of C are scored as a whole.
 ALWAYS_SCORED = 3
-"""Grids of so many values of C are scored as a whole."""
+# Standard errors of the differences between folds by which a cell may be better than its neighbours in C.
 ERRORS = 1.0
-"""Standard errors of the differences between folds by which a cell may be better than its neighbours in C."""
+# Standard errors of the differences between folds by which a dictionary is given up before all losses have scored it.
 CLEAR = 5.0
-"""Standard errors of the differences between folds by which a dictionary is given up before all losses have scored it."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,17 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A cell among those of several families.
+class GridCell:
+    """A dictionary and a loss with values of its parameters."""
 
-    Attributes
-    ----------
-    family : Family
-    C_index, k_index : int
-    """
+    terms: str
+    loss: str
+    C: float
+    k: int
 
-    family: Family
-    C_index: int
-    k_index: int
+    @property
+    def family(self) -> Family:
+        return Family(self.terms, self.loss)
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Margin:
         return self.mean > CLEAR * self.error
 
 
-def chosen_cell(scores: FloatArray, rule: Rule) -> tuple[int, int]:
+def chosen_cell(scores: FloatArray, rule: ChoiceRule) -> tuple[int, int]:
     """Positions of row and k.
 
     Parameters
@@ -101,12 +100,13 @@ def chosen_cell(scores: FloatArray, rule: Rule) -> tuple[int, int]:
     return int(np.argmax(mean[:, k_index])), k_index
 
 
-def chosen_among(scores: Mapping[Family, FloatArray], rule: Rule) -> Choice:
-    """The cell of the best dictionary that ``chosen_cell`` takes; ties go to the dictionary and the loss named first."""
+def chosen_among(scores: Mapping[Family, FloatArray], rule: ChoiceRule) -> tuple[Family, tuple[int, int]]:
+    """The family and the positions of C and k that ``chosen_cell`` takes; ties go to the dictionary and loss named first."""
     terms = best_terms(scores)
     rows = [(family, i) for family, table in scores.items() if family.terms == terms for i in range(table.shape[1])]
     row, k_index = chosen_cell(together(scores, terms), rule)
-    return Choice(*rows[row], k_index)
+    family, C_index = rows[row]
+    return family, (C_index, k_index)
 
 
 def together(scores: Mapping[Family, FloatArray], terms: str) -> FloatArray:
@@ -122,7 +122,7 @@ def best_terms(scores: Mapping[Family, FloatArray]) -> str:
         means[terms], counts[terms] = mean_scores(table).max(), np.isfinite(table).sum(axis=0).max()
     complete = [terms for terms, count in counts.items() if count == max(counts.values())]
     best = max(means[terms] for terms in complete)
-    # the same surface, found among other terms, scores the same but for the last digits of its fit
+    # the same surface, found among other terms, scores the same up to the last digits of its fit
     return next(terms for terms in complete if means[terms] == best or means[terms] >= best - SAME * abs(best))
 
 
@@ -153,7 +153,7 @@ def mean_scores(scores: FloatArray) -> FloatArray:
     return np.where((count > 0) & (count == count.max()), total / np.maximum(count, 1), -np.inf)
 
 
-def suitable_rule(rule: Rule, scores: Mapping[Family, FloatArray]) -> Rule:
+def suitable_rule(rule: ChoiceRule, scores: Mapping[Family, FloatArray]) -> ChoiceRule:
     """The rule; None: a tolerance where scores are shares, between 0 and 1, and for others the best mean."""
     if rule is not None:
         return rule
@@ -167,7 +167,7 @@ def coarse_rows(n_rows: int) -> list[int]:
     return list(range(n_rows)) if n_rows <= ALWAYS_SCORED else list(range((n_rows - 1) % 2, n_rows, 2))
 
 
-def cells_worth_scoring(scores: Mapping[Family, FloatArray], rule: Rule) -> dict[Family, BoolArray]:
+def cells_worth_scoring(scores: Mapping[Family, FloatArray], rule: ChoiceRule) -> dict[Family, BoolArray]:
     """Cells between scored values of C that could still be chosen.
 
     A cell could be as good as the better of its neighbours in C, and better by the standard error of the differences that this
@@ -190,7 +190,6 @@ def cells_worth_scoring(scores: Mapping[Family, FloatArray], rule: Rule) -> dict
 
 
 def _promising(scores: FloatArray, best: FloatArray, needed: FloatArray) -> BoolArray:
-    """Cells of one loss without a score that could reach what is needed at their k."""
     difference = scores - best[:, None, None]
     error = difference.std(axis=0, ddof=1) / np.sqrt(len(best)) if len(best) > 1 else np.full(scores.shape[1:], np.inf)
     hopes = mean_scores(scores)
@@ -204,18 +203,17 @@ def _promising(scores: FloatArray, best: FloatArray, needed: FloatArray) -> Bool
 
 def end_of_grid(scores: Mapping[Family, FloatArray]) -> tuple[Family, int] | None:
     """The family of the best cell and the side, 1 or -1, if its C is the largest or the smallest and better than the next."""
-    best = chosen_among(scores, "best")
-    along_C = mean_scores(scores[best.family])[:, best.k_index]
-    others = np.delete(along_C, best.C_index)
-    if len(others) and others.max() >= along_C[best.C_index] * (1.0 - np.sign(along_C[best.C_index]) * NEGLIGIBLE):
+    family, (C_index, k_index) = chosen_among(scores, "best")
+    along_C = mean_scores(scores[family])[:, k_index]
+    best, others = along_C[C_index], np.delete(along_C, C_index)
+    if len(others) and others.max() >= best * (1.0 - np.sign(best) * NEGLIGIBLE):
         return None  # a tie, or nearly one, says nothing of what lies beyond the grid
-    if best.C_index == len(along_C) - 1:
-        return best.family, 1
-    return (best.family, -1) if best.C_index == 0 else None
+    if C_index == len(along_C) - 1:
+        return family, 1
+    return (family, -1) if C_index == 0 else None
 
 
-def _slack(best: FloatArray, rule: Rule) -> float:
-    """How much worse than the best cell, with these scores in the folds, the chosen one may be on average."""
+def _slack(best: FloatArray, rule: ChoiceRule) -> float:
     if rule == "best" or rule is None:
         return 0.0
     if rule == "1se":

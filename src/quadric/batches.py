@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from quadric.blas import one_blas_thread
 from quadric.errors import quoted
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
-from quadric.estimators._validation import check_parameters
+from quadric.estimators.validation import check_parameters
 from quadric.samples.capped import Stream
-from quadric.samples.moments import LabelledRows, Moments
+from quadric.samples.moments import Moments
+from quadric.samples.sums import BatchMoments
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.parts import CodedRows, LabelledColumns, as_parts, learn_table
 from quadric.tables.table import Table
@@ -110,12 +111,11 @@ class _MomentsOfRows:
             return None
         X = np.column_stack([_numbers(table, name) for name in columns.inputs])
         classes = tuple(sorted(labels.names)) if self.classes is None else self.classes
-        rows = LabelledRows(X, labels.codes(classes), weight, columns.inputs, columns.target, classes)
-        return Moments.of_rows(rows, self.limits, by_class=self.by_class)
+        about = columns.inputs, columns.target, classes
+        return BatchMoments(*about, self.limits, self.by_class).of(X, labels.codes(classes), weight)
 
 
 def _numbers(table: Table, name: str) -> FloatArray:
-    """A column of finite numbers."""
     column = table[name]
     if column.dtype.kind != "f":
         kind = "dates" if column.dtype.kind == "M" else "texts"

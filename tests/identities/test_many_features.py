@@ -101,18 +101,20 @@ def test_rows_of_the_quadratic_without_the_quadratic(seed, monkeypatch):
     assert wide.is_wide
     assert not dense.is_wide
     assert_array_equal(wide.terms, dense.terms)
-    unit = 1.0 / np.sqrt(dense.diagonal)
-    assert_allclose(wide.diagonal, dense.diagonal, rtol=1e-12)
+    unit = 1.0 / np.sqrt(dense.curvature.diagonal)
+    assert_allclose(wide.curvature.diagonal, dense.curvature.diagonal, rtol=1e-12)
     assert_allclose(wide.q * unit, dense.q * unit, atol=1e-12 * np.abs(dense.q * unit).max())
     assert_allclose(wide.mean_curvature, dense.mean_curvature, rtol=1e-12)
     for term in range(dense.n_terms):
-        assert_allclose(wide.row(term) * unit * unit[term], dense.row(term) * unit * unit[term], atol=1e-12)
+        assert_allclose(wide.curvature.row(term) * unit * unit[term], dense.curvature.row(term) * unit * unit[term], atol=1e-12)
     some = np.array([0, 2, 9, dense.n_terms - 1])
     assert_allclose(
-        wide.block(some) * np.outer(unit[some], unit[some]), dense.block(some) * np.outer(unit[some], unit[some]), atol=1e-12
+        wide.curvature.block(some) * np.outer(unit[some], unit[some]),
+        dense.curvature.block(some) * np.outer(unit[some], unit[some]),
+        atol=1e-12,
     )
     z = np.random.default_rng(seed).normal(size=dense.n_terms) * unit
-    assert_allclose(wide.times(z) * unit, dense.M @ z * unit, atol=1e-11)
+    assert_allclose(wide.curvature.times(wide.embed(z)) * unit, dense.M @ z * unit, atol=1e-11)
     few = np.where(np.isin(np.arange(dense.n_terms), some), z, 0.0)
     assert wide.objective(few, 0.3) == pytest.approx(dense.objective(few, 0.3), rel=1e-12)
 

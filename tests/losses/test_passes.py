@@ -8,13 +8,14 @@ from helpers.convex_solver import minimum
 from quadric.geometry.lifting import lift
 from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.losses import loss_named
+from quadric.losses.descent import scores_of
 from quadric.losses.hinge import streamed
-from quadric.losses.hinge.small import SmallProblem
+from quadric.losses.hinge.near_problem import SmallProblem
 from quadric.losses.hinge.split import SplitAt
-from quadric.losses.kept import random_keys
-from quadric.losses.logistic.sums import Margins, SideSums, by_label
-from quadric.losses.row_stream import scores_of
-from quadric.losses.streams import GAP, Candidates, Passes
+from quadric.losses.logistic import Logistic
+from quadric.losses.pass_problem import GAP, Candidates, Passes
+from quadric.losses.smallest_keys import random_keys
+from quadric.losses.smooth.sums import SurfaceSums, by_label, scalars_of
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SamplesInMemory
@@ -219,8 +220,9 @@ def test_entropies_of_multipliers_that_give_way_are_not_overrated():
     for shift in (0.0, 1e-6, 1e-3, 0.1, 3.0):
         m = margins + shift * (y > 0)
         t = expit(-m)
-        scalars = Margins.of(m).scalars(by_label(y, weight))
-        constant, pull = SideSums(np.array([[(weight * t)[y == s].sum()] for s in (-1, 1)]), scalars).dual()
+        scalars = scalars_of(m, Logistic().at(m), by_label(y, weight))
+        pulls = np.array([[[(weight * t)[y == s].sum()]] for s in (-1, 1)])
+        constant, pull = SurfaceSums(np.zeros(1), pulls, scalars[None]).dual()
         heavy, light = sorted([-1, 1], key=lambda s: -(weight * t)[y == s].sum())
         t[y == heavy] *= (weight * t)[y == light].sum() / (weight * t)[y == heavy].sum()
         exact = float(weight @ (entr(t) + entr(1.0 - t)))
@@ -231,14 +233,16 @@ def test_entropies_of_multipliers_that_give_way_are_not_overrated():
 
 def test_one_exponential_gives_all_that_sums_take_of_margins():
     m = np.concatenate([np.linspace(-40.0, 40.0, 2001), [-800.0, -1e-300, 0.0, 800.0]])
-    at, t = Margins.of(m), expit(-m)
-    np.testing.assert_allclose(at.t, t, rtol=1e-14)
-    np.testing.assert_allclose(at.loss, -log_expit(m), rtol=1e-14)
-    np.testing.assert_allclose(at.entropy, -t * log_expit(-m) - expit(m) * log_expit(m), rtol=1e-13)
+    at, t = Logistic().at(m), expit(-m)
+    entropy = at[2]
+    np.testing.assert_allclose(at[0], t, rtol=1e-14)
+    np.testing.assert_allclose(at[1], -log_expit(m), rtol=1e-14)
+    np.testing.assert_allclose(entropy, -t * log_expit(-m) - expit(m) * log_expit(m), rtol=1e-13)
     near = m >= -7.0
-    np.testing.assert_allclose(at.slopes, np.where(near, t * m, 0.0), rtol=1e-13)
-    np.testing.assert_allclose(at.bends, np.exp(np.where(near, -m, -np.inf)), rtol=1e-13)
-    np.testing.assert_array_equal(at.far, np.where(near, 0.0, at.entropy))
+    slopes, bends, far = scalars_of(m, at, np.eye(len(m))).T[2:]  # of each row by itself
+    np.testing.assert_allclose(slopes, np.where(near, t * m, 0.0), rtol=1e-13)
+    np.testing.assert_allclose(bends, np.exp(np.where(near, -m, -np.inf)), rtol=1e-13)
+    np.testing.assert_array_equal(far, np.where(near, 0.0, entropy))
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])

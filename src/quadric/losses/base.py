@@ -33,7 +33,7 @@ from quadric.samples.sums import SummedSamples
 from quadric.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from quadric.losses.streams import StreamedProblem
+    from quadric.losses.pass_problem import StreamedProblem
 
 SAMPLE_ROWS = 2 * SIDE_ROWS
 """Samples of the random sample that searches by passes begin with."""
@@ -512,7 +512,7 @@ class Loss:
     data : class of training data
     step, explorer, bounds : functions of a problem, the last two also of its solver
     judge : function of residuals, scores, y, loss weights and C
-    streamed : class of problems that are solved by passes (losses/streams.py), or None
+    streamed : function that makes a problem that is solved by passes (losses/pass_problem.py), or None
     passes_from : int
         Samples from which on a search by passes is quicker.
     """
@@ -531,7 +531,7 @@ class Loss:
     explorer: Callable[[Any, Any], Explorer]
     bounds: Callable[[Any, Any], Bounds]
     judge: Callable[[Residuals, FloatArray, FloatArray, FloatArray, float], LossJudge]
-    streamed: type[Any] | None = None
+    streamed: Callable[..., StreamedProblem] | None = None
     passes_from: int = 0
 
     def searches_by_passes(self, n_rows: int) -> bool:

@@ -21,18 +21,22 @@ ROOT_FITS = 5
 
 
 class DualStep(Step):
-    """A solver whose answers come with multipliers, one per sample."""
+    """A solver whose answers come with multipliers, one per sample: ``multipliers`` are those of the last."""
 
     problem: RowsProblem
-
-    @property
-    @abstractmethod
-    def multipliers(self) -> FloatArray:
-        """The alpha of the last solution."""
+    multipliers: FloatArray
 
     @abstractmethod
-    def weighted(self, penalty: FloatArray) -> StepSolution:
-        """argmin over (z, c) of F(z, c) + 1/2 sum of penalty_j z_j^2."""
+    def penalised(self, penalty: FloatArray, u: FloatArray) -> StepSolution:
+        """argmin over (z, c) of F(z, c) + 1/2 sum of penalty_j (z_j - u_j)^2."""
+
+    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
+        return self.penalised(np.full(self.problem.n_terms, rho), u)
+
+    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        penalty = np.full(self.problem.n_terms, rho)
+        penalty[support] = 0.0
+        return self.penalised(penalty, np.zeros(self.problem.n_terms))
 
     def exceeds(self, support: IntArray, ceiling: float) -> bool:
         """Whether the minimum of F on a support is at least a ceiling, where that can be told for less than a refit."""
@@ -50,13 +54,13 @@ def feasible(problem: RowsProblem, alpha: FloatArray) -> FloatArray:
 
 def safe_dual(problem: RowsProblem, alpha: FloatArray, support: IntArray) -> float:
     """What F on a support is not below, by feasible multipliers: their constant less 1/2 h'G^-1 h, rounded down."""
-    if problem.samples is None:
+    if problem.rows.energy is None:
         raise NoBound("there are no samples to be asked")
-    norm = EnergyNorm.of(problem.samples.energy, problem.terms[support], len(alpha))
+    norm = EnergyNorm.of(problem.rows.energy, problem.terms[support], len(alpha))
     if norm is None:
         raise NoBound("the regulariser is singular but for rounding")
     h = (problem.y * alpha) @ problem.A[:, support]
-    doubt = rounding_of_sum(len(alpha)) * (alpha @ problem.samples.sizes(support))
+    doubt = rounding_of_sum(len(alpha)) * (alpha @ problem.rows.sizes(support))
     return problem.dual_constant(alpha) - norm.halved_square(h, doubt)
 
 
@@ -72,7 +76,7 @@ class DualBounds(Bounds):
         self._last: tuple[bytes, tuple[float, float]] = b"", (0.0, 0.0)
 
     def relaxations(self) -> list[Relaxation]:
-        if self.problem.samples is None:
+        if self.problem.rows.energy is None:
             return []
         found: list[Relaxation] = []
         for relaxation in (DualPerspective, DualDense):
@@ -91,9 +95,8 @@ class _Tangents:
     """Linear parts of lower bounds of F, from multipliers."""
 
     def __init__(self, problem: RowsProblem) -> None:
-        assert problem.samples is not None
         self._problem, self.unit = problem, rounding_of_sum(len(problem.y))
-        self._sizes = problem.samples.sizes(np.arange(problem.n_terms))
+        self._sizes = problem.rows.sizes(np.arange(problem.n_terms))
 
     def of(self, multipliers: FloatArray) -> Linear:
         """One row."""
@@ -162,7 +165,8 @@ class DualPerspective(PerspectiveRelaxation):
 
     def fit(self, shares: FloatArray) -> tuple[FloatArray, Linear]:
         """z for given shares, and the linear part at its multipliers."""
-        z = self._step.weighted(self._diagonal * (1.0 / np.maximum(shares, LEAST_SHARE) - 1.0)).z
+        penalty = self._diagonal * (1.0 / np.maximum(shares, LEAST_SHARE) - 1.0)
+        z = self._step.penalised(penalty, np.zeros(len(penalty))).z
         return z, self._tangents.of(self._step.multipliers)
 
 

@@ -59,29 +59,13 @@ class Quadratic:
             yield into, exchanged(P[leaving].T.copy(), (B[leaving], z[leaving]), entering, single)
 
 
-@dataclass(frozen=True)
-class Entrants:
-    """Terms that may enter a support, the most useful first.
-
-    Attributes
-    ----------
-    terms : array
-    change : array
-        Of the minimum, by the best exchange that brings each of them in.
-    """
-
-    terms: IntArray
-    change: FloatArray
-
-
-def best_entrants(quadratic: Quadratic, moves: Moves, below: float, most: int) -> Entrants:
-    """Up to ``most`` terms whose best exchange changes the minimum by less than ``below``."""
+def best_entrants(quadratic: Quadratic, moves: Moves, below: float, most: int) -> IntArray:
+    """Up to ``most`` terms whose best exchange changes the minimum by less than ``below``, the most useful first."""
     terms, changes = [np.empty(0, dtype=np.intp)], [np.empty(0)]
     for into, table in quadratic.prices(moves):
         change = table.min(axis=0, initial=np.inf)
         useful = np.flatnonzero(change < below)
         terms.append(into[useful])
         changes.append(change[useful])
-    found, change = np.concatenate(terms), np.concatenate(changes)
-    order = np.argsort(change, kind="stable")[:most]
-    return Entrants(found[order], change[order])
+    order = np.argsort(np.concatenate(changes), kind="stable")[:most]
+    return np.concatenate(terms)[order]

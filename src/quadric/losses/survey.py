@@ -12,7 +12,7 @@ from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift_adjoint
 from quadric.geometry.moments import LabelledMoments, Moments, energy_of_sums
 from quadric.losses.base import SAMPLE_ROWS
-from quadric.losses.kept import KeptRows, Rows, random_keys
+from quadric.losses.smallest_keys import KeptRows, Rows, random_keys
 from quadric.samples.source import SampleBatch, SampleSource, spread_of_count
 from quadric.samples.sums import KnownRows
 from quadric.types import BoolArray, FloatArray

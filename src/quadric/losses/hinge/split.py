@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from quadric.geometry.lifting import lift_adjoint
+from quadric.losses.descent import scores_of
 from quadric.losses.hinge.intercept import lowest_interval
-from quadric.losses.kept import KeptRows, Rows
-from quadric.losses.row_stream import scores_of
+from quadric.losses.smallest_keys import KeptRows, Rows
 from quadric.samples.source import SampleBatch
 from quadric.types import BoolArray, FloatArray, IntArray
 

@@ -10,7 +10,7 @@ is common: so many samples share the margin that their multipliers are far from 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -53,56 +53,45 @@ WORKING_SHARE = 4
 """The interior point's first try keeps one sample in so many, and never fewer than twice the number of terms."""
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """Where the next step may start: a surface with its level, and its multipliers."""
-
-    w: FloatArray
-    alpha: FloatArray
-
-
 class HingeStep(DualStep):
     """Remembers its answers and starts from near ones: the last fixed point on the same support, or the last answer.
 
     The very first sweep of a decomposition, from u = 0, is the same for every k, so its answer is kept too.
     """
 
+    problem: HingeProblem
+
     def __init__(self, problem: HingeProblem) -> None:
-        self.problem: HingeProblem = problem
+        self.problem = problem
         self._upper = problem.upper
-        self._last: _Answer | None = None
+        self._last: tuple[FloatArray, FloatArray] | None = None  # a surface with its level, and its multipliers
         self._all_differ: bool | None = None  # the samples, on all terms
         self._settled: dict[bytes, FloatArray] = {}
-        self._from_zero: dict[float, tuple[StepSolution, _Answer]] = {}
+        self._from_zero: dict[float, tuple[StepSolution, tuple[FloatArray, FloatArray]]] = {}
 
     def at(self, C: float) -> HingeStep:
         """The solver of the same problem at another C, which starts from the last answer of this one."""
         step = HingeStep(replace(self.problem, C=C))
         if self._last is not None:
-            step._last = replace(self._last, alpha=self._last.alpha * (C / self.problem.C))
+            step._remember(self._last[0], self._last[1] * (C / self.problem.C))
         return step
 
-    @property
-    def multipliers(self) -> FloatArray:
-        assert self._last is not None
-        return self._last.alpha
-
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
-        penalty = np.full(self.problem.n_terms, rho)
         if u.any():
-            return self._penalised(penalty, u)
+            return super().sweep(u, rho)
         if rho not in self._from_zero:
-            solution = self._penalised(penalty, u)
+            solution = super().sweep(u, rho)
             assert self._last is not None
             self._from_zero = {rho: (solution, self._last)}
-        solution, self._last = self._from_zero[rho]
+        solution, last = self._from_zero[rho]
+        self._remember(*last)
         return solution
 
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
         penalty = np.full(self.problem.n_terms, rho)
         penalty[support] = 0.0
         key = support.tobytes()
-        solution = self._penalised(penalty, np.zeros(self.problem.n_terms), self._settled.get(key))
+        solution = self.penalised(penalty, np.zeros(self.problem.n_terms), self._settled.get(key))
         self._settled = {key: self.multipliers}
         return solution
 
@@ -149,10 +138,7 @@ class HingeStep(DualStep):
         G = problem.G[np.ix_(support, support)]
         return HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns))), columns
 
-    def weighted(self, penalty: FloatArray) -> StepSolution:
-        return self._penalised(penalty, np.zeros(self.problem.n_terms))
-
-    def _penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
+    def penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
         problem = self.problem
         P = problem.G.copy()
         P[np.diag_indices_from(P)] += penalty
@@ -206,10 +192,10 @@ class HingeStep(DualStep):
     def _start(self, columns: IntArray | slice) -> tuple[FloatArray, FloatArray | None]:
         if self._last is None:
             return np.zeros(self.problem.n_terms + 1)[columns], None
-        return self._last.w[columns], self._last.alpha
+        return self._last[0][columns], self._last[1]
 
     def _remember(self, w: FloatArray, alpha: FloatArray) -> None:
-        self._last = _Answer(w, alpha)
+        self._last, self.multipliers = (w, alpha), alpha
 
 
 def _is_noise(solution: HingeSolution, qp: HingeQP) -> BoolArray:

@@ -14,14 +14,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from quadric.losses.descent import Descent, energies
 from quadric.losses.hinge.interior_point import InteriorPoint
-from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.near_problem import SmallProblem
 from quadric.losses.hinge.qp import HingeQP
-from quadric.losses.hinge.small import SmallProblem
 from quadric.losses.hinge.split import LossesAt, Split, SplitAt
 from quadric.losses.hinge.step import solve_hinge
-from quadric.losses.row_stream import Descent, RowStream, energies
-from quadric.losses.streams import DualPoint, StreamedFit, Trial, moved
+from quadric.losses.pass_problem import DualPoint, StreamedFit, StreamedProblem, Trial, moved
 from quadric.types import FloatArray, IntArray
 
 NEAR_SHARE = 0.05
@@ -41,11 +40,9 @@ TOGETHER = 32
 """Surfaces whose values one pass computes."""
 
 
-class HingeStream(RowStream):
+class HingeStream(StreamedProblem):
     """Fits by passes, exchanges on the rows of one pass."""
 
-    loss_name = "hinge"
-    problem = HingeProblem
     steepest = 1.0
     _neighbourhood: _Neighbourhood | None = None
 

@@ -19,12 +19,12 @@ from scipy.linalg import eigh
 from quadric.geometry.energy import Energy
 from quadric.geometry.terms import to_matrix, to_vector
 from quadric.losses.base import StepSolution
+from quadric.losses.least_squares.curvature import WideCurvature
+from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.least_squares.step import RefittingStep, UnitFactor
-from quadric.losses.least_squares.wide import WideProblem
 from quadric.types import FloatArray, IntArray
 
-SETTLED = 1e-8
-"""Residual, in the norm of the preconditioner and relative to the right-hand side, at which a step is solved."""
+SETTLED = 1e-8  # residual, in the norm of the preconditioner and relative to the right-hand side, at which a step is solved
 MOST_ITERATIONS = 500
 
 
@@ -59,12 +59,11 @@ class Lyapunov:
 class WideStep(RefittingStep):
     """Remembers its last answer and starts from there."""
 
-    problem: WideProblem
-
-    def __init__(self, problem: WideProblem) -> None:
+    def __init__(self, problem: LeastSquaresProblem) -> None:
         super().__init__(problem)
-        self._last = np.zeros(problem.n_terms)
-        self._inverse = lru_cache(1)(lambda rho: Lyapunov(problem.energy, rho))
+        assert isinstance(problem.curvature, WideCurvature)
+        self._curvature, self._last = problem.curvature, np.zeros(problem.n_terms)
+        self._inverse = lru_cache(1)(lambda rho: Lyapunov(self._curvature.rows.energy, rho))
 
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
         return self._solved(np.full(self.problem.n_terms, rho), u, self._preconditioner(rho))
@@ -72,7 +71,7 @@ class WideStep(RefittingStep):
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
         penalty = np.full(self.problem.n_terms, rho)
         penalty[support] = 0.0
-        inside, elsewhere = UnitFactor(self.problem.block(support)), self._preconditioner(rho)
+        inside, elsewhere = UnitFactor(self._curvature.block(support)), self._preconditioner(rho)
 
         def preconditioned(r: FloatArray) -> FloatArray:
             z = elsewhere(r)
@@ -90,7 +89,7 @@ class WideStep(RefittingStep):
         problem, target = self.problem, self.problem.q + penalty * u
 
         def times(z: FloatArray) -> FloatArray:
-            return problem.times(z) + penalty * z
+            return self._curvature.times(problem.embed(z)) + penalty * z
 
         z = self._last
         r = target - times(z) if z.any() else target.copy()

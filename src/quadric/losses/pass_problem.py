@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,12 +24,15 @@ from quadric.losses import loss_named
 from quadric.losses.base import Limits, Loss, Rule, SparseProblem
 from quadric.losses.columns import ColumnTableau
 from quadric.losses.least_squares.data import LeastSquaresData
+from quadric.losses.lifted_rows import LiftedRows
 from quadric.losses.survey import Survey
 from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.types import BoolArray, FloatArray, IntArray
 
-GAP = 1e-9
-"""Relative duality gap at which a surface counts as the best on its terms."""
+if TYPE_CHECKING:
+    from quadric.losses.rows import RowsProblem
+
+GAP = 1e-9  # relative duality gap at which a surface counts as the best on its terms
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,8 @@ class StreamedProblem(ABC):
 
     Parameters
     ----------
+    problem : class of RowsProblem
+        What the problem is in memory.
     passes : Passes
     survey : Survey
         With moments, unless the terms are given.
@@ -165,18 +170,26 @@ class StreamedProblem(ABC):
     k : int
     """
 
-    loss_name: ClassVar[str]
-    steepest: ClassVar[float]
+    steepest: float
     """How steep the loss of a row of weight one can be, in units of C."""
 
-    def __init__(self, passes: Passes, survey: Survey, positive: int, candidates: Candidates, C: float, k: int) -> None:
-        self.passes, self.survey, self.positive, self.C = passes, survey, positive, C
+    def __init__(
+        self,
+        problem: type[RowsProblem],
+        passes: Passes,
+        survey: Survey,
+        positive: int,
+        candidates: Candidates,
+        C: float,
+        k: int,
+    ) -> None:
+        self.problem, self.passes, self.survey, self.positive, self.C = problem, passes, survey, positive, C
         self.terms, self.rule, self.energy = candidates.terms, candidates.its_rule, candidates.energy
         self.k = min(k, len(self.terms))
 
     @property
     def loss(self) -> Loss:
-        return loss_named(self.loss_name)
+        return loss_named(self.problem.loss_name)
 
     @abstractmethod
     def fit(
@@ -196,9 +209,20 @@ class StreamedProblem(ABC):
         is time.
         """
 
-    @abstractmethod
-    def sample_problem(self) -> SparseProblem:
+    def sample_problem(self) -> RowsProblem:
         """The same problem on the random rows, whose weights stand for all of them."""
+        sample, scatter = self.survey.sample, np.diag(self.survey.labelled.loss.scatter)
+        return self.problem(
+            C=self.C,
+            k=self.k,
+            n_features=len(self.middle),
+            terms=self.terms,
+            scatter_trace=float(scatter[self.terms].sum()),
+            rule=self.rule,
+            G=self.G,
+            rows=LiftedRows(sample.X, self.middle, self.terms, sample.weight, self.problem.order),
+            y=sample.y,
+        )
 
     def model(self, fit: StreamedFit) -> ColumnTableau | None:
         """F around a fit as a quadratic, from all rows, that ranks exchanges; None: ask one from the sample."""

@@ -1,16 +1,14 @@
-"""What losses on lifted rows share in their passes: the problem on the random sample, and descents that cannot climb."""
+"""Fits by passes: descents that cannot climb, and the scores of surfaces on a batch."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from quadric.geometry.lifting import lift
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.losses.rows import RowBlock, RowsProblem
-from quadric.losses.streams import GAP, DualPoint, StreamedFit, StreamedProblem
+from quadric.losses.pass_problem import GAP, DualPoint, StreamedFit, StreamedProblem
 from quadric.types import FloatArray, IntArray
 
 SHORTER = np.array([0.5, 0.25, 0.0625])
@@ -24,31 +22,7 @@ CHUNK_ROWS = 4096
 """Rows that are lifted together."""
 
 
-class RowStream(StreamedProblem):
-    """A loss of margins; subclasses name the ``problem`` of the same loss in memory."""
-
-    problem: ClassVar[type[RowsProblem]]
-
-    def sample_problem(self) -> RowsProblem:
-        rows = self.survey.sample
-        A = np.asarray(self.sample_rows(np.arange(len(self.terms))), order=self.problem.order)
-        scatter = np.diag(self.survey.labelled.loss.scatter)
-        return self.problem(
-            C=self.C,
-            k=self.k,
-            n_features=len(self.middle),
-            terms=self.terms,
-            G=self.G,
-            scatter_trace=float(scatter[self.terms].sum()),
-            rule=self.rule,
-            block=RowBlock(A),
-            center=lift(self.middle[None], self.terms)[0],
-            y=rows.y,
-            loss_weight=rows.weight,
-        )
-
-
-Stream = TypeVar("Stream", bound=RowStream)
+Stream = TypeVar("Stream", bound=StreamedProblem)
 View = TypeVar("View")
 
 
@@ -57,7 +31,7 @@ class Descent(Generic[Stream, View]):
 
     Parameters
     ----------
-    stream : RowStream
+    stream : StreamedProblem
     support : array
     ceiling : float
         A bound above it is enough.

@@ -13,7 +13,7 @@ from quadric.geometry.moments import TermStatistics
 from quadric.geometry.products import LiftedSums
 from quadric.geometry.terms import to_matrix
 from quadric.losses.base import Found
-from quadric.losses.least_squares.wide_step import Lyapunov
+from quadric.losses.least_squares.step import Lyapunov
 
 
 def far_samples(seed, m=120, n=6):
@@ -121,7 +121,7 @@ def test_rows_of_the_quadratic_without_the_quadratic(seed, monkeypatch):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_exchange_has_its_price(seed, monkeypatch):
-    monkeypatch.setattr("quadric.losses.pricing.PRICED_TERMS", 7)
+    monkeypatch.setattr("quadric.losses.columns.PRICED_TERMS", 7)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 6))
     y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=80) > 0, 1.0, -1.0)

@@ -35,18 +35,14 @@ from quadric.types import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from quadric.losses.pass_problem import StreamedProblem
 
-SAMPLE_ROWS = 2 * SIDE_ROWS
-"""Samples of the random sample that searches by passes begin with."""
-MOST_LIFTED = 100
-"""Doubles per sample that the certificate of what they find needs for its terms, unless these are very many."""
-IMPROVEMENT = 1e-10
-"""Relative decrease of the objective that counts as one."""
-WORKING_TERMS = 400
-"""Candidates that searches begin with where there are too many for a matrix of all pairs."""
-PRICED_TERMS = 1 << 16
-"""Terms whose exchanges are then priced together."""
-KEPT_BYTES = 128 << 20
-"""Vectors of all terms that are then kept, since making them is dear; more where two supports have more."""
+SAMPLE_ROWS = 2 * SIDE_ROWS  # samples of the random sample that searches by passes begin with
+MOST_LIFTED = 100  # doubles per sample that the certificate of what they find needs for its terms, unless these are very many
+IMPROVEMENT = 1e-10  # relative decrease of the objective that counts as one
+WORKING_TERMS = 400  # candidates that searches begin with where there are too many for a matrix of all pairs
+PRICED_TERMS = 1 << 16  # terms whose exchanges are then priced together
+KEPT_BYTES = (
+    128 << 20
+)  # vectors of all terms that are then kept, since making them is expensive; more where two supports have more
 
 
 class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault
@@ -437,10 +433,8 @@ class Bounded:
 class Relaxation(ABC):
     """A way to bound nodes, many at a time."""
 
-    batch: int
-    """Nodes that are branched on together."""
-    rounding: float
-    """About how much lower bounds are for the sake of rounding."""
+    batch: int  # nodes that are branched on together
+    rounding: float  # about how much lower bounds are for the sake of rounding
 
     @abstractmethod
     def root(self, fixed: BoolArray, allowed: BoolArray, cutoff: float) -> Bounded:
@@ -454,10 +448,8 @@ class Relaxation(ABC):
 class Bounds(ABC):
     """What branch and bound asks of a loss."""
 
-    tolerance: float
-    """Relative difference of objectives that a proof may leave."""
-    cheap_nodes: int
-    """Nodes that are worth a proof to the end where a small gap would do."""
+    tolerance: float  # relative difference of objectives that a proof may leave
+    cheap_nodes: int  # nodes that are worth a proof to the end where a small gap would do
 
     @abstractmethod
     def relaxations(self) -> list[Relaxation]:

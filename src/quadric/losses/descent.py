@@ -11,15 +11,12 @@ from quadric.geometry.terms import LINEAR, term_factors
 from quadric.losses.pass_problem import GAP, DualPoint, StreamedFit, StreamedProblem
 from quadric.types import FloatArray, IntArray
 
-SHORTER = np.array([0.5, 0.25, 0.0625])
-"""Shorter steps, tried in the same pass."""
+SHORTER = np.array([0.5, 0.25, 0.0625])  # shorter steps, tried in the same pass
 MOST_PASSES = 30
-ROUNDING = 1e-13
-"""Share of F that is not worth another pass, where rounding keeps the bound from it."""
+ROUNDING = 1e-13  # share of F that is not worth another pass, where rounding keeps the bound from it
+# Change of the values of a surface on the random rows after which the next step, which is much shorter, is the last
 STILL = 1e-9
-"""Change of the values of a surface on the random rows after which the next step, which is much shorter, is the last."""
-CHUNK_ROWS = 4096
-"""Rows that are lifted together."""
+CHUNK_ROWS = 4096  # rows that are lifted together
 
 
 Stream = TypeVar("Stream", bound=StreamedProblem)

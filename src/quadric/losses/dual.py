@@ -16,8 +16,7 @@ from quadric.losses.relaxation import DenseRelaxation, inverse_of, safe_margin
 from quadric.losses.rows import RowsProblem
 from quadric.types import BoolArray, FloatArray, IntArray
 
-ROOT_FITS = 5
-"""Fits at the root, each with the shares that the last one led to."""
+ROOT_FITS = 5  # fits at the root, each with the shares that the last one led to
 
 
 class DualStep(Step):

@@ -170,8 +170,7 @@ class StreamedProblem(ABC):
     k : int
     """
 
-    steepest: float
-    """How steep the loss of a row of weight one can be, in units of C."""
+    steepest: float  # how steep the loss of a row of weight one can be, in units of C
 
     def __init__(
         self,

@@ -25,22 +25,15 @@ from quadric.losses.base import Bounded, NoBound, Relaxation
 from quadric.losses.relaxation import diagonal_below, inverse_of
 from quadric.types import BoolArray, FloatArray, SingleArray
 
+# Share of D that is given up so that M0 is surely positive semidefinite: the first that is tried, and the last
 FIRST_SHRINKAGE, LAST_SHRINKAGE = 1e-5, 0.1
-"""Share of D that is given up so that M0 is surely positive semidefinite: the first that is tried, and the last."""
-ROOT_STEPS, CHILD_STEPS = 200, 6
-"""Steps of ADMM at the root, and at a node from what its parent ended with."""
-FIRST_NEWTON_STEPS, NEWTON_STEPS = 12, 3
-"""Steps towards the t of a row, from scratch and from the last one."""
-LEAST_SHARE = 1e-4
-"""Smallest share that is divided by: penalties that are larger cost a fit its digits."""
-WHOLE = 0.999
-"""A share that is no fraction."""
-OVER = 1.5
-"""Over-relaxation."""
-LEAST, MOST = np.float32(1e-25), np.float32(1e25)
-"""Of t, where every term or none has a share."""
-MOST_DOUBT = 0.5
-"""Share of D that rounding in the matrix may take."""
+ROOT_STEPS, CHILD_STEPS = 200, 6  # steps of ADMM at the root, and at a node from what its parent ended with
+FIRST_NEWTON_STEPS, NEWTON_STEPS = 12, 3  # steps towards the t of a row, from scratch and from the last one
+LEAST_SHARE = 1e-4  # smallest share that is divided by: penalties that are larger cost a fit its digits
+WHOLE = 0.999  # a share that counts as one
+OVER = 1.5  # over-relaxation
+LEAST, MOST = np.float32(1e-25), np.float32(1e25)  # of t, where every term or none has a share
+MOST_DOUBT = 0.5  # share of D that rounding in the matrix may take
 
 
 @dataclass(frozen=True)

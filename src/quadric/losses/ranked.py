@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found, Move
-from quadric.losses.columns import ColumnTableau
+from quadric.losses.columns import MAX_KICK, ColumnTableau, resized_tableau
 from quadric.losses.dual import DualStep
-from quadric.losses.exploring import MAX_KICK, resized_tableau
 from quadric.losses.rows import RowsProblem
 from quadric.types import FloatArray, IntArray
 
@@ -23,8 +22,7 @@ MAX_SOLVED = 200  # exchanges that are solved for a list of near ties, the most 
 class RankedExplorer(Explorer):
     """Exchanges ranked by a model, pruned by a bound and then solved."""
 
-    tries = 8
-    """Moves that are solved before a support counts as the end of a descent."""
+    tries = 8  # moves that are solved before a support counts as the end of a descent
 
     def __init__(self, problem: RowsProblem, step: DualStep) -> None:
         self.problem, self.step = problem, step

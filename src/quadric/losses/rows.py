@@ -40,8 +40,7 @@ class RowsProblem(SparseProblem):
         The class against the rest, among the codes of ``labelled``.
     """
 
-    order: ClassVar[Literal["C", "F"]] = "C"
-    """How A is stored: by samples or by terms."""
+    order: ClassVar[Literal["C", "F"]] = "C"  # how A is stored: by samples or by terms
     G: FloatArray
     rows: LiftedRows
     y: FloatArray

@@ -12,8 +12,7 @@ import numpy as np
 from quadric.samples.source import scattered
 from quadric.types import BoolArray, FloatArray, IntArray
 
-SPARE = 0.75
-"""Share of the room that is filled again where it was exceeded: rows leave in large parts, not one by one."""
+SPARE = 0.75  # share of the room that is filled again where it was exceeded: rows leave in large parts, not one by one
 
 
 @dataclass(frozen=True)

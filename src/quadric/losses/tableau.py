@@ -19,10 +19,9 @@ from scipy.linalg.blas import dger
 from quadric.losses.base import Move, Moves
 from quadric.types import BoolArray, FloatArray, IntArray
 
-REFRESH_AFTER = 200
-"""Sweeps after which rounding errors are cleared by sweeping afresh."""
+REFRESH_AFTER = 200  # sweeps after which rounding errors are cleared by sweeping afresh
+# Pivots below this fraction of the unit diagonal are not swept: the term is a combination of those in the support
 SINGULAR = 1e-12
-"""Pivots below this fraction of the unit diagonal are not swept: the term is a combination of those in the support."""
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ from quadric.losses.base import (
     Step,
     StepSolution,
 )
+from quadric.losses.columns import Quadratic
 from quadric.losses.dual import DualStep, feasible
 from quadric.losses.least_squares.curvature import ScatterRows, WideCurvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.lifted_rows import LiftedRows
-from quadric.losses.pricing import Quadratic
 from quadric.losses.rows import RowsProblem
 from quadric.losses.working_set import MOST_ENTRANTS, WorkingSetExplorer
 from quadric.types import FloatArray, IntArray

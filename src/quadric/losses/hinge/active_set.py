@@ -22,30 +22,21 @@ from quadric.types import FloatArray, IntArray
 
 Places: TypeAlias = npt.NDArray[np.int8]
 AT_ZERO, FREE, AT_UPPER = 0, 1, 2
-TOLERANCE = 1e-9
-"""Allowed violation: of a margin in its own unit, of a multiplier in units of its upper bound."""
-ACCEPTED = 1e-8
-"""Largest measured violation of an answer."""
-REFINE_ABOVE = 1e-11
-"""Largest error of a free margin that is left as it is."""
-CANCELLED = 1e-4
-"""A sum that shrinks to less than this by small changes is made anew: rounding is all that it would keep."""
+TOLERANCE = 1e-9  # allowed violation: of a margin in its own unit, of a multiplier in units of its upper bound
+ACCEPTED = 1e-8  # largest measured violation of an answer
+REFINE_ABOVE = 1e-11  # largest error of a free margin that is left as it is
+CANCELLED = 1e-4  # a sum that shrinks to less than this by small changes is made anew: rounding is all that it would keep
+# Relative shift of K, whose effect the proximal refinement takes out again: free rows may be linearly dependent
 PROXIMAL = 1e-12
-"""Relative shift of K, whose effect the proximal refinement takes out again: free rows may be linearly dependent."""
 REFINEMENTS = 3
-NEARLY_DEPENDENT = 4e-6
-"""Distance of a row of length one from the others below which a basis of them is looked for."""
-DEPENDENT = 1e-5
-"""Distance of a row of length one from a basis below which it counts as dependent on it."""
+NEARLY_DEPENDENT = 4e-6  # distance of a row of length one from the others below which a basis of them is looked for
+DEPENDENT = 1e-5  # distance of a row of length one from a basis below which it counts as dependent on it
+# Weight of a multiplier at a bound beside a typical one, where the change of dependent multipliers is spread
 LEAST_WEIGHT = 0.1
-"""Weight of a multiplier at a bound beside a typical one, where the change of dependent multipliers is spread."""
 MAX_ITERATIONS = 20
-FEW = 4
-"""Changes of place are added up one by one where they concern fewer than one sample in so many."""
-SETTLING = 10
-"""So few moves may come in any order; a larger number that exceeds an earlier one by a tenth means divergence."""
-CROWDED = 5
-"""Where more rows are free than can be independent, more moves than one in so many of them lead nowhere."""
+FEW = 4  # changes of place are added up one by one where fewer than one sample in FEW changes
+SETTLING = 10  # up to this many moves may come in any order; more, and a tenth more than before, mean divergence
+CROWDED = 5  # where more rows are free than can be independent, moves of more than a fifth of them lead nowhere
 
 
 def solve_active_set(qp: HingeQP, alpha: FloatArray) -> HingeSolution | None:

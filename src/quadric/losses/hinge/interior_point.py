@@ -24,8 +24,8 @@ from quadric.types import FloatArray
 MAX_ITERATIONS = 100
 BOUNDARY_FRACTION = 0.995
 SHORTEST_STEP = 1e-10
+# Relative lift of the diagonal of the normal matrix: keeps its factorisation alive when theta vanishes for c
 DIAGONAL_LIFT = 1e-14
-"""Relative lift of the diagonal of the normal matrix: keeps its factorisation alive when theta vanishes for c."""
 
 
 class _Direction(NamedTuple):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from quadric.losses.hinge.intercept import hinge_intercept
+from quadric.losses.hinge.qp import hinge_intercept
 from quadric.losses.rows import RowsProblem
 from quadric.losses.rows_data import RowsData
 from quadric.types import FloatArray

@@ -16,13 +16,13 @@ import numpy as np
 
 from quadric.geometry.lifting import lift_adjoint
 from quadric.losses.descent import scores_of
-from quadric.losses.hinge.intercept import lowest_interval
+from quadric.losses.hinge.qp import lowest_interval
 from quadric.losses.smallest_keys import KeptRows, Rows
 from quadric.samples.source import SampleBatch
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# The collapsed rows: their label, and whether they are below their margin
 GROUPS = ((-1.0, True), (1.0, True), (-1.0, False), (1.0, False))
-"""The collapsed rows: their label, and whether they are below their margin."""
 NOTHING = Rows(np.empty((0, 0)), np.empty(0), np.empty(0), np.empty(0))
 
 

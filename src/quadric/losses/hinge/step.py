@@ -19,38 +19,26 @@ from scipy.linalg.lapack import dtrtrs
 from quadric.losses.base import StepSolution
 from quadric.losses.dual import DualStep
 from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set, with_exact_margins
-from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.merging import MergedRows
 from quadric.losses.hinge.problem import HingeProblem
-from quadric.losses.hinge.qp import HingeQP, HingeSolution
+from quadric.losses.hinge.qp import HingeQP, HingeSolution, hinge_intercept
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Relative gaps at which the interior point offers its partition to the active set
 HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-9, 1e-12)
-"""Relative gaps at which the interior point offers its partition to the active set."""
-WORKING_GAPS = HANDOVER_GAPS[:4]
-"""The same on a working set: what is not settled by then is the fault of the samples left out."""
-BOUND_GAPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
-"""The same where a bound may be enough."""
-DEPENDENT_GAP = 1e-8
-"""From this accuracy on, what still looks free is, though there are more rows than can be independent."""
+WORKING_GAPS = HANDOVER_GAPS[:4]  # the same on a working set: what is not settled by then is the fault of the samples left out
+BOUND_GAPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)  # the same where a bound may be enough
+DEPENDENT_GAP = 1e-8  # from this accuracy on, what still looks free is, though there are more rows than can be independent
 WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
-LARGE = 50_000
-"""Entries of A from which on it pays to try a part of the samples first."""
-EXACT = 1e-9
-"""Violation above which an answer is worth another attempt."""
-EXACT_VALUE = 1e-11
-"""Relative gap from which on a value counts as exact."""
-NEGLIGIBLE = 1e-10
-"""A refitted term that moves no margin by more than this is dropped if it is also ROUNDING."""
-ROUNDING = 1e-13
-"""A coefficient below this fraction of what the multipliers could make it is rounding noise around zero."""
-WIDE = 1e8
-"""Width of a box from which on a narrower one is tried first, in units of what moves a typical margin by one."""
-STRETCH = 1e-11
-"""Share by which a surface grows for the rounding of its margins."""
-WORKING_SHARE = 4
-"""The interior point's first try keeps one sample in so many, and never fewer than twice the number of terms."""
+LARGE = 50_000  # entries of A from which on it pays to try a part of the samples first
+EXACT = 1e-9  # violation above which an answer is worth another attempt
+EXACT_VALUE = 1e-11  # relative gap from which on a value counts as exact
+NEGLIGIBLE = 1e-10  # a refitted term that moves no margin by more than this is dropped if it is also ROUNDING
+ROUNDING = 1e-13  # a coefficient below this fraction of what the multipliers could make it is rounding noise around zero
+WIDE = 1e8  # width of a box from which on a narrower one is tried first, in units of what moves a typical margin by one
+STRETCH = 1e-11  # share by which a surface grows for the rounding of its margins
+WORKING_SHARE = 4  # the interior point's first try keeps a quarter of the samples, at least twice the number of terms
 
 
 class HingeStep(DualStep):

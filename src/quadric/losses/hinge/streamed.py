@@ -23,21 +23,14 @@ from quadric.losses.hinge.step import solve_hinge
 from quadric.losses.pass_problem import DualPoint, StreamedFit, StreamedProblem, Trial, moved
 from quadric.types import FloatArray, IntArray
 
-NEAR_SHARE = 0.05
-"""Share of the rows that the first pass keeps, or as many as the random sample has."""
-NEAR_ROWS = 400_000
-"""Rows that a pass keeps, at most."""
-FEW_ROWS = (2_000, 8_000)
-"""Rows nearest to their margin on which exchanges are solved first."""
-GAPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-"""Relative gaps at which the solution of an exchange is asked for its bound."""
+NEAR_SHARE = 0.05  # share of the rows that the first pass keeps, or as many as the random sample has
+NEAR_ROWS = 400_000  # rows that a pass keeps, at most
+FEW_ROWS = (2_000, 8_000)  # rows nearest to their margin on which exchanges are solved first
+GAPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)  # relative gaps at which the solution of an exchange is asked for its bound
 WARM_SPREAD = 0.05
-WIDER = 2.0
-"""Factor on the reach after a step that was too long: more rows crossed their margin than it foresaw."""
-LOOKS, FARTHER = 4, 8.0
-"""How often rows are looked for at which the loss is no longer flat, and factor on the distance."""
-TOGETHER = 32
-"""Surfaces whose values one pass computes."""
+WIDER = 2.0  # factor on the reach after a step that was too long: more rows crossed their margin than it foresaw
+LOOKS, FARTHER = 4, 8.0  # how often rows are looked for at which the loss is no longer flat, and factor on the distance
+TOGETHER = 32  # surfaces whose values one pass computes
 
 
 class HingeStream(StreamedProblem):

@@ -6,9 +6,8 @@ from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.losses.least_squares.explorer import LeastSquaresExplorer
 from quadric.losses.least_squares.judge import LeastSquaresJudge
 from quadric.losses.least_squares.problem import LeastSquaresProblem
-from quadric.losses.least_squares.step import LeastSquaresStep
+from quadric.losses.least_squares.step import LeastSquaresStep, WideStep
 from quadric.losses.least_squares.wide import WideExplorer
-from quadric.losses.least_squares.wide_step import WideStep
 
 
 def _step(problem: LeastSquaresProblem) -> Step:

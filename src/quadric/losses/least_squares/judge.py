@@ -9,8 +9,7 @@ from quadric.geometry.lifting import column_ends, lift
 from quadric.geometry.residuals import Residuals
 from quadric.geometry.stacked import StackedRows
 
-CANCELLED = 1e3
-"""Size of a term, beside a margin of one, from which on the scores are computed with more digits."""
+CANCELLED = 1e3  # size of a term, beside a margin of one, from which on the scores are computed with more digits
 
 
 class LeastSquaresJudge:

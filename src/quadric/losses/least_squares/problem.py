@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -13,7 +14,7 @@ from quadric.geometry.energy_norm import rounding_of_sum
 from quadric.geometry.stacked import StackedRows
 from quadric.losses.base import WORKING_TERMS, SparseProblem
 from quadric.losses.least_squares.curvature import Curvature, WideCurvature
-from quadric.losses.least_squares.promising import promising_terms
+from quadric.losses.tableau import SINGULAR
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
@@ -154,3 +155,46 @@ class LeastSquaresProblem(SparseProblem):
         weight, off_optimum = self.C * self.total_weight, c - self.intercept(z)
         gradient = self.M @ z - self.q + (2.0 * weight * off_optimum) * self.mean
         return np.append(gradient / (self.C * np.sqrt(self.total_weight * squares)), 2.0 * off_optimum)
+
+
+def promising_terms(
+    row_of: Callable[[int], FloatArray], diagonal: FloatArray, q: FloatArray, k: int, required: IntArray, n_terms: int
+) -> IntArray:
+    """The best entrants at each step of a forward selection to k terms, as many of each step as make ``n_terms`` together.
+
+    A step costs a row of M and O(kp): M is factorised on the support only, row by row (docs/mathematics.md, eq. 6.2 has the
+    gains).
+    """
+    left, h = diagonal.copy(), q.copy()  # T_jj and h_j of the tableau
+    factor: list[FloatArray] = []
+    chosen: list[int] = []
+    orders = []
+    while True:
+        usable = left > SINGULAR * diagonal
+        usable[chosen] = False
+        gains = np.where(usable, h**2 / np.where(usable, left, 1.0), -np.inf)
+        orders.append(_largest(gains, n_terms))
+        step = len(chosen)
+        if step == k or not usable.any():
+            break
+        entrant = int(required[step]) if step < len(required) else int(orders[-1][0])
+        row = row_of(entrant).copy()
+        for other in factor:
+            row -= other[entrant] * other
+        pivot = max(left[entrant], SINGULAR * diagonal[entrant])
+        h -= (h[entrant] / pivot) * row
+        factor.append(row / np.sqrt(pivot))
+        left -= factor[-1] ** 2
+        chosen.append(entrant)
+    by_rank = np.concatenate([required, chosen, np.array(orders).T.ravel()]).astype(np.intp)
+    terms, first = np.unique(by_rank, return_index=True)
+    return np.sort(terms[np.argsort(first)[: max(n_terms, k)]])
+
+
+def _largest(values: FloatArray, count: int) -> IntArray:
+    """Where the largest values are, in their order; of equal ones the first."""
+    if count < len(values):
+        least = np.partition(values, len(values) - count)[len(values) - count]
+        among = np.flatnonzero(values >= least)
+        return among[np.argsort(-values[among], kind="stable")][:count]
+    return np.argsort(-values, kind="stable")

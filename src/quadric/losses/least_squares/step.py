@@ -1,25 +1,39 @@
-"""z-step of the squared loss: one eigendecomposition serves every rho, every u and every k.
+"""z-steps of the squared loss: one eigendecomposition serves every rho, every u and every k.
 
 F(z) = 1/2 z'Mz - q'z + constant with c eliminated (docs/mathematics.md, eq. 2.2). With M = V diag(e) V':
     sweep        z = V ((V'q + rho V'u) / (e + rho))                                                                  (2.6)
     fixed point  (4.5): its u solves  [V diag(e/(e+rho)) V']_SS u_S = [V (V'q / (e+rho))]_S, and z is the sweep from that u
+
+With very many terms no matrix of M + rho I can be formed. Mz is then a product XW and a product X' diag(.) X, and steps are
+conjugate gradients, preconditioned by the exact inverse of G + rho D, where D counts products twice: in the entries of the
+symmetric matrix W that is a Lyapunov equation (8.4),
+
+    W K + K W + rho W = Gamma - (g s' + s g') / (2 w + rho),   K = S - s s' / (w + rho/2),   b = (g - 2 W s) / (2 w + rho)
+
+for a right-hand side with the matrix Gamma (products halved) and the linear part g; w, s, S are the moments of x.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from quadric.geometry.energy import Energy
+from quadric.geometry.terms import to_matrix, to_vector
 from quadric.losses.base import NoBound, Step, StepSolution
+from quadric.losses.least_squares.curvature import WideCurvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.types import FloatArray, IntArray
 
 MOST_WORK = 2e10  # operations that a bound from the rows may take: some seconds
 ACCURATE = 1e-8  # share of the minimum that rounding in M and q may change before a refit goes back to the rows
+SETTLED = 1e-8  # residual of conjugate gradients, in the norm of the preconditioner and relative to the right-hand side
+MOST_ITERATIONS = 500
 SURELY_REGULAR = 1e-2  # relative error of the inverse of M_SS up to which (7.8) holds
 
 
@@ -136,3 +150,88 @@ class UnitFactor:
         solution = self._solve(target)
         solution += self._solve(target - self._matrix @ solution)
         return solution * self.scale
+
+
+class Lyapunov:
+    """The inverse of G + rho D, the ridge left out.
+
+    Parameters
+    ----------
+    energy : Energy
+    rho : float
+    """
+
+    def __init__(self, energy: Energy, rho: float) -> None:
+        self._s, self._denominator = energy.s, 2.0 * energy.weight + rho
+        e, self._Q = eigh(energy.S - (2.0 / self._denominator) * np.outer(energy.s, energy.s), driver="evd", check_finite=False)
+        e = np.maximum(e, 0.0)
+        self._sums = e[:, None] + e + rho
+
+    def solve(self, v: FloatArray) -> FloatArray:
+        """(G + rho D)^-1 v, all terms."""
+        Gamma, g = to_matrix(v)
+        squares = np.diag(Gamma).copy()
+        Gamma *= 0.5
+        Gamma[np.diag_indices_from(Gamma)] = squares
+        across = np.outer(g, self._s) / self._denominator
+        Gamma -= across
+        Gamma -= across.T
+        W = self._Q @ ((self._Q.T @ Gamma @ self._Q) / self._sums) @ self._Q.T
+        return to_vector(W, (g - 2.0 * (W @ self._s)) / self._denominator)
+
+
+class WideStep(RefittingStep):
+    """Remembers its last answer and starts from there."""
+
+    def __init__(self, problem: LeastSquaresProblem) -> None:
+        super().__init__(problem)
+        assert isinstance(problem.curvature, WideCurvature)
+        self._curvature, self._last = problem.curvature, np.zeros(problem.n_terms)
+        self._inverse = lru_cache(1)(lambda rho: Lyapunov(self._curvature.rows.energy, rho))
+
+    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
+        return self._solved(np.full(self.problem.n_terms, rho), u, self._preconditioner(rho))
+
+    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        penalty = np.full(self.problem.n_terms, rho)
+        penalty[support] = 0.0
+        inside, elsewhere = UnitFactor(self._curvature.block(support)), self._preconditioner(rho)
+
+        def preconditioned(r: FloatArray) -> FloatArray:
+            z = elsewhere(r)
+            z[support] += inside.solve(r[support])  # rho is no part of the curvature there
+            return z
+
+        return self._solved(penalty, np.zeros(self.problem.n_terms), preconditioned)
+
+    def _preconditioner(self, rho: float) -> Callable[[FloatArray], FloatArray]:
+        inverse, problem = self._inverse(rho), self.problem
+        return lambda r: inverse.solve(problem.embed(r))[problem.terms]
+
+    def _solved(self, penalty: FloatArray, u: FloatArray, preconditioned: Callable[[FloatArray], FloatArray]) -> StepSolution:
+        """argmin of F + 1/2 sum penalty_j (z_j - u_j)^2."""
+        problem, target = self.problem, self.problem.q + penalty * u
+
+        def times(z: FloatArray) -> FloatArray:
+            return self._curvature.times(problem.embed(z)) + penalty * z
+
+        z = self._last
+        r = target - times(z) if z.any() else target.copy()
+        enough = SETTLED**2 * float(target @ preconditioned(target))
+        direction, before = np.zeros_like(z), 1.0
+        for _ in range(MOST_ITERATIONS):
+            y = preconditioned(r)
+            length = float(r @ y)
+            if length <= enough:
+                break
+            direction = y + (length / before) * direction
+            curved = times(direction)
+            share = length / float(direction @ curved)
+            z = z + share * direction
+            r -= share * curved
+            before = length
+        self._last = z
+        # z'(M + P)z = z'(target - r), so that the value needs no further product
+        fit = 0.5 * float(z @ (target - r)) - float(problem.q @ z) - float((penalty * u) @ z)
+        value = fit + 0.5 * float(penalty @ u**2) + problem.constant
+        return StepSolution(z, problem.intercept(z), value, float(np.sqrt(max(float(r @ preconditioned(r)), 0.0))))

@@ -13,9 +13,9 @@ from quadric.geometry.moments import is_constant, spread_about
 from quadric.geometry.products import LiftedSums
 from quadric.geometry.redundancy import redundant_of_samples
 from quadric.losses.base import IMPROVEMENT, Exchanges, Found, Limits, TrainingData
+from quadric.losses.columns import Quadratic, best_entrants
 from quadric.losses.least_squares.curvature import ScatterRows, WideCurvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
-from quadric.losses.pricing import Quadratic, best_entrants
 from quadric.losses.working_set import MOST_ENTRANTS, WorkingSetExplorer
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import IntArray

@@ -40,9 +40,7 @@ MOST_LIFTED = 100  # doubles per sample that the certificate of what they find n
 IMPROVEMENT = 1e-10  # relative decrease of the objective that counts as one
 WORKING_TERMS = 400  # candidates that searches begin with where there are too many for a matrix of all pairs
 PRICED_TERMS = 1 << 16  # terms whose exchanges are then priced together
-KEPT_BYTES = (
-    128 << 20
-)  # vectors of all terms that are then kept, since making them is expensive; more where two supports have more
+KEPT_BYTES = 128 << 20  # vectors of all terms that are then kept, or those of two supports: making them is expensive
 
 
 class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.losses.pass_problem import GAP, DualPoint, StreamedFit, StreamedProblem
+from quadric.losses.pass_problem import GAP, StreamedFit, StreamedProblem
 from quadric.types import FloatArray, IntArray
 
 SHORTER = np.array([0.5, 0.25, 0.0625])  # shorter steps, tried in the same pass
@@ -42,7 +42,7 @@ class Descent(Generic[Stream, View]):
         self.terms, self.G = stream.terms[support], stream.G_on(support)
         self.best: tuple[float, FloatArray] | None = None
         self.view: View | None = None
-        self.bound, self.dual = -np.inf, DualPoint(0.0, np.zeros(len(stream.terms)))
+        self.bound, self.constant, self.pull = -np.inf, 0.0, np.zeros(len(stream.terms))
 
     @abstractmethod
     def look(self, trials: FloatArray) -> tuple[FloatArray, View]:
@@ -80,7 +80,7 @@ class Descent(Generic[Stream, View]):
         assert self.best is not None
         value, w = self.best
         w = self.settled(w) if self.exact and self.stream.passes.going() else w
-        return StreamedFit(self.support, w, value, self.bound, self.dual, began)
+        return StreamedFit(self.support, w, value, self.bound, self.constant, self.pull, began)
 
     def settled(self, w: FloatArray) -> FloatArray:
         """The one of several best surfaces that all fits agree on."""
@@ -90,11 +90,11 @@ class Descent(Generic[Stream, View]):
         """Whether a step is so short that the one after it would be rounding."""
         return bool(np.max(np.abs(self.sample_rows @ (new - w))) <= STILL)
 
-    def offer(self, dual: DualPoint) -> None:
-        """Multipliers that may prove more than those before."""
-        bound = self.stream.bound(dual, self.support)
+    def offer(self, constant: float, pull: FloatArray) -> None:
+        """Multipliers that may prove more than those before, by what they do to all candidates (as in StreamedFit)."""
+        bound = self.stream.bound_on(self.support, constant, pull[self.support])
         if bound > self.bound:
-            self.bound, self.dual = bound, dual
+            self.bound, self.constant, self.pull = bound, constant, pull
 
     def _settled(self) -> bool:
         assert self.best is not None

@@ -36,21 +36,6 @@ GAP = 1e-9  # relative duality gap at which a surface counts as the best on its 
 
 
 @dataclass(frozen=True)
-class DualPoint:
-    """Multipliers of all rows that balance, by what they do to every support: F is at least constant - 1/2 q'G^-1 q.
-
-    Attributes
-    ----------
-    constant : float
-    pull : array of shape (p,)
-        q = R'(y alpha) on all candidates.
-    """
-
-    constant: float
-    pull: FloatArray
-
-
-@dataclass(frozen=True)
 class StreamedFit:
     """A surface on a support, and how good it is.
 
@@ -61,8 +46,9 @@ class StreamedFit:
         Coefficients, then the level: c + center'z.
     value, bound : float
         F at the surface, and what no surface on these terms is below.
-    dual : DualPoint
-        The proof of the bound.
+    constant, pull : float, array of shape (p,)
+        The proof of the bound, by multipliers alpha of all rows that balance: on every support F is at least
+        constant - 1/2 q'G^-1 q with q = pull = R'(y alpha).
     began : float
         F at the surface that the fit began with.
     """
@@ -71,7 +57,8 @@ class StreamedFit:
     w: FloatArray
     value: float
     bound: float
-    dual: DualPoint
+    constant: float
+    pull: FloatArray
     began: float
 
     @property
@@ -234,8 +221,7 @@ class StreamedProblem(ABC):
 
     def dual_tableau(self, fit: StreamedFit) -> ColumnTableau:
         """A quadratic that bounds F on every support from below, and touches it at this one (6.5)."""
-        dual, G = fit.dual, self.G
-        return ColumnTableau(G.__getitem__, np.diag(G), dual.pull, dual.constant, self.rule.required, fit.support)
+        return ColumnTableau(self.G.__getitem__, np.diag(self.G), fit.pull, fit.constant, self.rule.required, fit.support)
 
     @cached_property
     def G(self) -> FloatArray:
@@ -256,21 +242,19 @@ class StreamedProblem(ABC):
         R = lift_about(self.survey.sample.X, self.middle, self.terms[support])
         return np.column_stack([R, np.ones(len(R))])
 
-    def bound(self, dual: DualPoint, support: IntArray) -> float:
-        """What F on a support is not below, by multipliers; safe against rounding, and -inf where that leaves nothing."""
-        return self.bound_on(support, dual.constant, dual.pull[support])
-
     def bound_on(self, support: IntArray, constant: float, pull: FloatArray) -> float:
-        """The same, from R'(y alpha) on the support."""
-        norm = EnergyNorm.of(self.energy, self.terms[support], self._length)
+        """What F on a support is not below, by R'(y alpha) of multipliers on it; -inf where rounding leaves nothing."""
+        samples = self.survey.samples
+        length = samples.longest + samples.n_batches + len(self.survey.sample)  # numbers added one after another, at most
+        norm = EnergyNorm.of(self.energy, self.terms[support], length)
         if norm is None:
             return -np.inf
-        unit = rounding_of_sum(self._length)
+        unit = rounding_of_sum(length)
         return constant * (1.0 - unit) - norm.halved_square(pull, unit * self._sizes[support])
 
     def residual(self, fit: StreamedFit, terms: IntArray) -> float:
         """The largest gradient of the Lagrangian of a fit on some terms, in units of what multipliers could pull."""
-        pull = self.G[np.ix_(terms, fit.support)] @ fit.w[:-1] - fit.dual.pull[terms]
+        pull = self.G[np.ix_(terms, fit.support)] @ fit.w[:-1] - fit.pull[terms]
         return float(np.max(np.abs(pull) / self._sizes[terms], initial=0.0))
 
     def surface(self, support: IntArray, z: FloatArray, c: float) -> FloatArray:
@@ -281,10 +265,6 @@ class StreamedProblem(ABC):
         """c for a surface with its level."""
         center = lift(self.middle[None], self.terms[support])[0]
         return float(w[-1] - center @ w[:-1])
-
-    @property
-    def _length(self) -> int:
-        return self.survey.length_of_sums + len(self.survey.sample)
 
     @cached_property
     def _sizes(self) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from quadric.losses.columns import ColumnTableau
 from quadric.losses.descent import Descent, energies
-from quadric.losses.pass_problem import DualPoint, StreamedFit, StreamedProblem, Trial, moved
+from quadric.losses.pass_problem import StreamedFit, StreamedProblem, Trial, moved
 from quadric.losses.smooth.newton import FLAT, ON_FEW_TERMS, Factor, Newton, SmoothQP
 from quadric.losses.smooth.problem import SmoothProblem
 from quadric.losses.smooth.sums import CrossAt, FitAt, SurfacesAt, SurfaceSums
@@ -75,7 +75,7 @@ class SmoothStream(StreamedProblem):
 
     def factor(self, support: IntArray, spread: FloatArray) -> Factor:
         """The curvature of F on a support, from A' diag(o bend) A."""
-        flattest = FLAT * self.scale * float(self.survey.side_weights.sum())
+        flattest = FLAT * self.scale * sum(self.survey.side_weights)
         return Factor.of(self.G_on(support), self.scale * spread, flattest)
 
     def gradient(self, support: IntArray, w: FloatArray, pull: FloatArray, imbalance: float) -> FloatArray:
@@ -85,7 +85,7 @@ class SmoothStream(StreamedProblem):
     def dual_on(self, sums: SurfaceSums) -> tuple[float, FloatArray]:
         """A bound's constant, and R'(y alpha) on the terms of the sums."""
         conjugate, pull = sums.dual()
-        return self.scale * (conjugate - UNIT * float(self.survey.side_weights.sum())), self.scale * pull
+        return self.scale * (conjugate - UNIT * sum(self.survey.side_weights)), self.scale * pull
 
     def at(self, support: IntArray, surfaces: FloatArray) -> SurfaceSums:
         """A pass: the first surface with its pull on all candidates, and the losses of all."""
@@ -155,7 +155,7 @@ class SmoothStream(StreamedProblem):
 class _NewtonDescent(Descent[SmoothStream, SurfaceSums]):
     def look(self, trials: FloatArray) -> tuple[FloatArray, SurfaceSums]:
         sums = self.stream.at(self.support, trials)
-        self.offer(DualPoint(*self.stream.dual_on(sums)))
+        self.offer(*self.stream.dual_on(sums))
         return self.stream.scale * sums.losses, sums
 
     def step(self, view: SurfaceSums, w: FloatArray) -> tuple[FloatArray, float]:

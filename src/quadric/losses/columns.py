@@ -174,8 +174,7 @@ def best_entrants(quadratic: Quadratic, moves: Moves, below: float, most: int) -
         useful = np.flatnonzero(change < below)
         terms.append(into[useful])
         changes.append(change[useful])
-    order = np.argsort(np.concatenate(changes), kind="stable")[:most]
-    return np.concatenate(terms)[order]
+    return np.concatenate(terms)[np.argsort(np.concatenate(changes), kind="stable")[:most]]
 
 
 def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: Rule) -> IntArray:

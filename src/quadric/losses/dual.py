@@ -91,16 +91,19 @@ class DualBounds(Bounds):
 
 
 class _Tangents:
-    """Linear parts of lower bounds of F, from multipliers."""
+    """Linear parts of lower bounds of F, from the multipliers of fits."""
 
     def __init__(self, problem: RowsProblem) -> None:
         self._problem, self.unit = problem, rounding_of_sum(len(problem.y))
         self._sizes = problem.rows.sizes(np.arange(problem.n_terms))
+        step = problem.step()  # not the search's: an answer on few terms is no place to start from
+        assert isinstance(step, DualStep)
+        self.step = step
 
-    def of(self, multipliers: FloatArray) -> Linear:
-        """One row."""
+    def last(self) -> Linear:
+        """One row, by the multipliers of the last fit."""
         problem = self._problem
-        alpha = feasible(problem, multipliers)
+        alpha = feasible(problem, self.step.multipliers)
         q = (problem.y * alpha) @ problem.A[:, :-1]
         return Linear(q[None], self.unit * (alpha @ self._sizes)[None], np.array([problem.dual_constant(alpha)]))
 
@@ -118,15 +121,14 @@ class DualDense(DenseRelaxation):
         self._tangents = _Tangents(problem)
         margin = safe_margin(problem.G, np.ones(problem.n_terms), problem.k, self._tangents.unit)
         super().__init__(problem.G, problem.k, margin * problem.at_zero())
-        self._step = _own_step(problem)
 
     def solved(self, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
         rows = [self._solved(np.flatnonzero(row)) for row in allowed]
         return np.array([f for f, _ in rows]), np.array([costs for _, costs in rows])
 
     def _solved(self, terms: IntArray) -> tuple[float, FloatArray]:
-        self._step.refit(terms)
-        linear = self._tangents.of(self._step.multipliers)
+        self._tangents.step.refit(terms)
+        linear = self._tangents.last()
         q, doubt, B = linear.q[0, terms], linear.doubt[0, terms], inverse_of(self.matrix[terms[:, None], terms])
         z = B @ q
         value, blurred = 0.5 * float(q @ z), 0.5 * float(doubt @ np.abs(B) @ doubt)
@@ -146,7 +148,7 @@ class DualPerspective(PerspectiveRelaxation):
         split = Split.of_matrix(problem.G)
         super().__init__(split, problem.k, self._tangents.unit * np.diag(problem.G), problem.at_zero())
         self.rounding = self._tangents.unit * problem.at_zero()
-        self._diagonal, self._step = split.diagonal, _own_step(problem)
+        self._diagonal = split.diagonal
 
     def root(self, fixed: BoolArray, allowed: BoolArray, cutoff: float) -> Bounded:
         state = self.relaxed.start(np.ones(allowed.shape) / self.relaxed.root, fixed, allowed)
@@ -165,12 +167,5 @@ class DualPerspective(PerspectiveRelaxation):
     def fit(self, shares: FloatArray) -> tuple[FloatArray, Linear]:
         """z for given shares, and the linear part at its multipliers."""
         penalty = self._diagonal * (1.0 / np.maximum(shares, LEAST_SHARE) - 1.0)
-        z = self._step.penalised(penalty, np.zeros(len(penalty))).z
-        return z, self._tangents.of(self._step.multipliers)
-
-
-def _own_step(problem: RowsProblem) -> DualStep:
-    """A solver of its own: an answer on few terms is no place to start from."""
-    step = problem.step()
-    assert isinstance(step, DualStep)
-    return step
+        z = self._tangents.step.penalised(penalty, np.zeros(len(penalty))).z
+        return z, self._tangents.last()

@@ -263,8 +263,7 @@ class StreamedProblem(ABC):
 
     def intercept(self, support: IntArray, w: FloatArray) -> float:
         """c for a surface with its level."""
-        center = lift(self.middle[None], self.terms[support])[0]
-        return float(w[-1] - center @ w[:-1])
+        return float(w[-1] - lift(self.middle[None], self.terms[support])[0] @ w[:-1])
 
     @cached_property
     def _sizes(self) -> FloatArray:

@@ -105,20 +105,6 @@ class Linear:
         return Linear(q, doubt, constant)
 
 
-@dataclass(frozen=True)
-class Lines:
-    """LB of (7.9) before a node chooses its terms: ``base`` less the W of the terms that are chosen.
-
-    Attributes
-    ----------
-    base : array of shape (n,)
-    W : array of shape (n, p)
-    """
-
-    base: FloatArray
-    W: FloatArray
-
-
 class SafeSplit:
     """Bounds by a split that rounding cannot have put above the truth.
 
@@ -139,15 +125,15 @@ class SafeSplit:
             raise NoBound("rounding in the matrix is as large as what bounds are made of")
         self.root = np.sqrt(np.diag(split.rest))
 
-    def lines(self, v: FloatArray, linear: Linear) -> Lines:
-        """Evaluate (7.9) in such a way that all errors lower it."""
+    def lines(self, v: FloatArray, linear: Linear) -> tuple[FloatArray, FloatArray]:
+        """(7.9), with all errors lowering it: what the bound of each row begins with, and W, which chosen terms take off."""
         Mv = v @ self.rest
         # |M0_ij| <= root_i root_j bounds the rounding errors of products with M0 and of v'M0v
         reach = np.abs(v) @ self.root
         doubt = linear.doubt + EPS * ((self.p + 4) * reach[:, None] * self.root + 2.0 * np.abs(linear.q))
         W = (0.5 + 4.0 * EPS) * (np.abs(linear.q - Mv) + doubt) ** 2 / self.diagonal
         curved = 0.5 * np.einsum("ij,ij->i", v, Mv) + EPS * (self.p + 4) * reach**2
-        return Lines(linear.constant - curved - 2.0 * EPS * (np.abs(linear.constant) + curved), W)
+        return linear.constant - curved - 2.0 * EPS * (np.abs(linear.constant) + curved), W
 
 
 class Relaxed:
@@ -262,15 +248,15 @@ class PerspectiveRelaxation(Relaxation):
     ) -> Bounded:
         """Rows after some steps of ADMM, bounded and with terms fixed by (7.10)."""
         state, v = self.relaxed.steps(fixed, allowed, state, linear.q, n_steps)
-        lines = self.safe.lines(np.where(np.isfinite(v), v, 0.0), linear)  # any v will do, but none that is no number
-        shares, W = self.relaxed.shares(fixed, allowed, state), lines.W
+        base, W = self.safe.lines(np.where(np.isfinite(v), v, 0.0), linear)  # any v will do, except what is no number
+        shares = self.relaxed.shares(fixed, allowed, state)
         free, n_left = allowed & ~fixed, (self.k - fixed.sum(axis=1))[:, None]
         ordered = -np.sort(np.where(free, -W, 0.0), axis=1)
         ordered = np.hstack([np.full_like(n_left, np.inf, dtype=float), ordered, np.zeros_like(n_left, dtype=float)])
         last, following = (np.take_along_axis(ordered, n_left + i, 1) for i in (0, 1))
         taken = np.where(np.arange(1, W.shape[1] + 1) <= n_left, ordered[:, 1:-1], 0.0).sum(axis=1)
         taken += np.where(fixed, W, 0.0).sum(axis=1)
-        lower = lines.base - (1.0 + EPS * W.shape[1]) * taken
+        lower = base - (1.0 + EPS * W.shape[1]) * taken
         # another choice of terms takes another W off: a bound on the supports without, or with, each term (7.10)
         without, including = (lower[:, None] + change for change in (W - following, last - W))
         chosen = last <= W

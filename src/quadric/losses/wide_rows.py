@@ -108,8 +108,7 @@ class WideRowsProblem(SparseProblem):
         return self.promising(WORKING_TERMS)
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> RowsProblem:
-        likely = self.squared.promising(n_terms, support)
-        return self.among(np.searchsorted(self.terms, likely.terms))
+        return self.among(np.searchsorted(self.terms, self.squared.promising(n_terms, support).terms))
 
     def screen(self) -> SparseProblem:
         return self.squared

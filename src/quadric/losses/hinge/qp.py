@@ -100,15 +100,13 @@ class HingeQP:
 
     def imbalance(self, alpha: FloatArray) -> float:
         """Residual of the equation of c, in units of the largest upper bound among the rows that c moves."""
-        residual = self.g[-1] + (self.y * self.A[:, -1]) @ alpha
-        return float(abs(residual) / self.upper[self.sees_level].max())
+        return float(abs(self.g[-1] + (self.y * self.A[:, -1]) @ alpha) / self.upper[self.sees_level].max())
 
     def best_level(self, z: FloatArray) -> float:
         """The c that minimises q for given z (and g_c = 0)."""
         rows, e = self.sees_level, self.A[:, -1]
         missing = self.y * (e - self.target)  # a row of target t has its kink where one of target e and this score has it
-        scores = (self.A[:, :-1] @ z + missing)[rows] / e[rows]
-        return hinge_intercept(scores, self.y[rows], (self.upper * e)[rows])
+        return hinge_intercept((self.A[:, :-1] @ z + missing)[rows] / e[rows], self.y[rows], (self.upper * e)[rows])
 
     def restricted(self, rows: IntArray, at_bound: FloatArray) -> HingeQP:
         """The problem of the samples ``rows``, all others held at the bounds ``at_bound`` (entries of rows are zero)."""

@@ -189,8 +189,7 @@ class HingeStep(DualStep):
 def _is_noise(solution: HingeSolution, qp: HingeQP) -> BoolArray:
     """Coefficients that are zero but for rounding: z_j is roughly a sum of alpha_i y_i r_ij over P_jj, which may cancel."""
     size, R = np.abs(solution.w[:-1]), np.abs(qp.A[:, :-1])
-    cancelled = size <= ROUNDING * (solution.alpha @ R) / np.diag(qp.P)
-    return cancelled & (size * R.max(axis=0) <= NEGLIGIBLE)
+    return (size <= ROUNDING * (solution.alpha @ R) / np.diag(qp.P)) & (size * R.max(axis=0) <= NEGLIGIBLE)
 
 
 def _lengthened(problem: HingeProblem, w: FloatArray) -> FloatArray:

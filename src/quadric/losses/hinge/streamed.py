@@ -105,8 +105,7 @@ class _Neighbourhood:
         bound, qp = -np.inf, interior.qp
         for gap in GAPS:
             advancing, alpha = interior.advance(gap), small.balanced(interior.alpha)
-            pull = (small.y * alpha) @ qp.A[:, :-1]
-            bound = max(bound, self.stream.bound_on(support, float(alpha.sum()), pull))
+            bound = max(bound, self.stream.bound_on(support, float(alpha.sum()), (small.y * alpha) @ qp.A[:, :-1]))
             hopeless = not is_last and qp.value(interior.w, interior.margins) < ceiling
             if bound >= ceiling or hopeless or not advancing:
                 break

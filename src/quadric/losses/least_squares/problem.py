@@ -172,8 +172,7 @@ def promising_terms(
     while True:
         usable = left > SINGULAR * diagonal
         usable[chosen] = False
-        gains = np.where(usable, h**2 / np.where(usable, left, 1.0), -np.inf)
-        orders.append(_largest(gains, n_terms))
+        orders.append(_largest(np.where(usable, h**2 / np.where(usable, left, 1.0), -np.inf), n_terms))
         step = len(chosen)
         if step == k or not usable.any():
             break
@@ -194,7 +193,6 @@ def promising_terms(
 def _largest(values: FloatArray, count: int) -> IntArray:
     """Where the largest values are, in their order; of equal ones the first."""
     if count < len(values):
-        least = np.partition(values, len(values) - count)[len(values) - count]
-        among = np.flatnonzero(values >= least)
+        among = np.flatnonzero(values >= np.partition(values, len(values) - count)[len(values) - count])
         return among[np.argsort(-values[among], kind="stable")][:count]
     return np.argsort(-values, kind="stable")

@@ -75,8 +75,7 @@ class SmoothStream(StreamedProblem):
 
     def factor(self, support: IntArray, spread: FloatArray) -> Factor:
         """The curvature of F on a support, from A' diag(o bend) A."""
-        flattest = FLAT * self.scale * sum(self.survey.side_weights)
-        return Factor.of(self.G_on(support), self.scale * spread, flattest)
+        return Factor.of(self.G_on(support), self.scale * spread, FLAT * self.scale * sum(self.survey.side_weights))
 
     def gradient(self, support: IntArray, w: FloatArray, pull: FloatArray, imbalance: float) -> FloatArray:
         """Of F, from R'(y t) on the support and the sum of y t."""

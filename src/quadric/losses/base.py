@@ -192,7 +192,7 @@ class SparseProblem(ABC):
 
     @property
     def is_wide(self) -> bool:
-        """Whether there are too many candidates for a matrix of all pairs: solvers are dear, explorers keep working sets."""
+        """Whether there are too many candidates for a matrix of all pairs: solvers are expensive, explorers keep working sets."""
         return False
 
     @property
@@ -218,11 +218,11 @@ class SparseProblem(ABC):
         raise NotImplementedError
 
     def screen(self) -> SparseProblem | None:
-        """The same problem with a cheaper loss whose supports are good places to start from; None: there is none."""
+        """The same problem with a cheaper loss whose supports are good places to start from; None: no other loss is."""
         return None
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
-        """The same problem on about so many candidates, the likeliest to be chosen, where that saves work; a support stays."""
+        """The same problem on about ``n_terms`` candidates, the likeliest to be chosen, where that saves work; a support stays."""
         return self
 
     def decomposable(self) -> SparseProblem:
@@ -235,7 +235,7 @@ class SparseProblem(ABC):
 
     @property
     def by_passes(self) -> bool:
-        """Whether there are so many samples that a search by passes is the quicker one."""
+        """Whether a search by passes is quicker, as it is for many samples."""
         return False
 
     def streamed(self, *, searched: bool) -> StreamedProblem | None:
@@ -311,7 +311,7 @@ class StepSolution:
 
 
 class Step(ABC):
-    """Exact solver of the convex subproblems of one problem; warm starts are its own affair, k is none of its business."""
+    """Exact solver of the convex subproblems of one problem; it handles warm starts itself and ignores k."""
 
     @abstractmethod
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
@@ -329,7 +329,7 @@ class Step(ABC):
         """argmin of F over (z, c) with z = 0 off ``support``."""
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
-        """F as reached on a support, and a lower bound of its minimum there that is safe on any scale; dearer than a refit."""
+        """F as reached on a support, and a lower bound of its minimum there that is safe on any scale; slower than a refit."""
         raise NoBound("the loss cannot tell")
 
 
@@ -418,7 +418,7 @@ class Bounded:
     rank : array of shape (n, p)
         The free term with the largest entry is the one to branch on.
     state : array of shape (n, width)
-        What children start from; the relaxation's own affair.
+        What children start from; only the relaxation reads it.
     """
 
     lower: FloatArray
@@ -525,7 +525,7 @@ class Loss:
     passes_from: int = 0
 
     def searches_by_passes(self, n_rows: int) -> bool:
-        """Whether a search among so many samples goes by passes."""
+        """Whether a search among ``n_rows`` samples goes by passes."""
         return self.streamed is not None and n_rows >= self.passes_from
 
     def bytes_needed(self, extent: Extent) -> int:

@@ -66,6 +66,7 @@ class Descent(Generic[Stream, View]):
             if self.best is not None and values[0] > self.best[0] * (1.0 + ROUNDING * self._settled()):
                 if self._settled():
                     break
+                # the step was too long: F is convex along it, so that the lowest of the shorter ones is the place to go on from
                 self.shorten()
                 w = trials[1 + int(np.argmin(values[1:]))]
                 continue
@@ -73,6 +74,7 @@ class Descent(Generic[Stream, View]):
             if is_still or (self._settled() and not self.exact) or not self.stream.passes.going():
                 break
             new, least = self.step(view, w)
+            # a bound that rounding keeps below F proves no more, however many passes follow
             if not self.exact and (self._settled() or self.best[0] - least <= ROUNDING * abs(least)):
                 break
             is_still = self._settled() and self._is_still(w, new)
@@ -103,7 +105,7 @@ class Descent(Generic[Stream, View]):
     def _trials(self, w: FloatArray) -> FloatArray:
         if self.best is None:
             return w[None]
-        center = self.best[1]
+        center = self.best[1]  # shorter steps cost products but no pass, which is what takes time
         return np.vstack([w, center + SHORTER[:, None] * (w - center)])
 
 

@@ -57,7 +57,7 @@ def safe_dual(problem: RowsProblem, alpha: FloatArray, support: IntArray) -> flo
         raise NoBound("there are no samples to be asked")
     norm = EnergyNorm.of(problem.rows.energy, problem.terms[support], len(alpha))
     if norm is None:
-        raise NoBound("the regulariser is singular but for rounding")
+        raise NoBound("the regulariser is singular up to rounding")
     h = (problem.y * alpha) @ problem.A[:, support]
     doubt = rounding_of_sum(len(alpha)) * (alpha @ problem.rows.sizes(support))
     return problem.dual_constant(alpha) - norm.halved_square(h, doubt)

@@ -186,7 +186,7 @@ class StreamedProblem(ABC):
         """
 
     def exact(self, fit: StreamedFit) -> StreamedFit:
-        """A fit whose coefficients do not depend on where it came from, but for rounding."""
+        """A fit whose coefficients do not depend on where it came from, except for rounding."""
         return self.fit(fit.support, fit.w, exact=True)
 
     @abstractmethod

@@ -53,7 +53,7 @@ class Split:
 
     @staticmethod
     def of(matrix: FloatArray, below: FloatArray) -> Split:
-        """Split off a diagonal that is below the matrix but for rounding.
+        """Split off a diagonal that is below the matrix up to rounding.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Split:
             if not dpotrf(unit, lower=1, clean=0)[1]:
                 return Split(rest, np.diag(matrix) - np.diag(rest))
             shrinkage *= 10.0
-        raise NoBound("the matrix is singular but for rounding")
+        raise NoBound("the matrix is singular up to rounding")
 
     @staticmethod
     def of_matrix(matrix: FloatArray) -> Split:
@@ -202,7 +202,7 @@ class Relaxed:
 def _allotted(
     size: FloatArray | SingleArray, offset: np.float32, t: FloatArray, places: _Places, n_steps: int
 ) -> tuple[FloatArray, FloatArray]:
-    """s = t size - offset between 0 and 1, 1 where fixed, and t: sum s = k, but for the last Newton step."""
+    """s = t size - offset between 0 and 1, 1 where fixed, and t: sum s = k up to the last Newton step."""
     for _ in range(n_steps):
         s = t[:, None] * size - offset
         slope = np.einsum("ij,ij->i", size, (s > 0) & (s < 1))

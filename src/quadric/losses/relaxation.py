@@ -101,7 +101,7 @@ def safe_margin(matrix: FloatArray, swelling: FloatArray, k: int, gamma: float) 
     swollen = float(np.sort(swelling)[-k:].sum())
     doubt = gamma * swollen + eps * p * float(e[-1])
     if not e[0] > 2.0 * doubt:
-        raise NoBound("the matrix is singular but for rounding")
+        raise NoBound("the matrix is singular up to rounding")
     data = gamma * (1.0 + np.sqrt(swollen / (e[0] - doubt))) ** 2
     return data + eps * (16.0 + np.sqrt(p)) * float(e[-1] / e[0])
 

@@ -83,6 +83,7 @@ class KeptRows:
         if len(self) <= size:
             return self.reach
         keys = np.concatenate([part.key for part in self.parts])
+        # just below the next key: rows with equal keys stay or go together, whatever the order of the batches
         return min(self.reach, float(np.nextafter(np.partition(keys, size)[size], -np.inf)))
 
     def within(self, reach: float) -> KeptRows:

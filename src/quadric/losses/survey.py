@@ -96,6 +96,7 @@ class Survey:
     @cached_property
     def sample(self) -> Rows:
         """The random rows, with weights that stand for all rows of their side."""
+        # as many rows of either side, however rare one is: their weights put the sides back into proportion
         sides = zip((drawn.batch for drawn in self.samples.classes), self.side_weights, strict=True)
         parts = [(rows, total / rows.loss_weight.sum()) for rows, total in sides if len(rows.ids)]
         return Rows.joined(
@@ -128,6 +129,7 @@ def surveyed(source: SampleSource, positive: int, with_moments: bool, room: int 
     sides = int(source.class_rows.sum() - source.class_rows[positive]), int(source.class_rows[positive])
     rest, its = (RandomRows.of(room // 2, 0, n_rows).highest for n_rows in sides)
     survey = source.total(SurveyPass(positive, with_moments, room, (rest, its)))
+    # rows without weight count in class_rows but never come, so that a share of all may be too few
     is_short = (drawn.highest < MOST_RANDOM and len(drawn.batch.ids) < room // 2 for drawn in survey.samples.classes)
     return source.total(whole) if any(is_short) else survey
 
@@ -161,6 +163,7 @@ class SurveyPass:
         return Survey(
             self.positive,
             np.array([weight[mine].sum() for mine in classes]),
+            # class by class, since class weights are factors on the losses and not on the energy (1.7)
             np.array([lift_adjoint(batch.X[mine], weight[mine]) for mine in classes]),
             batch.class_weight,
             ClassSamples(tuple(drawn), n_rows, 1),

@@ -54,6 +54,7 @@ class WorkingSetExplorer(Explorer):
             size = len(self._working)
             start = Found(self._places(found.support), found.value)
             end = self._settled(self._inner.refined(start, rng, kicks, going))
+            # a larger working set has perturbations that the last one lacked
             if not end.beats(found) or len(self._working) == size or not going():
                 return end.better_of(found)
             found = end
@@ -67,16 +68,17 @@ class WorkingSetExplorer(Explorer):
             found = Found(self._working[inner.support], inner.value)
             size = len(self._working)
             self._include(self.entrants(found))
-            if len(self._working) == size:
+            if len(self._working) == size:  # no exchange of one term helps, among all candidates (6.3)
                 return found
             start = Found(self._places(found.support), found.value)
             inner = self._inner.descend(start.support)
-            if not inner.beats(start):
+            if not inner.beats(start):  # entrants by a lower bound may help, and need not
                 return found
 
     def _include(self, terms: IntArray) -> None:
         """Make the working set hold some candidates."""
         if not np.isin(terms, self._working).all():
+            # it only grows: what has helped once is likely to be asked for again
             self._enter(self.problem.among(np.union1d(self._working, terms)))
 
     def _enter(self, pool: SparseProblem) -> None:

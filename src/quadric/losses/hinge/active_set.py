@@ -82,7 +82,7 @@ def with_exact_margins(qp: HingeQP, solution: HingeSolution) -> HingeSolution:
 
 
 def _places(qp: HingeQP, alpha: FloatArray) -> Places:
-    """Where multipliers are, those that are at a bound but for rounding on it."""
+    """Where multipliers are, those at a bound up to rounding on it."""
     place = np.where(alpha > 0.0, FREE, AT_ZERO).astype(np.int8)
     place[alpha >= qp.upper * (1.0 - TOLERANCE)] = AT_UPPER
     tiny = np.flatnonzero((place == FREE) & (alpha <= TOLERANCE * qp.upper))

@@ -4,7 +4,7 @@ The warm attempt costs a few small systems and fails when many samples change pl
 starts from the old surface and hands over to the active set as soon as that can finish. Large problems begin with only the
 samples nearest to their margin (the others held at their bounds); the active set also checks the samples left out. Should even
 the last stage not settle exactly, the interior point's own answer is returned with the violation it has. On discrete data that
-is common: so many samples share the margin that their multipliers are far from unique, while the value is exact.
+is common: many samples share the margin, so that their multipliers are far from unique, while the value is exact.
 """
 
 from __future__ import annotations
@@ -187,13 +187,13 @@ class HingeStep(DualStep):
 
 
 def _is_noise(solution: HingeSolution, qp: HingeQP) -> BoolArray:
-    """Coefficients that are zero but for rounding: z_j is roughly a sum of alpha_i y_i r_ij over P_jj, which may cancel."""
+    """Coefficients that are zero up to rounding: z_j is roughly a sum of alpha_i y_i r_ij over P_jj, which may cancel."""
     size, R = np.abs(solution.w[:-1]), np.abs(qp.A[:, :-1])
     return (size <= ROUNDING * (solution.alpha @ R) / np.diag(qp.P)) & (size * R.max(axis=0) <= NEGLIGIBLE)
 
 
 def _lengthened(problem: HingeProblem, w: FloatArray) -> FloatArray:
-    """A surface that meets the margins which ``w`` meets but for rounding: C times that may be more than all the rest."""
+    """A surface that meets the margins which ``w`` meets up to rounding: C times that may be more than all the rest."""
     shortfall = 1.0 - problem.y * (problem.A @ w)
     return w * (1.0 + STRETCH + float(np.max(shortfall, where=shortfall <= ACCEPTED, initial=0.0)))
 

@@ -108,9 +108,11 @@ def surface_sums(
     m, sides = y * (surfaces @ A), by_label(y, weight)
     at = loss.at(m)
     t = at[0]
+    # either label by itself: which one is heavier, and by how much, is known only when all rows are summed
     pull = np.stack([(t * side) @ A[:-1].T for side in sides.T])
     spreads = []
     for i, mine in enumerate(places):
+        # theta >= 0 (10.2), so that its root halves the work: a product of a matrix with itself
         bent = A[np.append(mine, -1)] * np.sqrt(weight * loss.bend(t[i]))
         spreads.append(bent @ bent.T)
     return SurfaceSums(at[1] @ weight, pull, scalars_of(m, at, sides), tuple(spreads)), t
@@ -167,6 +169,7 @@ class FitAt(SurfacesAt):
     """The same for a surface that is fitted, the first, with its curvature and its pull on all terms; losses of the others."""
 
     def __call__(self, batch: SampleBatch) -> SurfaceSums:
+        # R'(y a) on all p terms is one product X' diag(.) X (8.2), so that only terms of the support are lifted
         sums, slopes = replace(self, places=(np.arange(len(self.terms)),)).sums(batch)
         y, pulled = batch.signs(self.positive), batch.loss_weight * slopes
         groups = [np.flatnonzero(y == label) for label in LABELS]

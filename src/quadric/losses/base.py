@@ -192,7 +192,7 @@ class SparseProblem(ABC):
 
     @property
     def is_wide(self) -> bool:
-        """Whether there are too many candidates for a matrix of all pairs: solvers are expensive, explorers keep working sets."""
+        """Whether there are too many candidates for a matrix of all pairs: solvers are slow, explorers keep working sets."""
         return False
 
     @property
@@ -222,7 +222,7 @@ class SparseProblem(ABC):
         return None
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
-        """The same problem on about ``n_terms`` candidates, the likeliest to be chosen, where that saves work; a support stays."""
+        """The same problem on about ``n_terms`` candidates, the likeliest to be chosen, where that saves work; with a support."""
         return self
 
     def decomposable(self) -> SparseProblem:

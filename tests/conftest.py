@@ -11,5 +11,15 @@ def _one_blas_thread():
         yield
 
 
+EXTERNAL = {"browser", "in_postgres", "recalculated", "spark", "spark_session"}
+"""Fixtures and helpers of tests that start a browser, a database, LibreOffice or Java."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if EXTERNAL & {*item.fixturenames, *vars(item.module)}:
+            item.add_marker("external")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="Run tests/robustness at full size.")

@@ -6,7 +6,7 @@ DEFAULT_KS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
 """Numbers of terms that cross-validation tries, as far as the data have that many."""
 DEFAULT_LINEAR_KS = (*DEFAULT_KS, 25, 30, 40)
 """The same where terms are linear."""
-DEFAULT_CS = (1.0, 8.0, 64.0, 512.0)
+DEFAULT_CS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0)
 """Values of C that it tries."""
 DEFAULT_TOLERANCE = 0.005
 """Mean score that fewer terms may cost."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,6 +92,20 @@ def test_the_output_says_whether_products_helped(made, run, tmp_path):
     assert facts["log_loss"] == facts["chosen"]["score"]
     linear = run("fit", made.data_csv, *words, "--force", "--terms", "linear").out
     assert "products" not in linear.split("chosen: ")[1].split("runner-up")[0]
+    n_features = len(json.loads(run("fit", made.data_csv, *words, "--force", "--json").out)["features"])
+    assert f" of {n_features} terms, " in linear  # products were no candidates
+
+
+def test_target_is_the_only_option_that_is_needed(made, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loans.v2.csv").write_bytes(Path(made.data_csv).read_bytes())
+    fit = ["fit", "loans.v2.csv", "--target", "risk"]
+    assert "next: quadric report loans.model.json loans.v2.csv" in run(*fit).out
+    assert run(*fit).errors == ["quadric: loans.model.json exists; give --force to overwrite it, or another --output"]
+    assert "row 0: score" in run("explain", "loans.model.json", "loans.v2.csv").out
+    assert run("export", "loans.model.json").out.startswith("-- Scores of a sparse quadratic model")
+    assert run("report", "loans.model.json", "loans.v2.csv", "--bootstrap", 0, "--ks", "1:2").code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"loans.v2.csv", "loans.model.json", "loans.report.html"}
 
 
 def test_without_k_cross_validation_chooses_the_fewest_terms_near_the_best(made, run, tmp_path):

@@ -261,8 +261,8 @@ def test_a_default_grid_grows_while_the_best_C_is_at_its_end(capsys, monkeypatch
     model = SparseQuadraticSVCCV(ks=[2], cv=2, loss="least_squares", rule="best", scoring=spread, terms="quadratic", verbose=2)
     grown = clone(model).fit(X, y)
     assert grown.n_extensions_ == 3
-    assert_allclose(grown.Cs_, 8.0 ** np.arange(7))
-    assert grown.best_C_ == 8.0**6
+    assert_allclose(grown.Cs_, 4.0 ** np.arange(9))
+    assert grown.best_C_ == 4.0**8
     assert "trying C = 4096, too" in capsys.readouterr().err
     fixed = clone(model).set_params(Cs=8.0 ** np.arange(4)).fit(X, y)
     assert fixed.n_extensions_ == 0
@@ -415,9 +415,9 @@ def test_folds_that_tell_nothing_are_named():
 def test_default_grids():
     X, y = samples(n=2)
     model = SparseQuadraticSVCCV(cv=2, loss="least_squares", terms="quadratic").fit(X, y)
-    assert set(model.Cs_) >= {1.0, 8.0, 64.0, 512.0}
-    assert len(model.Cs_) == 4 + model.n_extensions_
-    assert_allclose(model.Cs_[1:] / model.Cs_[:-1], 8.0)
+    assert set(model.Cs_) >= {1.0, 4.0, 16.0, 64.0, 256.0, 1024.0}
+    assert len(model.Cs_) == 6 + model.n_extensions_
+    assert_allclose(model.Cs_[1:] / model.Cs_[:-1], 4.0)
     assert_array_equal(model.ks_, [1, 2, 3, 4, 5])
     assert_allclose(SparseQuadraticSVCCV(ks=[2], Cs=10, cv=2, loss="least_squares").fit(X, y).Cs_, 4.0 ** np.arange(-1, 9))
     forced = SparseQuadraticSVCCV(Cs=[1.0], cv=2, loss="least_squares", include=["x0", "x1"], exclude=["x0^2"]).fit(X, y)

@@ -28,7 +28,7 @@ def export(
     model: shared.ModelFile,
     format: Annotated[  # noqa: A002
         Literal["sql", "python", "latex", "excel", "onnx", "json", "equation"] | None,
-        typer.Option(help="Format to write.  [default: by the ending of --output]"),
+        typer.Option(help="Format to write.  [default: by the ending of --output, otherwise sql]"),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="File to write.  [default: standard output, for text formats]")] = None,
     form: Annotated[
@@ -48,7 +48,7 @@ def export(
 
     \b
     Examples:
-      quadric export model.json --format sql --output model.sql
+      quadric export model.json
       quadric export model.json --format sql --table applications
       quadric export model.json --output model.xlsx
       quadric export model.json --format equation --form expanded
@@ -83,7 +83,7 @@ def _format(named: str | None, output: Path | None) -> str:
     if named is not None:
         return named
     if output is None:
-        raise UsageError("give --format or --output")
+        return "sql"
     kind = {**SUFFIXES, ".txt": "equation"}.get(output.suffix.lower())
     if kind is None:
         raise UsageError(f"--output {output.name}: its ending names no format; give --format")

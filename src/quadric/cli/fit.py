@@ -27,11 +27,14 @@ MOST_LINES = 5
 """Of an equation, at a glance."""
 
 
-@shared.expanded(options=shared.training(), table_format=shared.TableFormat, engine=Engine)
+@shared.expanded(output=("data", ".model.json"), options=shared.training(), table_format=shared.TableFormat, engine=Engine)
 def fit(
     data: shared.DataFile,
     target: shared.Target,
-    output: Annotated[Path, typer.Option(help="Model file to write.")],
+    *,
+    output: Annotated[
+        Path | None, typer.Option(help="Model file to write.  [default: the name of the table with .model.json]")
+    ] = None,
     options: TrainingOptions,
     table_format: shared.TableFormat,
     engine: Engine,
@@ -49,7 +52,7 @@ def fit(
 
     \b
     Examples:
-      quadric fit data.csv --target risk --output model.json
+      quadric fit data.csv --target risk
       quadric fit data.csv --target risk --k 8 --output model.json
       quadric fit data.csv --target risk --positive bad --cutoff cost:5:1 \
         --scoring roc_auc --groups customer --output model.json
@@ -65,6 +68,7 @@ def fit(
     from quadric.workflow.preparation import lighter_loss
     from quadric.workflow.scoring import NOTATION
 
+    assert output is not None  # the decorator named it
     check_output(output, force, data)
     how = table_format.how()
     began = time.monotonic()
@@ -80,7 +84,7 @@ def fit(
     if as_json:
         say_json(_facts(trained, output, time.monotonic() - began))
     else:
-        say(_all_facts(trained, output) if verbose else _glance(trained, output))
+        say(_all_facts(trained, output) if verbose else _glance(trained, output, data))
 
 
 def _trained(
@@ -115,7 +119,7 @@ def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:
         yield f"--class-weight moves the surface, but calibrated probabilities follow the base rate: {others}; {advice}"
 
 
-def _glance(trained: quadric.workflow.Trained, output: Path) -> str:
+def _glance(trained: quadric.workflow.Trained, output: Path, data: Path) -> str:
     """The model in a few lines: the equation, how good it is and beside what, what was left out, what to do next."""
     equations = [line for line in quadric.export.equation(trained.saved()).splitlines() if not line.startswith("Capped: ")]
     constant = any(quadric.fitted.fitted_model(trained.classifier).is_constant(trained.data.X))
@@ -126,8 +130,8 @@ def _glance(trained: quadric.workflow.Trained, output: Path) -> str:
         "chosen": _chosen_shortly(trained),
         "missing values": _missing_shortly(trained),
         "read in passes": _passes(trained),
-        "next": "quadric report writes a page for a committee; fit --verbose tells more",
         "written to": str(output),
+        "next": f"quadric report {output} {data}; fit --verbose for the rest",
     }
     shown = [shortened_equation(line, MOST_LINES // len(equations)) for line in equations]
     return "\n".join([*_subject(trained), *shown, "", paragraphs(facts)])
@@ -160,7 +164,7 @@ def _beside(trained: quadric.workflow.Trained) -> str | None:
 def _chosen_shortly(trained: quadric.workflow.Trained) -> str:
     model, chosen = trained.classifier, _chosen(trained)
     counts = ", ".join(str(certificate.n_terms) for certificate in model.certificates_)
-    what = f"{counts} of {trained.data.n_candidates} terms, loss {model.loss}, C = {model.C:g}"
+    what = f"{counts} of {trained.n_candidates} terms, loss {model.loss}, C = {model.C:g}"
     return what if chosen is None else f"{what}; {chosen}"
 
 
@@ -259,7 +263,7 @@ def _terms(trained: quadric.workflow.Trained) -> str:
     counts = [str(certificate.n_terms) for certificate in model.certificates_]
     used = ", ".join(counts) + " (one surface per class)" * (len(counts) > 1)
     origin = f"{len(data.encoder.inputs_)} columns, {data.X.shape[1]} features"
-    text = f"{used} of {data.n_candidates} ({origin}, {data.n_rows} rows); k = {model.k}, C = {model.C:g}"
+    text = f"{used} of {trained.n_candidates} ({origin}, {data.n_rows} rows); k = {model.k}, C = {model.C:g}"
     return f"{text}, loss {model.loss}, method {model.method}"
 
 
@@ -374,7 +378,7 @@ def _facts(trained: quadric.workflow.Trained, output: Path, seconds: float) -> d
         "k": model.k,
         "C": model.C,
         "n_terms": [certificate.n_terms for certificate in model.certificates_],
-        "n_candidates": data.n_candidates,
+        "n_candidates": trained.n_candidates,
         "equation": quadric.export.equation(trained.saved()).splitlines(),
         "surfaces": [{"terms": surface.terms(data.feature_names), "constant": surface.c} for surface in model.surfaces_],
         "accuracy": trained.accuracy,

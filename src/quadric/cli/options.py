@@ -31,10 +31,18 @@ Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the o
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def expanded(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def expanded(
+    *, output: tuple[str, str] | None = None, **groups: Callable[..., Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Replace parameters of a command, named here, by those of a function each, which makes one value of them.
 
-    A table that is not there, and an output that is, are told first: options need imports that take two seconds.
+    A missing table and an existing output are reported first: options need imports that take two seconds.
+
+    Parameters
+    ----------
+    output : pair of str, optional
+        The parameter whose file gives the output its name where none is asked for, and the ending of that name.
+    **groups : functions
     """
     options = {name: inspect.signature(make, eval_str=True).parameters for name, make in groups.items()}
 
@@ -42,6 +50,8 @@ def expanded(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Ca
         def run(**values: Any) -> None:
             if isinstance(values.get("data"), Path):
                 check_there(values["data"], or_folder=True)
+            if output is not None and values["output"] is None:
+                values["output"] = default_output(values[output[0]], output[1])
             if isinstance(values.get("output"), Path) and values.get("engine") is None:
                 check_free(values["output"], values["force"])
             for name, make in groups.items():
@@ -56,6 +66,11 @@ def expanded(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Ca
         return run
 
     return decorate
+
+
+def default_output(source: Path, ending: str) -> Path:
+    """A file in the current folder with the name of another, without its endings: loans.model.json for data/loans.csv."""
+    return Path(f"{source.resolve().name.split('.')[0] or 'table'}{ending}")
 
 
 @dataclass(frozen=True)

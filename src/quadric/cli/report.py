@@ -16,12 +16,14 @@ from quadric.extras import require
 from quadric.progress import part
 
 
-@shared.expanded(table_format=shared.TableFormat)
+@shared.expanded(output=("model", ".report.html"), table_format=shared.TableFormat)
 def report(
     model: shared.ModelFile,
     data: shared.DataFile,
     *,
-    output: Annotated[Path, typer.Option(help="HTML file to write.")],
+    output: Annotated[
+        Path | None, typer.Option(help="HTML file to write.  [default: the name of the model with .report.html]")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.  [default: name of the model file]")] = None,
     rows: Annotated[
         str | None,
@@ -51,10 +53,11 @@ def report(
 
     \b
     Examples:
-      quadric report model.json data.csv --output report.html
+      quadric report model.json data.csv
       quadric report model.json data.csv --bootstrap 0 --ks 1:10 --output r.html
       quadric report model.json data.csv --rows 0,7 --frozen age --output r.html
     """
+    assert output is not None  # the decorator named it
     inputs.check_output(output, force, model, data)
     require("jinja2", "report")
     from quadric.report import render

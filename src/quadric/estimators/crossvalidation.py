@@ -94,8 +94,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         have that many terms; and all of them where they are fewer.
     Cs : sequence of float, int or None
         Values of C to try, in any order; a number n means the n values 4^-1, 4^0, 4^1, ...; None: a grid for each loss
-        (8, 64, 512 and 4096 for the hinge loss, 1, 8, 64 and 512 for others), which grows by up to three values while the best
-        cell is at its end.
+        (8, 64, 512 and 4096 for the hinge loss; 1, 4, 16, ..., 1024 for others), which grows by up to three values while the
+        best cell is at its end.
     loss : str or sequence of str
         Loss function, or several of them to choose from: "least_squares", "logistic", "hinge".
     terms : {"auto", "linear", "quadratic"}

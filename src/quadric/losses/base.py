@@ -222,7 +222,7 @@ class SparseProblem(ABC):
         return None
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
-        """The same problem on about ``n_terms`` candidates, the likeliest to be chosen, where that saves work; with a support."""
+        """The same problem on about ``n_terms`` candidates and a support, the likeliest to be chosen, where that saves work."""
         return self
 
     def decomposable(self) -> SparseProblem:

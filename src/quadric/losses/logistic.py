@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import entr, expit, logit
 
+from quadric.defaults import DEFAULT_CS
 from quadric.losses.base import Loss
 from quadric.losses.dual import DualBounds
 from quadric.losses.ranked import RankedExplorer
@@ -85,7 +86,7 @@ LOSS = Loss(
     has_probabilities=True,
     kicks=4,  # each costs a descent whose exchanges are convex problems
     restarts=0,
-    default_Cs=(1.0, 8.0, 64.0, 512.0),
+    default_Cs=DEFAULT_CS,
     screen="least_squares",
     data=LogisticData,
     step=SmoothStep,

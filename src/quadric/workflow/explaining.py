@@ -147,7 +147,8 @@ class Explanation:
         """What the reasons are."""
         if self.speaks_for is not None:
             return f"{'what speaks' if self.reasons else 'nothing speaks'} for {self.speaks_for}"
-        return f"{'reasons' if self.reasons else 'no reason'} against {self.target}"
+        against = f"{'reasons' if self.reasons else 'no reason'} against {self.target}"
+        return against if self.wanted else f"{against}, the next likeliest class"
 
     @property
     def verdict(self) -> str:

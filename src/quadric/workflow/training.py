@@ -82,6 +82,13 @@ class Trained:
         return fitted_model(self.model).classifier
 
     @property
+    def n_candidates(self) -> int:
+        """Number of terms that the surface was chosen from: only linear ones where those won."""
+        if self.classifier.terms != "linear":
+            return self.data.n_candidates
+        return len(set(self.data.feature_names).difference(self.data.limits.exclude))
+
+    @property
     def base_rates(self) -> tuple[float, ...]:
         """The share of each class."""
         return tuple(count / self.data.n_rows for count in self.data.class_counts)

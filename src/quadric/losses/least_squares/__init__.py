@@ -1,5 +1,6 @@
 """The squared loss H(t) = t^2: the paper's LS-l0-QSVM. Sums over the samples are all it needs."""
 
+from quadric.defaults import DEFAULT_CS
 from quadric.losses.base import Explorer, Loss, Step
 from quadric.losses.least_squares.bounds import LeastSquaresBounds
 from quadric.losses.least_squares.data import LeastSquaresData
@@ -26,7 +27,7 @@ LOSS = Loss(
     has_probabilities=False,
     kicks=300,
     restarts=100,
-    default_Cs=(1.0, 8.0, 64.0, 512.0),
+    default_Cs=DEFAULT_CS,
     screen=None,
     data=LeastSquaresData,
     step=_step,

@@ -20,8 +20,7 @@ from quadric.geometry.energy_norm import EnergyNorm, rounding_of_sum
 from quadric.geometry.lifting import lift, lift_about
 from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_factors
-from quadric.losses import loss_named
-from quadric.losses.base import Limits, Loss, Rule, SparseProblem
+from quadric.losses.base import Limits, Rule, SparseProblem
 from quadric.losses.columns import ColumnTableau
 from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.losses.lifted_rows import LiftedRows
@@ -171,11 +170,7 @@ class StreamedProblem(ABC):
     ) -> None:
         self.problem, self.passes, self.survey, self.positive, self.C = problem, passes, survey, positive, C
         self.terms, self.rule, self.energy = candidates.terms, candidates.its_rule, candidates.energy
-        self.k = min(k, len(self.terms))
-
-    @property
-    def loss(self) -> Loss:
-        return loss_named(self.problem.loss_name)
+        self.k, self.middle = min(k, len(self.terms)), survey.middle  # where liftings are centred
 
     @abstractmethod
     def fit(
@@ -231,11 +226,6 @@ class StreamedProblem(ABC):
     def G_on(self, support: IntArray) -> FloatArray:
         """The regulariser on a support."""
         return self.G[np.ix_(support, support)]
-
-    @property
-    def middle(self) -> FloatArray:
-        """Where liftings are centred."""
-        return self.survey.middle
 
     def sample_rows(self, support: IntArray) -> FloatArray:
         """The random rows, lifted, with a last column of ones."""

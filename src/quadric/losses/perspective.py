@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -34,6 +35,7 @@ WHOLE = 0.999  # a share that counts as one
 OVER = 1.5  # over-relaxation
 LEAST, MOST = np.float32(1e-25), np.float32(1e25)  # of t, where every term or none has a share
 MOST_DOUBT = 0.5  # share of D that rounding in the matrix may take
+_Places: TypeAlias = tuple[SingleArray, SingleArray, SingleArray]
 
 
 @dataclass(frozen=True)
@@ -164,22 +166,23 @@ class Relaxed:
 
     def start(self, z: FloatArray, fixed: BoolArray, allowed: BoolArray) -> FloatArray:
         """The state of rows at z with the shares that suit it best, s = min(1, tau |u|): a, and t in the last column."""
-        u, places = (z * self.root).astype(np.float32), _Places.of(fixed, allowed, self.k)
-        size = np.abs(u) * places.free
-        tau = places.wanted / np.maximum(size.sum(axis=1), LEAST)
+        u, places = (z * self.root).astype(np.float32), _places(fixed, allowed, self.k)
+        free, _, wanted = places
+        size = np.abs(u) * free
+        tau = wanted / np.maximum(size.sum(axis=1), LEAST)
         s, tau = _allotted(size, np.float32(0.0), np.clip(tau, LEAST, MOST), places, FIRST_NEWTON_STEPS)
         a = u * (1 + 1 / np.float32(self.rho) / np.maximum(s, LEAST_SHARE))
         return np.column_stack([a, np.float32(self.rho) * tau])
 
     def shares(self, fixed: BoolArray, allowed: BoolArray, state: FloatArray) -> FloatArray:
         """s, for nodes whose state is their parent's."""
-        return self._shares(state[:, :-1], state[:, -1], _Places.of(fixed, allowed, self.k))[0]
+        return self._shares(state[:, :-1], state[:, -1], _places(fixed, allowed, self.k))[0]
 
     def steps(
         self, fixed: BoolArray, allowed: BoolArray, state: FloatArray, q: FloatArray, n_steps: int
     ) -> tuple[FloatArray, FloatArray]:
         """The state of rows after some steps, and the v that they have reached."""
-        rho, over, places = np.float32(self.rho), np.float32(OVER), _Places.of(fixed, allowed, self.k)
+        rho, over, places = np.float32(self.rho), np.float32(OVER), _places(fixed, allowed, self.k)
         pushed = (q @ self._inverse).astype(np.float32)
         a, t = state[:, :-1], state[:, -1]
         s, t = self._shares(a, t, places)
@@ -196,35 +199,28 @@ class Relaxed:
     def _shares(self, a: FloatArray, t: FloatArray, places: _Places) -> tuple[FloatArray, FloatArray]:
         """s = (t |a| - 1) / rho between 0 and 1, 1 where fixed, and t."""
         rho = np.float32(self.rho)
-        return _allotted(np.abs(a) * (places.free / rho), 1 / rho, t, places, NEWTON_STEPS)
+        return _allotted(np.abs(a) * (places[0] / rho), 1 / rho, t, places, NEWTON_STEPS)
 
 
 def _allotted(
     size: FloatArray | SingleArray, offset: np.float32, t: FloatArray, places: _Places, n_steps: int
 ) -> tuple[FloatArray, FloatArray]:
     """s = t size - offset between 0 and 1, 1 where fixed, and t: sum s = k up to the last Newton step."""
+    _, held, wanted = places
     for _ in range(n_steps):
         s = t[:, None] * size - offset
         slope = np.einsum("ij,ij->i", size, (s > 0) & (s < 1))
-        missing = places.wanted - np.clip(s, 0, 1).sum(axis=1)
+        missing = wanted - np.clip(s, 0, 1).sum(axis=1)
         step = np.where(slope > 0, missing / np.maximum(slope, LEAST), np.sign(missing) * t)
         t = np.clip(t + step, np.maximum(t / 2, LEAST), np.minimum(t * 2, MOST))
-    return np.clip(t[:, None] * size - offset, 0, 1) + places.held, t
+    return np.clip(t[:, None] * size - offset, 0, 1) + held, t
 
 
-@dataclass(frozen=True)
-class _Places:
+def _places(fixed: BoolArray, allowed: BoolArray, k: int) -> _Places:
     """Free and fixed terms of each row as zeros and ones, and what the shares of the free ones add up to."""
-
-    free: SingleArray
-    held: SingleArray
-    wanted: SingleArray
-
-    @staticmethod
-    def of(fixed: BoolArray, allowed: BoolArray, k: int) -> _Places:
-        free = (allowed & ~fixed).astype(np.float32)
-        wanted = np.minimum(k - fixed.sum(axis=1), free.sum(axis=1))
-        return _Places(free, fixed.astype(np.float32), wanted.astype(np.float32))
+    free = (allowed & ~fixed).astype(np.float32)
+    wanted = np.minimum(k - fixed.sum(axis=1), free.sum(axis=1))
+    return free, fixed.astype(np.float32), wanted.astype(np.float32)
 
 
 class PerspectiveRelaxation(Relaxation):

@@ -51,8 +51,6 @@ def solve_active_set(qp: HingeQP, alpha: FloatArray) -> HingeSolution | None:
             return None
         seen.add(place.tobytes())
         candidate = rows.solve(place, free, alpha)
-        if candidate is None:
-            return None
         moved = _move(qp, place, candidate)
         n_moves = int(np.count_nonzero(moved != place))
         if n_moves == 0:
@@ -73,9 +71,9 @@ def with_exact_margins(qp: HingeQP, solution: HingeSolution) -> HingeSolution:
     """
     place = _places(qp, solution.alpha)
     free = np.flatnonzero(place == FREE)
-    candidate = _FreeRows(qp).solve(place, free, solution.alpha) if len(free) else None
-    if candidate is None:
+    if len(free) == 0:
         return solution
+    candidate = _FreeRows(qp).solve(place, free, solution.alpha)
     alpha = np.where(place == FREE, solution.alpha, np.where(place == AT_UPPER, qp.upper, 0.0))
     exact = _checked(qp, free, candidate._replace(alpha=alpha), solution.n_iter)
     return exact if exact is not None and exact.violation < solution.violation else solution
@@ -103,11 +101,6 @@ class _Candidate(NamedTuple):
     alpha: FloatArray
     curvature: float
     margins: FloatArray
-
-    @staticmethod
-    def of(qp: HingeQP, z: FloatArray, c: float, alpha: FloatArray, curvature: float) -> _Candidate:
-        w = np.append(z, c)
-        return _Candidate(w, alpha, curvature, qp.margins(w))
 
 
 def _move(qp: HingeQP, place: Places, candidate: _Candidate) -> Places:
@@ -260,12 +253,13 @@ class _FreeRows:
         self.at_bound = np.zeros(len(qp.y))
         self.h = qp.g
 
-    def solve(self, place: Places, free: IntArray, alpha: FloatArray) -> _Candidate | None:
+    def solve(self, place: Places, free: IntArray, alpha: FloatArray) -> _Candidate:
         qp = self.qp
         h = self._pull_of(np.where(place == AT_UPPER, qp.upper, 0.0))
         z = qp.solve_P(h[:-1])
         if len(free) == 0:
-            return _Candidate.of(qp, z, qp.best_level(z), self.at_bound, np.inf)
+            w = np.append(z, qp.best_level(z))
+            return _Candidate(w, self.at_bound, np.inf, qp.margins(w))
         V, A, y = self._columns_of(free), qp.A[free], qp.y[free]
         alpha = np.clip(alpha[free], 0.0, qp.upper[free])
         equations = _Equations(qp, V, A, y * qp.target[free], z, float(h[-1]))
@@ -280,7 +274,8 @@ class _FreeRows:
             signed, z, c = equations.solved(system, basis.rows, signed)
         multipliers = self.at_bound.copy()
         multipliers[free] = y * signed
-        return _Candidate.of(qp, z, c if system.balance else qp.best_level(z), multipliers, system.curvature)
+        w = np.append(z, c if system.balance else qp.best_level(z))
+        return _Candidate(w, multipliers, system.curvature, qp.margins(w))
 
     def _pull_of(self, at_bound: FloatArray) -> FloatArray:
         """h = g + A'(y alpha) with the free multipliers left out; from the one before where few samples changed place."""

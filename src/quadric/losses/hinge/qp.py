@@ -79,11 +79,7 @@ class HingeQP:
     def least_reach(self, rows: IntArray) -> FloatArray:
         """A lower bound of r'P^-1 r for some rows: how far a multiplier of one moves the row's own margin."""
         R = self.A[rows, :-1]
-        return (R * R) @ self._least_curvatures
-
-    @cached_property
-    def _least_curvatures(self) -> FloatArray:
-        return 1.0 / (np.diag(self.P) * self.n_terms)
+        return (R * R) @ (1.0 / (np.diag(self.P) * self.n_terms))
 
     def relative_gap(self, w: FloatArray, alpha: FloatArray, margins: FloatArray) -> float:
         """Distance between q at w (with its margins) and the dual at alpha (whose z it takes from alpha), relative to q."""

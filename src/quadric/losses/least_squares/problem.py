@@ -72,6 +72,10 @@ class LeastSquaresProblem(SparseProblem):
         return self.pairs.M
 
     @property
+    def G(self) -> FloatArray:
+        return self.pairs.G
+
+    @property
     def is_wide(self) -> bool:
         return isinstance(self.curvature, WideCurvature)
 
@@ -151,7 +155,7 @@ class LeastSquaresProblem(SparseProblem):
 
     def slopes(self, z: FloatArray, c: float) -> FloatArray:
         # C sum_i o_i |r_ij| of (5.4) is at most C sqrt(sum_i o_i sum_i o_i r_ij^2), which the sums know
-        squares = (np.diag(self.M) - np.diag(self.pairs.G)) / (2.0 * self.C) + self.total_weight * self.mean**2
+        squares = (np.diag(self.M) - np.diag(self.G)) / (2.0 * self.C) + self.total_weight * self.mean**2
         weight, off_optimum = self.C * self.total_weight, c - self.intercept(z)
         gradient = self.M @ z - self.q + (2.0 * weight * off_optimum) * self.mean
         return np.append(gradient / (self.C * np.sqrt(self.total_weight * squares)), 2.0 * off_optimum)

@@ -35,8 +35,9 @@ from quadric.losses.hinge import step as hinge
 from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.losses.hinge.step import HingeStep
-from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem
-from quadric.losses.logistic.problem import STEEPNESS
+from quadric.losses.least_squares.curvature import Curvature
+from quadric.losses.least_squares.problem import LeastSquaresProblem
+from quadric.losses.logistic import Logistic
 from quadric.samples.labelled import LabelledSamples
 from quadric.search import decomposition
 from quadric.search.decomposition import RHO_SHARE, Schedule, decompose
@@ -143,7 +144,7 @@ def least_squares() -> Iterator[Row]:
     problem: LeastSquaresProblem = problem_of("least_squares", X, y, CTG_C, CTG_K)
     factorisation = seconds(lambda: eigh(problem.M), 9)
     # a fresh curvature each time: the eigendecomposition counts
-    whole = seconds(lambda: decompose(replace(problem, curvature=Curvature(problem.M))), 9)
+    whole = seconds(lambda: decompose(replace(problem, curvature=Curvature(problem.M, problem.G))), 9)
     yield Row("ctg, least squares: decomposition, in eigendecompositions of p x p", whole / factorisation, "<=", 3)
     decompose(problem)
     again = seconds(lambda: decompose(problem.with_k(20)), 9)
@@ -164,7 +165,7 @@ def logistic() -> Iterator[Row]:
     X, y = load("german")
     R, problem = lift(X), problem_of("logistic", X, y, 16.0, 12)
     ours = seconds(lambda: search(problem, "best", SearchOptions()), clock=time.process_time)
-    weight, curvature = STEEPNESS * problem.C, float(np.mean(np.diag(problem.G)))
+    weight, curvature = Logistic.scale * problem.C, float(np.mean(np.diag(problem.G)))
     for C, words in ((weight, "our 8C"), (1.0, "their default C"), (weight / curvature, "8C over the mean curvature of G")):
         regression = LogisticRegression(C=C, tol=1e-8, max_iter=100_000)
         theirs = seconds(partial(regression.fit, R, y), clock=time.process_time)

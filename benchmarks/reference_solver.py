@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from quadric.losses.hinge.qp import HingeQP
-from quadric.losses.logistic.problem import LogisticProblem
+from quadric.losses.logistic import LogisticProblem
 from quadric.types import IntArray
 
 

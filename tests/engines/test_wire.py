@@ -14,7 +14,8 @@ from quadric.distributed import wire
 from quadric.distributed.tasks import Failure, PartTask, first_rows, merged, opened
 from quadric.errors import ParameterError
 from quadric.losses.hinge.split import SplitAt
-from quadric.losses.logistic.sums import FitAt
+from quadric.losses.logistic import Logistic
+from quadric.losses.smooth.sums import FitAt
 from quadric.losses.survey import SurveyPass
 from quadric.samples.quantiles import CountedKeys
 from quadric.samples.random_rows import RandomRows
@@ -52,7 +53,7 @@ def states():
     yield class_totals(rows)
     yield SurveyPass(1, True, 40)(rows)
     yield SplitAt(1, middle, terms, surfaces, 0.5, 100)(rows)
-    yield FitAt(1, middle, terms, surfaces)(rows)
+    yield FitAt(Logistic(), 1, middle, terms, surfaces)(rows)
     yield quadric.moments(table(), target="y", columns=FEATURES, by_class=True)
 
 

@@ -13,7 +13,7 @@ from quadric.geometry.moments import TermStatistics
 from quadric.geometry.products import LiftedSums
 from quadric.geometry.terms import to_matrix
 from quadric.losses.base import Found
-from quadric.losses.least_squares.wide_step import Lyapunov
+from quadric.losses.least_squares.step import Lyapunov
 
 
 def far_samples(seed, m=120, n=6):
@@ -101,25 +101,27 @@ def test_rows_of_the_quadratic_without_the_quadratic(seed, monkeypatch):
     assert wide.is_wide
     assert not dense.is_wide
     assert_array_equal(wide.terms, dense.terms)
-    unit = 1.0 / np.sqrt(dense.diagonal)
-    assert_allclose(wide.diagonal, dense.diagonal, rtol=1e-12)
+    unit = 1.0 / np.sqrt(dense.curvature.diagonal)
+    assert_allclose(wide.curvature.diagonal, dense.curvature.diagonal, rtol=1e-12)
     assert_allclose(wide.q * unit, dense.q * unit, atol=1e-12 * np.abs(dense.q * unit).max())
     assert_allclose(wide.mean_curvature, dense.mean_curvature, rtol=1e-12)
     for term in range(dense.n_terms):
-        assert_allclose(wide.row(term) * unit * unit[term], dense.row(term) * unit * unit[term], atol=1e-12)
+        assert_allclose(wide.curvature.row(term) * unit * unit[term], dense.curvature.row(term) * unit * unit[term], atol=1e-12)
     some = np.array([0, 2, 9, dense.n_terms - 1])
     assert_allclose(
-        wide.block(some) * np.outer(unit[some], unit[some]), dense.block(some) * np.outer(unit[some], unit[some]), atol=1e-12
+        wide.curvature.block(some) * np.outer(unit[some], unit[some]),
+        dense.curvature.block(some) * np.outer(unit[some], unit[some]),
+        atol=1e-12,
     )
     z = np.random.default_rng(seed).normal(size=dense.n_terms) * unit
-    assert_allclose(wide.times(z) * unit, dense.M @ z * unit, atol=1e-11)
+    assert_allclose(wide.curvature.times(wide.embed(z)) * unit, dense.M @ z * unit, atol=1e-11)
     few = np.where(np.isin(np.arange(dense.n_terms), some), z, 0.0)
     assert wide.objective(few, 0.3) == pytest.approx(dense.objective(few, 0.3), rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_exchange_has_its_price(seed, monkeypatch):
-    monkeypatch.setattr("quadric.losses.pricing.PRICED_TERMS", 7)
+    monkeypatch.setattr("quadric.losses.columns.PRICED_TERMS", 7)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 6))
     y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=80) > 0, 1.0, -1.0)

@@ -100,7 +100,7 @@ def test_without_rows_rounding_leaves_no_bound():
     """Moments alone, as of data that are gone: the digits that they have lost cannot be had back, and nothing is claimed."""
     B = np.random.default_rng(1).normal(size=(20, 1))
     X, y = np.column_stack([B, B, B, B > 0, ~(B > 0)]), np.where(B[:, 0] > 0.5, 1.0, -1.0)
-    problem = replace(make_problem("least_squares", X, y, C=1e14, k=2), rows=None)
+    problem = replace(make_problem("least_squares", X, y, C=1e14, k=2), samples=None)
     start = problem.step().refit(np.array([0, 1]))
     proof = prove(problem, Found(np.array([0, 1]), start.value))
     assert (proof.lower_bound, proof.closed, proof.stopped) == (None, False, False)
@@ -269,7 +269,7 @@ def test_supports_below_a_ceiling_are_all_listed(loss):
 def test_a_list_claims_nothing_where_rounding_leaves_no_bound():
     B = np.random.default_rng(1).normal(size=(20, 1))
     X, y = np.column_stack([B, B, B, B > 0, ~(B > 0)]), np.where(B[:, 0] > 0.5, 1.0, -1.0)
-    problem = replace(make_problem("least_squares", X, y, C=1e14, k=2), rows=None)
+    problem = replace(make_problem("least_squares", X, y, C=1e14, k=2), samples=None)
     start = Found(np.array([0, 1]), problem.step().refit(np.array([0, 1])).value)
     assert supports_below(problem, start, 2.0 * start.value) == ((), 0.0)
 

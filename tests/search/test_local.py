@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import LOSSES, make_problem, random_samples
 from quadric.losses.base import Found
-from quadric.losses.hinge.explorer import HingeExplorer
 from quadric.losses.least_squares.explorer import LeastSquaresExplorer
+from quadric.losses.ranked import RankedExplorer
 from quadric.losses.tableau import Tableau
 from quadric.search.methods import SearchOptions, search
 from quadric.search.rules import RequiredTerms
@@ -140,7 +140,7 @@ def test_dual_bound_never_exceeds_the_truth(seed):
     X, y = random_samples(seed, m=40, n=3)
     problem = make_problem("hinge", X, y, C=16.0, k=3)
     step = problem.step()
-    explorer, support = HingeExplorer(problem, step), np.array([0, 2, 7])
+    explorer, support = RankedExplorer(problem, step), np.array([0, 2, 7])
     here = step.refit(support).value
     bound = explorer.dual_tableau(support)
     assert bound.value == pytest.approx(here, rel=1e-8)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from helpers import LOSSES, random_samples
 from quadric.estimators.validation import validate_samples
 from quadric.losses import loss_named
-from quadric.losses.least_squares.promising import promising_terms
+from quadric.losses.least_squares.problem import promising_terms
 from quadric.search.methods import SearchOptions, search
 from quadric.search.path import trace_path
 from quadric.search.quick import Dictionary, PathRow, QuickSearch

@@ -9,7 +9,7 @@ from quadric.geometry.lifting import lift
 from quadric.losses import loss_named
 from quadric.losses.base import Found, Move
 from quadric.losses.hinge import streamed as hinge_streamed
-from quadric.losses.streams import Candidates, Passes
+from quadric.losses.pass_problem import Candidates, Passes
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SamplesInMemory
@@ -226,4 +226,4 @@ def test_many_rows_are_not_lifted(monkeypatch):
     problem = problem_of(samples, 3.0, 3)
     monkeypatch.setattr(type(problem), "by_passes", True)
     search(problem, "best", SearchOptions())
-    assert "A" not in vars(problem.block)
+    assert "A" not in vars(problem.rows)

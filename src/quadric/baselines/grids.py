@@ -21,8 +21,8 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.losses.footprint import check_memory
-from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.problem import HingeData, HingeProblem
+from quadric.losses.hinge.qp import hinge_intercept
 from quadric.losses.hinge.step import HingeStep
 from quadric.samples.extent import Extent
 from quadric.samples.labelled import LabelledSamples

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from quadric.geometry.moments import CONSTANT_TOLERANCE
 from quadric.geometry.terms import term_count
 from quadric.losses.hinge.problem import HingeProblem
-from quadric.losses.rows import RowBlock
+from quadric.losses.lifted_rows import LiftedRows
 from quadric.samples.labelled import LabelledSamples
 from quadric.search.rules import RequiredTerms
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -65,7 +65,8 @@ class LinearData:
 
     def hinge_problem(self, positive: int, C: float) -> HingeProblem:
         """1/2 w'w + C sum_i o_i max(0, 1 - y_i (w'x_i + b)), as a problem of the engine: G = I on the linear terms."""
-        n_terms = len(self.features)
+        n_terms, middle = len(self.features), np.zeros(self.samples.X.shape[1])
+        middle[self.features] = self.mean
         return HingeProblem(
             C=C,
             rule=RequiredTerms(n_terms),
@@ -74,10 +75,8 @@ class LinearData:
             terms=self.terms,
             G=np.eye(n_terms),
             scatter_trace=float(self.weight @ np.sum(self.X**2, axis=1)),
-            block=RowBlock(np.column_stack([self.X, np.ones(len(self.X))])),
-            center=self.mean,
+            rows=LiftedRows(self.samples.X, middle, self.terms, self.weight),
             y=self.samples.signs(positive),
-            loss_weight=self.weight,
         )
 
     def l1_fit(self, positive: int, C: float) -> FloatArray:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from quadric.losses.base import Loss
 
-LOSS_NAMES = ("hinge", "least_squares", "logistic")
-"""Each is a folder here whose ``LOSS`` declares it."""
+LOSS_NAMES = ("hinge", "least_squares", "logistic")  # each is a module or folder here whose LOSS declares it
 
 
 def loss_named(name: str) -> Loss:

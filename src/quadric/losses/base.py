@@ -33,20 +33,14 @@ from quadric.samples.sums import SummedSamples
 from quadric.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from quadric.losses.streams import StreamedProblem
+    from quadric.losses.pass_problem import StreamedProblem
 
-SAMPLE_ROWS = 2 * SIDE_ROWS
-"""Samples of the random sample that searches by passes begin with."""
-MOST_LIFTED = 100
-"""Doubles per sample that the certificate of what they find needs for its terms, unless these are very many."""
-IMPROVEMENT = 1e-10
-"""Relative decrease of the objective that counts as one."""
-WORKING_TERMS = 400
-"""Candidates that searches begin with where there are too many for a matrix of all pairs."""
-PRICED_TERMS = 1 << 16
-"""Terms whose exchanges are then priced together."""
-KEPT_BYTES = 128 << 20
-"""Vectors of all terms that are then kept, since making them is dear; more where two supports have more."""
+SAMPLE_ROWS = 2 * SIDE_ROWS  # samples of the random sample that searches by passes begin with
+MOST_LIFTED = 100  # doubles per sample that the certificate of what they find needs for its terms, unless these are very many
+IMPROVEMENT = 1e-10  # relative decrease of the objective that counts as one
+WORKING_TERMS = 400  # candidates that searches begin with where there are too many for a matrix of all pairs
+PRICED_TERMS = 1 << 16  # terms whose exchanges are then priced together
+KEPT_BYTES = 128 << 20  # vectors of all terms that are then kept, or those of two supports: making them is expensive
 
 
 class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault
@@ -198,7 +192,7 @@ class SparseProblem(ABC):
 
     @property
     def is_wide(self) -> bool:
-        """Whether there are too many candidates for a matrix of all pairs: solvers are dear, explorers keep working sets."""
+        """Whether there are too many candidates for a matrix of all pairs: solvers are slow, explorers keep working sets."""
         return False
 
     @property
@@ -224,11 +218,11 @@ class SparseProblem(ABC):
         raise NotImplementedError
 
     def screen(self) -> SparseProblem | None:
-        """The same problem with a cheaper loss whose supports are good places to start from; None: there is none."""
+        """The same problem with a cheaper loss whose supports are good places to start from; None: no other loss is."""
         return None
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
-        """The same problem on about so many candidates, the likeliest to be chosen, where that saves work; a support stays."""
+        """The same problem on about ``n_terms`` candidates and a support, the likeliest to be chosen, where that saves work."""
         return self
 
     def decomposable(self) -> SparseProblem:
@@ -241,7 +235,7 @@ class SparseProblem(ABC):
 
     @property
     def by_passes(self) -> bool:
-        """Whether there are so many samples that a search by passes is the quicker one."""
+        """Whether a search by passes is quicker, as it is for many samples."""
         return False
 
     def streamed(self, *, searched: bool) -> StreamedProblem | None:
@@ -317,7 +311,7 @@ class StepSolution:
 
 
 class Step(ABC):
-    """Exact solver of the convex subproblems of one problem; warm starts are its own affair, k is none of its business."""
+    """Exact solver of the convex subproblems of one problem; it handles warm starts itself and ignores k."""
 
     @abstractmethod
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
@@ -335,7 +329,7 @@ class Step(ABC):
         """argmin of F over (z, c) with z = 0 off ``support``."""
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
-        """F as reached on a support, and a lower bound of its minimum there that is safe on any scale; dearer than a refit."""
+        """F as reached on a support, and a lower bound of its minimum there that is safe on any scale; slower than a refit."""
         raise NoBound("the loss cannot tell")
 
 
@@ -424,7 +418,7 @@ class Bounded:
     rank : array of shape (n, p)
         The free term with the largest entry is the one to branch on.
     state : array of shape (n, width)
-        What children start from; the relaxation's own affair.
+        What children start from; only the relaxation reads it.
     """
 
     lower: FloatArray
@@ -437,10 +431,8 @@ class Bounded:
 class Relaxation(ABC):
     """A way to bound nodes, many at a time."""
 
-    batch: int
-    """Nodes that are branched on together."""
-    rounding: float
-    """About how much lower bounds are for the sake of rounding."""
+    batch: int  # nodes that are branched on together
+    rounding: float  # about how much lower bounds are for the sake of rounding
 
     @abstractmethod
     def root(self, fixed: BoolArray, allowed: BoolArray, cutoff: float) -> Bounded:
@@ -454,10 +446,8 @@ class Relaxation(ABC):
 class Bounds(ABC):
     """What branch and bound asks of a loss."""
 
-    tolerance: float
-    """Relative difference of objectives that a proof may leave."""
-    cheap_nodes: int
-    """Nodes that are worth a proof to the end where a small gap would do."""
+    tolerance: float  # relative difference of objectives that a proof may leave
+    cheap_nodes: int  # nodes that are worth a proof to the end where a small gap would do
 
     @abstractmethod
     def relaxations(self) -> list[Relaxation]:
@@ -512,7 +502,7 @@ class Loss:
     data : class of training data
     step, explorer, bounds : functions of a problem, the last two also of its solver
     judge : function of residuals, scores, y, loss weights and C
-    streamed : class of problems that are solved by passes (losses/streams.py), or None
+    streamed : function that makes a problem that is solved by passes (losses/pass_problem.py), or None
     passes_from : int
         Samples from which on a search by passes is quicker.
     """
@@ -531,11 +521,11 @@ class Loss:
     explorer: Callable[[Any, Any], Explorer]
     bounds: Callable[[Any, Any], Bounds]
     judge: Callable[[Residuals, FloatArray, FloatArray, FloatArray, float], LossJudge]
-    streamed: type[Any] | None = None
+    streamed: Callable[..., StreamedProblem] | None = None
     passes_from: int = 0
 
     def searches_by_passes(self, n_rows: int) -> bool:
-        """Whether a search among so many samples goes by passes."""
+        """Whether a search among ``n_rows`` samples goes by passes."""
         return self.streamed is not None and n_rows >= self.passes_from
 
     def bytes_needed(self, extent: Extent) -> int:

@@ -16,23 +16,26 @@ from quadric.losses.relaxation import DenseRelaxation, inverse_of, safe_margin
 from quadric.losses.rows import RowsProblem
 from quadric.types import BoolArray, FloatArray, IntArray
 
-ROOT_FITS = 5
-"""Fits at the root, each with the shares that the last one led to."""
+ROOT_FITS = 5  # fits at the root, each with the shares that the last one led to
 
 
 class DualStep(Step):
-    """A solver whose answers come with multipliers, one per sample."""
+    """A solver whose answers come with multipliers, one per sample: ``multipliers`` are those of the last."""
 
     problem: RowsProblem
-
-    @property
-    @abstractmethod
-    def multipliers(self) -> FloatArray:
-        """The alpha of the last solution."""
+    multipliers: FloatArray
 
     @abstractmethod
-    def weighted(self, penalty: FloatArray) -> StepSolution:
-        """argmin over (z, c) of F(z, c) + 1/2 sum of penalty_j z_j^2."""
+    def penalised(self, penalty: FloatArray, u: FloatArray) -> StepSolution:
+        """argmin over (z, c) of F(z, c) + 1/2 sum of penalty_j (z_j - u_j)^2."""
+
+    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
+        return self.penalised(np.full(self.problem.n_terms, rho), u)
+
+    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        penalty = np.full(self.problem.n_terms, rho)
+        penalty[support] = 0.0
+        return self.penalised(penalty, np.zeros(self.problem.n_terms))
 
     def exceeds(self, support: IntArray, ceiling: float) -> bool:
         """Whether the minimum of F on a support is at least a ceiling, where that can be told for less than a refit."""
@@ -50,13 +53,13 @@ def feasible(problem: RowsProblem, alpha: FloatArray) -> FloatArray:
 
 def safe_dual(problem: RowsProblem, alpha: FloatArray, support: IntArray) -> float:
     """What F on a support is not below, by feasible multipliers: their constant less 1/2 h'G^-1 h, rounded down."""
-    if problem.samples is None:
+    if problem.rows.energy is None:
         raise NoBound("there are no samples to be asked")
-    norm = EnergyNorm.of(problem.samples.energy, problem.terms[support], len(alpha))
+    norm = EnergyNorm.of(problem.rows.energy, problem.terms[support], len(alpha))
     if norm is None:
-        raise NoBound("the regulariser is singular but for rounding")
+        raise NoBound("the regulariser is singular up to rounding")
     h = (problem.y * alpha) @ problem.A[:, support]
-    doubt = rounding_of_sum(len(alpha)) * (alpha @ problem.samples.sizes(support))
+    doubt = rounding_of_sum(len(alpha)) * (alpha @ problem.rows.sizes(support))
     return problem.dual_constant(alpha) - norm.halved_square(h, doubt)
 
 
@@ -72,7 +75,7 @@ class DualBounds(Bounds):
         self._last: tuple[bytes, tuple[float, float]] = b"", (0.0, 0.0)
 
     def relaxations(self) -> list[Relaxation]:
-        if self.problem.samples is None:
+        if self.problem.rows.energy is None:
             return []
         found: list[Relaxation] = []
         for relaxation in (DualPerspective, DualDense):
@@ -88,17 +91,19 @@ class DualBounds(Bounds):
 
 
 class _Tangents:
-    """Linear parts of lower bounds of F, from multipliers."""
+    """Linear parts of lower bounds of F, from the multipliers of fits."""
 
     def __init__(self, problem: RowsProblem) -> None:
-        assert problem.samples is not None
         self._problem, self.unit = problem, rounding_of_sum(len(problem.y))
-        self._sizes = problem.samples.sizes(np.arange(problem.n_terms))
+        self._sizes = problem.rows.sizes(np.arange(problem.n_terms))
+        step = problem.step()  # not the search's: an answer on few terms is no place to start from
+        assert isinstance(step, DualStep)
+        self.step = step
 
-    def of(self, multipliers: FloatArray) -> Linear:
-        """One row."""
+    def last(self) -> Linear:
+        """One row, by the multipliers of the last fit."""
         problem = self._problem
-        alpha = feasible(problem, multipliers)
+        alpha = feasible(problem, self.step.multipliers)
         q = (problem.y * alpha) @ problem.A[:, :-1]
         return Linear(q[None], self.unit * (alpha @ self._sizes)[None], np.array([problem.dual_constant(alpha)]))
 
@@ -116,15 +121,14 @@ class DualDense(DenseRelaxation):
         self._tangents = _Tangents(problem)
         margin = safe_margin(problem.G, np.ones(problem.n_terms), problem.k, self._tangents.unit)
         super().__init__(problem.G, problem.k, margin * problem.at_zero())
-        self._step = _own_step(problem)
 
     def solved(self, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
         rows = [self._solved(np.flatnonzero(row)) for row in allowed]
         return np.array([f for f, _ in rows]), np.array([costs for _, costs in rows])
 
     def _solved(self, terms: IntArray) -> tuple[float, FloatArray]:
-        self._step.refit(terms)
-        linear = self._tangents.of(self._step.multipliers)
+        self._tangents.step.refit(terms)
+        linear = self._tangents.last()
         q, doubt, B = linear.q[0, terms], linear.doubt[0, terms], inverse_of(self.matrix[terms[:, None], terms])
         z = B @ q
         value, blurred = 0.5 * float(q @ z), 0.5 * float(doubt @ np.abs(B) @ doubt)
@@ -144,7 +148,7 @@ class DualPerspective(PerspectiveRelaxation):
         split = Split.of_matrix(problem.G)
         super().__init__(split, problem.k, self._tangents.unit * np.diag(problem.G), problem.at_zero())
         self.rounding = self._tangents.unit * problem.at_zero()
-        self._diagonal, self._step = split.diagonal, _own_step(problem)
+        self._diagonal = split.diagonal
 
     def root(self, fixed: BoolArray, allowed: BoolArray, cutoff: float) -> Bounded:
         state = self.relaxed.start(np.ones(allowed.shape) / self.relaxed.root, fixed, allowed)
@@ -162,12 +166,6 @@ class DualPerspective(PerspectiveRelaxation):
 
     def fit(self, shares: FloatArray) -> tuple[FloatArray, Linear]:
         """z for given shares, and the linear part at its multipliers."""
-        z = self._step.weighted(self._diagonal * (1.0 / np.maximum(shares, LEAST_SHARE) - 1.0)).z
-        return z, self._tangents.of(self._step.multipliers)
-
-
-def _own_step(problem: RowsProblem) -> DualStep:
-    """A solver of its own: an answer on few terms is no place to start from."""
-    step = problem.step()
-    assert isinstance(step, DualStep)
-    return step
+        penalty = self._diagonal * (1.0 / np.maximum(shares, LEAST_SHARE) - 1.0)
+        z = self._tangents.step.penalised(penalty, np.zeros(len(penalty))).z
+        return z, self._tangents.last()

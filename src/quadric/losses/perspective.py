@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -25,22 +26,16 @@ from quadric.losses.base import Bounded, NoBound, Relaxation
 from quadric.losses.relaxation import diagonal_below, inverse_of
 from quadric.types import BoolArray, FloatArray, SingleArray
 
+# Share of D that is given up so that M0 is surely positive semidefinite: the first that is tried, and the last
 FIRST_SHRINKAGE, LAST_SHRINKAGE = 1e-5, 0.1
-"""Share of D that is given up so that M0 is surely positive semidefinite: the first that is tried, and the last."""
-ROOT_STEPS, CHILD_STEPS = 200, 6
-"""Steps of ADMM at the root, and at a node from what its parent ended with."""
-FIRST_NEWTON_STEPS, NEWTON_STEPS = 12, 3
-"""Steps towards the t of a row, from scratch and from the last one."""
-LEAST_SHARE = 1e-4
-"""Smallest share that is divided by: penalties that are larger cost a fit its digits."""
-WHOLE = 0.999
-"""A share that is no fraction."""
-OVER = 1.5
-"""Over-relaxation."""
-LEAST, MOST = np.float32(1e-25), np.float32(1e25)
-"""Of t, where every term or none has a share."""
-MOST_DOUBT = 0.5
-"""Share of D that rounding in the matrix may take."""
+ROOT_STEPS, CHILD_STEPS = 200, 6  # steps of ADMM at the root, and at a node from what its parent ended with
+FIRST_NEWTON_STEPS, NEWTON_STEPS = 12, 3  # steps towards the t of a row, from scratch and from the last one
+LEAST_SHARE = 1e-4  # smallest share that is divided by: penalties that are larger cost a fit its digits
+WHOLE = 0.999  # a share that counts as one
+OVER = 1.5  # over-relaxation
+LEAST, MOST = np.float32(1e-25), np.float32(1e25)  # of t, where every term or none has a share
+MOST_DOUBT = 0.5  # share of D that rounding in the matrix may take
+_Places: TypeAlias = tuple[SingleArray, SingleArray, SingleArray]
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ class Split:
 
     @staticmethod
     def of(matrix: FloatArray, below: FloatArray) -> Split:
-        """Split off a diagonal that is below the matrix but for rounding.
+        """Split off a diagonal that is below the matrix up to rounding.
 
         Raises
         ------
@@ -78,7 +73,7 @@ class Split:
             if not dpotrf(unit, lower=1, clean=0)[1]:
                 return Split(rest, np.diag(matrix) - np.diag(rest))
             shrinkage *= 10.0
-        raise NoBound("the matrix is singular but for rounding")
+        raise NoBound("the matrix is singular up to rounding")
 
     @staticmethod
     def of_matrix(matrix: FloatArray) -> Split:
@@ -112,20 +107,6 @@ class Linear:
         return Linear(q, doubt, constant)
 
 
-@dataclass(frozen=True)
-class Lines:
-    """LB of (7.9) before a node chooses its terms: ``base`` less the W of the terms that are chosen.
-
-    Attributes
-    ----------
-    base : array of shape (n,)
-    W : array of shape (n, p)
-    """
-
-    base: FloatArray
-    W: FloatArray
-
-
 class SafeSplit:
     """Bounds by a split that rounding cannot have put above the truth.
 
@@ -146,15 +127,15 @@ class SafeSplit:
             raise NoBound("rounding in the matrix is as large as what bounds are made of")
         self.root = np.sqrt(np.diag(split.rest))
 
-    def lines(self, v: FloatArray, linear: Linear) -> Lines:
-        """Evaluate (7.9) in such a way that all errors lower it."""
+    def lines(self, v: FloatArray, linear: Linear) -> tuple[FloatArray, FloatArray]:
+        """(7.9), with all errors lowering it: what the bound of each row begins with, and W, which chosen terms take off."""
         Mv = v @ self.rest
         # |M0_ij| <= root_i root_j bounds the rounding errors of products with M0 and of v'M0v
         reach = np.abs(v) @ self.root
         doubt = linear.doubt + EPS * ((self.p + 4) * reach[:, None] * self.root + 2.0 * np.abs(linear.q))
         W = (0.5 + 4.0 * EPS) * (np.abs(linear.q - Mv) + doubt) ** 2 / self.diagonal
         curved = 0.5 * np.einsum("ij,ij->i", v, Mv) + EPS * (self.p + 4) * reach**2
-        return Lines(linear.constant - curved - 2.0 * EPS * (np.abs(linear.constant) + curved), W)
+        return linear.constant - curved - 2.0 * EPS * (np.abs(linear.constant) + curved), W
 
 
 class Relaxed:
@@ -185,22 +166,23 @@ class Relaxed:
 
     def start(self, z: FloatArray, fixed: BoolArray, allowed: BoolArray) -> FloatArray:
         """The state of rows at z with the shares that suit it best, s = min(1, tau |u|): a, and t in the last column."""
-        u, places = (z * self.root).astype(np.float32), _Places.of(fixed, allowed, self.k)
-        size = np.abs(u) * places.free
-        tau = places.wanted / np.maximum(size.sum(axis=1), LEAST)
+        u, places = (z * self.root).astype(np.float32), _places(fixed, allowed, self.k)
+        free, _, wanted = places
+        size = np.abs(u) * free
+        tau = wanted / np.maximum(size.sum(axis=1), LEAST)
         s, tau = _allotted(size, np.float32(0.0), np.clip(tau, LEAST, MOST), places, FIRST_NEWTON_STEPS)
         a = u * (1 + 1 / np.float32(self.rho) / np.maximum(s, LEAST_SHARE))
         return np.column_stack([a, np.float32(self.rho) * tau])
 
     def shares(self, fixed: BoolArray, allowed: BoolArray, state: FloatArray) -> FloatArray:
         """s, for nodes whose state is their parent's."""
-        return self._shares(state[:, :-1], state[:, -1], _Places.of(fixed, allowed, self.k))[0]
+        return self._shares(state[:, :-1], state[:, -1], _places(fixed, allowed, self.k))[0]
 
     def steps(
         self, fixed: BoolArray, allowed: BoolArray, state: FloatArray, q: FloatArray, n_steps: int
     ) -> tuple[FloatArray, FloatArray]:
         """The state of rows after some steps, and the v that they have reached."""
-        rho, over, places = np.float32(self.rho), np.float32(OVER), _Places.of(fixed, allowed, self.k)
+        rho, over, places = np.float32(self.rho), np.float32(OVER), _places(fixed, allowed, self.k)
         pushed = (q @ self._inverse).astype(np.float32)
         a, t = state[:, :-1], state[:, -1]
         s, t = self._shares(a, t, places)
@@ -217,35 +199,28 @@ class Relaxed:
     def _shares(self, a: FloatArray, t: FloatArray, places: _Places) -> tuple[FloatArray, FloatArray]:
         """s = (t |a| - 1) / rho between 0 and 1, 1 where fixed, and t."""
         rho = np.float32(self.rho)
-        return _allotted(np.abs(a) * (places.free / rho), 1 / rho, t, places, NEWTON_STEPS)
+        return _allotted(np.abs(a) * (places[0] / rho), 1 / rho, t, places, NEWTON_STEPS)
 
 
 def _allotted(
     size: FloatArray | SingleArray, offset: np.float32, t: FloatArray, places: _Places, n_steps: int
 ) -> tuple[FloatArray, FloatArray]:
-    """s = t size - offset between 0 and 1, 1 where fixed, and t: sum s = k, but for the last Newton step."""
+    """s = t size - offset between 0 and 1, 1 where fixed, and t: sum s = k up to the last Newton step."""
+    _, held, wanted = places
     for _ in range(n_steps):
         s = t[:, None] * size - offset
         slope = np.einsum("ij,ij->i", size, (s > 0) & (s < 1))
-        missing = places.wanted - np.clip(s, 0, 1).sum(axis=1)
+        missing = wanted - np.clip(s, 0, 1).sum(axis=1)
         step = np.where(slope > 0, missing / np.maximum(slope, LEAST), np.sign(missing) * t)
         t = np.clip(t + step, np.maximum(t / 2, LEAST), np.minimum(t * 2, MOST))
-    return np.clip(t[:, None] * size - offset, 0, 1) + places.held, t
+    return np.clip(t[:, None] * size - offset, 0, 1) + held, t
 
 
-@dataclass(frozen=True)
-class _Places:
+def _places(fixed: BoolArray, allowed: BoolArray, k: int) -> _Places:
     """Free and fixed terms of each row as zeros and ones, and what the shares of the free ones add up to."""
-
-    free: SingleArray
-    held: SingleArray
-    wanted: SingleArray
-
-    @staticmethod
-    def of(fixed: BoolArray, allowed: BoolArray, k: int) -> _Places:
-        free = (allowed & ~fixed).astype(np.float32)
-        wanted = np.minimum(k - fixed.sum(axis=1), free.sum(axis=1))
-        return _Places(free, fixed.astype(np.float32), wanted.astype(np.float32))
+    free = (allowed & ~fixed).astype(np.float32)
+    wanted = np.minimum(k - fixed.sum(axis=1), free.sum(axis=1))
+    return free, fixed.astype(np.float32), wanted.astype(np.float32)
 
 
 class PerspectiveRelaxation(Relaxation):
@@ -269,15 +244,15 @@ class PerspectiveRelaxation(Relaxation):
     ) -> Bounded:
         """Rows after some steps of ADMM, bounded and with terms fixed by (7.10)."""
         state, v = self.relaxed.steps(fixed, allowed, state, linear.q, n_steps)
-        lines = self.safe.lines(np.where(np.isfinite(v), v, 0.0), linear)  # any v will do, but none that is no number
-        shares, W = self.relaxed.shares(fixed, allowed, state), lines.W
+        base, W = self.safe.lines(np.where(np.isfinite(v), v, 0.0), linear)  # any v will do, except what is no number
+        shares = self.relaxed.shares(fixed, allowed, state)
         free, n_left = allowed & ~fixed, (self.k - fixed.sum(axis=1))[:, None]
         ordered = -np.sort(np.where(free, -W, 0.0), axis=1)
         ordered = np.hstack([np.full_like(n_left, np.inf, dtype=float), ordered, np.zeros_like(n_left, dtype=float)])
         last, following = (np.take_along_axis(ordered, n_left + i, 1) for i in (0, 1))
         taken = np.where(np.arange(1, W.shape[1] + 1) <= n_left, ordered[:, 1:-1], 0.0).sum(axis=1)
         taken += np.where(fixed, W, 0.0).sum(axis=1)
-        lower = lines.base - (1.0 + EPS * W.shape[1]) * taken
+        lower = base - (1.0 + EPS * W.shape[1]) * taken
         # another choice of terms takes another W off: a bound on the supports without, or with, each term (7.10)
         without, including = (lower[:, None] + change for change in (W - following, last - W))
         chosen = last <= W

@@ -1,4 +1,4 @@
-"""A search among supports for losses whose refits are dear.
+"""A search among supports for losses whose refits are expensive.
 
 Around the fit on a support such a loss has two quadratics: a model that ranks all exchanges, and a lower bound by duality that
 rules out those that cannot help. Only the most promising exchanges are then solved.
@@ -6,27 +6,23 @@ rules out those that cannot help. Only the most promising exchanges are then sol
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found, Move
-from quadric.losses.columns import ColumnTableau
+from quadric.losses.columns import MAX_KICK, ColumnTableau, resized_tableau
 from quadric.losses.dual import DualStep
-from quadric.losses.exploring import MAX_KICK, resized_tableau
 from quadric.losses.rows import RowsProblem
 from quadric.types import FloatArray, IntArray
 
-MAX_SOLVED = 200
-"""Exchanges that are solved for a list of near ties, the most promising first."""
+MAX_SOLVED = 200  # exchanges that are solved for a list of near ties, the most promising first
 
 
 class RankedExplorer(Explorer):
     """Exchanges ranked by a model, pruned by a bound and then solved."""
 
-    tries = 8
-    """Moves that are solved before a support counts as the end of a descent."""
+    tries = 8  # moves that are solved before a support counts as the end of a descent
 
     def __init__(self, problem: RowsProblem, step: DualStep) -> None:
         self.problem, self.step = problem, step
@@ -36,15 +32,11 @@ class RankedExplorer(Explorer):
         self._least: dict[bytes, float] = {}
         self._last: tuple[IntArray, FloatArray, FloatArray] | None = None
 
-    @abstractmethod
-    def curvature(self, z: FloatArray, alpha: FloatArray) -> FloatArray:
-        """theta_i: how curved the loss of each sample counts as around a fit."""
-
     def model(self, support: IntArray) -> ColumnTableau:
         """F around the fit on a support as a quadratic, at that support."""
         problem = self.problem
         z, alpha = self._refit(support)
-        theta, R = self.curvature(z, alpha), problem.A[:, :-1]
+        theta, R = problem.curvature(z, alpha), problem.A[:, :-1]
         # The Schur complement takes out the intercept, as (2.1) does for the squared loss
         across = (theta @ R) / np.sqrt(max(theta.sum(), np.finfo(float).tiny))
 
@@ -144,9 +136,8 @@ class RankedExplorer(Explorer):
     def _promising(self, support: IntArray) -> list[IntArray]:
         moves, model = self.rule.moves(support), self.model(support)
         change: FloatArray = model.exchanges(moves)
-        change[self.dual_tableau(support).exchanges(moves) >= 0.0] = (
-            np.inf
-        )  # weak duality: these cannot help (docs/mathematics.md, eq. 6.5)
+        # weak duality: these cannot help (docs/mathematics.md, eq. 6.5)
+        change[self.dual_tableau(support).exchanges(moves) >= 0.0] = np.inf
         order = np.argsort(change, axis=None)[: self.tries]
         chosen = [np.unravel_index(int(t), change.shape) for t in order if change.flat[t] < np.inf]
         singles = [Move(moves.out[[i]], moves.into[[j]]) for i, j in chosen]

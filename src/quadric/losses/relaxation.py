@@ -101,10 +101,9 @@ def safe_margin(matrix: FloatArray, swelling: FloatArray, k: int, gamma: float) 
     swollen = float(np.sort(swelling)[-k:].sum())
     doubt = gamma * swollen + eps * p * float(e[-1])
     if not e[0] > 2.0 * doubt:
-        raise NoBound("the matrix is singular but for rounding")
+        raise NoBound("the matrix is singular up to rounding")
     data = gamma * (1.0 + np.sqrt(swollen / (e[0] - doubt))) ** 2
-    inverse = eps * (16.0 + np.sqrt(p)) * float(e[-1] / e[0])
-    return data + inverse
+    return data + eps * (16.0 + np.sqrt(p)) * float(e[-1] / e[0])
 
 
 def diagonal_below(inverse: FloatArray) -> FloatArray:

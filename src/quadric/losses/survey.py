@@ -12,10 +12,11 @@ from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift_adjoint
 from quadric.geometry.moments import LabelledMoments, LiftedMoments, energy_of_sums
 from quadric.losses.base import SAMPLE_ROWS
-from quadric.losses.kept import KeptRows, Rows, random_keys
-from quadric.samples.source import SampleBatch, SampleSource, spread_of_count
+from quadric.losses.smallest_keys import Rows
+from quadric.samples.random_rows import MOST_RANDOM, ClassSamples, RandomRows, SampledRows
+from quadric.samples.source import SampleBatch, SampleSource
 from quadric.samples.sums import KnownRows
-from quadric.types import BoolArray, FloatArray
+from quadric.types import FloatArray
 
 
 @dataclass(frozen=True)
@@ -24,70 +25,53 @@ class Survey:
 
     Attributes
     ----------
+    positive : int
     class_weights : array of shape (n_classes,)
         Sums of the sample weights.
     class_sums : array of shape (n_classes, p)
         Weighted sums of r(x): the first and second moments of x.
-    side_weights : array of shape (2,)
-        Sums of the loss weights of the rest and of the positive class.
-    samples : pair of KeptRows
-        Random rows of either side.
-    n_rows : int
-    longest, n_batches : int
-        Rows of the largest batch, and batches: how long sums are.
     class_weight : array of shape (n_classes,)
         Factors on the losses.
+    samples : ClassSamples
+        Random rows of the rest and of the positive class.
+    n_rows : int
     moments : LiftedMoments or None
         Of all samples, with the weights of their losses.
     """
 
+    positive: int
     class_weights: FloatArray
     class_sums: FloatArray
-    side_weights: FloatArray
-    samples: tuple[KeptRows, KeptRows]
-    n_rows: int
-    longest: int
-    n_batches: int
     class_weight: FloatArray
+    samples: ClassSamples
+    n_rows: int
     moments: LiftedMoments | None
 
     @staticmethod
     def of_sums(known: KnownRows, positive: int) -> Survey:
-        """The survey of one class against the rest, without a pass: sums and random rows are known."""
-        moments, class_weight = known.sums.moments, known.sums.class_weight
-        loss_weights = moments.class_weights * class_weight
-        rest, its = (
-            KeptRows((Rows(rows.X, rows.signs(positive), rows.loss_weight, random_keys(rows.ids)),), 1.0, SAMPLE_ROWS // 2)
-            for rows in known.random_rows(positive)
-        )
-        return Survey(
-            moments.class_weights,
-            moments.class_weights[:, None] * moments.class_means,
-            np.array([loss_weights.sum() - loss_weights[positive], loss_weights[positive]]),
-            (rest, its),
-            known.sums.n_rows,
-            known.samples.longest,
-            known.samples.n_batches,
-            class_weight,
-            moments.loss,
-        )
+        """The survey without a pass: sums and random rows are known."""
+        moments, weights = known.sums.moments, known.sums.moments.class_weights
+        sides = tuple(SampledRows((rows,), SAMPLE_ROWS // 2, 0) for rows in known.random_rows(positive))
+        samples = ClassSamples(sides, known.samples.longest, known.samples.n_batches)
+        sums = weights[:, None] * moments.class_means
+        return Survey(positive, weights, sums, known.sums.class_weight, samples, known.sums.n_rows, moments.loss)
 
     def __add__(self, other: Survey) -> Survey:
-        rest, positive = (
-            mine.joined_with(theirs, mine.needed_reach(theirs))
-            for mine, theirs in zip(self.samples, other.samples, strict=True)
-        )
         return Survey(
+            self.positive,
             self.class_weights + other.class_weights,
             self.class_sums + other.class_sums,
-            self.side_weights + other.side_weights,
-            (rest, positive),
-            self.n_rows + other.n_rows,
-            max(self.longest, other.longest),
-            self.n_batches + other.n_batches,
             self.class_weight,
+            self.samples + other.samples,
+            self.n_rows + other.n_rows,
             None if self.moments is None or other.moments is None else self.moments + other.moments,
         )
+
+    @cached_property
+    def side_weights(self) -> tuple[float, float]:
+        """Sums of the loss weights of the rest and of the positive class."""
+        weights = self.class_weights * self.class_weight
+        return float(np.delete(weights, self.positive).sum()), float(weights[self.positive])
 
     @cached_property
     def labelled(self) -> LabelledMoments:
@@ -112,23 +96,17 @@ class Survey:
     @cached_property
     def sample(self) -> Rows:
         """The random rows, with weights that stand for all rows of their side."""
-        sides = [kept.rows() for kept in self.samples if len(kept)]
-        totals = [total for kept, total in zip(self.samples, self.side_weights, strict=True) if len(kept)]
-        rows = Rows.joined(tuple(sides))
-        factors = np.concatenate(
-            [np.full(len(side), total / side.weight.sum()) for side, total in zip(sides, totals, strict=True)]
+        # as many rows of either side, however rare one is: their weights put the sides back into proportion
+        sides = zip((drawn.batch for drawn in self.samples.classes), self.side_weights, strict=True)
+        parts = [(rows, total / rows.loss_weight.sum()) for rows, total in sides if len(rows.ids)]
+        return Rows.joined(
+            [Rows(rows.X, rows.signs(self.positive), factor * rows.loss_weight, rows.ids) for rows, factor in parts]
         )
-        return Rows(rows.X, rows.y, rows.weight * factors, rows.key)
 
     @cached_property
     def middle(self) -> FloatArray:
         """Where liftings are centred: medians, with digits to spare for products."""
         return split(np.median(self.sample.X, axis=0))[0]
-
-    @property
-    def length_of_sums(self) -> int:
-        """Numbers that are added one after another, at most."""
-        return self.longest + self.n_batches
 
 
 def surveyed(source: SampleSource, positive: int, with_moments: bool, room: int = SAMPLE_ROWS) -> Survey:
@@ -145,15 +123,15 @@ def surveyed(source: SampleSource, positive: int, with_moments: bool, room: int 
     room : int
         As in SurveyPass.
     """
+    whole = SurveyPass(positive, with_moments, room)
     if source.class_rows is None:
-        return source.total(SurveyPass(positive, with_moments, room))
+        return source.total(whole)
     sides = int(source.class_rows.sum() - source.class_rows[positive]), int(source.class_rows[positive])
-    wanted = max(1.0, room // 2 - spread_of_count(room // 2))
-    rest, its = (1.0 if n_rows <= room // 2 else wanted / n_rows for n_rows in sides)
+    rest, its = (RandomRows.of(room // 2, 0, n_rows).highest for n_rows in sides)
     survey = source.total(SurveyPass(positive, with_moments, room, (rest, its)))
-    least, kept = wanted - spread_of_count(wanted), survey.samples
-    is_short = (rest < 1.0 and len(kept[0]) < least) or (its < 1.0 and len(kept[1]) < least)
-    return source.total(SurveyPass(positive, with_moments, room)) if is_short else survey
+    # rows without weight count in class_rows but never come, so that a share of all may be too few
+    is_short = (drawn.highest < MOST_RANDOM and len(drawn.batch.ids) < room // 2 for drawn in survey.samples.classes)
+    return source.total(whole) if any(is_short) else survey
 
 
 @dataclass(frozen=True)
@@ -168,41 +146,27 @@ class SurveyPass:
         Whether the p x p moments are wanted, too.
     room : int
         Rows of the sample, half of them of each side where there are enough.
-    reach : pair of floats
+    highest : pair of int
         Random numbers of the rest and of the positive class above which rows are not kept.
     """
 
     positive: int
     with_moments: bool
     room: int = SAMPLE_ROWS
-    reach: tuple[float, float] = (1.0, 1.0)
+    highest: tuple[int, int] = (MOST_RANDOM, MOST_RANDOM)
 
     def __call__(self, batch: SampleBatch) -> Survey:
-        weight, codes = batch.sample_weight, batch.codes
+        weight, codes, n_rows = batch.sample_weight, batch.codes, len(batch.codes)
         classes = [codes == code for code in range(len(batch.class_weight))]
-        y, loss_weight, keys = batch.signs(self.positive), batch.loss_weight, random_keys(batch.ids)
-        sides = y < 0.0, y > 0.0
+        sides = zip((codes != self.positive, codes == self.positive), self.highest, strict=True)
+        drawn = (RandomRows(self.room // 2, 0, highest)(batch.part(np.flatnonzero(side))) for side, highest in sides)
         return Survey(
+            self.positive,
             np.array([weight[mine].sum() for mine in classes]),
+            # class by class, since class weights are factors on the losses and not on the energy (1.7)
             np.array([lift_adjoint(batch.X[mine], weight[mine]) for mine in classes]),
-            np.array([loss_weight[side].sum() for side in sides]),
-            (
-                self._kept(batch.X, y, loss_weight, keys, sides[0], self.reach[0]),
-                self._kept(batch.X, y, loss_weight, keys, sides[1], self.reach[1]),
-            ),
-            len(y),
-            len(y),
-            1,
             batch.class_weight,
-            LiftedMoments.of(batch.X, loss_weight) if self.with_moments else None,
+            ClassSamples(tuple(drawn), n_rows, 1),
+            n_rows,
+            LiftedMoments.of(batch.X, batch.loss_weight) if self.with_moments else None,
         )
-
-    def _kept(
-        self, X: FloatArray, y: FloatArray, weight: FloatArray, keys: FloatArray, side: BoolArray, reach: float
-    ) -> KeptRows:
-        room, mine = self.room // 2, np.flatnonzero(side & (keys <= reach))
-        if len(mine) > room:
-            mine = mine[np.sort(np.argpartition(keys[mine], room - 1)[:room])]
-        rows = Rows(X[mine], y[mine], weight[mine], keys[mine])
-        reach = float(rows.key.max()) if len(mine) == room else reach
-        return KeptRows((rows,) if len(mine) else (), reach, room)

@@ -10,8 +10,6 @@ Adding j gains h_j^2 / (2 T_jj), dropping i costs z_i^2 / (2 B_ii), both with a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dger
@@ -19,19 +17,9 @@ from scipy.linalg.blas import dger
 from quadric.losses.base import Move, Moves
 from quadric.types import BoolArray, FloatArray, IntArray
 
-REFRESH_AFTER = 200
-"""Sweeps after which rounding errors are cleared by sweeping afresh."""
+REFRESH_AFTER = 200  # sweeps after which rounding errors are cleared by sweeping afresh
+# Pivots below this fraction of the unit diagonal are not swept: the term is a combination of those in the support
 SINGULAR = 1e-12
-"""Pivots below this fraction of the unit diagonal are not swept: the term is a combination of those in the support."""
-
-
-@dataclass(frozen=True)
-class SavedTableau:
-    """A state of a tableau."""
-
-    T: FloatArray
-    inside: BoolArray
-    sweeps: int
 
 
 def exchanged(
@@ -113,7 +101,7 @@ class Tableau:
         wanted = np.union1d(support, self.required).astype(np.intp)
         if not self._sweep_together(wanted):
             for j in wanted:
-                self._sweep(int(j))
+                self.add(int(j))
 
     def go_to(self, support: IntArray) -> None:
         """Go to a support by as few sweeps as it takes."""
@@ -125,25 +113,30 @@ class Tableau:
             self.reset(support)
             return
         for j in changes:
-            self._sweep(int(j))
+            self.add(int(j))
 
-    def saved(self) -> SavedTableau:
+    def saved(self) -> tuple[FloatArray, BoolArray, int]:
         """The present state, to come back to at the price of a copy."""
-        return SavedTableau(self._T.copy(order="F"), self.inside.copy(), self._sweeps)
+        return self._T.copy(order="F"), self.inside.copy(), self._sweeps
 
-    def restore(self, saved: SavedTableau) -> None:
+    def restore(self, saved: tuple[FloatArray, BoolArray, int]) -> None:
         """Come back to a saved state."""
-        self._T[...] = saved.T
-        self.inside[:] = saved.inside
-        self._sweeps = saved.sweeps
+        self._T[...], self.inside[:], self._sweeps = saved
 
     def add(self, j: int) -> None:
-        """Take a term in."""
-        self._sweep(j)
+        """Take a term in, by a sweep on its column (6.4)."""
+        T = self._T
+        # A term that is a combination of the support has pivot zero; a tiny one keeps the numbers finite.
+        pivot = T[j, j] if self.inside[j] else max(T[j, j], SINGULAR)
+        column = T[:, j].copy()
+        dger(-1.0 / pivot, column, column, a=T, overwrite_x=0, overwrite_y=0, overwrite_a=1)
+        column /= -pivot if self.inside[j] else pivot
+        T[:, j] = T[j, :] = column
+        T[j, j] = -1.0 / pivot
+        self.inside[j] = not self.inside[j]
+        self._sweeps += 1
 
-    def drop(self, i: int) -> None:
-        """Take a term out."""
-        self._sweep(i)
+    drop = add  # the sweep of a term that is inside takes it out again
 
     def gains(self) -> FloatArray:
         """How much each term outside would lower the minimum; -inf inside and for combinations of the support."""
@@ -207,15 +200,3 @@ class Tableau:
         self._T[np.ix_(terms, terms)] = -cho_solve(factor, np.eye(len(terms)), check_finite=False)
         self.inside[terms] = True
         return True
-
-    def _sweep(self, j: int) -> None:
-        T = self._T
-        # A term that is a combination of the support has pivot zero; a tiny one keeps the numbers finite.
-        pivot = T[j, j] if self.inside[j] else max(T[j, j], SINGULAR)
-        column = T[:, j].copy()
-        dger(-1.0 / pivot, column, column, a=T, overwrite_x=0, overwrite_y=0, overwrite_a=1)
-        column /= -pivot if self.inside[j] else pivot
-        T[:, j] = T[j, :] = column
-        T[j, j] = -1.0 / pivot
-        self.inside[j] = not self.inside[j]
-        self._sweeps += 1

@@ -7,13 +7,11 @@ one product X' diag(.) X gives R'(y alpha) for all terms, and with G a lower bou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from quadric.blas import one_blas_thread
 from quadric.losses import loss_named
 from quadric.losses.base import (
     IMPROVEMENT,
@@ -21,19 +19,18 @@ from quadric.losses.base import (
     Exchanges,
     Explorer,
     Found,
-    Limits,
     Loss,
     SparseProblem,
     Step,
     StepSolution,
-    TrainingData,
 )
+from quadric.losses.columns import Quadratic
 from quadric.losses.dual import DualStep, feasible
-from quadric.losses.least_squares.wide import WideData, WideProblem
-from quadric.losses.pricing import Quadratic
-from quadric.losses.rows import LiftedSamples, RowBlock, RowsProblem
+from quadric.losses.least_squares.curvature import ScatterRows, WideCurvature
+from quadric.losses.least_squares.problem import LeastSquaresProblem
+from quadric.losses.lifted_rows import LiftedRows
+from quadric.losses.rows import RowsProblem
 from quadric.losses.working_set import MOST_ENTRANTS, WorkingSetExplorer
-from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 
@@ -45,17 +42,22 @@ class WideRowsProblem(SparseProblem):
     ----------
     kind : class of RowsProblem
         What the problem is on a working set.
-    samples : LabelledSamples
-    y : array of shape (m,)
-        Labels in {-1, 1}.
-    squared : WideProblem
-        The same problem with the squared loss.
+    squared : LeastSquaresProblem
+        The same problem with the squared loss, its samples in memory.
+    scatter : ScatterRows
+        What it is made of.
     """
 
     kind: type[RowsProblem]
-    samples: LabelledSamples
-    y: FloatArray
-    squared: WideProblem
+    squared: LeastSquaresProblem
+    scatter: ScatterRows
+
+    @staticmethod
+    def of(squared: LeastSquaresProblem, kind: type[RowsProblem]) -> WideRowsProblem:
+        """The problem of another loss."""
+        assert isinstance(squared.curvature, WideCurvature)
+        shared = {each.name: getattr(squared, each.name) for each in fields(SparseProblem)}
+        return WideRowsProblem(**shared, kind=kind, squared=squared, scatter=squared.curvature.rows)
 
     @property
     def loss(self) -> Loss:
@@ -69,11 +71,16 @@ class WideRowsProblem(SparseProblem):
     def energy_trace(self) -> float:
         return self.squared.energy_trace
 
+    @cached_property
+    def y(self) -> FloatArray:
+        """Labels in {-1, 1}."""
+        assert self.squared.samples is not None
+        return self.squared.samples.signs(self.squared.positive)
+
     def among(self, candidates: IntArray) -> RowsProblem:
         """The same problem with some candidates only, all required ones among them unless it is for a refit."""
-        terms, energy = self.terms[candidates], self.samples.energy
-        lifted = LiftedSamples.of(self.samples.X, terms, energy)
-        required = self.rule.required
+        samples, terms, required = self.squared.samples, self.terms[candidates], self.rule.required
+        assert samples is not None
         rule = self.rule.among(candidates if np.isin(required, candidates).all() else np.union1d(candidates, required))
         if rule is None:
             raise ValueError("this rule on supports cannot be kept with so many terms: exclude some of them")
@@ -82,14 +89,11 @@ class WideRowsProblem(SparseProblem):
             k=min(self.k, len(terms)),
             n_features=self.n_features,
             terms=terms,
-            scatter_trace=float(self.squared.scatter[candidates].sum()),
+            scatter_trace=float(self.scatter.scatter[candidates].sum()),
             rule=rule,
-            G=energy.block(terms, terms),
-            block=RowBlock(lifted, self.kind.order),
-            center=lifted.center(),
+            G=samples.energy.block(terms, terms),
+            rows=LiftedRows.about_medians(samples.X, terms, samples.loss_weight, self.kind.order, samples.energy),
             y=self.y,
-            loss_weight=self.samples.loss_weight,
-            samples=lifted,
         )
 
     def paired(self) -> RowsProblem:
@@ -104,8 +108,7 @@ class WideRowsProblem(SparseProblem):
         return self.promising(WORKING_TERMS)
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> RowsProblem:
-        likely = self.squared.promising(n_terms, support)
-        return self.among(np.searchsorted(self.terms, likely.terms))
+        return self.among(np.searchsorted(self.terms, self.squared.promising(n_terms, support).terms))
 
     def screen(self) -> SparseProblem:
         return self.squared
@@ -150,30 +153,25 @@ class WideRowsStep(Step):
 class WideRowsExplorer(WorkingSetExplorer):
     """Moves in a working set, which grows by what the multipliers of its best fit cannot rule out."""
 
-    def __init__(self, problem: WideRowsProblem) -> None:
-        self.problem = problem
-        super().__init__(problem, problem.nucleus)
-
-    def restricted(self, working: IntArray) -> RowsProblem:
-        return self.problem.among(working)
+    problem: WideRowsProblem
 
     def entrants(self, found: Found) -> IntArray:
-        problem, squared = self.problem, self.problem.squared
+        problem, scatter = self.problem, self.problem.scatter
         few = problem.among(found.support)
         step = few.step()
         assert isinstance(step, DualStep)
         z, alpha = step.refit(np.arange(len(found.support))).z, feasible(few, step.multipliers)
         self.n_refits += 1
-        pull = squared.scatter_rows.on_candidates(problem.y * alpha)  # alpha balances: no mean is left in it
-        rows = [squared.energy_row(int(term)) for term in found.support]
-        bound = Quadratic(found.support, rows, squared.energy_diagonal, pull, few.dual_constant(alpha))
+        pull = scatter.on_candidates(problem.y * alpha)  # alpha balances: no mean is left in it
+        rows = [scatter.energy_row(int(term)) for term in found.support]
+        bound = Quadratic(found.support, rows, scatter.energy_diagonal, pull, few.dual_constant(alpha))
         terms, useful = [], []
         for into, least in bound.prices(self.rule.moves(found.support)):
             # weak duality: where no entry is negative a term cannot help (docs/mathematics.md, eq. 6.5)
             possible = least.min(axis=0, initial=np.inf) < -IMPROVEMENT * abs(found.value)
             terms.append(into[possible])
             slope = pull[into] - sum((weight * row[into] for weight, row in zip(z, rows, strict=True)), np.zeros(len(into)))
-            useful.append((slope**2 / squared.diagonal[into])[possible])
+            useful.append((slope**2 / problem.squared.curvature.diagonal[into])[possible])
         order = np.argsort(-np.concatenate([np.empty(0), *useful]), kind="stable")[:MOST_ENTRANTS]
         return np.concatenate([np.empty(0, dtype=np.intp), *terms])[order]
 
@@ -182,38 +180,3 @@ class WideRowsExplorer(WorkingSetExplorer):
         self._include(np.union1d(found.support, self.entrants(found)))
         table = self._inner.exchanges(Found(self._places(found.support), found.value), ceiling)
         return Exchanges(self._working[table.out], self._working[table.into], table.change)
-
-
-class WideRowsData(TrainingData):
-    """Labelled samples of very many terms, for a loss that lifts them.
-
-    Parameters
-    ----------
-    kind : class of RowsProblem
-    samples : LabelledSamples
-    limits : Limits
-    """
-
-    def __init__(self, kind: Any, samples: LabelledSamples, limits: Limits) -> None:
-        self._kind, self._samples = kind, samples
-        self._squared = WideData(samples, limits)
-
-    @classmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> WideRowsData:
-        raise NotImplementedError("which loss?")
-
-    @one_blas_thread()
-    def one_against_rest(self, positive: int, C: float, k: int) -> WideRowsProblem:
-        squared = self._squared.one_against_rest(positive, C, k)
-        return WideRowsProblem(
-            C=C,
-            k=squared.k,
-            n_features=squared.n_features,
-            terms=squared.terms,
-            scatter_trace=squared.scatter_trace,
-            rule=squared.rule,
-            kind=self._kind,
-            samples=self._samples,
-            y=self._samples.signs(positive),
-            squared=squared,
-        )

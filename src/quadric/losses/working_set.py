@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from quadric.losses.base import Explorer, Found, SparseProblem
+from quadric.losses.base import Explorer, Found, SparseProblem, Step
 from quadric.types import IntArray
 
-MOST_ENTRANTS = 50
-"""Candidates that join it at a time."""
+MOST_ENTRANTS = 50  # candidates that join it at a time
 
 
 class WorkingSetExplorer(Explorer):
@@ -24,19 +24,12 @@ class WorkingSetExplorer(Explorer):
     Parameters
     ----------
     problem : SparseProblem
-        Of very many candidates.
-    pool : SparseProblem
-        The same on the first working set.
+        Of very many candidates, whose ``nucleus`` is the same on the first working set.
     """
 
-    def __init__(self, problem: SparseProblem, pool: SparseProblem) -> None:
-        self.rule, self.n_terms, self.n_refits = problem.rule, problem.n_terms, 0
-        self._problem = problem
-        self._enter(pool)
-
-    @abstractmethod
-    def restricted(self, working: IntArray) -> SparseProblem:
-        """The problem on a working set."""
+    def __init__(self, problem: Any, step: Step | None = None) -> None:
+        self.problem, self.rule, self.n_terms, self.n_refits = problem, problem.rule, problem.n_terms, 0
+        self._enter(problem.nucleus)
 
     @abstractmethod
     def entrants(self, found: Found) -> IntArray:
@@ -61,6 +54,7 @@ class WorkingSetExplorer(Explorer):
             size = len(self._working)
             start = Found(self._places(found.support), found.value)
             end = self._settled(self._inner.refined(start, rng, kicks, going))
+            # a larger working set has perturbations that the last one lacked
             if not end.beats(found) or len(self._working) == size or not going():
                 return end.better_of(found)
             found = end
@@ -74,20 +68,21 @@ class WorkingSetExplorer(Explorer):
             found = Found(self._working[inner.support], inner.value)
             size = len(self._working)
             self._include(self.entrants(found))
-            if len(self._working) == size:
+            if len(self._working) == size:  # no exchange of one term helps, among all candidates (6.3)
                 return found
             start = Found(self._places(found.support), found.value)
             inner = self._inner.descend(start.support)
-            if not inner.beats(start):
+            if not inner.beats(start):  # entrants by a lower bound may help, and need not
                 return found
 
     def _include(self, terms: IntArray) -> None:
         """Make the working set hold some candidates."""
         if not np.isin(terms, self._working).all():
-            self._enter(self.restricted(np.union1d(self._working, terms)))
+            # it only grows: what has helped once is likely to be asked for again
+            self._enter(self.problem.among(np.union1d(self._working, terms)))
 
     def _enter(self, pool: SparseProblem) -> None:
-        self._working = np.searchsorted(self._problem.terms, pool.terms)
+        self._working = np.searchsorted(self.problem.terms, pool.terms)
         self._inner = pool.explorer()
 
     def _places(self, support: IntArray) -> IntArray:

@@ -1,4 +1,4 @@
-"""Exchanges of terms by passes over all samples (losses/streams.py), until every one of them is proved to be useless.
+"""Exchanges of terms by passes over all samples (losses/pass_problem.py), until every one of them is proved to be useless.
 
 Exchanges are ruled out by the multipliers of the present fit, ranked by a model, and then examined by the loss; a move counts
 by its value on all rows.
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from quadric.losses.base import Explorer, Move
+from quadric.losses.pass_problem import StreamedFit, StreamedProblem, Trial
 from quadric.losses.ranked import RankedExplorer
-from quadric.losses.streams import StreamedFit, StreamedProblem, Trial
 from quadric.progress import Report
 from quadric.types import IntArray
 

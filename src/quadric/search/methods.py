@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError
 
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Explorer, Found, Move, SparseProblem, Step
-from quadric.losses.streams import StreamedFit, StreamedProblem
+from quadric.losses.pass_problem import StreamedFit, StreamedProblem
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Schedule, SearchResult, Status, decompose
 from quadric.search.exact import prove

@@ -10,7 +10,7 @@ from quadric.blas import one_blas_thread
 from quadric.certificate import Certificate, SumFacts
 from quadric.losses import loss_named
 from quadric.losses.base import SAMPLE_ROWS, Limits
-from quadric.losses.streams import Candidates, Passes, StreamedFit, StreamedProblem
+from quadric.losses.pass_problem import Candidates, Passes, StreamedFit, StreamedProblem
 from quadric.losses.survey import Survey, surveyed
 from quadric.samples.source import SampleSource
 from quadric.samples.sums import KnownRows

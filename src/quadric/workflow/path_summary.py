@@ -38,9 +38,9 @@ def path_facts(data: PreparedData, search: SparseQuadraticSVCCV) -> dict[str, An
     subjects = [f"{name}: " for name in data.class_names] if len(search.paths_) > 1 else [""]
     supports: list[list[str]] = [
         [
-            f"{subject}{name}"
+            f"{subject}{names[term]}"
             for subject, path in zip(subjects, search.paths_, strict=True)
-            for name, value in zip(names, path.coef[C_index, j].tolist(), strict=True)
+            for term, value in zip(path.cells[C_index][j].terms, path.cells[C_index][j].z, strict=True)
             if value
         ]
         for j in range(len(ks))

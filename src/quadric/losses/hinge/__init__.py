@@ -1,12 +1,14 @@
-"""The hinge loss H(t) = max(t, 0): the paper's l0-QSVM. All lifted samples stay in memory."""
+"""The hinge loss H(t) = max(t, 0): the paper's l0-QSVM. Lifted samples stay in memory, or are passed over."""
+
+from functools import partial
 
 from quadric.losses.base import Loss
 from quadric.losses.dual import DualBounds
-from quadric.losses.hinge.explorer import HingeExplorer
 from quadric.losses.hinge.judge import HingeJudge
-from quadric.losses.hinge.problem import HingeData
+from quadric.losses.hinge.problem import HingeData, HingeProblem
 from quadric.losses.hinge.step import HingeStep
 from quadric.losses.hinge.streamed import HingeStream
+from quadric.losses.ranked import RankedExplorer
 
 LOSS = Loss(
     name="hinge",
@@ -20,9 +22,9 @@ LOSS = Loss(
     screen="least_squares",
     data=HingeData,
     step=HingeStep,
-    explorer=HingeExplorer,
+    explorer=RankedExplorer,
     bounds=DualBounds,
     judge=HingeJudge,
-    streamed=HingeStream,
+    streamed=partial(HingeStream, HingeProblem),
     passes_from=50_000,
 )

@@ -22,30 +22,21 @@ from quadric.types import FloatArray, IntArray
 
 Places: TypeAlias = npt.NDArray[np.int8]
 AT_ZERO, FREE, AT_UPPER = 0, 1, 2
-TOLERANCE = 1e-9
-"""Allowed violation: of a margin in its own unit, of a multiplier in units of its upper bound."""
-ACCEPTED = 1e-8
-"""Largest measured violation of an answer."""
-REFINE_ABOVE = 1e-11
-"""Largest error of a free margin that is left as it is."""
-CANCELLED = 1e-4
-"""A sum that shrinks to less than this by small changes is made anew: rounding is all that it would keep."""
+TOLERANCE = 1e-9  # allowed violation: of a margin in its own unit, of a multiplier in units of its upper bound
+ACCEPTED = 1e-8  # largest measured violation of an answer
+REFINE_ABOVE = 1e-11  # largest error of a free margin that is left as it is
+CANCELLED = 1e-4  # a sum that shrinks to less than this by small changes is made anew: rounding is all that it would keep
+# Relative shift of K, whose effect the proximal refinement takes out again: free rows may be linearly dependent
 PROXIMAL = 1e-12
-"""Relative shift of K, whose effect the proximal refinement takes out again: free rows may be linearly dependent."""
 REFINEMENTS = 3
-NEARLY_DEPENDENT = 4e-6
-"""Distance of a row of length one from the others below which a basis of them is looked for."""
-DEPENDENT = 1e-5
-"""Distance of a row of length one from a basis below which it counts as dependent on it."""
+NEARLY_DEPENDENT = 4e-6  # distance of a row of length one from the others below which a basis of them is looked for
+DEPENDENT = 1e-5  # distance of a row of length one from a basis below which it counts as dependent on it
+# Weight of a multiplier at a bound beside a typical one, where the change of dependent multipliers is spread
 LEAST_WEIGHT = 0.1
-"""Weight of a multiplier at a bound beside a typical one, where the change of dependent multipliers is spread."""
 MAX_ITERATIONS = 20
-FEW = 4
-"""Changes of place are added up one by one where they concern fewer than one sample in so many."""
-SETTLING = 10
-"""So few moves may come in any order; a larger number that exceeds an earlier one by a tenth means divergence."""
-CROWDED = 5
-"""Where more rows are free than can be independent, more moves than one in so many of them lead nowhere."""
+FEW = 4  # changes of place are added up one by one where fewer than one sample in FEW changes
+SETTLING = 10  # up to this many moves may come in any order; more, and a tenth more than before, mean divergence
+CROWDED = 5  # where more rows are free than can be independent, moves of more than a fifth of them lead nowhere
 
 
 def solve_active_set(qp: HingeQP, alpha: FloatArray) -> HingeSolution | None:
@@ -60,8 +51,6 @@ def solve_active_set(qp: HingeQP, alpha: FloatArray) -> HingeSolution | None:
             return None
         seen.add(place.tobytes())
         candidate = rows.solve(place, free, alpha)
-        if candidate is None:
-            return None
         moved = _move(qp, place, candidate)
         n_moves = int(np.count_nonzero(moved != place))
         if n_moves == 0:
@@ -82,16 +71,16 @@ def with_exact_margins(qp: HingeQP, solution: HingeSolution) -> HingeSolution:
     """
     place = _places(qp, solution.alpha)
     free = np.flatnonzero(place == FREE)
-    candidate = _FreeRows(qp).solve(place, free, solution.alpha) if len(free) else None
-    if candidate is None:
+    if len(free) == 0:
         return solution
+    candidate = _FreeRows(qp).solve(place, free, solution.alpha)
     alpha = np.where(place == FREE, solution.alpha, np.where(place == AT_UPPER, qp.upper, 0.0))
     exact = _checked(qp, free, candidate._replace(alpha=alpha), solution.n_iter)
     return exact if exact is not None and exact.violation < solution.violation else solution
 
 
 def _places(qp: HingeQP, alpha: FloatArray) -> Places:
-    """Where multipliers are, those that are at a bound but for rounding on it."""
+    """Where multipliers are, those at a bound up to rounding on it."""
     place = np.where(alpha > 0.0, FREE, AT_ZERO).astype(np.int8)
     place[alpha >= qp.upper * (1.0 - TOLERANCE)] = AT_UPPER
     tiny = np.flatnonzero((place == FREE) & (alpha <= TOLERANCE * qp.upper))
@@ -112,11 +101,6 @@ class _Candidate(NamedTuple):
     alpha: FloatArray
     curvature: float
     margins: FloatArray
-
-    @staticmethod
-    def of(qp: HingeQP, z: FloatArray, c: float, alpha: FloatArray, curvature: float) -> _Candidate:
-        w = np.append(z, c)
-        return _Candidate(w, alpha, curvature, qp.margins(w))
 
 
 def _move(qp: HingeQP, place: Places, candidate: _Candidate) -> Places:
@@ -269,12 +253,13 @@ class _FreeRows:
         self.at_bound = np.zeros(len(qp.y))
         self.h = qp.g
 
-    def solve(self, place: Places, free: IntArray, alpha: FloatArray) -> _Candidate | None:
+    def solve(self, place: Places, free: IntArray, alpha: FloatArray) -> _Candidate:
         qp = self.qp
         h = self._pull_of(np.where(place == AT_UPPER, qp.upper, 0.0))
         z = qp.solve_P(h[:-1])
         if len(free) == 0:
-            return _Candidate.of(qp, z, qp.best_level(z), self.at_bound, np.inf)
+            w = np.append(z, qp.best_level(z))
+            return _Candidate(w, self.at_bound, np.inf, qp.margins(w))
         V, A, y = self._columns_of(free), qp.A[free], qp.y[free]
         alpha = np.clip(alpha[free], 0.0, qp.upper[free])
         equations = _Equations(qp, V, A, y * qp.target[free], z, float(h[-1]))
@@ -289,7 +274,8 @@ class _FreeRows:
             signed, z, c = equations.solved(system, basis.rows, signed)
         multipliers = self.at_bound.copy()
         multipliers[free] = y * signed
-        return _Candidate.of(qp, z, c if system.balance else qp.best_level(z), multipliers, system.curvature)
+        w = np.append(z, c if system.balance else qp.best_level(z))
+        return _Candidate(w, multipliers, system.curvature, qp.margins(w))
 
     def _pull_of(self, at_bound: FloatArray) -> FloatArray:
         """h = g + A'(y alpha) with the free multipliers left out; from the one before where few samples changed place."""

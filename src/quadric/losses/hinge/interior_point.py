@@ -24,8 +24,8 @@ from quadric.types import FloatArray
 MAX_ITERATIONS = 100
 BOUNDARY_FRACTION = 0.995
 SHORTEST_STEP = 1e-10
+# Relative lift of the diagonal of the normal matrix: keeps its factorisation alive when theta vanishes for c
 DIAGONAL_LIFT = 1e-14
-"""Relative lift of the diagonal of the normal matrix: keeps its factorisation alive when theta vanishes for c."""
 
 
 class _Direction(NamedTuple):
@@ -139,13 +139,11 @@ class InteriorPoint:
     def _direction(self, factor: FloatArray, theta: FloatArray, r_t: FloatArray, r_x: FloatArray) -> _Direction:
         """Newton direction towards alpha t -> alpha t - r_t and beta x -> beta x - r_x."""
         kappa = r_t / self.alpha - r_x / self.beta
-        rhs = -self.dual_residual - (self.qp.y * theta * kappa) @ self.qp.A
-        dw = dpotrs(factor, rhs, lower=0)[0]
+        dw = dpotrs(factor, -self.dual_residual - (self.qp.y * theta * kappa) @ self.qp.A, lower=0)[0]
         df = self.qp.margins(dw)
         d_alpha = -theta * (df + kappa)
         d_t = (-r_t - self.t * d_alpha) / self.alpha
-        d_x = (-r_x + self.x * d_alpha) / self.beta
-        return _Direction(dw, df, d_alpha, d_t, d_x)
+        return _Direction(dw, df, d_alpha, d_t, (-r_x + self.x * d_alpha) / self.beta)
 
     def _max_step(self, step: _Direction) -> float:
         """Largest step in [0, 1] that keeps every positive variable positive."""

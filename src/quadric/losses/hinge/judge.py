@@ -22,15 +22,13 @@ from quadric.geometry.compensated import balanced
 from quadric.geometry.duality import CLOSE, EnergyGap, Margins, Residuals
 from quadric.geometry.lifting import as_dense, lift
 
+# |1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts
 MARGIN_BANDS = (1e-9, CLOSE)
-"""|1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts."""
-ROUNDING = 1e-12
-"""A residual that no other band could make much smaller."""
-SETTLED = 1e-8
-"""Share of F: no better multipliers are looked for where the gap is below."""
+ROUNDING = 1e-12  # a residual that no other band could make much smaller
+SETTLED = 1e-8  # share of F: no better multipliers are looked for where the gap is below
 
+# From equations, one per row with that of c last, to comparable numbers
 Weighing: TypeAlias = Callable[[np.ndarray], np.ndarray]
-"""From equations, one per row with that of c last, to comparable numbers."""
 
 
 class HingeJudge:

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from quadric.losses.hinge.qp import HingeQP, HingeSolution
 from quadric.types import FloatArray, IntArray
 
-FEW_COLUMNS = 16
-"""Rows that differ in so many columns need not be compared in all."""
+FEW_COLUMNS = 16  # rows that differ in these need not be compared in all
 
 
 @dataclass(frozen=True)

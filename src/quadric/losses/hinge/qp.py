@@ -19,11 +19,10 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.types import BoolArray, FloatArray, IntArray
 
-ROUNDING = 8 * np.finfo(float).eps
-"""Rounding error of a margin in units of the terms that add up to it."""
+BALANCE_TOLERANCE = 1e-12  # slopes below this fraction of the total weight count as flat
+ROUNDING = 8 * np.finfo(float).eps  # rounding error of a margin in units of the terms that add up to it
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,7 @@ class HingeQP:
     g: FloatArray
     offset: float = 0.0
     targets: FloatArray | None = None
-    all_differ: bool = False
-    """Whether it is known that no two rows are equal."""
+    all_differ: bool = False  # whether it is known that no two rows are equal
 
     @property
     def n_terms(self) -> int:
@@ -81,11 +79,7 @@ class HingeQP:
     def least_reach(self, rows: IntArray) -> FloatArray:
         """A lower bound of r'P^-1 r for some rows: how far a multiplier of one moves the row's own margin."""
         R = self.A[rows, :-1]
-        return (R * R) @ self._least_curvatures
-
-    @cached_property
-    def _least_curvatures(self) -> FloatArray:
-        return 1.0 / (np.diag(self.P) * self.n_terms)
+        return (R * R) @ (1.0 / (np.diag(self.P) * self.n_terms))
 
     def relative_gap(self, w: FloatArray, alpha: FloatArray, margins: FloatArray) -> float:
         """Distance between q at w (with its margins) and the dual at alpha (whose z it takes from alpha), relative to q."""
@@ -102,15 +96,13 @@ class HingeQP:
 
     def imbalance(self, alpha: FloatArray) -> float:
         """Residual of the equation of c, in units of the largest upper bound among the rows that c moves."""
-        residual = self.g[-1] + (self.y * self.A[:, -1]) @ alpha
-        return float(abs(residual) / self.upper[self.sees_level].max())
+        return float(abs(self.g[-1] + (self.y * self.A[:, -1]) @ alpha) / self.upper[self.sees_level].max())
 
     def best_level(self, z: FloatArray) -> float:
         """The c that minimises q for given z (and g_c = 0)."""
         rows, e = self.sees_level, self.A[:, -1]
         missing = self.y * (e - self.target)  # a row of target t has its kink where one of target e and this score has it
-        scores = (self.A[:, :-1] @ z + missing)[rows] / e[rows]
-        return hinge_intercept(scores, self.y[rows], (self.upper * e)[rows])
+        return hinge_intercept((self.A[:, :-1] @ z + missing)[rows] / e[rows], self.y[rows], (self.upper * e)[rows])
 
     def restricted(self, rows: IntArray, at_bound: FloatArray) -> HingeQP:
         """The problem of the samples ``rows``, all others held at the bounds ``at_bound`` (entries of rows are zero)."""
@@ -149,3 +141,32 @@ class HingeSolution:
     alpha: FloatArray
     n_iter: int
     violation: float
+
+
+def hinge_intercept(scores: FloatArray, y: FloatArray, weight: FloatArray) -> float:
+    """Minimiser of the convex, piecewise linear loss in c; the middle of the interval where it is flat.
+
+    Each sample has one kink, at c = y_i - s_i (docs/mathematics.md, eq. 3.5), where the slope grows by o_i. To the left of all
+    kinks the slope is minus the weight of the positive class. This needs no multiplier between its bounds (the paper's formula
+    does).
+    """
+    left, right = lowest_interval(y - scores, weight, -float(weight[y > 0].sum()), float(weight.sum()))
+    return 0.5 * (left + right) if np.isfinite(left) and np.isfinite(right) else left if np.isfinite(left) else right
+
+
+def lowest_interval(kinks: FloatArray, weight: FloatArray, slope: float, total: float) -> tuple[float, float]:
+    """Where a convex, piecewise linear function is lowest, often in one point; infinite where it is not between the kinks.
+
+    Parameters
+    ----------
+    kinks, weight : arrays of the same length
+        Where the slope grows, and by how much.
+    slope : float
+        To the left of the kinks.
+    total : float
+        Weight that slopes are made of.
+    """
+    order, flat = np.argsort(kinks, kind="stable"), BALANCE_TOLERANCE * total
+    slopes = slope + np.append(0.0, np.cumsum(weight[order]))
+    ends = np.concatenate([[-np.inf], kinks[order], [np.inf]])
+    return float(ends[np.searchsorted(slopes, -flat)]), float(ends[np.searchsorted(slopes, flat, side="right")])

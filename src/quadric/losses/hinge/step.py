@@ -4,13 +4,13 @@ The warm attempt costs a few small systems and fails when many samples change pl
 starts from the old surface and hands over to the active set as soon as that can finish. Large problems begin with only the
 samples nearest to their margin (the others held at their bounds); the active set also checks the samples left out. Should even
 the last stage not settle exactly, the interior point's own answer is returned with the violation it has. On discrete data that
-is common: so many samples share the margin that their multipliers are far from unique, while the value is exact.
+is common: many samples share the margin, so that their multipliers are far from unique, while the value is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -19,46 +19,26 @@ from scipy.linalg.lapack import dtrtrs
 from quadric.losses.base import StepSolution
 from quadric.losses.dual import DualStep
 from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set, with_exact_margins
-from quadric.losses.hinge.intercept import hinge_intercept
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.merging import MergedRows
 from quadric.losses.hinge.problem import HingeProblem
-from quadric.losses.hinge.qp import HingeQP, HingeSolution
+from quadric.losses.hinge.qp import HingeQP, HingeSolution, hinge_intercept
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Relative gaps at which the interior point offers its partition to the active set
 HANDOVER_GAPS = (1e-2, 1e-4, 1e-6, 1e-9, 1e-12)
-"""Relative gaps at which the interior point offers its partition to the active set."""
-WORKING_GAPS = HANDOVER_GAPS[:4]
-"""The same on a working set: what is not settled by then is the fault of the samples left out."""
-BOUND_GAPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
-"""The same where a bound may be enough."""
-DEPENDENT_GAP = 1e-8
-"""From this accuracy on, what still looks free is, though there are more rows than can be independent."""
+WORKING_GAPS = HANDOVER_GAPS[:4]  # the same on a working set: what is not settled by then is the fault of the samples left out
+BOUND_GAPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)  # the same where a bound may be enough
+DEPENDENT_GAP = 1e-8  # from this accuracy on, what still looks free is, though there are more rows than can be independent
 WARM_SPREAD, COLD_SPREAD = 0.05, 1.0
-LARGE = 50_000
-"""Entries of A from which on it pays to try a part of the samples first."""
-EXACT = 1e-9
-"""Violation above which an answer is worth another attempt."""
-EXACT_VALUE = 1e-11
-"""Relative gap from which on a value counts as exact."""
-NEGLIGIBLE = 1e-10
-"""A refitted term that moves no margin by more than this is dropped if it is also ROUNDING."""
-ROUNDING = 1e-13
-"""A coefficient below this fraction of what the multipliers could make it is rounding noise around zero."""
-WIDE = 1e8
-"""Width of a box from which on a narrower one is tried first, in units of what moves a typical margin by one."""
-STRETCH = 1e-11
-"""Share by which a surface grows for the rounding of its margins."""
-WORKING_SHARE = 4
-"""The interior point's first try keeps one sample in so many, and never fewer than twice the number of terms."""
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """Where the next step may start: a surface with its level, and its multipliers."""
-
-    w: FloatArray
-    alpha: FloatArray
+LARGE = 50_000  # entries of A from which on it pays to try a part of the samples first
+EXACT = 1e-9  # violation above which an answer is worth another attempt
+EXACT_VALUE = 1e-11  # relative gap from which on a value counts as exact
+NEGLIGIBLE = 1e-10  # a refitted term that moves no margin by more than this is dropped if it is also ROUNDING
+ROUNDING = 1e-13  # a coefficient below this fraction of what the multipliers could make it is rounding noise around zero
+WIDE = 1e8  # width of a box from which on a narrower one is tried first, in units of what moves a typical margin by one
+STRETCH = 1e-11  # share by which a surface grows for the rounding of its margins
+WORKING_SHARE = 4  # the interior point's first try keeps a quarter of the samples, at least twice the number of terms
 
 
 class HingeStep(DualStep):
@@ -67,42 +47,39 @@ class HingeStep(DualStep):
     The very first sweep of a decomposition, from u = 0, is the same for every k, so its answer is kept too.
     """
 
+    problem: HingeProblem
+
     def __init__(self, problem: HingeProblem) -> None:
-        self.problem: HingeProblem = problem
+        self.problem = problem
         self._upper = problem.upper
-        self._last: _Answer | None = None
+        self._last: tuple[FloatArray, FloatArray] | None = None  # a surface with its level, and its multipliers
         self._all_differ: bool | None = None  # the samples, on all terms
         self._settled: dict[bytes, FloatArray] = {}
-        self._from_zero: dict[float, tuple[StepSolution, _Answer]] = {}
+        self._from_zero: dict[float, tuple[StepSolution, tuple[FloatArray, FloatArray]]] = {}
 
     def at(self, C: float) -> HingeStep:
         """The solver of the same problem at another C, which starts from the last answer of this one."""
         step = HingeStep(replace(self.problem, C=C))
         if self._last is not None:
-            step._last = replace(self._last, alpha=self._last.alpha * (C / self.problem.C))
+            step._remember(self._last[0], self._last[1] * (C / self.problem.C))
         return step
 
-    @property
-    def multipliers(self) -> FloatArray:
-        assert self._last is not None
-        return self._last.alpha
-
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
-        penalty = np.full(self.problem.n_terms, rho)
         if u.any():
-            return self._penalised(penalty, u)
+            return super().sweep(u, rho)
         if rho not in self._from_zero:
-            solution = self._penalised(penalty, u)
+            solution = super().sweep(u, rho)
             assert self._last is not None
             self._from_zero = {rho: (solution, self._last)}
-        solution, self._last = self._from_zero[rho]
+        solution, last = self._from_zero[rho]
+        self._remember(*last)
         return solution
 
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
         penalty = np.full(self.problem.n_terms, rho)
         penalty[support] = 0.0
         key = support.tobytes()
-        solution = self._penalised(penalty, np.zeros(self.problem.n_terms), self._settled.get(key))
+        solution = self.penalised(penalty, np.zeros(self.problem.n_terms), self._settled.get(key))
         self._settled = {key: self.multipliers}
         return solution
 
@@ -149,10 +126,7 @@ class HingeStep(DualStep):
         G = problem.G[np.ix_(support, support)]
         return HingeQP(problem.A[:, columns], problem.y, self._upper, G, np.zeros(len(columns))), columns
 
-    def weighted(self, penalty: FloatArray) -> StepSolution:
-        return self._penalised(penalty, np.zeros(self.problem.n_terms))
-
-    def _penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
+    def penalised(self, penalty: FloatArray, u: FloatArray, likely: FloatArray | None = None) -> StepSolution:
         problem = self.problem
         P = problem.G.copy()
         P[np.diag_indices_from(P)] += penalty
@@ -206,21 +180,20 @@ class HingeStep(DualStep):
     def _start(self, columns: IntArray | slice) -> tuple[FloatArray, FloatArray | None]:
         if self._last is None:
             return np.zeros(self.problem.n_terms + 1)[columns], None
-        return self._last.w[columns], self._last.alpha
+        return self._last[0][columns], self._last[1]
 
     def _remember(self, w: FloatArray, alpha: FloatArray) -> None:
-        self._last = _Answer(w, alpha)
+        self._last, self.multipliers = (w, alpha), alpha
 
 
 def _is_noise(solution: HingeSolution, qp: HingeQP) -> BoolArray:
-    """Coefficients that are zero but for rounding: z_j is roughly a sum of alpha_i y_i r_ij over P_jj, which may cancel."""
+    """Coefficients that are zero up to rounding: z_j is roughly a sum of alpha_i y_i r_ij over P_jj, which may cancel."""
     size, R = np.abs(solution.w[:-1]), np.abs(qp.A[:, :-1])
-    cancelled = size <= ROUNDING * (solution.alpha @ R) / np.diag(qp.P)
-    return cancelled & (size * R.max(axis=0) <= NEGLIGIBLE)
+    return (size <= ROUNDING * (solution.alpha @ R) / np.diag(qp.P)) & (size * R.max(axis=0) <= NEGLIGIBLE)
 
 
 def _lengthened(problem: HingeProblem, w: FloatArray) -> FloatArray:
-    """A surface that meets the margins which ``w`` meets but for rounding: C times that may be more than all the rest."""
+    """A surface that meets the margins which ``w`` meets up to rounding: C times that may be more than all the rest."""
     shortfall = 1.0 - problem.y * (problem.A @ w)
     return w * (1.0 + STRETCH + float(np.max(shortfall, where=shortfall <= ACCEPTED, initial=0.0)))
 

@@ -14,38 +14,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from quadric.losses.descent import Descent, energies
 from quadric.losses.hinge.interior_point import InteriorPoint
-from quadric.losses.hinge.problem import HingeProblem
+from quadric.losses.hinge.near_problem import NearProblem
 from quadric.losses.hinge.qp import HingeQP
-from quadric.losses.hinge.small import SmallProblem
 from quadric.losses.hinge.split import LossesAt, Split, SplitAt
 from quadric.losses.hinge.step import solve_hinge
-from quadric.losses.row_stream import Descent, RowStream, energies
-from quadric.losses.streams import DualPoint, StreamedFit, Trial, moved
+from quadric.losses.pass_problem import StreamedFit, StreamedProblem, Trial, moved
 from quadric.types import FloatArray, IntArray
 
-NEAR_SHARE = 0.05
-"""Share of the rows that the first pass keeps, or as many as the random sample has."""
-NEAR_ROWS = 400_000
-"""Rows that a pass keeps, at most."""
-FEW_ROWS = (2_000, 8_000)
-"""Rows nearest to their margin on which exchanges are solved first."""
-GAPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-"""Relative gaps at which the solution of an exchange is asked for its bound."""
+NEAR_SHARE = 0.05  # share of the rows that the first pass keeps, or as many as the random sample has
+NEAR_ROWS = 400_000  # rows that a pass keeps, at most
+FEW_ROWS = (2_000, 8_000)  # rows nearest to their margin on which exchanges are solved first
+GAPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)  # relative gaps at which the solution of an exchange is asked for its bound
 WARM_SPREAD = 0.05
-WIDER = 2.0
-"""Factor on the reach after a step that was too long: more rows crossed their margin than it foresaw."""
-LOOKS, FARTHER = 4, 8.0
-"""How often rows are looked for at which the loss is no longer flat, and factor on the distance."""
-TOGETHER = 32
-"""Surfaces whose values one pass computes."""
+WIDER = 2.0  # factor on the reach after a step that was too long: more rows crossed their margin than it foresaw
+LOOKS, FARTHER = 4, 8.0  # how often rows are looked for at which the loss is no longer flat, and factor on the distance
+TOGETHER = 32  # surfaces whose values one pass computes
 
 
-class HingeStream(RowStream):
+class HingeStream(StreamedProblem):
     """Fits by passes, exchanges on the rows of one pass."""
 
-    loss_name = "hinge"
-    problem = HingeProblem
     steepest = 1.0
     _neighbourhood: _Neighbourhood | None = None
 
@@ -80,16 +70,11 @@ class HingeStream(RowStream):
         share = max(NEAR_SHARE, len(rows) / self.survey.n_rows)
         return float(distance[order[min(np.searchsorted(upto, share * upto[-1]), len(order) - 1)]])
 
-    def dual_of(self, small: SmallProblem, alpha: FloatArray) -> DualPoint:
-        """Multipliers of a small problem as those of all rows, on the candidates."""
-        constant, pull = small.dual(alpha)
-        return DualPoint(constant, pull[self.terms])
-
     def _values(self, trials: Sequence[Trial]) -> FloatArray:
         """F at several surfaces, by one pass."""
         union = np.unique(np.concatenate([trial.support for trial in trials]))
         surfaces = np.array([moved(trial.w, trial.support, union) for trial in trials])
-        losses = self.passes.total(LossesAt(self.positive, self.middle, self.terms[union], surfaces)).losses
+        losses = self.passes.total(LossesAt(self.positive, self.middle, self.terms[union], surfaces))
         return energies(self.G_on(union), surfaces) + self.C * losses
 
 
@@ -100,49 +85,40 @@ class _Neighbourhood:
         self.stream, self.fit = stream, fit
         split = stream.split(fit.support, fit.w[None], stream.reach(fit.support, fit.w))
         sizes = [size for size in FEW_ROWS if size < len(split.near)]
-        splits = [split.narrowed(split.near.reach_of(size)) for size in sizes] + [split]
-        self._levels = [_Level(stream, fit, SmallProblem(part, stream.C)) for part in splits]
+        smalls = [NearProblem(split.narrowed(split.near.reach_of(size)), stream.C) for size in sizes]
+        smalls.append(NearProblem(split, stream.C))
+        self._levels = [(small, small.rows(stream.terms[fit.support])) for small in smalls]
 
     def trial(self, support: IntArray, ceiling: float) -> Trial:
         """A support on few rows and, where that leaves it open, on more."""
-        trial = Trial(support, moved(self.fit.w, self.fit.support, support), -np.inf, np.inf)
-        for level in self._levels:
-            if trial.bound >= ceiling or not self.stream.passes.going():
+        w, bound = moved(self.fit.w, self.fit.support, support), -np.inf
+        for number, (small, A) in enumerate(self._levels, 1):
+            if bound >= ceiling or not self.stream.passes.going():
                 break
-            trial = level.trial(support, trial.w, ceiling, last=level is self._levels[-1])
-        return trial
+            interior = InteriorPoint(small.qp(self._rows(small, A, support), self.stream.G_on(support)), w, WARM_SPREAD)
+            bound = self._bound(small, interior, support, ceiling, is_last=number == len(self._levels))
+            w = interior.w
+        return Trial(support, w, bound, np.inf)
 
-
-class _Level:
-    """A small problem with its rows on the support of a fit."""
-
-    def __init__(self, stream: HingeStream, fit: StreamedFit, small: SmallProblem) -> None:
-        self.stream, self.small, self.support = stream, small, fit.support
-        self.A = small.rows(stream.terms[fit.support])
-
-    def trial(self, support: IntArray, start: FloatArray, ceiling: float, *, last: bool) -> Trial:
-        """An interior point, as far as is needed to put the bound above the ceiling; or, unless this is the last level, to see
-        that these rows will not.
-        """
-        interior = InteriorPoint(self._qp(support), start, WARM_SPREAD)
-        bound = -np.inf
+    def _bound(self, small: NearProblem, interior: InteriorPoint, support: IntArray, ceiling: float, *, is_last: bool) -> float:
+        """By as many steps as put it above the ceiling; or, unless these rows are the last, show that they will not."""
+        bound, qp = -np.inf, interior.qp
         for gap in GAPS:
-            advancing = interior.advance(gap)
-            constant, pull = self.small.dual_on(interior.qp.A[:, :-1], interior.alpha)
-            bound = max(bound, self.stream.bound_on(support, constant, pull))
-            hopeless = not last and interior.qp.value(interior.w, interior.margins) < ceiling
+            advancing, alpha = interior.advance(gap), small.balanced(interior.alpha)
+            bound = max(bound, self.stream.bound_on(support, float(alpha.sum()), (small.y * alpha) @ qp.A[:, :-1]))
+            hopeless = not is_last and qp.value(interior.w, interior.margins) < ceiling
             if bound >= ceiling or hopeless or not advancing:
                 break
-        return Trial(support, interior.w, bound, np.inf)
+        return bound
 
-    def _qp(self, support: IntArray) -> HingeQP:
-        stream, small = self.stream, self.small
-        _, mine, theirs = np.intersect1d(self.support, support, return_indices=True)
+    def _rows(self, small: NearProblem, old: FloatArray, support: IntArray) -> FloatArray:
+        """Lifted on a support: only the terms that the fit does not have are lifted anew."""
+        _, mine, theirs = np.intersect1d(self.fit.support, support, return_indices=True)
         new = np.setdiff1d(np.arange(len(support)), theirs)
-        A = np.empty((len(self.A), len(support) + 1))
-        A[:, theirs], A[:, -1] = self.A[:, mine], 1.0
-        A[:, new] = small.rows(stream.terms[support[new]])[:, :-1]
-        return small.qp(A, stream.G_on(support))
+        A = np.empty((len(old), len(support) + 1))
+        A[:, theirs], A[:, -1] = old[:, mine], 1.0
+        A[:, new] = small.rows(self.stream.terms[support[new]])[:, :-1]
+        return A
 
 
 class _HingeDescent(Descent["HingeStream", Split]):
@@ -158,10 +134,12 @@ class _HingeDescent(Descent["HingeStream", Split]):
         return self.stream.C * split.losses, split
 
     def step(self, view: Split, w: FloatArray) -> tuple[FloatArray, float]:
-        small = SmallProblem(view, self.stream.C)
+        small = NearProblem(view, self.stream.C)
         qp = small.qp(small.rows(self.terms), self.G)
-        solution = solve_hinge(qp, w, small.guess(qp.margins(w)))
-        self.offer(self.stream.dual_of(small, solution.alpha))
+        # the sides of the rows suggest their multipliers
+        solution = solve_hinge(qp, w, np.where(qp.margins(w) < 1.0, small.upper, 0.0))
+        constant, pull = small.dual(solution.alpha)
+        self.offer(constant, pull[self.stream.terms])
         # rows that the next step does not move beyond their margin need not be kept
         movements = np.abs(self.sample_rows @ (solution.w - w))
         movement = 4.0 * movements.max() if self.exact else 2.0 * np.quantile(movements, 0.99)

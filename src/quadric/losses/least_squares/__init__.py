@@ -7,17 +7,16 @@ from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.losses.least_squares.explorer import LeastSquaresExplorer
 from quadric.losses.least_squares.judge import LeastSquaresJudge
 from quadric.losses.least_squares.problem import LeastSquaresProblem
-from quadric.losses.least_squares.step import LeastSquaresStep
-from quadric.losses.least_squares.wide import WideExplorer, WideProblem
-from quadric.losses.least_squares.wide_step import WideStep
+from quadric.losses.least_squares.step import LeastSquaresStep, WideStep
+from quadric.losses.least_squares.wide import WideExplorer
 
 
-def _step(problem: LeastSquaresProblem | WideProblem) -> Step:
-    return WideStep(problem) if isinstance(problem, WideProblem) else LeastSquaresStep(problem)
+def _step(problem: LeastSquaresProblem) -> Step:
+    return WideStep(problem) if problem.is_wide else LeastSquaresStep(problem)
 
 
-def _explorer(problem: LeastSquaresProblem | WideProblem, step: Step) -> Explorer:
-    return WideExplorer(problem) if isinstance(problem, WideProblem) else LeastSquaresExplorer(problem)
+def _explorer(problem: LeastSquaresProblem, step: Step) -> Explorer:
+    return WideExplorer(problem) if problem.is_wide else LeastSquaresExplorer(problem)
 
 
 LOSS = Loss(

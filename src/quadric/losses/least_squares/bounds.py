@@ -13,8 +13,7 @@ from quadric.losses.relaxation import DenseRelaxation, masked, safe_margin
 from quadric.types import BoolArray, FloatArray, IntArray
 
 BATCH = 64
-MOST_ENTRIES = 2_000_000
-"""Of matrices that are inverted together."""
+MOST_ENTRIES = 2_000_000  # of matrices that are inverted together
 
 
 class LeastSquaresBounds(Bounds):
@@ -84,7 +83,7 @@ class LeastSquaresPerspective(PerspectiveRelaxation):
 
     def __init__(self, problem: LeastSquaresProblem) -> None:
         gamma, swollen = problem.unit_roundoff, problem.swelling * np.diag(problem.M)
-        super().__init__(problem.curvature.split, problem.k, 2.0 * gamma * swollen, problem.at_zero())
+        super().__init__(problem.pairs.split, problem.k, 2.0 * gamma * swollen, problem.at_zero())
         # (7.8) term by term: errors of M, of q and of the constant
         reach = float(np.sqrt(8.0 * problem.C * problem.total_weight))
         doubt, constant = gamma * np.sqrt(swollen) * reach, problem.constant - 0.5 * gamma * reach**2

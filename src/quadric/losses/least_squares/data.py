@@ -13,7 +13,8 @@ from quadric.geometry.products import has_many_terms
 from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_count
 from quadric.losses.base import Limits, TrainingData
-from quadric.losses.least_squares.problem import Curvature, LeastSquaresProblem, SampleRows
+from quadric.losses.least_squares.curvature import Curvature
+from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.least_squares.wide import WideData
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray
@@ -86,7 +87,7 @@ class LeastSquaresData(TrainingData):
 
     def _curvature(self, C: float) -> Curvature:
         if C not in self._curvatures:
-            self._curvatures = {C: Curvature(self._G + (2.0 * C) * self._scatter)}  # one at a time: p x p each
+            self._curvatures = {C: Curvature(self._G + (2.0 * C) * self._scatter, self._G)}  # one at a time: p x p each
         return self._curvatures[C]
 
     def one_against_rest(self, positive: int, C: float, k: int) -> LeastSquaresProblem:
@@ -97,7 +98,6 @@ class LeastSquaresData(TrainingData):
             k=min(k, len(self._terms)),
             n_features=len(self._energy.s),
             terms=self._terms,
-            G=self._G,
             scatter_trace=float(np.trace(self._scatter)),
             rule=self._rule,
             curvature=self._curvature(C),
@@ -107,7 +107,8 @@ class LeastSquaresData(TrainingData):
             mean_y=2.0 * share - 1.0,
             scatter_y=4.0 * self._total_weight * share * (1.0 - share),
             total_weight=self._total_weight,
-            rows=None if self._samples is None else SampleRows(self._samples, positive),
+            samples=self._samples,
+            positive=positive,
             sums=self._energy,
             n_samples=self._n_samples,
         )

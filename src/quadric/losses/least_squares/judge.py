@@ -9,8 +9,7 @@ from quadric.geometry.duality import Residuals
 from quadric.geometry.lifting import column_ends, lift
 from quadric.geometry.stacked import StackedRows
 
-CANCELLED = 1e3
-"""Size of a term, beside a margin of one, from which on the scores are computed with more digits."""
+CANCELLED = 1e3  # size of a term, beside a margin of one, from which on the scores are computed with more digits
 
 
 class LeastSquaresJudge:
@@ -38,8 +37,7 @@ class LeastSquaresJudge:
 
     def decrease(self, terms: np.ndarray) -> float:
         at = self._residuals
-        rows = StackedRows(at.X, at.energy, self._weight, self._y, terms)
-        return rows.decrease(np.append(at.z[terms], at.c))
+        return StackedRows(at.X, at.energy, self._weight, self._y, terms).decrease(np.append(at.z[terms], at.c))
 
 
 def _cancels(residuals: Residuals) -> bool:
@@ -48,5 +46,4 @@ def _cancels(residuals: Residuals) -> bool:
     largest = max(float(high.max()), -float(low.min()))
     if z.sum() * max(largest, largest**2) + abs(residuals.c) <= CANCELLED:
         return False
-    by_column = lift(np.maximum(high, -low)[None])[0]
-    return bool(by_column @ z + abs(residuals.c) > CANCELLED)
+    return bool(lift(np.maximum(high, -low)[None])[0] @ z + abs(residuals.c) > CANCELLED)

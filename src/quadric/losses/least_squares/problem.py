@@ -2,75 +2,30 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
 
 from quadric.geometry.energy import Energy, rounding_of_sum
 from quadric.geometry.stacked import StackedRows
-from quadric.losses.base import SparseProblem
-from quadric.losses.least_squares.promising import promising_terms
-from quadric.losses.perspective import Split
+from quadric.losses.base import WORKING_TERMS, SparseProblem
+from quadric.losses.least_squares.curvature import Curvature, WideCurvature
+from quadric.losses.tableau import SINGULAR
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray, IntArray
 
 
-class Curvature:
-    """M = G + 2C R~'R~ with its eigendecomposition, made when first asked for; all classes and all k share one.
-
-    Parameters
-    ----------
-    M : array of shape (p, p)
-    """
-
-    def __init__(self, M: FloatArray) -> None:
-        self.M = M
-
-    @cached_property
-    def spectrum(self) -> tuple[FloatArray, FloatArray]:
-        """Eigenvalues and eigenvectors."""
-        e, V = eigh(self.M, driver="evd", check_finite=False)
-        # M is positive semidefinite; what rounding leaves below zero would turn a penalty into a reward
-        return np.maximum(e, 0.0), np.ascontiguousarray(V)
-
-    @cached_property
-    def split(self) -> Split:
-        """M = M0 + D of the perspective bound."""
-        return Split.of_matrix(self.M)
-
-
-@dataclass(frozen=True)
-class SampleRows:
-    """The samples of one class against the rest, for where their sums have lost digits.
-
-    Attributes
-    ----------
-    samples : LabelledSamples
-    positive : int
-    """
-
-    samples: LabelledSamples
-    positive: int
-
-    def __len__(self) -> int:
-        return len(self.samples.codes)
-
-    def stacked(self, C: float, terms: IntArray) -> StackedRows:
-        """F on some terms as a sum of squares."""
-        samples = self.samples
-        return StackedRows(samples.X, samples.energy, C * samples.loss_weight, samples.signs(self.positive), terms)
-
-
 @dataclass(frozen=True, kw_only=True)
-class QuadraticProblem(SparseProblem):
+class LeastSquaresProblem(SparseProblem):
     """Squared loss with c eliminated: F(z) = 1/2 z'Mz - q'z + constant (docs/mathematics.md, section 2).
 
     Attributes
     ----------
+    curvature : Curvature or WideCurvature
+        M.
     cross : array of shape (p,)
         R~'y~.
     mean : array of shape (p,)
@@ -79,41 +34,60 @@ class QuadraticProblem(SparseProblem):
         Loss-weighted mean and scatter of the labels.
     total_weight : float
         Sum of the loss weights.
-    rows : SampleRows or None
-        The samples themselves, if they are at hand.
+    samples : LabelledSamples or None
+        The samples themselves, if they are in memory, for where their sums have lost digits.
+    positive : int
+        The class against the rest, among their codes.
     n_samples : int or None
         How many there are, where that is known without them.
+    sums : Energy or None
+        The regulariser of sums whose samples are not there.
     """
 
     loss_name: ClassVar[str] = "least_squares"
+    curvature: Curvature | WideCurvature
     cross: FloatArray
     mean: FloatArray
     mean_y: float
     scatter_y: float
     total_weight: float
-    rows: SampleRows | None = None
+    samples: LabelledSamples | None = None
+    positive: int = 1
     n_samples: int | None = None
+    sums: Energy | None = None
 
     @property
-    @abstractmethod
-    def diagonal(self) -> FloatArray:
-        """Of M = G + 2C R~'R~."""
+    def regulariser(self) -> Energy | None:
+        return self.sums if self.samples is None else self.samples.energy
 
-    @abstractmethod
-    def row(self, term: int) -> FloatArray:
-        """Of M."""
+    @property
+    def pairs(self) -> Curvature:
+        """M where it is a matrix of all pairs."""
+        assert isinstance(self.curvature, Curvature)
+        return self.curvature
 
-    @abstractmethod
-    def block(self, support: IntArray) -> FloatArray:
-        """M_SS."""
+    @property
+    def M(self) -> FloatArray:
+        return self.pairs.M
 
-    @abstractmethod
-    def curved(self, z: FloatArray) -> float:
-        """z'Mz."""
+    @property
+    def G(self) -> FloatArray:
+        return self.pairs.G
 
-    @abstractmethod
-    def among(self, candidates: IntArray) -> LeastSquaresProblem | None:
-        """The same problem with some candidates only, all required ones among them; None: its rule needs all."""
+    @property
+    def is_wide(self) -> bool:
+        return isinstance(self.curvature, WideCurvature)
+
+    @property
+    def energy_trace(self) -> float:
+        return self.curvature.energy_trace
+
+    def stacked(self, support: IntArray) -> StackedRows:
+        """F on a support as a sum of squares over the samples, and their number."""
+        samples = self.samples
+        assert samples is not None
+        terms, weight = self.terms[support], self.C * samples.loss_weight
+        return StackedRows(samples.X, samples.energy, weight, samples.signs(self.positive), terms)
 
     @cached_property
     def q(self) -> FloatArray:
@@ -126,62 +100,57 @@ class QuadraticProblem(SparseProblem):
     @cached_property
     def swelling(self) -> FloatArray:
         """tau_j^2: how much larger the sums behind M_jj were than what centring has left of them (7.6)."""
-        return 1.0 + (2.0 * self.C * self.total_weight) * self.mean**2 / self.diagonal
+        return 1.0 + (2.0 * self.C * self.total_weight) * self.mean**2 / self.curvature.diagonal
 
     @property
     def unit_roundoff(self) -> float:
         """gamma: relative rounding error of the sums over samples behind M and q (7.6)."""
-        count = len(self.rows) if self.rows is not None else self.n_samples or self.total_weight
+        count = len(self.samples.codes) if self.samples is not None else self.n_samples or self.total_weight
         return rounding_of_sum(count)
+
+    def among(self, candidates: IntArray) -> LeastSquaresProblem | None:
+        """The same problem with the pairs of some candidates, all required ones among them; None: its rule needs all."""
+        if len(candidates) == self.n_terms and not self.is_wide:
+            return self
+        rule, curvature, trace = self.rule.among(candidates), self.curvature, self.scatter_trace
+        if isinstance(curvature, WideCurvature):
+            trace = float(curvature.rows.scatter[candidates].sum())
+            if rule is None:
+                raise ValueError("this rule on supports cannot be kept with so many terms: exclude some of them")
+        if rule is None:
+            return None
+        return replace(
+            self,
+            k=min(self.k, len(candidates)),
+            terms=self.terms[candidates],
+            scatter_trace=trace,
+            rule=rule,
+            curvature=curvature.among(candidates),
+            cross=self.cross[candidates],
+            mean=self.mean[candidates],
+        )
+
+    def paired(self) -> SparseProblem:
+        return self.among(np.arange(self.n_terms)) or self
+
+    @cached_property
+    def nucleus(self) -> SparseProblem:
+        """The problem on the terms that searches begin with, where these are many."""
+        return self.promising(WORKING_TERMS)
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
         if n_terms >= self.n_terms:
             return self.among(np.arange(self.n_terms)) or self
-        chosen = promising_terms(self.row, self.diagonal, self.q, self.k, self.rule.required, n_terms)
+        chosen = promising_terms(self.curvature.row, self.curvature.diagonal, self.q, self.k, self.rule.required, n_terms)
         return self.among(chosen if support is None else np.union1d(chosen, support)) or self
 
     def objective(self, z: FloatArray, c: float) -> float:
         off_optimum = c - self.intercept(z)  # (2.2) is F at the best c; elsewhere F grows as a parabola in c
-        at_best_c = 0.5 * self.curved(z) - self.q @ z + self.constant
+        at_best_c = 0.5 * self.curvature.curved(z) - self.q @ z + self.constant
         return float(at_best_c + self.C * self.total_weight * off_optimum**2)
 
     def intercept(self, z: FloatArray) -> float:
         return float(self.mean_y - self.mean @ z)  # (2.1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeastSquaresProblem(QuadraticProblem):
-    """The same with a matrix of all pairs of candidates.
-
-    Attributes
-    ----------
-    G : array of shape (p, p)
-        Regulariser on the candidates, the ridge included.
-    curvature : Curvature
-        M.
-    sums : Energy or None
-        The regulariser of sums whose rows are not there.
-    """
-
-    G: FloatArray
-    curvature: Curvature
-    sums: Energy | None = None
-
-    @property
-    def regulariser(self) -> Energy | None:
-        return self.sums if self.rows is None else self.rows.samples.energy
-
-    @property
-    def M(self) -> FloatArray:
-        return self.curvature.M
-
-    @property
-    def energy_trace(self) -> float:
-        return float(np.trace(self.G))
-
-    @property
-    def diagonal(self) -> FloatArray:
-        return np.diag(self.M)
 
     def slopes(self, z: FloatArray, c: float) -> FloatArray:
         # C sum_i o_i |r_ij| of (5.4) is at most C sqrt(sum_i o_i sum_i o_i r_ij^2), which the sums know
@@ -190,27 +159,43 @@ class LeastSquaresProblem(QuadraticProblem):
         gradient = self.M @ z - self.q + (2.0 * weight * off_optimum) * self.mean
         return np.append(gradient / (self.C * np.sqrt(self.total_weight * squares)), 2.0 * off_optimum)
 
-    def row(self, term: int) -> FloatArray:
-        return self.M[term]
 
-    def block(self, support: IntArray) -> FloatArray:
-        return self.M[np.ix_(support, support)]
+def promising_terms(
+    row_of: Callable[[int], FloatArray], diagonal: FloatArray, q: FloatArray, k: int, required: IntArray, n_terms: int
+) -> IntArray:
+    """The best entrants at each step of a forward selection to k terms, as many of each step as make ``n_terms`` together.
 
-    def curved(self, z: FloatArray) -> float:
-        return float(z @ (self.M @ z))
+    A step costs a row of M and O(kp): M is factorised on the support only, row by row (docs/mathematics.md, eq. 6.2 has the
+    gains).
+    """
+    left, h = diagonal.copy(), q.copy()  # T_jj and h_j of the tableau
+    factor: list[FloatArray] = []
+    chosen: list[int] = []
+    orders = []
+    while True:
+        usable = left > SINGULAR * diagonal
+        usable[chosen] = False
+        orders.append(_largest(np.where(usable, h**2 / np.where(usable, left, 1.0), -np.inf), n_terms))
+        step = len(chosen)
+        if step == k or not usable.any():
+            break
+        entrant = int(required[step]) if step < len(required) else int(orders[-1][0])
+        row = row_of(entrant).copy()
+        for other in factor:
+            row -= other[entrant] * other
+        pivot = max(left[entrant], SINGULAR * diagonal[entrant])
+        h -= (h[entrant] / pivot) * row
+        factor.append(row / np.sqrt(pivot))
+        left -= factor[-1] ** 2
+        chosen.append(entrant)
+    by_rank = np.concatenate([required, chosen, np.array(orders).T.ravel()]).astype(np.intp)
+    terms, first = np.unique(by_rank, return_index=True)
+    return np.sort(terms[np.argsort(first)[: max(n_terms, k)]])
 
-    def among(self, candidates: IntArray) -> LeastSquaresProblem | None:
-        if len(candidates) == self.n_terms:
-            return self
-        rule, square = self.rule.among(candidates), np.ix_(candidates, candidates)
-        if rule is None:
-            return None
-        return replace(
-            self,
-            terms=self.terms[candidates],
-            G=self.G[square],
-            rule=rule,
-            curvature=Curvature(self.M[square]),
-            cross=self.cross[candidates],
-            mean=self.mean[candidates],
-        )
+
+def _largest(values: FloatArray, count: int) -> IntArray:
+    """Where the largest values are, in their order; of equal ones the first."""
+    if count < len(values):
+        among = np.flatnonzero(values >= np.partition(values, len(values) - count)[len(values) - count])
+        return among[np.argsort(-values[among], kind="stable")][:count]
+    return np.argsort(-values, kind="stable")

@@ -1,53 +1,63 @@
-"""z-step of the squared loss: one eigendecomposition serves every rho, every u and every k.
+"""z-steps of the squared loss: one eigendecomposition serves every rho, every u and every k.
 
 F(z) = 1/2 z'Mz - q'z + constant with c eliminated (docs/mathematics.md, eq. 2.2). With M = V diag(e) V':
     sweep        z = V ((V'q + rho V'u) / (e + rho))                                                                  (2.6)
     fixed point  (4.5): its u solves  [V diag(e/(e+rho)) V']_SS u_S = [V (V'q / (e+rho))]_S, and z is the sweep from that u
+
+With very many terms no matrix of M + rho I can be formed. Mz is then a product XW and a product X' diag(.) X, and steps are
+conjugate gradients, preconditioned by the exact inverse of G + rho D, where D counts products twice: in the entries of the
+symmetric matrix W that is a Lyapunov equation (8.4),
+
+    W K + K W + rho W = Gamma - (g s' + s g') / (2 w + rho),   K = S - s s' / (w + rho/2),   b = (g - 2 W s) / (2 w + rho)
+
+for a right-hand side with the matrix Gamma (products halved) and the linear part g; w, s, S are the moments of x.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
-from typing import TypeAlias
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from quadric.geometry.energy import Energy
+from quadric.geometry.terms import to_matrix, to_vector
 from quadric.losses.base import NoBound, Step, StepSolution
-from quadric.losses.least_squares.problem import LeastSquaresProblem, QuadraticProblem, SampleRows
+from quadric.losses.least_squares.curvature import WideCurvature
+from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.types import FloatArray, IntArray
 
-MOST_WORK = 2e10
-"""Operations that a bound from the rows may take: some seconds."""
-Solver: TypeAlias = Callable[[FloatArray], FloatArray]
-ACCURATE = 1e-8
-"""Share of the minimum that rounding in M and q may change before a refit goes back to the rows."""
-SURELY_REGULAR = 1e-2
-"""Relative error of the inverse of M_SS up to which (7.8) holds."""
+MOST_WORK = 2e10  # operations that a bound from the rows may take: some seconds
+ACCURATE = 1e-8  # share of the minimum that rounding in M and q may change before a refit goes back to the rows
+SETTLED = 1e-8  # residual of conjugate gradients, in the norm of the preconditioner and relative to the right-hand side
+MOST_ITERATIONS = 500
+SURELY_REGULAR = 1e-2  # relative error of the inverse of M_SS up to which (7.8) holds
 
 
 class RefittingStep(Step):
     """Refits on few terms, by M where its digits are enough, else by the rows."""
 
-    def __init__(self, problem: QuadraticProblem) -> None:
+    def __init__(self, problem: LeastSquaresProblem) -> None:
         self.problem = problem
 
     def refit(self, support: IntArray) -> StepSolution:
         problem, z = self.problem, np.zeros(self.problem.n_terms)
         if len(support) == 0:
             return self._solution(z, problem.constant)
-        factor = self._factor(support)
+        factor = UnitFactor(problem.curvature.block(support))
         z[support] = factor.solve(problem.q[support])
         value = problem.objective(z, problem.intercept(z))
         error = self._rounding(support, z[support], factor)
         if error <= ACCURATE * value:
             return self._solution(z, value)
-        if problem.rows is None:
+        if problem.samples is None:
             return replace(self._solution(z, value), residual=error)
-        return self._from_rows(problem.rows, support, z[support])
+        x, (value, bound) = problem.stacked(support).refitted_near(self._with_intercept(support, z[support]), ACCURATE / 10.0)
+        z[support] = x[:-1]
+        return StepSolution(z, float(x[-1]), value, value - bound)
 
     def _rounding(self, support: IntArray, z: FloatArray, factor: UnitFactor) -> float:
         """What rounding in M and q does to the minimum on a support (7.8); inf where M_SS may be singular."""
@@ -59,35 +69,21 @@ class RefittingStep(Step):
         return gamma * float(reach**2)
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
-        if self.problem.rows is None:
-            return self._bracket_of_sums(support)
-        if len(self.problem.rows) * len(support) ** 2 > MOST_WORK:
+        problem, samples, z = self.problem, self.problem.samples, np.zeros(self.problem.n_terms)
+        if samples is not None and len(samples.codes) * len(support) ** 2 > MOST_WORK:
             raise NoBound("there are too many rows to be asked")
-        rows = self.problem.rows.stacked(self.problem.C, self.problem.terms[support])
-        z = self._factor(support).solve(self.problem.q[support])
-        return rows.refitted_near(self._with_intercept(support, z))[1]
-
-    def _bracket_of_sums(self, support: IntArray) -> tuple[float, float]:
-        """The minimum as the sums have it, with room for their rounding on both sides."""
-        factor, z = self._factor(support), np.zeros(self.problem.n_terms)
-        z[support] = factor.solve(self.problem.q[support])
-        value, error = self.problem.objective(z, self.problem.intercept(z)), self._rounding(support, z[support], factor)
+        factor = UnitFactor(problem.curvature.block(support))
+        z[support] = factor.solve(problem.q[support])
+        if samples is not None:
+            return problem.stacked(support).refitted_near(self._with_intercept(support, z[support]))[1]
+        # the minimum as the sums have it, with room for their rounding on both sides
+        value, error = problem.objective(z, problem.intercept(z)), self._rounding(support, z[support], factor)
         if not np.isfinite(error):
             raise NoBound("the sums have lost the digits that a bound would need")
         return value, value - 2.0 * error
 
-    def _factor(self, support: IntArray) -> UnitFactor:
-        return UnitFactor(self.problem.block(support))
-
     def _with_intercept(self, support: IntArray, z: FloatArray) -> FloatArray:
         return np.append(z, self.problem.mean_y - self.problem.mean[support] @ z)
-
-    def _from_rows(self, samples: SampleRows, support: IntArray, start: FloatArray) -> StepSolution:
-        rows = samples.stacked(self.problem.C, self.problem.terms[support])
-        x, (value, bound) = rows.refitted_near(self._with_intercept(support, start), ACCURATE / 10.0)
-        z = np.zeros(self.problem.n_terms)
-        z[support] = x[:-1]
-        return StepSolution(z, float(x[-1]), value, value - bound)
 
     def _solution(self, z: FloatArray, value: float) -> StepSolution:
         return StepSolution(z, self.problem.intercept(z), value, 0.0)
@@ -96,17 +92,12 @@ class RefittingStep(Step):
 class LeastSquaresStep(RefittingStep):
     """Closed-form z-steps in the eigenbasis of M; O(p^2) each."""
 
-    problem: LeastSquaresProblem
-
-    def __init__(self, problem: LeastSquaresProblem) -> None:
-        super().__init__(problem)
-
     @cached_property
     def _Vq(self) -> FloatArray:
-        return self.problem.q @ self.problem.curvature.spectrum[1]
+        return self.problem.q @ self.problem.pairs.spectrum[1]
 
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
-        e, V = self.problem.curvature.spectrum
+        e, V = self.problem.pairs.spectrum
         support = np.flatnonzero(u)
         # (2.6) in the eigenbasis; u has few entries, so V'u needs only the rows of V on its support
         coordinates = (self._Vq + rho * (u[support] @ V[support])) / (e + rho)
@@ -115,7 +106,7 @@ class LeastSquaresStep(RefittingStep):
         return self._solution(z, float(fit + 0.5 * rho * np.sum((z - u) ** 2)))
 
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
-        e, V = self.problem.curvature.spectrum
+        e, V = self.problem.pairs.spectrum
         rows = V[support]
         N = (rows * (e / (e + rho))) @ rows.T  # (4.5): the limit of all sweeps that keep choosing this support
         u = np.zeros(self.problem.n_terms)
@@ -129,19 +120,28 @@ class UnitFactor:
     Where the matrix is singular to working precision (a huge C on dependent columns), the solution of least norm.
     """
 
+    _least_norm: tuple[FloatArray, FloatArray] | None = None
+
     def __init__(self, matrix: FloatArray) -> None:
         self.scale = 1.0 / np.sqrt(np.diag(matrix))
         self._matrix = matrix * np.outer(self.scale, self.scale)
         self._factor, failed = dpotrf(self._matrix, lower=1, clean=0)
         if failed:
-            self._solve, self.amplification = _least_norm_solver(self._matrix), np.inf
-        else:
-            self._solve = lambda rhs: dpotrs(self._factor, rhs, lower=1)[0]
+            self.amplification = np.inf
+            e, V = eigh(self._matrix, driver="evd", check_finite=False)
+            usable = e > len(e) * np.finfo(float).eps * e[-1]
+            self._least_norm = e[usable], V[:, usable]
 
     @cached_property
     def amplification(self) -> float:
         """Largest eigenvalue of the inverse, or a little more."""
         return float(np.trace(dpotrs(self._factor, np.eye(len(self._matrix)), lower=1)[0]))
+
+    def _solve(self, rhs: FloatArray) -> FloatArray:
+        if self._least_norm is None:
+            return dpotrs(self._factor, rhs, lower=1)[0]
+        e, V = self._least_norm
+        return V @ ((rhs @ V) / e)
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         if len(rhs) == 0:
@@ -152,8 +152,86 @@ class UnitFactor:
         return solution * self.scale
 
 
-def _least_norm_solver(matrix: FloatArray) -> Solver:
-    e, V = eigh(matrix, driver="evd", check_finite=False)
-    usable = e > len(e) * np.finfo(float).eps * e[-1]
-    e, V = e[usable], V[:, usable]
-    return lambda rhs: V @ ((rhs @ V) / e)
+class Lyapunov:
+    """The inverse of G + rho D, the ridge left out.
+
+    Parameters
+    ----------
+    energy : Energy
+    rho : float
+    """
+
+    def __init__(self, energy: Energy, rho: float) -> None:
+        self._s, self._denominator = energy.s, 2.0 * energy.weight + rho
+        e, self._Q = eigh(energy.S - (2.0 / self._denominator) * np.outer(energy.s, energy.s), driver="evd", check_finite=False)
+        e = np.maximum(e, 0.0)
+        self._sums = e[:, None] + e + rho
+
+    def solve(self, v: FloatArray) -> FloatArray:
+        """(G + rho D)^-1 v, all terms."""
+        Gamma, g = to_matrix(v)
+        squares = np.diag(Gamma).copy()
+        Gamma *= 0.5
+        Gamma[np.diag_indices_from(Gamma)] = squares
+        across = np.outer(g, self._s) / self._denominator
+        Gamma -= across
+        Gamma -= across.T
+        W = self._Q @ ((self._Q.T @ Gamma @ self._Q) / self._sums) @ self._Q.T
+        return to_vector(W, (g - 2.0 * (W @ self._s)) / self._denominator)
+
+
+class WideStep(RefittingStep):
+    """Remembers its last answer and starts from there."""
+
+    def __init__(self, problem: LeastSquaresProblem) -> None:
+        super().__init__(problem)
+        assert isinstance(problem.curvature, WideCurvature)
+        self._curvature, self._last = problem.curvature, np.zeros(problem.n_terms)
+        self._inverse = lru_cache(1)(lambda rho: Lyapunov(self._curvature.rows.energy, rho))
+
+    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
+        return self._solved(np.full(self.problem.n_terms, rho), u, self._preconditioner(rho))
+
+    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
+        penalty = np.full(self.problem.n_terms, rho)
+        penalty[support] = 0.0
+        inside, elsewhere = UnitFactor(self._curvature.block(support)), self._preconditioner(rho)
+
+        def preconditioned(r: FloatArray) -> FloatArray:
+            z = elsewhere(r)
+            z[support] += inside.solve(r[support])  # rho is no part of the curvature there
+            return z
+
+        return self._solved(penalty, np.zeros(self.problem.n_terms), preconditioned)
+
+    def _preconditioner(self, rho: float) -> Callable[[FloatArray], FloatArray]:
+        inverse, problem = self._inverse(rho), self.problem
+        return lambda r: inverse.solve(problem.embed(r))[problem.terms]
+
+    def _solved(self, penalty: FloatArray, u: FloatArray, preconditioned: Callable[[FloatArray], FloatArray]) -> StepSolution:
+        """argmin of F + 1/2 sum penalty_j (z_j - u_j)^2."""
+        problem, target = self.problem, self.problem.q + penalty * u
+
+        def times(z: FloatArray) -> FloatArray:
+            return self._curvature.times(problem.embed(z)) + penalty * z
+
+        z = self._last
+        r = target - times(z) if z.any() else target.copy()
+        enough = SETTLED**2 * float(target @ preconditioned(target))
+        direction, before = np.zeros_like(z), 1.0
+        for _ in range(MOST_ITERATIONS):
+            y = preconditioned(r)
+            length = float(r @ y)
+            if length <= enough:
+                break
+            direction = y + (length / before) * direction
+            curved = times(direction)
+            share = length / float(direction @ curved)
+            z = z + share * direction
+            r -= share * curved
+            before = length
+        self._last = z
+        # z'(M + P)z = z'(target - r), so that the value needs no further product
+        fit = 0.5 * float(z @ (target - r)) - float(problem.q @ z) - float((penalty * u) @ z)
+        value = fit + 0.5 * float(penalty @ u**2) + problem.constant
+        return StepSolution(z, problem.intercept(z), value, float(np.sqrt(max(float(r @ preconditioned(r)), 0.0))))

@@ -57,9 +57,9 @@ def test_any_v_and_any_multipliers_give_a_bound_on_every_node(loss, seed):
     for scale in (0.0, 0.01, 1.0, 100.0):
         fixed, allowed = node(rng, p)
         linear = linear_of(relaxation, rng.uniform(0.0, 1.0, size=p))
-        lines = relaxation.safe.lines(scale * rng.normal(size=(1, p)), linear)
+        base, W = relaxation.safe.lines(scale * rng.normal(size=(1, p)), linear)
         for support, value in values.items():
-            assert lines.base[0] - lines.W[0, list(support)].sum() <= value
+            assert base[0] - W[0, list(support)].sum() <= value
         state = relaxation.relaxed.start(scale * rng.normal(size=(1, p)), fixed, allowed)
         bounded = relaxation.bounded(fixed, allowed, state, linear, 1, np.inf)
         assert bounded.lower[0] <= min(inside(values, fixed[0], allowed[0]).values())
@@ -99,8 +99,8 @@ def test_the_bound_is_exact_on_a_whole_support(seed):
     problem = problem_of("least_squares", seed)
     support, relaxation = np.array([0, 4, 7]), perspective_of(problem)
     solution = problem.step().refit(support)
-    lines = relaxation.safe.lines(solution.z[None], relaxation.linear)
-    bound = lines.base[0] - lines.W[0, support].sum()
+    base, W = relaxation.safe.lines(solution.z[None], relaxation.linear)
+    bound = base[0] - W[0, support].sum()
     shrunk = 2e-5 * 0.5 * relaxation.safe.diagonal @ solution.z**2  # of D, for the sake of the factorisation
     assert bound <= solution.value
     assert_allclose(bound, solution.value, rtol=1e-11, atol=shrunk)
@@ -120,8 +120,8 @@ def test_steps_reach_the_optimum_of_the_relaxation():
     assert bounded.lower[0] == pytest.approx(primal, rel=1e-3)
     start = relaxation.relaxed.start(np.ones((1, p)), nothing, ~nothing)
     unpolished = Relaxed(split, K, 1.0).steps(nothing, ~nothing, start, problem.q[None], 1)[1]
-    first = relaxation.safe.lines(unpolished, relaxation.linear)
-    assert first.base[0] - np.sort(first.W[0])[-K:].sum() < bounded.lower[0]
+    base, W = relaxation.safe.lines(unpolished, relaxation.linear)
+    assert base[0] - np.sort(W[0])[-K:].sum() < bounded.lower[0]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -191,10 +191,12 @@ def test_errors_of_matrix_and_linear_part_lower_the_bound():
     error, doubt = np.diag(size), 1e-3 * np.abs(q)
     safe = SafeSplit(problem.curvature.split, K, error)
     v = problem.step().refit(support).z[None]
-    lines = safe.lines(v, Linear(q[None], doubt[None], np.array([problem.constant])))
-    bound, plain = lines.base[0] - lines.W[0, support].sum(), problem.step().refit(support).value
-    exact = SafeSplit(problem.curvature.split, K, 0.0 * error).lines(v, Linear(q[None], 0.0 * doubt[None], np.array([0.0])))
-    assert bound < problem.constant + exact.base[0] - exact.W[0, support].sum() <= plain
+    base, W = safe.lines(v, Linear(q[None], doubt[None], np.array([problem.constant])))
+    bound, plain = base[0] - W[0, support].sum(), problem.step().refit(support).value
+    exact_base, exact_W = SafeSplit(problem.curvature.split, K, 0.0 * error).lines(
+        v, Linear(q[None], 0.0 * doubt[None], np.array([0.0]))
+    )
+    assert bound < problem.constant + exact_base[0] - exact_W[0, support].sum() <= plain
     for _ in range(200):
         signs = np.where(rng.random((p, p)) < 0.5, -1.0, 1.0)
         E = np.triu(signs) * np.sqrt(np.outer(error, error))

@@ -11,8 +11,8 @@ from helpers import make_problem, numerical_gradient, random_samples, slow_objec
 from quadric.certificate import Judge, Question
 from quadric.losses.columns import ColumnTableau
 from quadric.losses.dual import feasible, safe_dual
-from quadric.losses.logistic.newton import ON_ALL_TERMS, ON_FEW_TERMS, Factor, LogisticQP, minimise
-from quadric.losses.logistic.problem import loss_of
+from quadric.losses.logistic import Logistic
+from quadric.losses.smooth.newton import ON_ALL_TERMS, ON_FEW_TERMS, Factor, Newton, SmoothQP
 from quadric.losses.tableau import Tableau
 from quadric.search.rules import RequiredTerms
 
@@ -27,7 +27,7 @@ def qp_of(problem, rho=0.5, seed=0):
     u = np.random.default_rng(seed).normal(size=problem.n_terms)
     g = np.append(rho * u, 0.0)
     P = problem.G + rho * np.eye(problem.n_terms)
-    return LogisticQP(problem.A.T, problem.y, problem.upper, P, g, 0.5 * rho * u @ u)
+    return SmoothQP(Logistic(), problem.A.T, problem.y, problem.upper, P, g, 0.5 * rho * u @ u)
 
 
 def test_gradient_by_finite_differences():
@@ -49,10 +49,10 @@ def test_derivatives_of_a_z_step():
     qp, w = qp_of(problem), np.random.default_rng(5).normal(size=problem.n_terms + 1)
 
     def alpha(v):
-        return qp.upper / (1.0 + np.exp(qp.margins(v)))
+        return qp.weight / (1.0 + np.exp(qp.margins(v)))
 
     assert_allclose(qp.gradient(w, alpha(w)), numerical_gradient(lambda v: qp.value(v, qp.margins(v)), w), rtol=1e-5, atol=1e-5)
-    theta = alpha(w) * (1.0 - alpha(w) / qp.upper)
+    theta = alpha(w) * (1.0 - alpha(w) / qp.weight)
     curvature = qp.spread(theta)
     curvature[:-1, :-1] += qp.P
     for j in range(len(w)):
@@ -66,14 +66,14 @@ def test_z_steps_are_scipys(seed):
     qp, start = qp_of(problem, seed=seed), np.zeros(problem.n_terms + 1)
 
     def value(v):
-        return qp.value(v, qp.margins(v)), qp.gradient(v, qp.upper / (1.0 + np.exp(qp.margins(v))))
+        return qp.value(v, qp.margins(v)), qp.gradient(v, qp.weight / (1.0 + np.exp(qp.margins(v))))
 
     expected = minimize(value, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 10_000})
-    cold = minimise(qp, start, ON_FEW_TERMS)
+    cold = Newton(qp, start).run(ON_FEW_TERMS)
     assert cold.value == pytest.approx(expected.fun, rel=1e-10)
     assert_allclose(cold.w, expected.x, atol=1e-5)
     # from far away, and with a curvature of somewhere else
-    far = minimise(qp, start + 5.0, ON_ALL_TERMS, 3.0 * cold.spread)
+    far = Newton(qp, start + 5.0, 3.0 * cold.spread).run(ON_ALL_TERMS)
     assert far.value == pytest.approx(cold.value, rel=1e-12)
     assert far.decrement < 1e-11
 
@@ -145,7 +145,7 @@ def test_multipliers_are_a_proof():
 
 
 def test_losses_of_any_margin():
-    each = [loss_of(np.full(1, 2.0), np.full(1, margin)) for margin in (800.0, 1.0, 0.0, -1.0, -800.0)]
+    each = 2.0 * Logistic().value(np.array([800.0, 1.0, 0.0, -1.0, -800.0]))
     assert_allclose(each, 2.0 * np.array([0.0, np.log1p(np.exp(-1.0)), np.log(2.0), np.log1p(np.e), 800.0]), rtol=1e-15)
 
 

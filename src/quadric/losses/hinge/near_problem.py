@@ -10,7 +10,7 @@ from quadric.losses.hinge.split import GROUPS, Split
 from quadric.types import FloatArray, IntArray
 
 
-class SmallProblem:
+class NearProblem:
     """Near rows and collapsed rows, on any terms.
 
     Parameters
@@ -20,16 +20,12 @@ class SmallProblem:
     """
 
     def __init__(self, split: Split, C: float) -> None:
-        rows = split.near.rows() if len(split.near) else None
-        self._X = rows.X if rows is not None else np.empty((0, len(split.middle)))
-        self._middle = split.middle
-        live = split.far.weight > 0.0
-        self._far_weight = split.far.weight[live]
-        self._far = adjoint_about(split.far.sums[live], split.middle) / self._far_weight[:, None]
-        near_y = rows.y if rows is not None else np.empty(0)
-        near_weight = np.abs(rows.weight) if rows is not None else np.empty(0)
-        self.y = np.concatenate([near_y, np.array([label for label, _ in GROUPS])[live]])
-        self.upper = C * np.concatenate([near_weight, self._far_weight])
+        rows, live = split.near.rows(), split.far[:, 0] > 0.0
+        weight, sums = split.far[live, 0], split.far[live, 1:]
+        self._X, self._middle = rows.X, split.middle
+        self._far = adjoint_about(sums, split.middle) / weight[:, None]
+        self.y = np.concatenate([rows.y, np.array([label for label, _ in GROUPS])[live]])
+        self.upper = C * np.concatenate([np.abs(rows.weight), weight])
 
     def rows(self, terms: IntArray) -> FloatArray:
         """[r(x) - r(middle), 1] on some terms."""
@@ -45,24 +41,14 @@ class SmallProblem:
         """The problem on some terms, given their rows."""
         return HingeQP(A, self.y, self.upper, G, np.zeros(A.shape[1]))
 
-    def guess(self, margins: FloatArray) -> FloatArray:
-        """Multipliers by the sides of the rows."""
-        return np.where(margins < 1.0, self.upper, 0.0)
+    def balanced(self, alpha: FloatArray) -> FloatArray:
+        """Multipliers inside their boxes that balance: a bound on all rows needs no more of them."""
+        return evenly_balanced(np.clip(alpha, 0.0, self.upper), self.y)
 
     def dual(self, alpha: FloatArray) -> tuple[float, FloatArray]:
-        """Sum of the multipliers of all rows, and R'(y alpha) on all terms."""
-        alpha = self._balanced(alpha)
-        n_near = len(self._X)
+        """Sum of the multipliers of all rows, once they balance, and R'(y alpha) on all terms."""
+        alpha, n_near = self.balanced(alpha), len(self._X)
         signed = self.y * alpha
         used = np.flatnonzero(signed[:n_near])
         near = lift_adjoint(self._X[used] - self._middle, signed[used])
         return float(alpha.sum()), adjoint_about(near, self._middle) + signed[n_near:] @ self._far
-
-    def dual_on(self, R: FloatArray, alpha: FloatArray) -> tuple[float, FloatArray]:
-        """The same on some terms, given their rows."""
-        alpha = self._balanced(alpha)
-        return float(alpha.sum()), (self.y * alpha) @ R
-
-    def _balanced(self, alpha: FloatArray) -> FloatArray:
-        """Multipliers inside their boxes that balance."""
-        return evenly_balanced(np.clip(alpha, 0.0, self.upper), self.y)

@@ -1,54 +1,25 @@
-"""What losses on lifted rows share in their passes: the problem on the random sample, and descents that cannot climb."""
+"""Fits by passes: descents that cannot climb, and the scores of surfaces on a batch."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from quadric.geometry.lifting import lift
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.losses.rows import RowBlock, RowsProblem
-from quadric.losses.streams import GAP, DualPoint, StreamedFit, StreamedProblem
+from quadric.losses.pass_problem import GAP, StreamedFit, StreamedProblem
 from quadric.types import FloatArray, IntArray
 
-SHORTER = np.array([0.5, 0.25, 0.0625])
-"""Shorter steps, tried in the same pass."""
+SHORTER = np.array([0.5, 0.25, 0.0625])  # shorter steps, tried in the same pass
 MOST_PASSES = 30
-ROUNDING = 1e-13
-"""Share of F that is not worth another pass, where rounding keeps the bound from it."""
+ROUNDING = 1e-13  # share of F that is not worth another pass, where rounding keeps the bound from it
+# Change of the values of a surface on the random rows after which the next step, which is much shorter, is the last
 STILL = 1e-9
-"""Change of the values of a surface on the random rows after which the next step, which is much shorter, is the last."""
-CHUNK_ROWS = 4096
-"""Rows that are lifted together."""
+CHUNK_ROWS = 4096  # rows that are lifted together
 
 
-class RowStream(StreamedProblem):
-    """A loss of margins; subclasses name the ``problem`` of the same loss in memory."""
-
-    problem: ClassVar[type[RowsProblem]]
-
-    def sample_problem(self) -> RowsProblem:
-        rows = self.survey.sample
-        A = np.asarray(self.sample_rows(np.arange(len(self.terms))), order=self.problem.order)
-        scatter = np.diag(self.survey.labelled.loss.scatter)
-        return self.problem(
-            C=self.C,
-            k=self.k,
-            n_features=len(self.middle),
-            terms=self.terms,
-            G=self.G,
-            scatter_trace=float(scatter[self.terms].sum()),
-            rule=self.rule,
-            block=RowBlock(A),
-            center=lift(self.middle[None], self.terms)[0],
-            y=rows.y,
-            loss_weight=rows.weight,
-        )
-
-
-Stream = TypeVar("Stream", bound=RowStream)
+Stream = TypeVar("Stream", bound=StreamedProblem)
 View = TypeVar("View")
 
 
@@ -57,7 +28,7 @@ class Descent(Generic[Stream, View]):
 
     Parameters
     ----------
-    stream : RowStream
+    stream : StreamedProblem
     support : array
     ceiling : float
         A bound above it is enough.
@@ -71,7 +42,7 @@ class Descent(Generic[Stream, View]):
         self.terms, self.G = stream.terms[support], stream.G_on(support)
         self.best: tuple[float, FloatArray] | None = None
         self.view: View | None = None
-        self.bound, self.dual = -np.inf, DualPoint(0.0, np.zeros(len(stream.terms)))
+        self.bound, self.constant, self.pull = -np.inf, 0.0, np.zeros(len(stream.terms))
 
     @abstractmethod
     def look(self, trials: FloatArray) -> tuple[FloatArray, View]:
@@ -95,6 +66,7 @@ class Descent(Generic[Stream, View]):
             if self.best is not None and values[0] > self.best[0] * (1.0 + ROUNDING * self._settled()):
                 if self._settled():
                     break
+                # the step was too long: F is convex along it, so that the lowest of the shorter ones is the place to go on from
                 self.shorten()
                 w = trials[1 + int(np.argmin(values[1:]))]
                 continue
@@ -102,6 +74,7 @@ class Descent(Generic[Stream, View]):
             if is_still or (self._settled() and not self.exact) or not self.stream.passes.going():
                 break
             new, least = self.step(view, w)
+            # a bound that rounding keeps below F proves no more, however many passes follow
             if not self.exact and (self._settled() or self.best[0] - least <= ROUNDING * abs(least)):
                 break
             is_still = self._settled() and self._is_still(w, new)
@@ -109,7 +82,7 @@ class Descent(Generic[Stream, View]):
         assert self.best is not None
         value, w = self.best
         w = self.settled(w) if self.exact and self.stream.passes.going() else w
-        return StreamedFit(self.support, w, value, self.bound, self.dual, began)
+        return StreamedFit(self.support, w, value, self.bound, self.constant, self.pull, began)
 
     def settled(self, w: FloatArray) -> FloatArray:
         """The one of several best surfaces that all fits agree on."""
@@ -119,11 +92,11 @@ class Descent(Generic[Stream, View]):
         """Whether a step is so short that the one after it would be rounding."""
         return bool(np.max(np.abs(self.sample_rows @ (new - w))) <= STILL)
 
-    def offer(self, dual: DualPoint) -> None:
-        """Multipliers that may prove more than those before."""
-        bound = self.stream.bound(dual, self.support)
+    def offer(self, constant: float, pull: FloatArray) -> None:
+        """Multipliers that may prove more than those before, by what they do to all candidates (as in StreamedFit)."""
+        bound = self.stream.bound_on(self.support, constant, pull[self.support])
         if bound > self.bound:
-            self.bound, self.dual = bound, dual
+            self.bound, self.constant, self.pull = bound, constant, pull
 
     def _settled(self) -> bool:
         assert self.best is not None
@@ -132,7 +105,7 @@ class Descent(Generic[Stream, View]):
     def _trials(self, w: FloatArray) -> FloatArray:
         if self.best is None:
             return w[None]
-        center = self.best[1]
+        center = self.best[1]  # shorter steps cost products but no pass, which is what takes time
         return np.vstack([w, center + SHORTER[:, None] * (w - center)])
 
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,31 +19,18 @@ from quadric.geometry.energy import Energy, EnergyNorm, rounding_of_sum
 from quadric.geometry.lifting import lift, lift_about
 from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_factors
-from quadric.losses import loss_named
-from quadric.losses.base import Limits, Loss, Rule, SparseProblem
+from quadric.losses.base import Limits, Rule, SparseProblem
 from quadric.losses.columns import ColumnTableau
 from quadric.losses.least_squares.data import LeastSquaresData
+from quadric.losses.lifted_rows import LiftedRows
 from quadric.losses.survey import Survey
 from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.types import BoolArray, FloatArray, IntArray
 
-GAP = 1e-9
-"""Relative duality gap at which a surface counts as the best on its terms."""
+if TYPE_CHECKING:
+    from quadric.losses.rows import RowsProblem
 
-
-@dataclass(frozen=True)
-class DualPoint:
-    """Multipliers of all rows that balance, by what they do to every support: F is at least constant - 1/2 q'G^-1 q.
-
-    Attributes
-    ----------
-    constant : float
-    pull : array of shape (p,)
-        q = R'(y alpha) on all candidates.
-    """
-
-    constant: float
-    pull: FloatArray
+GAP = 1e-9  # relative duality gap at which a surface counts as the best on its terms
 
 
 @dataclass(frozen=True)
@@ -57,8 +44,9 @@ class StreamedFit:
         Coefficients, then the level: c + center'z.
     value, bound : float
         F at the surface, and what no surface on these terms is below.
-    dual : DualPoint
-        The proof of the bound.
+    constant, pull : float, array of shape (p,)
+        The proof of the bound, by multipliers alpha of all rows that balance: on every support F is at least
+        constant - 1/2 q'G^-1 q with q = pull = R'(y alpha).
     began : float
         F at the surface that the fit began with.
     """
@@ -67,7 +55,8 @@ class StreamedFit:
     w: FloatArray
     value: float
     bound: float
-    dual: DualPoint
+    constant: float
+    pull: FloatArray
     began: float
 
     @property
@@ -155,6 +144,8 @@ class StreamedProblem(ABC):
 
     Parameters
     ----------
+    problem : class of RowsProblem
+        What the problem is in memory.
     passes : Passes
     survey : Survey
         With moments, unless the terms are given.
@@ -164,18 +155,21 @@ class StreamedProblem(ABC):
     k : int
     """
 
-    loss_name: ClassVar[str]
-    steepest: ClassVar[float]
-    """How steep the loss of a row of weight one can be, in units of C."""
+    steepest: float  # how steep the loss of a row of weight one can be, in units of C
 
-    def __init__(self, passes: Passes, survey: Survey, positive: int, candidates: Candidates, C: float, k: int) -> None:
-        self.passes, self.survey, self.positive, self.C = passes, survey, positive, C
+    def __init__(
+        self,
+        problem: type[RowsProblem],
+        passes: Passes,
+        survey: Survey,
+        positive: int,
+        candidates: Candidates,
+        C: float,
+        k: int,
+    ) -> None:
+        self.problem, self.passes, self.survey, self.positive, self.C = problem, passes, survey, positive, C
         self.terms, self.rule, self.energy = candidates.terms, candidates.its_rule, candidates.energy
-        self.k = min(k, len(self.terms))
-
-    @property
-    def loss(self) -> Loss:
-        return loss_named(self.loss_name)
+        self.k, self.middle = min(k, len(self.terms)), survey.middle  # where liftings are centred
 
     @abstractmethod
     def fit(
@@ -186,7 +180,7 @@ class StreamedProblem(ABC):
         """
 
     def exact(self, fit: StreamedFit) -> StreamedFit:
-        """A fit whose coefficients do not depend on where it came from, but for rounding."""
+        """A fit whose coefficients do not depend on where it came from, except for rounding."""
         return self.fit(fit.support, fit.w, exact=True)
 
     @abstractmethod
@@ -195,9 +189,20 @@ class StreamedProblem(ABC):
         is time.
         """
 
-    @abstractmethod
-    def sample_problem(self) -> SparseProblem:
+    def sample_problem(self) -> RowsProblem:
         """The same problem on the random rows, whose weights stand for all of them."""
+        sample, scatter = self.survey.sample, np.diag(self.survey.labelled.loss.scatter)
+        return self.problem(
+            C=self.C,
+            k=self.k,
+            n_features=len(self.middle),
+            terms=self.terms,
+            scatter_trace=float(scatter[self.terms].sum()),
+            rule=self.rule,
+            G=self.G,
+            rows=LiftedRows(sample.X, self.middle, self.terms, sample.weight, self.problem.order),
+            y=sample.y,
+        )
 
     def model(self, fit: StreamedFit) -> ColumnTableau | None:
         """F around a fit as a quadratic, from all rows, that ranks exchanges; None: ask one from the sample."""
@@ -210,8 +215,7 @@ class StreamedProblem(ABC):
 
     def dual_tableau(self, fit: StreamedFit) -> ColumnTableau:
         """A quadratic that bounds F on every support from below, and touches it at this one (6.5)."""
-        dual, G = fit.dual, self.G
-        return ColumnTableau(G.__getitem__, np.diag(G), dual.pull, dual.constant, self.rule.required, fit.support)
+        return ColumnTableau(self.G.__getitem__, np.diag(self.G), fit.pull, fit.constant, self.rule.required, fit.support)
 
     @cached_property
     def G(self) -> FloatArray:
@@ -222,31 +226,24 @@ class StreamedProblem(ABC):
         """The regulariser on a support."""
         return self.G[np.ix_(support, support)]
 
-    @property
-    def middle(self) -> FloatArray:
-        """Where liftings are centred."""
-        return self.survey.middle
-
     def sample_rows(self, support: IntArray) -> FloatArray:
         """The random rows, lifted, with a last column of ones."""
         R = lift_about(self.survey.sample.X, self.middle, self.terms[support])
         return np.column_stack([R, np.ones(len(R))])
 
-    def bound(self, dual: DualPoint, support: IntArray) -> float:
-        """What F on a support is not below, by multipliers; safe against rounding, and -inf where that leaves nothing."""
-        return self.bound_on(support, dual.constant, dual.pull[support])
-
     def bound_on(self, support: IntArray, constant: float, pull: FloatArray) -> float:
-        """The same, from R'(y alpha) on the support."""
-        norm = EnergyNorm.of(self.energy, self.terms[support], self._length)
+        """What F on a support is not below, by R'(y alpha) of multipliers on it; -inf where rounding leaves nothing."""
+        samples = self.survey.samples
+        length = samples.longest + samples.n_batches + len(self.survey.sample)  # numbers added one after another, at most
+        norm = EnergyNorm.of(self.energy, self.terms[support], length)
         if norm is None:
             return -np.inf
-        unit = rounding_of_sum(self._length)
+        unit = rounding_of_sum(length)
         return constant * (1.0 - unit) - norm.halved_square(pull, unit * self._sizes[support])
 
     def residual(self, fit: StreamedFit, terms: IntArray) -> float:
         """The largest gradient of the Lagrangian of a fit on some terms, in units of what multipliers could pull."""
-        pull = self.G[np.ix_(terms, fit.support)] @ fit.w[:-1] - fit.dual.pull[terms]
+        pull = self.G[np.ix_(terms, fit.support)] @ fit.w[:-1] - fit.pull[terms]
         return float(np.max(np.abs(pull) / self._sizes[terms], initial=0.0))
 
     def surface(self, support: IntArray, z: FloatArray, c: float) -> FloatArray:
@@ -255,12 +252,7 @@ class StreamedProblem(ABC):
 
     def intercept(self, support: IntArray, w: FloatArray) -> float:
         """c for a surface with its level."""
-        center = lift(self.middle[None], self.terms[support])[0]
-        return float(w[-1] - center @ w[:-1])
-
-    @property
-    def _length(self) -> int:
-        return self.survey.length_of_sums + len(self.survey.sample)
+        return float(w[-1] - lift(self.middle[None], self.terms[support])[0] @ w[:-1])
 
     @cached_property
     def _sizes(self) -> FloatArray:

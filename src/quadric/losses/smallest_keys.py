@@ -1,19 +1,15 @@
-"""Rows that a pass keeps: those with the smallest keys, as many as there is room for, whatever the order of the batches.
-
-With random keys they are a random sample, with distances to a margin the rows next to it.
-"""
+"""Rows that a pass keeps: those with the smallest keys, as many as there is room for, whatever the order of the batches."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from quadric.samples.source import scattered
 from quadric.types import BoolArray, FloatArray, IntArray
 
-SPARE = 0.75
-"""Share of the room that is filled again where it was exceeded: rows leave in large parts, not one by one."""
+SPARE = 0.75  # share of the room that is filled again where it was exceeded: rows leave in large parts, not one by one
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,7 @@ class Rows:
     X: FloatArray
     y: FloatArray
     weight: FloatArray
-    key: FloatArray
+    key: FloatArray | IntArray
 
     def __len__(self) -> int:
         return len(self.y)
@@ -44,12 +40,11 @@ class Rows:
         return Rows(self.X[mask], self.y[mask], self.weight[mask], self.key[mask])
 
     @staticmethod
-    def joined(parts: tuple[Rows, ...]) -> Rows:
+    def joined(parts: Sequence[Rows]) -> Rows:
         """All rows of several parts."""
         if len(parts) == 1:
             return parts[0]
-        fields = ("X", "y", "weight", "key")
-        return Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
+        return Rows(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Rows)))
 
 
 @dataclass(frozen=True)
@@ -59,6 +54,7 @@ class KeptRows:
     Attributes
     ----------
     parts : tuple of Rows
+        At least one, which may be empty.
     reach : float
         Falls where more rows come than there is room for.
     room : int
@@ -87,6 +83,7 @@ class KeptRows:
         if len(self) <= size:
             return self.reach
         keys = np.concatenate([part.key for part in self.parts])
+        # just below the next key: rows with equal keys stay or go together, whatever the order of the batches
         return min(self.reach, float(np.nextafter(np.partition(keys, size)[size], -np.inf)))
 
     def within(self, reach: float) -> KeptRows:
@@ -94,18 +91,13 @@ class KeptRows:
         if reach >= self.reach:
             return self
         parts = (part if (keep := part.key <= reach).all() else part.where(keep) for part in self.parts)
-        return KeptRows(tuple(part for part in parts if len(part)), reach, self.room)
+        return KeptRows(tuple(parts), reach, self.room)
 
-    def beyond(self, reach: float) -> tuple[Rows, ...]:
+    def beyond(self, reach: float) -> list[Rows]:
         """The others."""
-        parts = (part.where(part.key > reach) for part in self.parts)
-        return tuple(part for part in parts if len(part))
+        return [part.where(part.key > reach) for part in self.parts if (part.key > reach).any()]
 
-    def joined_with(self, other: KeptRows, reach: float) -> KeptRows:
-        """All rows of both within ``reach``."""
-        return KeptRows(self.within(reach).parts + other.within(reach).parts, reach, self.room)
-
-
-def random_keys(ids: IntArray) -> FloatArray:
-    """Numbers between 0 and 1 that go by ids alone and look random."""
-    return (scattered(ids) >> np.uint64(11)).astype(float) * 2.0**-53
+    def joined_with(self, other: KeptRows) -> KeptRows:
+        """All rows of both, which have the same reach; parts without rows go."""
+        parts = tuple(part for part in self.parts + other.parts if len(part))
+        return KeptRows(parts or self.parts[:1], min(self.reach, other.reach), self.room)

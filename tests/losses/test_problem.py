@@ -8,7 +8,7 @@ from helpers import LOSSES, make_problem, numerical_gradient, random_samples, sl
 from quadric.geometry.lifting import lift
 from quadric.geometry.moments import LabelledMoments, LiftedMoments
 from quadric.losses import loss_named
-from quadric.losses.hinge.intercept import hinge_intercept
+from quadric.losses.hinge.qp import hinge_intercept
 from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.samples.labelled import LabelledSamples
 from quadric.search.decomposition import decompose

@@ -106,7 +106,7 @@ def test_no_fit_with_many_terms_takes_more_than_was_estimated(k, loss, monkeypat
     monkeypatch.setattr(extent, "CHUNK_BYTES", 1 << 16)
     monkeypatch.setattr("quadric.losses.base.KEPT_BYTES", 0)
     monkeypatch.setattr("quadric.losses.base.WORKING_TERMS", 50)
-    for module in ("least_squares.wide", "wide_rows"):
+    for module in ("least_squares.problem", "wide_rows"):
         monkeypatch.setattr(f"quadric.losses.{module}.WORKING_TERMS", 50)
     monkeypatch.setattr("quadric.losses.least_squares.curvature.KEPT_BYTES", 0)
     monkeypatch.setattr("quadric.search.methods.MOST_PERTURBED", 50)

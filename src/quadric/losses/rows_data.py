@@ -5,18 +5,15 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Generic, TypeVar
 
-import numpy as np
-
 from quadric.blas import one_blas_thread
-from quadric.geometry import products
 from quadric.geometry.moments import TermStatistics
 from quadric.geometry.redundancy import redundant_of_samples
-from quadric.geometry.terms import term_count
 from quadric.losses.base import Limits, TrainingData
 from quadric.losses.least_squares.wide import WideData
 from quadric.losses.lifted_rows import LiftedRows
 from quadric.losses.rows import RowsProblem
 from quadric.losses.wide_rows import WideRowsProblem
+from quadric.losses.working_set import needs_working_set
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray
 
@@ -48,9 +45,9 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
     def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
         """Lifted on all candidates, unless these are so many that only a working set of them can be."""
         with one_blas_thread():
-            none = np.zeros(term_count(samples.X.shape[1]), dtype=bool)
-            is_wide = len(limits.candidates(none, lambda: none)) > products.MANY_TERMS
-            return _WideRowsData(cls.problem, samples, limits) if is_wide else cls(samples, limits)
+            if needs_working_set(samples.X, limits, pairs_all_terms=False):
+                return _WideRowsData(cls.problem, samples, limits)
+            return cls(samples, limits)
 
     @cached_property
     def _G(self) -> FloatArray:

@@ -135,10 +135,10 @@ class WideRowsStep(Step):
         self.problem = problem
 
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
-        raise NotImplementedError("z-steps on so many terms: decompose the problem on the likeliest ones")
+        raise NotImplementedError("z-steps on very many terms: decompose the problem on the likeliest ones")
 
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
-        raise NotImplementedError("z-steps on so many terms: decompose the problem on the likeliest ones")
+        raise NotImplementedError("z-steps on very many terms: decompose the problem on the likeliest ones")
 
     def refit(self, support: IntArray) -> StepSolution:
         solution = self.problem.among(support).step().refit(np.arange(len(support)))

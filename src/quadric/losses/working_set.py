@@ -12,10 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from quadric.losses.base import Explorer, Found, SparseProblem, Step
+from quadric.geometry import products
+from quadric.geometry.terms import term_count
+from quadric.losses.base import Explorer, Found, Limits, SparseProblem, Step
 from quadric.types import IntArray
 
 MOST_ENTRANTS = 50  # candidates that join it at a time
+
+
+def needs_working_set(X: Any, limits: Limits, *, pairs_all_terms: bool) -> bool:
+    """Whether there are too many terms to pair them all, so that explorers keep working sets: the one place that decides it.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (m, n)
+    limits : Limits
+    pairs_all_terms : bool
+        Whether the loss sums products of all terms, candidates or not, as moments do; otherwise only candidates count.
+    """
+    if pairs_all_terms:
+        return products.has_many_terms(X)
+    none = np.zeros(term_count(X.shape[1]), dtype=bool)
+    return len(limits.candidates(none, lambda: none)) > products.MANY_TERMS
 
 
 class WorkingSetExplorer(Explorer):

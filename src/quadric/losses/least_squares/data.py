@@ -9,13 +9,13 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments
-from quadric.geometry.products import has_many_terms
 from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_count
 from quadric.losses.base import Limits, TrainingData
 from quadric.losses.least_squares.curvature import Curvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.least_squares.wide import WideData
+from quadric.losses.working_set import needs_working_set
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray
 
@@ -57,7 +57,7 @@ class LeastSquaresData(TrainingData):
 
     @classmethod
     def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
-        if has_many_terms(samples.X):
+        if needs_working_set(samples.X, limits, pairs_all_terms=True):
             return WideData.from_samples(samples, limits)
         with one_blas_thread():
             moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)

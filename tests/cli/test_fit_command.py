@@ -94,6 +94,8 @@ def test_the_output_says_whether_products_helped(made, run, tmp_path):
     assert "products" not in linear.split("chosen: ")[1].split("runner-up")[0]
     n_features = len(json.loads(run("fit", made.data_csv, *words, "--force", "--json").out)["features"])
     assert f" of {n_features} terms, " in linear  # products were no candidates
+    fewer = run("fit", made.data_csv, *words, "--force", "--terms", "linear", "--exclude", "age").out
+    assert f" of {n_features - 1} terms, " in fewer
 
 
 def test_target_is_the_only_option_that_is_needed(made, run, tmp_path, monkeypatch):

@@ -131,4 +131,4 @@ def test_a_run_that_came_to_its_end_says_how_long_it_took(plan, tmp_path):
     store = Store(tmp_path, IDENTITY)
     run(plan.tasks()[:3], store, seed=0, n_jobs=1)
     run(plan.tasks()[:3], store, seed=0, n_jobs=1)
-    assert [(record.pieces, record.n_jobs) for record in Store(tmp_path, IDENTITY).runs] == [(3, 1)]
+    assert [(record["pieces"], record["n_jobs"]) for record in Store(tmp_path, IDENTITY).runs] == [(3, 1)]

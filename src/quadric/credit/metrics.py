@@ -25,10 +25,10 @@ from quadric.estimators.validation import Rule, check_values, integer_from, numb
 from quadric.labels import refuse_masked
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Shares of a bin below this count as this much in the stability index, which would be infinite for an empty bin.
 SMALLEST_SHARE = 1e-4
-"""Shares of a bin below this count as this much in the stability index, which would be infinite for an empty bin."""
+# Relative error allowed to sums of weights where they decide on which side of an edge a value lies.
 ROUNDING = 1e-12
-"""Relative error allowed to sums of weights where they decide on which side of an edge a value lies."""
 N_BINS: Mapping[str, Rule] = {"n_bins": integer_from(2, MOST_BINS)}
 COSTS: Mapping[str, Rule] = {"cost_false_negative": number_from(0.0), "cost_false_positive": number_from(0.0)}
 
@@ -331,8 +331,8 @@ def cutoff_by_cost(
     )
 
 
+# Checked labels (whether a sample is an event), scores and weights of equal length; both classes have weight.
 LabelledScores: TypeAlias = tuple[BoolArray, FloatArray, FloatArray]
-"""Checked labels (whether a sample is an event), scores and weights of equal length; both classes have weight."""
 
 
 def labelled_scores(y: Any, score: Any, sample_weight: Any, event: Any) -> LabelledScores:

@@ -7,8 +7,8 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+# Bytes of a download, and of any one file in it; the paper's files are below two million.
 LARGEST = 20_000_000
-"""Bytes of a download, and of any one file in it; the paper's files are below two million."""
 
 
 def read_file(path: Path) -> bytes:

@@ -40,10 +40,10 @@ from quadric.progress import Report, silent
 
 PUBLIC_HOME = "https://archive.ics.uci.edu/static/public"
 ATTEMPTS = 3
+# Seconds before the second attempt; twice as long before the third.
 PAUSE = 1.0
-"""Seconds before the second attempt; twice as long before the third."""
+# Seconds without data after which an attempt has failed.
 TIMEOUT = 30.0
-"""Seconds without data after which an attempt has failed."""
 
 
 def load(name: str, *, folder: Folder = None, report: Report = silent) -> Dataset:

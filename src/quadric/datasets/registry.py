@@ -126,6 +126,7 @@ CC_BY = "CC BY 4.0"
 BY_RANK = "categories by their alphabetical rank, from 0"
 
 # fmt: off
+# Rows of UCI's file, a tenth of each class, that come last in the CSV of the manifest.
 GERMAN_LAST_ROWS = (
     7, 10, 11, 13, 19, 33, 62, 66, 83, 85, 89, 105, 111, 137, 157, 160, 165, 168, 177, 180, 187, 188, 189, 196, 200,
     203, 209, 224, 228, 231, 240, 243, 254, 264, 272, 277, 279, 299, 308, 311, 324, 346, 353, 362, 370, 373, 374, 383, 388, 389,
@@ -133,7 +134,6 @@ GERMAN_LAST_ROWS = (
     630, 638, 654, 664, 668, 699, 701, 714, 717, 719, 726, 729, 735, 742, 767, 768, 774, 775, 786, 915, 919, 935, 938, 949, 980,
 )
 # fmt: on
-"""Rows of UCI's file, a tenth of each class, that come last in the CSV of the manifest."""
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -407,8 +407,8 @@ _CREDIT = (
     ),
 )
 
+# Data sets by canonical name, in the order of the paper's tables.
 REGISTRY: Mapping[str, DatasetInfo] = MappingProxyType({info.name: info for info in (*_BENCHMARKS, *_CREDIT)})
-"""Data sets by canonical name, in the order of the paper's tables."""
 
 
 def resolve(name: str) -> DatasetInfo:

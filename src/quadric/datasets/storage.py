@@ -14,8 +14,8 @@ from quadric.datasets.arrays import form_problem
 from quadric.datasets.registry import DatasetInfo, resolve
 from quadric.files import write_atomically
 
+# A folder to search first; None: only those of the environment.
 Folder: TypeAlias = str | os.PathLike[str] | None
-"""A folder to search first; None: only those of the environment."""
 
 
 class DatasetError(ValueError):

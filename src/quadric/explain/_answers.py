@@ -25,10 +25,10 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import Table
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Fraction of the absolute terms by which a general solver may miss a constraint.
 SHORT = 1e-10
-"""Fraction of the absolute terms by which a general solver may miss a constraint."""
+# Of a row; one with more is not proved.
 MOST_COMBINATIONS = 64
-"""Of a row; one with more is not proved."""
 BELOW, BETWEEN, ABOVE = -1, 0, 1
 
 

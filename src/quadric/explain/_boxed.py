@@ -20,12 +20,12 @@ from quadric.explain._nearest import nearest
 from quadric.types import BoolArray, FloatArray
 
 EPSILON, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+# The multiplier is sought this many powers of ten around its natural size.
 DECADES = 8.0
-"""The multiplier is sought this many powers of ten around its natural size."""
+# The search for a multiplier ends when no other can raise the bound by more than this fraction.
 GAIN = 1e-9
-"""The search for a multiplier ends when no other can raise the bound by more than this fraction."""
+# Limits of loops that end earlier; a bound is a bound wherever they stop.
 STEPS, EXCHANGES = 60, 20
-"""Limits of loops that end earlier; a bound is a bound wherever they stop."""
 
 
 @dataclass(frozen=True)

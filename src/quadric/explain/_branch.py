@@ -18,12 +18,12 @@ from quadric.explain._boxed import Goal, face_candidates, first_along, lower_bou
 from quadric.explain._nearest import Answers, nearest
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# A distance is proved smallest when no point is nearer by more than this fraction.
 TOLERANCE = 1e-6
-"""A distance is proved smallest when no point is nearer by more than this fraction."""
+# Boxes treated together; each needs a few matrices of the size of A.
 AT_ONCE = 2048
-"""Boxes treated together; each needs a few matrices of the size of A."""
+# Distance from an integer, in raw units, below which a value counts as one.
 OFF_LATTICE = 1e-7
-"""Distance from an integer, in raw units, below which a value counts as one."""
 
 
 @dataclass(frozen=True)

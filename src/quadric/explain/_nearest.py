@@ -21,12 +21,12 @@ import numpy as np
 
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Eigenvalues below this fraction of the largest one count as zero.
 FLAT = 1e-13
-"""Eigenvalues below this fraction of the largest one count as zero."""
+# Slopes below this fraction of the magnitudes they were summed from count as zero.
 NOISE = 16 * np.finfo(float).eps
-"""Slopes below this fraction of the magnitudes they were summed from count as zero."""
+# Newton steps are safeguarded by bisection: this many always suffice, ten are usual.
 ITERATIONS = 200
-"""Newton steps are safeguarded by bisection: this many always suffice, ten are usual."""
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.tables.table import Table, holds_whole_numbers
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Decisions closer to the cut-off than this fraction of their absolute terms may depend on how they are evaluated.
 ROUNDING = 4 * float(np.finfo(float).eps)
-"""Decisions closer to the cut-off than this fraction of their absolute terms may depend on how they are evaluated."""
 
+# The sigmoid of larger log-odds is 1 in floating point.
 SATURATED = 37.0
-"""The sigmoid of larger log-odds is 1 in floating point."""
 
 
 @dataclass(frozen=True)

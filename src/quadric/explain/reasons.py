@@ -23,15 +23,15 @@ from quadric.tables.table import Rows, Table, is_missing, number_text
 from quadric.types import FloatArray
 
 TEMPLATE = "{feature} is {value}, against {reference} in the reference: {points} points lost"
+# What stands for the reference value of a coded category: references are points between levels.
 MIXTURE = "a mixture"
-"""What stands for the reference value of a coded category: references are points between levels."""
 MISSING = "missing"
+# Share of the approved background, from the top, whose mean is the reference "approved".
 BEST_SHARE = 0.1
-"""Share of the approved background, from the top, whose mean is the reference "approved"."""
+# Boxes per case in the search for the nearest turning point.
 MAX_NODES = 1000
-"""Boxes per case in the search for the nearest turning point."""
+# Points below this share of the absolute terms of both decisions are rounding and no reason.
 NOISE = 1e-13
-"""Points below this share of the absolute terms of both decisions are rounding and no reason."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,13 +19,14 @@ from quadric.labels import refuse_masked
 from quadric.tables.table import Rows
 from quadric.types import BoolArray, FloatArray
 
+# Answers that the model rejects are sought farther beyond the boundary: first by this factor, then by its square, and so on,
+# and back until what is accepted is no more than the last factor beyond what is not.
 TRIES, GROWTH, NARROW = 12, 16.0, 1.25
-"""Answers that the model rejects are sought farther beyond the boundary: first by this factor, then by its square, and so on,
-and back until what is accepted is no more than the last factor beyond what is not."""
 
+# Boxes per row where surfaces are a guide only: there is nothing to prove.
 GUIDE_NODES = 20
-"""Boxes per row where surfaces are a guide only: there is nothing to prove."""
 
+# By whether a row was on the wanted side already, whether an answer was found, and whether that is proved.
 MESSAGES = {
     (True, True, True): "already on the wanted side",
     (False, True, True): "smallest change",
@@ -33,7 +34,6 @@ MESSAGES = {
     (False, False, True): "no allowed change reaches the wanted side",
     (False, False, False): "no answer found; not proved that there is none",
 }
-"""By whether a row was on the wanted side already, whether an answer was found, and whether that is proved."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,8 @@ from quadric.types import FloatArray
 from quadric.workers import workers
 
 DECILES = np.arange(1, 10) / 10
+# Attempts to draw samples of all classes before giving up.
 DRAWS = 1000
-"""Attempts to draw samples of all classes before giving up."""
 
 
 @dataclass(frozen=True, eq=False)

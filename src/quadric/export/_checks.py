@@ -15,8 +15,8 @@ import numpy as np
 MAX_BYTES = 32 << 20
 MAX_TEXT = 10_000
 MAX_ITEMS = 1_000_000
+# Of an error that a class raised.
 MAX_WORDS = 200
-"""Of an error that a class raised."""
 
 T = TypeVar("T")
 

@@ -20,15 +20,15 @@ from quadric.fitted import FittedModel
 from quadric.tables import InputColumn, Table
 from quadric.types import BoolArray, FloatArray, IntArray
 
+# Rows beyond this size are left out: models of thousands of levels would make files too large to handle.
 MAX_CELLS = 200_000
-"""Rows beyond this size are left out: models of thousands of levels would make files too large to handle."""
+# Scales from the center.
 FAR_AWAY = 1e6
-"""Scales from the center."""
+# A feature counts as zero below this share of its largest value.
 NEGLIGIBLE = 1e-3
-"""A feature counts as zero below this share of its largest value."""
 RANDOM_ROWS = 2_000
+# Where the curve of a sigmoid is tried: beyond, its values hardly change.
 LOG_ODDS = (-2.0, 0.0, 2.0)
-"""Where the curve of a sigmoid is tried: beyond, its values hardly change."""
 
 
 def accepts(view: FittedModel) -> list[dict[str, Any]]:

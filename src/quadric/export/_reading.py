@@ -45,16 +45,16 @@ from quadric.samples.units import Units
 from quadric.tables import Table
 from quadric.types import BoolArray, FloatArray
 
+# Limits of a column that is not capped.
 ENDS = (-math.inf, math.inf)
-"""Limits of a column that is not capped."""
 ESTIMATOR_KEYS = ("class", "step", *FITTED)
 _LABELS: dict[str, Any] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str | int | float}
 ANSWER = (*(field.name for field in fields(Sample)), "prediction")
+# How far scores may be from those in the file, relative to the sum of the absolute terms: sums are rounded in another order on
+# other processors; formulas also combine the scalers, which cancels digits.
 ROUNDING, FORMULA_ROUNDING = 1e-12, 1e-9
-"""How far scores may be from those in the file, relative to the sum of the absolute terms: sums are rounded in another order on
-other processors; formulas also combine the scalers, which cancels digits."""
+# What the first files of this schema do not have; they had all terms, and otherwise what is the default now.
 ADDED_LATER = ("gap_limit", "terms", "best_terms")
-"""What the first files of this schema do not have; they had all terms, and otherwise what is the default now."""
 
 
 def read_document(document: Any) -> SavedModel:

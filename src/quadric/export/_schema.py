@@ -19,8 +19,9 @@ from quadric.baselines import (
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.tables.table import Rows
 
+# Raised when files change in a way that older versions cannot read.
 SCHEMA = 4
-"""Raised when files change in a way that older versions cannot read."""
+# The only classes that a file can ask for.
 ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
@@ -34,10 +35,10 @@ ESTIMATORS: dict[str, Any] = {
         QuadraticSVC,
     )
 }
-"""The only classes that a file can ask for."""
 UNITS = ("clip_low", "clip_high", "center", "scale")
+# What a file keeps of a fit beside the surfaces and certificates: attributes, without the underscore at their end.
 FITTED = ("status", "n_iter", *UNITS, "best_terms", "best_loss", "best_k", "best_C")
-"""What a file keeps of a fit beside the surfaces and certificates: attributes, without the underscore at their end."""
+# Keys of a file beside its ``digest``.
 MEMBERS = (
     "schema",
     "quadric_version",
@@ -55,13 +56,12 @@ MEMBERS = (
     "samples",
     "probes",
 )
-"""Keys of a file beside its ``digest``."""
+# Stands for infinity in certificates; where a column is not capped, null does.
 INFINITE = "inf"
-"""Stands for infinity in certificates; where a column is not capped, null does."""
 MAX_FEATURES = 2_000
 MAX_CLASSES = 1_000
+# Entries of all W together: what a file may make us allocate.
 MAX_COEFFICIENTS = 20_000_000
-"""Entries of all W together: what a file may make us allocate."""
 
 
 def digest(value: Any) -> str:

@@ -35,8 +35,8 @@ from quadric.tables.table import BLANKS
 SPLITTERS = {splitter.__name__: splitter for splitter in (KFold, StratifiedGroupKFold, StratifiedKFold)}
 SPLITTER_KEYS = ("n_splits", "shuffle", "random_state")
 LARGEST_RANGE = 1_000_000
+# Types of arrays that a file may hold.
 ARRAY_TYPES = re.compile(r"[<>|=](b1|[iu][1248]|f[48]|U\d{1,4}|O)")
-"""Types of arrays that a file may hold."""
 
 
 class _Kind(NamedTuple):
@@ -48,6 +48,7 @@ class _Kind(NamedTuple):
 
 
 _ENCODER = ("categories", "dtype", "handle_unknown", "min_frequency", "max_categories")
+# The only transformers that a file can ask for.
 KINDS = {
     "StandardScaler": _Kind(StandardScaler, ("with_mean", "with_std"), ("mean_", "scale_")),
     "RobustScaler": _Kind(
@@ -84,13 +85,12 @@ KINDS = {
     ),
     "Pipeline": _Kind(Pipeline, ()),
 }
-"""The only transformers that a file can ask for."""
 _NAMES = ("n_features_in_", "feature_names_in_")
 _KEYS = ("name", "class", "params", "fitted", "inner", "output")
+# What a file keeps of a column; texts that mean a missing value are a parameter of the encoder.
 COLUMN_KEYS = tuple(field.name for field in fields(InputColumn) if field.name != "missing_texts")
-"""What a file keeps of a column; texts that mean a missing value are a parameter of the encoder."""
+# What the first files of this schema do not have, of encoders and their columns, and what it was.
 ADDED_LATER: dict[str, Any] = {"rare": "keep", "other": None, "grouped": []}
-"""What the first files of this schema do not have, of encoders and their columns, and what it was."""
 WORDS = ("passthrough", "drop")
 OUTPUTS = (None, "default", "pandas", "polars")
 
@@ -174,6 +174,7 @@ _PLAIN: dict[type, Callable[[Node], Any]] = {
     str: Node.text,
     list: lambda node: [read_parameter(item) for item in node.items()],
 }
+# What JSON does not know: when a value is one, how it is written, and how it is read.
 _MARKED: dict[str, tuple[Callable[[Any], bool], Callable[[Any, Callable[[Any], Any]], Any], Callable[[Node], Any]]] = {
     "nan": (
         lambda value: isinstance(value, float) and value != value,
@@ -214,7 +215,6 @@ _MARKED: dict[str, tuple[Callable[[Any], bool], Callable[[Any, Callable[[Any], A
         _read_folds,
     ),
 }
-"""What JSON does not know: when a value is one, how it is written, and how it is read."""
 
 
 def written_step(name: str, step: Any) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from quadric.geometry.writing import (
 from quadric.labels import number_text
 from quadric.tables import CodedFeature
 
+# Features of a column in plain text.
 FORMS = {"number": "%s", "rank": "rank(%s)", "missing": "[%s is missing]"}
-"""Features of a column in plain text."""
 
 
 def expanded(model: ScoringModel) -> ScoringModel:

@@ -17,15 +17,15 @@ from quadric.files import write_atomically
 from quadric.fitted import Model
 from quadric.tables import InputColumn
 
+# Of a sheet, and of a cell; Excel's own limits are a little higher.
 MOST_COLUMNS, LONGEST_TEXT = 16_000, 32_000
-"""Of a sheet, and of a cell; Excel's own limits are a little higher."""
+# EXP() fails beyond 709.
 STEEPEST = 700
-"""EXP() fails beyond 709."""
+# Column of "Model" with the names of the classes.
 CLASSES = 9
-"""Column of "Model" with the names of the classes."""
 DATE_HEADS = ("{} as text", "{} in days")
+# A day that all spreadsheets know as a number; they disagree on those before March 1900.
 ANCHOR = date(2000, 1, 1)
-"""A day that all spreadsheets know as a number; they disagree on those before March 1900."""
 
 
 def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 100) -> None:

@@ -18,8 +18,8 @@ from quadric.fitted import Model, Variable
 from quadric.tables import InputColumn
 from quadric.tables.dates import days_since
 
+# The first with regular expressions, which texts are compared by.
 OPSET, IR_VERSION = 20, 9
-"""The first with regular expressions, which texts are compared by."""
 
 
 def to_onnx(model: Model, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:

@@ -23,8 +23,8 @@ from quadric.tables.dates import date_text, dates_after
 from quadric.tables.inputs import missing_numbers
 from quadric.tables.table import Rows, is_missing, text_column
 
+# Rows lie this many scales from the center, a different one from input to input.
 OFFSETS = (0.0, 1.0, -1.0, 0.5, -0.5)
-"""Rows lie this many scales from the center, a different one from input to input."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from quadric.tables.dates import DAY, ISO_DATE
 from quadric.tables.table import BLANKS
 
 NUMBER_TYPES = "^(boolean|tinyint|smallint|int|bigint|float|double|decimal.*)$"
+# Without backslashes, see ``literal``. A line that ends after the date is no date either, because Spark reads none in it.
 DATE_TEXT = "^(?!0000)" + ISO_DATE.replace(r"\d", "[0-9]").replace(r"\.", "[.]") + "$"
-"""Without backslashes, see ``literal``. A line that ends after the date is no date either, because Spark reads none in it."""
 UNSCORED = "a row has no score: a value is missing, unknown, or too large for the model"
 NO_NUMBER = "CAST('NaN' AS DOUBLE)"
 NULL = "CAST(NULL AS DOUBLE)"

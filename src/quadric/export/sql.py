@@ -20,12 +20,12 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn
 from quadric.tables.table import BLANKS
 
+# Terms per pair of parentheses: SQLite refuses expressions that are nested more than 1000 deep.
 GROUP = 50
-"""Terms per pair of parentheses: SQLite refuses expressions that are nested more than 1000 deep."""
+# Bytes of a new name that PostgreSQL keeps.
 LONGEST_NAME = 63
-"""Bytes of a new name that PostgreSQL keeps."""
+# PostgreSQL raises an error where exp() overflows or underflows.
 STEEPEST = 700.0
-"""PostgreSQL raises an error where exp() overflows or underflows."""
 DIGITS = " || ".join(f"SUBSTR(full_date, {start})" for start in ("1, 4", "6, 2", "9, 2", "12, 2", "15, 2", "18, 2", "21"))
 MONTH_STARTS = " ".join(f"WHEN {month} THEN {datetime(2001, month, 1).timetuple().tm_yday - 1}" for month in range(1, 13))
 LEAP_YEAR = "yyyy % 4 = 0 AND (yyyy % 100 <> 0 OR yyyy % 400 = 0)"

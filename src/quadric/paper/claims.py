@@ -24,23 +24,23 @@ from quadric.types import BoolArray, FloatArray
 
 HOLDS, PARTLY, FAILS, UNCHECKED = "holds", "holds in part", "does not hold", "not checked"
 OURS = tuple(BEST_OF)
+# A curve is flat within this many points of accuracy, or this many samples if they weigh more.
 FLAT, FLAT_SAMPLES = 1.0, 1.5
-"""A curve is flat within this many points of accuracy, or this many samples if they weigh more."""
+# Standard errors above which a mean difference is clear.
 CLEAR = 2.0
-"""Standard errors above which a mean difference is clear."""
+# Data sets on which the paper says that its own models have the highest accuracy and F1.
 WINS = {
     "table2": ("ecoli", "haberman", "immunotherapy", "iris"),
     "table4": ("australian", "japanese", "german", "credit_small"),
 }
-"""Data sets on which the paper says that its own models have the highest accuracy and F1."""
 GCD = {"Duration": 2, "Credit amount": 5, "Installment rate": 8}
+# Features (counted from 1) whose main effects the paper says b keeps.
 KEPT = (6, 11, 12, 15, 16, 17, 18, 19, 20)
-"""Features (counted from 1) whose main effects the paper says b keeps."""
 
 CTG = cast(Reported, published("table2", "ls-l0-qsvm", FAULT_DATASET))
 
+# Parts of a claim that hold or not, and a sentence with the numbers.
 Finding: TypeAlias = tuple[Sequence[bool], str]
-"""Parts of a claim that hold or not, and a sentence with the numbers."""
 Checked: TypeAlias = "Callable[[Plan, Store], Claim]"
 
 

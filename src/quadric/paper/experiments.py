@@ -26,8 +26,8 @@ PATTERNS = {
     ],
     "figure4": [("german", "ls-l0-qsvm", {"C": 256.0, "k": 47})],
 }
+# Data sets of the figure on C and k, and the k for the curves over C.
 TREND_DATASETS = {"immunotherapy": 12, "ecoli": 32}
-"""Data sets of the figure on C and k, and the k for the curves over C."""
 TREND_C = 1024.0
 CURVE_DATASETS = ("german", "australian", "ccc")
 FAULT_DATASET = "ctg"

@@ -59,6 +59,7 @@ class Fault:
     dense_start: bool = False
 
 
+# The settings in the code of the paper's first versions: few steps, loose tolerances, a dense random start.
 AUTHORS: dict[str, Any] = {
     "rho": 0.1,
     "growth": 5**0.5,
@@ -67,7 +68,6 @@ AUTHORS: dict[str, Any] = {
     "outer_steps": 10,
     "dense_start": True,
 }
-"""The settings in the code of the paper's first versions: few steps, loose tolerances, a dense random start."""
 FAULTS: dict[str, Fault] = {
     "none": Fault("none: the same sweeps without errors"),
     "lifting": Fault("products halved in the lifted vector", halved_products=True),

@@ -22,8 +22,8 @@ from quadric.types import FloatArray
 BLUE, ORANGE, GREEN, GREY = "#1f5fa8", "#d98200", "#2e8b57", "#9aa4ad"
 COLOURS = {"l0-qsvm": BLUE, "ls-l0-qsvm": ORANGE}
 SIGNIFICANT = 0.05
+# Title, parameter on the axis, and lines by their labels.
 Panel: TypeAlias = tuple[str, str, dict[str, Trend | None]]
-"""Title, parameter on the axis, and lines by their labels."""
 
 
 def coefficients(row: Row, n_features: int) -> tuple[FloatArray, FloatArray]:

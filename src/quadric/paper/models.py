@@ -34,8 +34,8 @@ from quadric.types import FloatArray
 
 Cell: TypeAlias = dict[str, float]
 CS_OF_TWO = [2.0**power for power in range(-2, 11)]
+# Ties of LS-SVM and l1-SVM go to the larger C: only this order reproduces their iris rows.
 CS_FALLING = CS_OF_TWO[::-1]
-"""Ties of LS-SVM and l1-SVM go to the larger C: only this order reproduces their iris rows."""
 TIES = (
     "equal means go to the smaller k, then the smaller C (C1, then C2; C, then gamma, then lam), but those of LS-SVM and "
     "l1-SVM to the larger C: only this order reproduces the paper's rows on iris"
@@ -43,10 +43,10 @@ TIES = (
 CS_OF_FOUR = [4.0**power for power in range(-1, 9)]
 C1S, C2S = CS_OF_TWO, [0.1, 1.0, 10.0, 100.0]
 GAMMAS, LAMBDAS = [1e2, 1e3, 1e4], [0.1, 1.0, 10.0]
+# With up to this many terms, k increases in steps of 2; with more, in steps of 5.
 FEW_TERMS = 60
-"""With up to this many terms, k increases in steps of 2; with more, in steps of 5."""
+# Largest k of l0-QSVM with the best terms: with the hinge loss, each exchange is a convex problem of its own.
 LARGEST_BEST_K = {"ctg": 62}
-"""Largest k of l0-QSVM with the best terms: with the hinge loss, each exchange is a convex problem of its own."""
 
 
 def budgets(n_features: int) -> list[int]:
@@ -92,8 +92,8 @@ class Model:
     cost: Callable[[int, int], float]
 
 
+# Parameters, grid and decisions of a model.
 Space: TypeAlias = tuple[tuple[str, ...], Callable[[str, int], list[Cell]], Decide]
-"""Parameters, grid and decisions of a model."""
 
 
 def _space_of(decide: Decide, **values: Sequence[float]) -> Space:
@@ -253,5 +253,5 @@ MODELS: dict[str, Model] = {
     ]
 }
 PUBLISHED_MODELS = [key for key in MODELS if not key.endswith("-best")]
+# Models that are also fitted with the terms found by exchanges, instead of the paper's algorithm.
 BEST_OF = {"l0-qsvm": "l0-qsvm-best", "ls-l0-qsvm": "ls-l0-qsvm-best"}
-"""Models that are also fitted with the terms found by exchanges, instead of the paper's algorithm."""

@@ -15,8 +15,8 @@ from quadric.types import BoolArray, FloatArray, IntArray
 
 N_FOLDS = 5
 READINGS = ("paper", "nested")
+# Means closer than this are equal, so that the order of a sum does not decide a tie.
 SAME = 1e-12
-"""Means closer than this are equal, so that the order of a sum does not decide a tie."""
 
 
 @dataclass(frozen=True, order=True)

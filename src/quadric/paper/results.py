@@ -20,15 +20,15 @@ from quadric.paper.tasks import Task, curve_cells, grid_cells
 from quadric.types import FloatArray
 
 Trend: TypeAlias = tuple[FloatArray, FloatArray]
+# A cell, what differs ("accuracy", "F1", or both), and why.
 Outlier: TypeAlias = "tuple[TableCell, tuple[str, ...], str]"
-"""A cell, what differs (\"accuracy\", \"F1\", or both), and why."""
+# Tolerance for differences that are a whole number of deviations up to rounding.
 ROUNDING = 1e-9
-"""Tolerance for differences that are a whole number of deviations up to rounding."""
+# Data sets on which LS-SVM agrees with the paper in every digit, so rows, labels and folds are the same.
 SAME_FOLDS = ("iris", "ecoli", "glass", "immunotherapy", "credit_small")
-"""Data sets on which LS-SVM agrees with the paper in every digit, so rows, labels and folds are the same."""
 
+# A mean F1 below this, in per cent, means that the cell hardly ever predicts the positive class.
 FEW_POSITIVES = 5.0
-"""A mean F1 below this, in per cent, means that the cell hardly ever predicts the positive class."""
 
 
 @cache

@@ -17,8 +17,8 @@ from quadric.progress import advance
 from quadric.resources import processes_of
 from quadric.workers import workers
 
+# Seconds of the smallest task.
 LEAST_COST = 0.05
-"""Seconds of the smallest task."""
 
 
 def canonical_order(tasks: Sequence[Task]) -> list[Task]:

@@ -21,10 +21,10 @@ Row: TypeAlias = Mapping[str, Any]
 Judge: TypeAlias = Callable[[Row], str | None]
 ROWS, TIMES = "rows.jsonl", "times.jsonl"
 SCHEMA = 1
+# Increased when the stored numbers may change, so that rows of different code are not mixed.
 RESULTS = 2
-"""Increased when the stored numbers may change, so that rows of different code are not mixed."""
+# Prefix of the keys of whole runs in the file of times.
 RUN = "run/"
-"""Prefix of the keys of whole runs in the file of times."""
 KEPT = "; finished rows are kept, run again to go on"
 LOST = {ROWS: "its task will run again", TIMES: "only the time of one task is lost"}
 

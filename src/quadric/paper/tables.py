@@ -15,10 +15,10 @@ from quadric.paper.protocol import N_FOLDS, Reported
 from quadric.paper.results import TableCell, all_cells, table_cells
 from quadric.paper.store import Store
 
+# Figures of a cell, and their names in the header.
 FIGURES = {"accuracy": "acc", "F1": "F1"}
-"""Figures of a cell, and their names in the header."""
+# Means closer than this are tied.
 SAME = 1e-9
-"""Means closer than this are tied."""
 
 
 @dataclass(frozen=True)

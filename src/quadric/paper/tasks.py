@@ -23,10 +23,10 @@ from quadric.search.path import trace_path
 from quadric.search.rules import NO_LIMITS
 from quadric.types import FloatArray, IntArray
 
+# The values of C in the paper's figure on the credit data.
 CURVE_CS = (1.0, 10.0, 100.0)
-"""The values of C in the paper's figure on the credit data."""
+# Values of C1, four per octave, for counting the terms of l1-QSVM.
 L1_CS = tuple(2.0 ** (power / 4) for power in range(-8, 49))
-"""Values of C1, four per octave, for counting the terms of l1-QSVM."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Task:
         return KINDS[self.kind].cost(self, m * (0.64 if self.is_inner else 0.8), term_count(n))
 
 
+# Shapes of the arrays of numbers in a row, by name; -1: any length.
 Shapes: TypeAlias = dict[str, tuple[int, ...]]
-"""Shapes of the arrays of numbers in a row, by name; -1: any length."""
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ def _run_fault(task: Task, seed: int) -> dict[str, Any]:
     return _scored(replace(data, X=data.X[:, keep]), task, seed, decide)
 
 
+# abalone's sex by alphabetical rank (F, I, M) instead of the registry's M, F, I.
 ALPHABETICAL_SEX = np.array([2.0, 0.0, 1.0])
-"""abalone's sex by alphabetical rank (F, I, M) instead of the registry's M, F, I."""
 
 
 def _run_coding(task: Task, seed: int) -> dict[str, Any]:
@@ -195,8 +195,8 @@ def _run_coding(task: Task, seed: int) -> dict[str, Any]:
     return _scored(replace(data, X=X), task, seed, partial(_decide, task))
 
 
+# The next value after the paper's grid of C2.
 WIDER_C2 = 1000.0
-"""The next value after the paper's grid of C2."""
 
 
 def pattern_subject(model: str, cell: Cell) -> str:

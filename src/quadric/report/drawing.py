@@ -13,15 +13,15 @@ from quadric.report.numbers import short, ticks
 
 Pairs = Iterable[tuple[float, float]]
 Place = tuple[float, float]
+# Places on an axis and what is written there.
 Ticks = Sequence[tuple[float, str]]
-"""Places on an axis and what is written there."""
+# Room left of a picture, in pixels: for the title of the axis, for each character of its numbers, and beside these; in the
+# larger letters of narrow screens.
 TITLE, CHARACTER, BESIDE = 20.0, 9.5, 7.0
-"""Room left of a picture, in pixels: for the title of the axis, for each character of its numbers, and beside these; in the
-larger letters of narrow screens."""
 
 
+# An SVG element: its ``tag``, ``attributes`` and ``text``, and the ``title`` that a pointer over it shows.
 Shape: TypeAlias = dict[str, Any]
-"""An SVG element: its ``tag``, ``attributes`` and ``text``, and the ``title`` that a pointer over it shows."""
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,16 @@ from quadric.report.numbers import number, short, ticks
 from quadric.report.story import PROVED_BEST, symbol
 from quadric.report.values import Coefficient, CrossValidation, Feature, Performance, ReportSummary, Slice, View
 
+# Colours of both sides in slices, as in the style sheet; colour-blind readers can tell them apart.
 POSITIVE, NEGATIVE = (209, 102, 10), (31, 111, 180)
-"""Colours of both sides in slices, as in the style sheet; colour-blind readers can tell them apart."""
+# Largest opacity in a slice, out of 255.
 STRONGEST = 190
-"""Largest opacity in a slice, out of 255."""
+# Number of colours on each side of zero in the heat map.
 SHADES = 6
-"""Number of colours on each side of zero in the heat map."""
+# Room for names beside the heat map, in pixels and in characters.
 LABEL, LONGEST_LABEL = 190.0, 22
-"""Room for names beside the heat map, in pixels and in characters."""
+# Room above the heat map, and between W and b, in pixels.
 HEAD, GAP = 26.0, 10.0
-"""Room above the heat map, and between W and b, in pixels."""
 
 
 def accuracy(cv: CrossValidation, own: int) -> Figure:

@@ -32,12 +32,12 @@ from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workers import workers
 from quadric.workflow.scoring import RecordedFigures, Scores
 
+# Points of a curve that are kept, about.
 CURVE_POINTS = 200
-"""Points of a curve that are kept, about."""
 HISTOGRAM_BINS = 30
 BINS = 10
+# Share of scores at either end that the histogram shows in its outer bins.
 TRIM = 0.005
-"""Share of scores at either end that the histogram shows in its outer bins."""
 MEANINGS = {
     "Accuracy": "share of correct predictions{cutoff}",
     "AUC": "chance that a random {event} row scores above a random {other} row",

@@ -15,10 +15,10 @@ from quadric.workflow.explaining import cell_text
 MOST_SLICES = 4
 GRID = 41
 MOST_POINTS = 300
+# Share of the rows at either end of an axis that may lie outside of it.
 TRIM = 0.005
-"""Share of the rows at either end of an axis that may lie outside of it."""
+# Points of a feature with at most this many values are moved apart a little, so that they do not cover each other.
 FEW_VALUES = 12
-"""Points of a feature with at most this many values are moved apart a little, so that they do not cover each other."""
 
 
 def slices(subject: Subject, surface: SurfaceSummary, seed: int) -> tuple[Slice, ...]:

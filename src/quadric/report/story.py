@@ -11,8 +11,8 @@ from quadric.certificate import Certificate
 from quadric.report.numbers import MINUS, number, percent, short
 from quadric.report.values import Coefficient, Feature, ReportSummary
 
+# Share of bootstrap fits from which a term counts as chosen again.
 USUALLY = 0.5
-"""Share of bootstrap fits from which a term counts as chosen again."""
 TOP_COLUMNS = 5
 VERDICTS = {
     "increasing": "always rises",
@@ -26,6 +26,7 @@ EXCHANGES = {
 }
 PROVED_BEST = "proved best"
 PRIME, SQUARE, TIMES = "\N{PRIME}", "\N{SUPERSCRIPT TWO}", "\N{NO-BREAK SPACE}\N{MIDDLE DOT} "
+# What each ``QuadraticSurface.kind`` means for a reader.
 SHAPES = {
     "everything": "the score is at the cut-off everywhere",
     "empty": "the score never crosses the cut-off, so every row gets the same prediction",
@@ -49,11 +50,10 @@ SHAPES = {
     "hyperbolic cylinder": "an open curved surface, like two facing sheets, straight in the remaining directions",
     "conic cylinder": "a double cone that runs straight in the remaining directions",
 }
-"""What each ``QuadraticSurface.kind`` means for a reader."""
 
 
+# One of the answers at the top: a question, the answer, and lines that say more.
 Card: TypeAlias = tuple[str, str, Sequence[str]]
-"""One of the answers at the top: a question, the answer, and lines that say more."""
 
 
 def cards(summary: ReportSummary) -> list[Card]:

@@ -39,8 +39,8 @@ from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_
 from quadric.workflow.scoring import RecordedFigures, TableModel
 from quadric.workflow.training import check_folds
 
+# Where the rows that are explained by default lie among the declined ones, by score.
 QUANTILES = (0.9, 0.5, 0.1)
-"""Where the rows that are explained by default lie among the declined ones, by score."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 PARAMETERS = ("loss", "method", "class_weight", "include", "exclude", "random_state", "standardize", "clip", "rule")
 

@@ -23,20 +23,20 @@ from quadric.report.subject import Subject
 from quadric.report.values import Coefficient, Direction, SurfaceSummary, TermRow, View
 from quadric.search.path import for_fewer_terms
 
+# Relative difference up to which two objectives are those of the same surface on the same data.
 SAME_OBJECTIVE = 1e-6
-"""Relative difference up to which two objectives are those of the same surface on the same data."""
+# Maximum number of terms outside the model that are listed.
 RIVALS = 5
-"""Maximum number of terms outside the model that are listed."""
+# Share of bootstrap fits from which a term outside the model is listed.
 WORTH_LISTING = 0.1
-"""Share of bootstrap fits from which a term outside the model is listed."""
+# Position of the median among the nine deciles of ``TermStability``.
 MEDIAN = 4
-"""Position of the median among the nine deciles of ``TermStability``."""
+# The slider goes to twice the model's k or to FEWEST_KS, in steps that leave about MOST_KS stops.
 FEWEST_KS, MOST_KS = 15, 25
-"""The slider goes to twice the model's k or to FEWEST_KS, in steps that leave about MOST_KS stops."""
 
+# Nodes of branch and bound for the bounds of the model's own surfaces and of those along the path, by whether the loss has
+# cheap exchanges: then its nodes are cheap too.
 NODES, NODES_ALONG = {True: 1000, False: 100}, {True: 100, False: 1}
-"""Nodes of branch and bound for the bounds of the model's own surfaces and of those along the path, by whether the loss has
-cheap exchanges: then its nodes are cheap too."""
 
 
 def view_of(subject: Subject, surface: QuadraticSurface, k: int, certificate: Certificate, code: int = 0) -> View:

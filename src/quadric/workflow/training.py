@@ -24,6 +24,7 @@ from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.fitted.decisions import FAR
+from quadric.geometry.terms import term_count
 from quadric.labels import class_weights
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
@@ -96,7 +97,9 @@ class Trained:
         """Number of terms that the surface was chosen from: only linear ones where those won."""
         if self.classifier.terms != "linear":
             return self.data.n_candidates
-        return len(set(self.data.feature_names).difference(self.data.limits.exclude))
+        n_features = self.data.X.shape[1]
+        first = term_count(n_features) - n_features  # linear terms come last
+        return n_features - sum(term >= first for term in self.data.limits.exclude)
 
     @property
     def base_rates(self) -> tuple[float, ...]:

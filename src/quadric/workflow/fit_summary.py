@@ -160,7 +160,7 @@ def _beside(trained: Trained) -> str | None:
     area = "" if plain.auc is None else f"AUC {plain.auc:.3f}, "
     return (
         f"logistic regression: {area}log-loss {plain.log_loss:.3f}, accuracy {percent(plain.accuracy)}; {guess} (both models "
-        "were chosen on these folds)"
+        "were chosen on these folds: expect less on new rows)"
     )
 
 

@@ -128,6 +128,7 @@ def _blocks():
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", _blocks().pages(), ids=lambda page: page.name)
 def test_the_guides_code_runs_and_prints_what_it_shows(page):
     assert _blocks().run_page(page) == []
@@ -164,3 +165,19 @@ def test_every_promise_names_tests_that_are_there():
         for file, test in named:
             source = (ROOT / file).read_text()
             assert (f"def {test}(" if test else "def test_") in source, f"{file}: {test}"
+
+
+def test_a_dozen_raw_tables_are_fitted_with_their_target_as_the_only_option():
+    page = (ROOT / "docs" / "first-model.md").read_text()
+    commands = re.findall(r"```shell\n(.*)\n```", page)
+    assert len(commands) == 4 * 12
+    for name, target in re.findall(r"quadric fit (\w+)\.csv --target (\S+)", page):
+        model = f"{name}.model.json"
+        for command in (
+            f"fit {name}.csv --target {target}",
+            f"explain {model} {name}.csv",
+            f"export {model}",
+            f"report {model} {name}.csv",
+        ):
+            assert f"quadric {command}" in commands
+    assert "Traceback" not in page

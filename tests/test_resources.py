@@ -73,6 +73,7 @@ def test_no_fit_takes_more_than_was_estimated(work, loss, monkeypatch):
     assert peak <= estimate <= 4 * peak
 
 
+@pytest.mark.slow
 def test_searches_by_passes_need_no_block_of_lifted_rows():
     X, y = samples((100_000, 8))
     needed = loss_named("hinge").bytes_needed
@@ -116,6 +117,7 @@ def test_no_fit_with_many_terms_takes_more_than_was_estimated(k, loss, monkeypat
     assert peak <= estimate <= 6 * peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_classes_and_rows_count(loss):
     X, y = samples((3_000, 12), n_classes=4)

@@ -94,6 +94,7 @@ def _surface(path):
     return [surface["c"], *(coefficient for *_, coefficient in surface["terms"])]
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_is_one_line(run, refused, folder, made):
     output = ["--output", folder / "m.json"]
     nobody = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]

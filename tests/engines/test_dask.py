@@ -42,6 +42,7 @@ def assert_equal(one, two, tolerance=1e-10):
     assert np.abs(one.intercept_ - two.intercept_).max() <= tolerance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [("no", "yes"), THREE], ids=len)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_fits_are_those_of_all_rows(cluster, loss, classes):
@@ -227,6 +228,7 @@ def _no_client():
         client._set_global_client(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])
 def test_a_worker_that_dies_changes_nothing(loss):
     columns = table()

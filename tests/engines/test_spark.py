@@ -43,6 +43,7 @@ def assert_equal(one, two):
     assert np.abs(one.intercept_ - two.intercept_).max() <= 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "classes"), [("least_squares", ("a", "b", "c")), ("hinge", ("no", "yes")), ("logistic", ("no", "yes"))]
 )
@@ -66,6 +67,7 @@ def test_many_partitions_are_merged_before_they_reach_the_driver(spark):
     np.testing.assert_allclose(how.fit_moments(found).coef_, how.fit_moments(whole).coef_, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_partitions_without_rows(spark):
     columns = table(200)
     frame = spark.createDataFrame(pa.table(columns | {"row": np.arange(200)})).repartitionByRange(8, "row")
@@ -86,6 +88,7 @@ def test_cross_validation_and_groups(spark):
     assert_equal(one, two)
 
 
+@pytest.mark.slow
 def test_training_then_scores_as_expressions(spark):
     columns = credit_columns(400, gaps=20)
     options = TrainingOptions(k=3, C=1.0, loss="least_squares", missing="impute")

@@ -136,6 +136,7 @@ for loss in ("hinge", "least_squares", "logistic"):
 """
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_blas_threads():
     runs = [
         subprocess.run(

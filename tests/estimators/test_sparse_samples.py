@@ -82,6 +82,7 @@ def test_bad_sparse_samples():
         model.fit(sparse.csr_array(X), y).predict(sparse.csr_array(X[:, :-1]))
 
 
+@pytest.mark.slow
 def test_scikit_learns_checks_of_sparse_rows():
     model = SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN)
     checks = [(estimator, check) for estimator, check in estimator_checks_generator(model) if "sparse" in str(check)]

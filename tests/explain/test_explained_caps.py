@@ -167,6 +167,7 @@ def test_many_values_beyond_their_caps_are_not_proved():
     assert found.lower_bound[0] == 0.0
 
 
+@pytest.mark.slow
 def test_rows_may_come_in_any_order():
     model, rng = capped_model(3, 2)
     X = 2.0 * rng.normal(size=(40, 2))

@@ -73,6 +73,7 @@ def changed(frame, answer):
     return out[answer.reached]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def test_the_python_module_follows_it(model, rows, labels):
     assert [namespace["predict"](row)["label"] for row in rows_of(rows)] == labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", [in_sqlite, in_duckdb])
 def test_databases_follow_it(model, rows, labels, database):
     found = database(table_sql(rows), to_sql(model))
@@ -82,6 +83,7 @@ def test_onnx_follows_it(model, rows, labels, tmp_path):
     assert dict(zip(names, session.run(None, feed), strict=True))["label"].tolist() == labels
 
 
+@pytest.mark.slow
 def test_workbooks_follow_it(model, rows, labels, tmp_path):
     pytest.importorskip("xlsxwriter")
     to_excel(scoring_model(model, samples=rows[np.arange(1_000)]), tmp_path / "m.xlsx", spare_rows=0)

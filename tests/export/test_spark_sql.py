@@ -87,6 +87,7 @@ def assert_agrees(rows, model, table, prefix="quadric_"):
         np.testing.assert_allclose(found, chances[:, 1:] if scores.shape[1] == 1 else chances, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_spark_agrees_with_the_model(spark):
     kinds = set()
     for seed in (0, 1, 4, 5, 6, 7, 13, 45):
@@ -232,6 +233,7 @@ def test_a_model_with_hundreds_of_terms_runs(spark):
     np.testing.assert_allclose(column(found, "quadric_score"), model.decision_function(x[None]), rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_names_and_levels_that_look_like_sql_are_names_and_levels(spark):
     found = []
     for seed in range(12):

@@ -105,6 +105,7 @@ def matrix(rows, names):
     return np.array([[float(row[name]) for name in found] for row in in_order(rows)])
 
 
+@pytest.mark.slow
 def test_databases_agree_with_the_model(database, request):
     kinds = set()
     for seed in range(SEEDS[request.node.callspec.params["database"]]):

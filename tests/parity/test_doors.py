@@ -73,6 +73,7 @@ def assert_same_surfaces(one, two):
         assert {name: getattr(mine, name) for name in said} == {name: getattr(yours, name) for name in said}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("case", ROLES)
 def test_choices_do_not_depend_on_where_the_rows_are(doors, case, loss):
@@ -100,6 +101,7 @@ def test_passes_give_the_fit_of_all_rows_at_every_door(doors, loss, monkeypatch)
         assert_same_surfaces(fitted(SparseQuadraticSVC(**how), data, sample_weight="weight"), whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_passes_choose_the_same_at_every_door(doors, loss, monkeypatch):
     monkeypatch.setattr("quadric.samples.extent.PASSES_FROM", 0)
@@ -114,6 +116,7 @@ def test_passes_choose_the_same_at_every_door(doors, loss, monkeypatch):
         np.testing.assert_allclose(other.cv_scores_, found[0].cv_scores_, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("classes", [("good", "bad"), ("a", "b", "c")])
 def test_tables_with_texts_and_gaps_are_trained_alike(doors, loss, classes):

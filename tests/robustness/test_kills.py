@@ -57,6 +57,7 @@ def while_writing(child, folder, rng):
     time.sleep(rng.random() * 0.004)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KILLED)
 def test_a_killed_command_run_again_gives_the_same_bytes(name, place, size, tally):
     if name == "report":
@@ -132,6 +133,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
 def test_workers_end_with_their_parent(number, place, size, tally):

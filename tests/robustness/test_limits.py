@@ -152,6 +152,7 @@ def check(outcome: Outcome, tally) -> None:
     tally("limits: refused" if outcome.code else "limits: done")
 
 
+@pytest.mark.slow
 def test_wide_tables_end_in_a_result_or_in_one_line(folder, size, tally):
     for name, n_columns in (SHORT, list(product(COMMANDS, ROWS)))[size(0, 1)]:
         outcome = quadric(folder, *(str(word).format(data=f"{n_columns}.csv") for word in COMMANDS[name]))

@@ -173,6 +173,7 @@ def real(words, redirection, **environment):
     return subprocess.run(["bash", "-c", line], capture_output=True, env={**os.environ, **environment}, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/bin/bash").exists(), reason="needs bash")
 def test_real_processes_with_closed_and_odd_streams(place):
     done = real("--version", ">&-")

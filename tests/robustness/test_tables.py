@@ -224,6 +224,7 @@ def _counted_memory():
     pa.set_memory_pool(usual)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_counted_memory")
 def test_csv_files(size, tally, tmp_path, monkeypatch):
     for seed in range(size(220, 4200)):

@@ -43,6 +43,7 @@ def objective(problem, z, c, X, y):
     return plain + 0.5 * ridge / (1.0 + ridge) * float(np.diag(problem.G) @ z**2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_trees(loss, block, size, tally):

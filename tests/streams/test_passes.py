@@ -41,6 +41,7 @@ def odd_columns(rng, m):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_keys", [0, 50, 250_000])
 def test_caps_are_exact_quantiles(monkeypatch, most_keys):
     monkeypatch.setattr(quantiles, "MOST_KEYS", most_keys)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
-from export import test_cells
+from export import test_cells, test_exported_dates
 from export.test_cells import case  # noqa: F401
 from export.test_cutoffs import made
 from export.test_exported_caps import model as capped_model  # noqa: F401
@@ -21,6 +21,7 @@ from quadric.export.spark import _SparkWriter, spark_columns
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.tables import TableEncoder
+from quadric.tables.dates import FORMS
 from quadric.workflow import TrainingOptions, train
 from robustness import test_injection
 
@@ -156,6 +157,22 @@ def test_only_dates_are_dates(spark):
     days = ["2019-03-01", "0000-01-01", "2019-03-01\u2028", "2019-03-01 23:59:60", "2019-03-01 23:59:59.1234567", "2019-03-01 12:30Z", "2019-03-01 UTC", "2019", "now", "٢٠١٩-03-01"]  # fmt: skip
     found = scored(frame_of(spark, texts(*test_cells.NAMES), [("30", "rent", day) for day in days]), model)
     assert [scores is None for scores in test_cells.database_scores(found)] == [False] + [True] * 9
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dates_in_the_form_of_the_model(spark, form):
+    model, written = test_exported_dates.model_of(form), test_exported_dates.TEXTS
+    for values in ({}, SETTINGS):
+        with settings(spark, **values):
+            found = scored(frame_of(spark, texts("s"), [(text,) for text in written]), model)
+            days = scored(frame_of(spark, {"s": types.DateType()}, [(date(2019, 3, 11),)]), model)
+            numbers = [
+                scored(frame_of(spark, {"s": kind}, [(number,)]), model)
+                for kind, number in ((types.LongType(), 20190311), (types.DoubleType(), 20190311.0))
+            ]
+        test_exported_dates.assert_same(column(found, "quadric_score"), written, form)
+        assert column(days, "quadric_score") == [10.0]
+        assert [column(rows, "quadric_score") for rows in numbers] == [[10.0 if form == "eight digits" else None]] * 2
 
 
 @pytest.mark.parametrize("kind", ["IntegerType", "LongType", "FloatType", "DoubleType", "BooleanType", "StringType"])

@@ -17,6 +17,7 @@ from quadric.baselines import (
     QuadraticSVC,
 )
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.tables.dates import FORMS
 from quadric.tables.table import Rows
 
 # Raised when files change in a way that older versions cannot read.
@@ -125,6 +126,15 @@ class SavedModel:
     metadata: dict[str, Any] = field(default_factory=dict)
     data: DataOrigin | None = None
     samples: Rows | None = None
+
+    @property
+    def date_forms(self) -> dict[str, str]:
+        """Forms of dates in the training data, by column; what makes no sense is left out, since anybody can write a file."""
+        found: Any = self.metadata
+        for key in ("training", "options", "date_forms"):
+            found = found.get(key) if isinstance(found, dict) else None
+        forms = found.items() if isinstance(found, dict) else ()
+        return {name: form for name, form in forms if isinstance(form, str) and form in FORMS}
 
     @staticmethod
     def of(model: Any, **changes: Any) -> SavedModel:

@@ -16,6 +16,7 @@ from quadric.extras import require
 from quadric.files import write_atomically
 from quadric.fitted import Model
 from quadric.tables import InputColumn
+from quadric.tables.dates import NUMBER_FORM
 
 # Of a sheet, and of a cell; Excel's own limits are a little higher.
 MOST_COLUMNS, LONGEST_TEXT = 16_000, 32_000
@@ -34,8 +35,9 @@ def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 10
     The sheet "Score" takes one row per case: inputs on the left, then score, label and, where the model is calibrated,
     probability. Its first rows are samples with their expected scores. "Variables" and "Terms" hold what every term adds to
     each row, "Model" the coefficients. A row with an unknown category, with a text that is no date, or with a missing value
-    that the model does not fill in, gets #N/A. Dates are date cells, or texts such as 2024-01-31. Missing values are empty
-    cells, texts of nothing but blanks, and the other texts that mean one for the model.
+    that the model does not fill in, gets #N/A. Dates are date cells, texts such as 2024-01-31, and 20240131 if the model was
+    fitted to that form. Missing values are empty cells, texts of nothing but blanks, and the other texts that mean one for
+    the model.
 
     Parameters
     ----------
@@ -198,7 +200,11 @@ class _Book:
         read = f"IF({is_day},{day}-146097*({y}<1904)+IF(LEN({text})=10,0,{time}),NA())"
         anchor = f"DATE({ANCHOR.year},{ANCHOR.month},{ANCHOR.day})"
         before = (ANCHOR - date.fromisoformat(str(self.scoring.inputs[position].origin))).days
-        return f'SUBSTITUTE({_bare(x)},"T"," ")', f"IFERROR(IF(ISNUMBER({x}),{x},{read})-{anchor}+{before},NA())"
+        bare, is_cell = _bare(x), f"ISNUMBER({x})"
+        if self.scoring.date_forms.get(self.scoring.inputs[position].name) == NUMBER_FORM:
+            bare = f'IF(LEN({bare})=8,LEFT({bare},4)&"-"&MID({bare},5,2)&"-"&RIGHT({bare},2),{bare})'
+            is_cell = f"AND({is_cell},{x}<10000101)"  # date cells count days, fewer than three million
+        return f'SUBSTITUTE({bare},"T"," ")', f"IFERROR(IF({is_cell},{x},{read})-{anchor}+{before},NA())"
 
     def _score(self, row: int, s: int) -> str:
         constant, terms = f"Model!{self._fixed(self._coefficient_row(s), 4)}", self._terms(row, s)
@@ -312,10 +318,12 @@ class _Book:
                 sheet.write_column(1, 2 * s + i, np.atleast_1d(values).tolist())
 
     def _about(self) -> None:
+        texts = [form for form in self.scoring.date_forms.values() if form != NUMBER_FORM]
         notes = [
             *heading(self.scoring),
             *equation(self.scoring).split("\n"),
             "Fill in rows of the sheet Score; the first rows are samples with their expected scores.",
+            *["Dates are date cells, or texts such as 2024-01-31; dates in other forms give #N/A."] * bool(texts),
             "The coefficients on the sheet Model are those of the model: change them only on purpose.",
         ]
         self.sheets["About"].write_column(0, 0, [note[:LONGEST_TEXT] for note in notes])

@@ -7,7 +7,7 @@ from quadric.export.equations import equation, heading
 from quadric.export.scoring import ScoringModel, missing_values, scoring_model
 from quadric.fitted import Model, Variable
 from quadric.tables import InputColumn
-from quadric.tables.dates import ISO_DATE
+from quadric.tables.dates import FORMS, ISO_DATE
 
 HELPERS = """
 
@@ -67,17 +67,27 @@ DATES = f"""
 ISO_DATE = re.compile({ISO_DATE!a}, re.ASCII)
 
 
-def days_since(year, month, day):
+def days_since(year, month, day, form=None):
     def convert(value, name):
         try:
-            return (moment(value) - datetime.datetime(year, month, day)) / datetime.timedelta(days=1)
-        except (AttributeError, ValueError):
+            return (moment(value, form) - datetime.datetime(year, month, day)) / datetime.timedelta(days=1)
+        except (AttributeError, TypeError, ValueError):
             raise ValueError(repr(name) + " is no date: " + repr(value)) from None
 
     return convert
 
 
-def moment(value):
+def iso_text(text, form):
+    found = re.compile(form, re.ASCII).fullmatch(text)
+    if found is None:
+        return text
+    time = re.sub("^([T ])([0-9]:)", r"\\g<1>0\\2", found["time"] or "")
+    return found["year"] + "-" + found["month"].zfill(2) + "-" + found["day"].zfill(2) + time
+
+
+def moment(value, form):
+    if form is not None and not hasattr(value, "year"):
+        value = iso_text(to_text(value, None), form)
     if isinstance(value, str):
         parts = ISO_DATE.fullmatch(value).groups(default="0")
         return datetime.datetime(*map(int, parts[:-1]), int(parts[-1].ljust(6, "0")))
@@ -122,9 +132,10 @@ if __name__ == "__main__":
 def to_python(model: Model) -> str:
     """Source of a module with a function ``predict(row)``, which needs nothing but Python.
 
-    ``row`` is a mapping with a value for each input: a number, a text, or a date (as such, or as a text); ``predict`` returns a
-    dict of scores, label and, where the model is calibrated, probabilities. ``terms(row)`` is what every term adds to each
-    score. Missing values are what they are for the model. Those that it refuses, and unknown categories, give a ValueError.
+    ``row`` is a mapping with a value for each input: a number, a text, or a date (as such, or as a text: 2024-01-31, or the
+    form that the model file records for the column); ``predict`` returns a dict of scores, label and, where the model is
+    calibrated, probabilities. ``terms(row)`` is what every term adds to each score. Missing values are what they are for the
+    model. Those that it refuses, and unknown categories, give a ValueError.
     Where values are so large that a score overflows, scores, label and probabilities are None.
     Run as a program, the module checks itself against its sample rows.
 
@@ -164,8 +175,8 @@ def _terms(scoring: ScoringModel) -> list[str]:
     lines = ["def terms(row):", '"""What every term adds to each score, the constant first."""']
     for i, column in enumerate(scoring.inputs):
         texts, numbers = missing_values(column)
-        missing = (*map(str.lower, texts), *numbers)
-        lines.append(f"x{i} = cell(row, {column.name!a}, {_converter(column)}, {column.blanks!a}, {missing!a})")
+        missing, convert = (*map(str.lower, texts), *numbers), _converter(column, scoring.date_forms.get(column.name))
+        lines.append(f"x{i} = cell(row, {column.name!a}, {convert}, {column.blanks!a}, {missing!a})")
     lines += [f"v{i} = {_variable(scoring, variable)}" for i, variable in enumerate(scoring.variables)]
     lines.append("return [")
     for surface in scoring.surfaces:
@@ -174,11 +185,12 @@ def _terms(scoring: ScoringModel) -> list[str]:
     return [*lines, "]"]
 
 
-def _converter(column: InputColumn) -> str:
+def _converter(column: InputColumn, form: str | None) -> str:
     if column.origin is None:
         return "to_text" if column.type == "category" else "to_number"
     year, month, day = map(int, column.origin.split("-"))
-    return f"days_since({year}, {month}, {day})"
+    pattern = "" if form is None else f", {FORMS[form].pattern!a}"
+    return f"days_since({year}, {month}, {day}{pattern})"
 
 
 def _variable(scoring: ScoringModel, variable: Variable) -> str:

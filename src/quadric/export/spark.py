@@ -12,7 +12,7 @@ from quadric.export.scoring import scoring_model
 from quadric.fitted import Model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn
-from quadric.tables.dates import DAY, ISO_DATE
+from quadric.tables.dates import DAY, FORMS, ISO_DATE, NUMBER_FORM
 from quadric.tables.table import BLANKS
 
 NUMBER_TYPES = "^(boolean|tinyint|smallint|int|bigint|float|double|decimal.*)$"
@@ -97,8 +97,20 @@ class _SparkWriter(sql.Writer):
     def _present(self, column: InputColumn, value: str) -> str:
         return f"NOT isnan({value})" if column.type == "number" else super()._present(column, value)
 
-    def _days(self, name: str, text: str, origin: str) -> str:
+    def _iso_text(self, text: str, form: str) -> str:
+        """A date of a form as 2024-01-31: zeros go before all days and months, and away where these have two digits."""
+        if form == NUMBER_FORM:  # a double is written as 2.0240131E7
+            whole = f"CAST(CAST(TRY_CAST({text} AS DOUBLE) AS BIGINT) AS STRING)"
+            text = f"CASE WHEN {text} RLIKE {self.literal('^[0-9][.][0-9]{1,7}E7$')} THEN {whole} ELSE {text} END"
+        pattern = self.literal(f"^{FORMS[form].pattern.replace('?P<', '?<')}$")
+        written = f"regexp_replace({text}, {pattern}, {self.literal('${year}-0${month}-0${day}${time}')})"
+        for place, digit in (("(?<=-)0(?=[0-9]{2}(?![0-9]))", ""), ("(?<=^[-0-9]{10}[T ])(?=[0-9]:)", "0")):
+            written = f"regexp_replace({written}, {self.literal(place)}, '{digit}')"
+        return f"(CASE WHEN {text} RLIKE {pattern} THEN {written} ELSE {text} END)"
+
+    def _days(self, name: str, text: str, origin: str, form: str | None) -> str:
         """TIMESTAMP_LTZ is TIMESTAMP under all settings; a text gets the zone that makes a moment of it."""
+        text = self._iso_text(text, form) if form else text
         ending = f"CASE length({text}) WHEN 10 THEN ' 00:00:00Z' WHEN 16 THEN ':00Z' ELSE 'Z' END"
         moment = (
             f"CASE WHEN typeof({name}) = 'timestamp' THEN CAST({name} AS TIMESTAMP_LTZ)"

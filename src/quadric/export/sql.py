@@ -42,11 +42,43 @@ DAYS = f"""(SELECT CASE WHEN yyyy > 0 AND mm BETWEEN 1 AND 12 AND hours < 24 AND
       AND TRIM({DIGITS}, '0123456789') = '' THEN full_date END AS full_date
     FROM (SELECT written || CASE LENGTH(written) WHEN 10 THEN ' 00:00:00.0' WHEN 16 THEN ':00.0' WHEN 19 THEN '.0' ELSE '' END
       AS full_date
-    FROM (SELECT REPLACE({{text}}, 'T', ' ') AS written LIMIT 1) AS a LIMIT 1) AS b LIMIT 1) AS c LIMIT 1) AS e)"""
+    FROM {{written}} AS a LIMIT 1) AS b LIMIT 1) AS c LIMIT 1) AS e)"""
 """Days since a day, from the text of a date: the three databases share no function of dates. NULL where it is no date.
 
 Without LIMIT, PostgreSQL would put each query into the next, which doubles their length many times over.
 """
+
+
+def _padded(place: int, condition: str) -> str:
+    """A text with a zero at a place if the condition holds."""
+    zero = f"SUBSTR(written, 1, {place - 1}) || '0' || SUBSTR(written, {place})"
+    return f"CASE WHEN {condition} THEN {zero} ELSE written END"
+
+
+def _marks(*places: int) -> str:
+    return " AND ".join(f"SUBSTR(written, {place}, 1) IN ('-', '/', '.')" for place in places)
+
+
+def _rebuilt(condition: str, year: int, month: int, day: int, time: str = "''") -> str:
+    """A text as 2024-01-31, from the places of its parts."""
+    parts = f"SUBSTR(written, {year}, 4) || '-' || SUBSTR(written, {month}, 2) || '-' || SUBSTR(written, {day}, 2)"
+    return f"CASE WHEN {condition} THEN {parts} || {time} ELSE written END"
+
+
+TIME = "CASE WHEN written LIKE '__________ _:%' THEN ' 0' || SUBSTR(written, 12) ELSE SUBSTR(written, 11) END"
+YEAR_LAST = (_padded(1, _marks(2)), _padded(4, _marks(3, 5)))
+ENDS_IN_YEAR = f"{_marks(3)} AND SUBSTR(written, 6, 1) = SUBSTR(written, 3, 1)"
+TO_ISO = {
+    "year first": (
+        _padded(6, _marks(5, 7)),
+        _padded(9, f"{_marks(8)} AND SUBSTR(written, 10, 1) IN ('', ' ')"),
+        _rebuilt(f"{_marks(5)} AND SUBSTR(written, 8, 1) = SUBSTR(written, 5, 1)", 1, 6, 9, TIME),
+    ),
+    "day first": (*YEAR_LAST, _rebuilt(ENDS_IN_YEAR, 7, 4, 1, TIME)),
+    "month first": (*YEAR_LAST, _rebuilt(ENDS_IN_YEAR, 7, 1, 4, TIME)),
+    "eight digits": (_rebuilt("LENGTH(written) = 8 OR written LIKE '________.0'", 1, 5, 7),),  # 20240131.0 is a double
+}
+"""By forms of dates: steps that turn a text into ours, with two digits for day and month; DAYS refuses what is no date then."""
 
 
 def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "quadric_") -> str:
@@ -56,8 +88,8 @@ def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "
     unknown category, with a text that is no date, with a missing value that the model does not fill in, or with values so
     large that the score overflows, gets NULL. Missing values are NULL, NaN, texts of nothing but blanks, and the other texts
     that mean one for the model. Columns of numbers hold numbers or missing values, as numbers or as texts; columns of dates
-    hold dates, timestamps without a time zone, or texts. A table that has columns of the new names is refused by the database,
-    as ambiguous: choose another ``prefix``.
+    hold dates, timestamps without a time zone, or texts: 2024-01-31, or the form that the model file records. A table that
+    has columns of the new names is refused by the database, as ambiguous: choose another ``prefix``.
 
     Parameters
     ----------
@@ -218,7 +250,7 @@ class Writer:
                 value = f"NULLIF({value}, {self.number(code)})"
             return value, f"{value} IS NULL"
         if column.origin is not None:
-            text = self._days(name, text, column.origin)
+            text = self._days(name, text, column.origin, self.model.date_forms.get(column.name))
         return text, f"{name} IS NULL OR {means_missing}"
 
     def _trimmed(self, text: str) -> str:
@@ -230,8 +262,11 @@ class Writer:
     def _present(self, column: InputColumn, value: str) -> str:
         return f"{value} IS NOT NULL"
 
-    def _days(self, name: str, text: str, origin: str) -> str:
-        return DAYS.format(origin=date.fromisoformat(origin).toordinal(), text=text)
+    def _days(self, name: str, text: str, origin: str, form: str | None) -> str:
+        written = f"(SELECT REPLACE({text}, 'T', ' ') AS written LIMIT 1)"
+        for step in TO_ISO[form] if form else ():
+            written = f"(SELECT {step} AS written\n    FROM {written} AS f LIMIT 1)"
+        return DAYS.format(origin=date.fromisoformat(origin).toordinal(), written=written)
 
     def _chances(self, scores: Sequence[str]) -> list[str]:
         curves = [self._curve(calibrator, score) for calibrator, score in zip(self.model.calibrators, scores, strict=True)]

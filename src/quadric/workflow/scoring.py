@@ -16,7 +16,6 @@ from quadric.estimators.base import first_overflow
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import InputColumn, Table
-from quadric.tables.dates import FORMS
 from quadric.tables.inputs import cells_like, missing_cells
 from quadric.tables.parts import complete
 from quadric.tables.table import number_text
@@ -106,10 +105,8 @@ class TableModel:
         texts = recorded["missing"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             recorded["missing"] = None
-        forms = self._options.get("date_forms")
-        known = forms.items() if isinstance(forms, dict) else ()
-        dates = {name: form for name, form in known if isinstance(form, str) and form in FORMS}
-        return {name: value for name, value in recorded.items() if isinstance(value, list | str)} | {"date_forms": dates}
+        plain = {name: value for name, value in recorded.items() if isinstance(value, list | str)}
+        return plain | {"date_forms": self.saved.date_forms}
 
     @property
     def frozen(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import Pipeline
 
@@ -13,6 +14,7 @@ from export.test_sql import column, database, in_postgres  # noqa: F401
 from helpers.databases import in_sqlite, table_sql
 from helpers.random_models import fitted_classifier
 from helpers.workbooks import recalculated
+from quadric.distributed import predict
 from quadric.export import SavedModel, scoring_model, to_excel, to_sql
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import Table, TableEncoder
@@ -98,6 +100,14 @@ def test_the_module_reads_the_form_of_the_model(form):
     assert [module_score(module, number) for number in (20190311, 20190311.0)] == [10.0 if form == "eight digits" else None] * 2
     assert module_score(module, ["2019-03-11"]) is None
     module["check"]()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_frames_of_dask_are_read_like_files(form):
+    dask = pytest.importorskip("dask.dataframe")
+    texts = [text for text, score in zip(TEXTS, predicted(form, TEXTS), strict=True) if score is not None]
+    frame = dask.from_pandas(pd.DataFrame({"s": texts}), npartitions=1)
+    assert_same(predict(model_of(form), frame).compute(scheduler="synchronous")["quadric_score"].tolist(), texts, form)
 
 
 def test_workbooks_read_eight_digits(tmp_path):

@@ -217,7 +217,7 @@ def test_bad_input(fitted):
     with pytest.raises(ValueError, match="'income'"):
         fitted.predict(X.drop(columns="income"))
     with pytest.raises(ValueError, match="target is missing"):
-        TableClassifier(**QUICK).fit(X, y.where(y.index != 3))
+        TableClassifier(missing="refuse", **QUICK).fit(X, y.where(y.index != 3))
     with pytest.raises(OptionError, match="k must be"):
         TableClassifier(k=0).fit(X, y)
     with pytest.raises(TypeError, match="sample_weight"):

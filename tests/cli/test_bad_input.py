@@ -41,7 +41,19 @@ TABLES = {
     "no such column": (csv_text(credit_columns()), ["--ignore", "id"], 2, "the table has no column 'id'"),
     "constant target": (csv_text(with_column("risk", ["good"] * 120)), [], 1, "at least two classes are needed"),
     "continuous target": (csv_text(credit_columns()), ["--target", "income"], 1, "looks continuous"),
-    "missing target": (csv_text(with_column("risk", ["good", "bad", None] * 40)), [], 1, "the target is missing in 40 row(s)"),
+    "missing target": (
+        csv_text(with_column("risk", ["good", "bad", None] * 40)),
+        ["--missing", "refuse"],
+        1,
+        "the target is missing in 40 row(s)",
+    ),
+    "one class with a label": (
+        csv_text(with_column("risk", ["good", None] * 60)),
+        [],
+        1,
+        "the target is 'good' in every row that has a label (60 without one left out): at least two classes are needed",
+    ),
+    "no label": (csv_text(with_column("risk", [None] * 120)), [], 1, "the target is missing in every row"),
     "missing values": (csv_text(credit_columns(gaps=2)), ["--missing", "refuse"], 1, "or impute them (--missing impute)"),
     "many levels": (
         csv_text(with_column("home", [f"n{i % 110}" for i in range(120)])),

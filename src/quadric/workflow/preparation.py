@@ -23,9 +23,10 @@ from quadric.search.rules import SupportLimits
 from quadric.tables import Table, TableEncoder
 from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.parts import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
-from quadric.tables.targets import class_position, ordered_classes
+from quadric.tables.targets import class_position, ordered_classes, sorted_classes
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import TableCheck, check_parts, settled
+from quadric.workflow.findings import without_label
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
 
@@ -189,8 +190,11 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     inputs = tuple(name for name in head.names if name not in {target, options.groups, *options.ignore})
     check_columns(inputs)
     columns = LabelledColumns.of(head.names, target, inputs, None, options.groups)
+    columns = replace(columns, needs_labels=options.missing == "refuse")
     parts, learned = learn_table(parts, columns, _new_encoder(options), drops=options.missing == "drop")
-    names = _class_order(learned.class_counts, options)
+    names = _class_order(learned.class_counts, options, learned.n_unlabelled)
+    if learned.n_unlabelled:
+        warn_user(without_label(target, learned.n_unlabelled))
     counts = [learned.class_counts[name] for name in names]
     if learned.missing and options.missing == "refuse":
         found = listed([f"{name!r} ({count})" for name, count in learned.missing.items()])
@@ -298,9 +302,9 @@ def _new_encoder(options: TrainingOptions) -> TableEncoder:
     )
 
 
-def _class_order(counts: Mapping[str, int], options: TrainingOptions) -> tuple[str, ...]:
+def _class_order(counts: Mapping[str, int], options: TrainingOptions, n_unlabelled: int) -> tuple[str, ...]:
     """Names of the classes in the order of their codes; of two, the positive one is the last."""
-    ordered_classes(counts)  # what is wrong with the target itself is no matter of the option
+    sorted_classes(counts, n_unlabelled)  # what is wrong with the target itself is no matter of the option
     try:
         names = ordered_classes(counts, options.positive)
     except ValueError as error:

@@ -20,7 +20,7 @@ from quadric.tables.dates import FORMS
 from quadric.tables.inputs import cells_like, missing_cells
 from quadric.tables.parts import complete
 from quadric.tables.table import number_text
-from quadric.tables.targets import class_position, refuse_missing_labels
+from quadric.tables.targets import class_position, labelled_rows, refuse_missing_labels
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
 
@@ -230,9 +230,13 @@ class TableModel:
             raise ValueError("the model file does not say which column is the target")
         refuse_unknown([target], table.names, "the table", note=", which is the target of the model")
         labels, places = table.distinct_labels(target)
-        refuse_missing_labels(labels, places, table.first_row)
+        if self._options.get("missing") == "refuse":
+            refuse_missing_labels(labels, places, table.first_row)
+        kept = labelled_rows(labels, places)
+        if not kept.all():
+            table, places = table[kept], places[kept]
         used, places = np.unique(places, return_inverse=True)
-        y = self.view.classes[[self.code_of(str(labels[place])) for place in used]][places]
+        y = self.view.classes[np.array([self.code_of(str(labels[place])) for place in used], dtype=np.intp)][places]
         if self._options.get("missing") != "drop":
             return table, y
         kept = complete(self.inputs(table))

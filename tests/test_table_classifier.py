@@ -272,3 +272,28 @@ OTHERWISE = {
 )
 def test_estimator_check(estimator, check):
     check(estimator)
+
+
+FORMS = {"year first": "%Y/%m/%d", "day first": "%d.%m.%Y", "month first": "%m/%d/%Y"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dates_are_read_as_in_files(form, tmp_path):
+    X, y = credit()
+    days = np.random.default_rng(0).integers(0, 900, len(y)) + np.where(y == "bad", 300, 0)
+    X["since"] = (pd.Timestamp("2010-01-03") + pd.to_timedelta(days, "D")).strftime(FORMS[form])
+    path, model = tmp_path / "data.csv", tmp_path / "model.json"
+    X.assign(risk=y).to_csv(path, index=False)
+    flags = ["--k", "3", "--C", "16", "--loss", "least_squares"]
+    assert main(["fit", str(path), "--target", "risk", *flags, "--output", str(model)]) == 0
+    frame = pd.read_csv(path)
+    with pytest.warns(UserWarning, match=f"column 'since' holds dates, read as {form}"):
+        fitted = TableClassifier(**QUICK).fit(frame.drop(columns="risk"), frame["risk"])
+    assert fitted.equation() == equation(read_model(model))
+    assert "since" in fitted.equation()
+    assert fitted.trained_.options.date_forms == {"since": form}
+    few = frame.drop(columns="risk")[frame["since"].str.contains("0[1-9][./]0[1-9]")].head(3)  # ambiguous on their own
+    assert_allclose(fitted.decision_function(few), fitted.decision_function(frame.drop(columns="risk"))[few.index])
+    dated = few.assign(since=pd.to_datetime(few["since"], format=FORMS[form]))
+    assert_allclose(fitted.decision_function(dated), fitted.decision_function(few))
+    assert len(fitted.explain(few)) == len(few) > 0

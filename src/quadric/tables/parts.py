@@ -24,6 +24,7 @@ from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.samples.folds import key_of
 from quadric.samples.source import SampleBatch, SampleSource, State
+from quadric.tables.dates import with_iso_dates
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells
@@ -218,7 +219,24 @@ class TableStream(TableParts):
         """
         if not self._is_csv or name in self.text:
             return None
-        again = TableStream(self._data, rows=self._rows, text=(*self.text, name), keeps=self._keeps, **self._how)
+        return self._again((*self.text, name), self._how)
+
+    def with_dates(self, forms: Mapping[str, str]) -> TableStream:
+        """The same with the dates of some columns in our form.
+
+        Parameters
+        ----------
+        forms : mapping
+            Names of columns, and the forms in which their dates are written.
+
+        Returns
+        -------
+        TableStream
+        """
+        return self._again(self.text, {**self._how, "date_forms": forms}) if forms else self
+
+    def _again(self, text: tuple[str, ...], how: Mapping[str, Any]) -> TableStream:
+        again = TableStream(self._data, rows=self._rows, text=text, keeps=self._keeps, **how)
         again._files, again._digest = self._files, self._digest
         return again
 
@@ -246,8 +264,11 @@ class TableStream(TableParts):
                 )
             self._is_spent = not callable(self._data)
         if isinstance(data, Iterable) and not isinstance(data, Table) and _is_parts(data):
-            return (as_table(part) for part in data)
-        return _cut(as_table(data), self._rows)
+            tables: Iterator[Table] = (as_table(part) for part in data)
+        else:
+            tables = _cut(as_table(data), self._rows)
+        forms = self._how.get("date_forms", {})
+        return (with_iso_dates(table, forms) for table in tables)
 
     def check_unchanged(self) -> None:
         """Refuse files that are not those of the first pass."""

@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-from quadric.errors import ParameterError, listed, refuse_unknown, unknown_names, warn_user
+from quadric.errors import ParameterError, listed, quoted, refuse_unknown, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
 from quadric.estimators.constraints import support_limits
 from quadric.estimators.validation import spread_trouble
@@ -20,7 +20,8 @@ from quadric.samples.random_rows import MOST_RANDOM, RandomRows
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.search.rules import SupportLimits
-from quadric.tables import Table, TableEncoder
+from quadric.tables import Table, TableEncoder, TableStream
+from quadric.tables.dates import find_date_forms
 from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.parts import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
 from quadric.tables.targets import class_position, ordered_classes, sorted_classes
@@ -92,6 +93,8 @@ class PreparedData:
         What each fold learns of the columns; None where folds share it, by passes.
     check : TableCheck
         What a look at the table brought up.
+    date_forms : mapping
+        How dates are written in columns of texts, where not as we do.
     """
 
     encoder: TableEncoder
@@ -108,6 +111,7 @@ class PreparedData:
     is_sampled: bool = False
     coding: Coding | None = None
     check: TableCheck = field(default_factory=TableCheck)
+    date_forms: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def y(self) -> np.ndarray:
@@ -167,6 +171,32 @@ def prepare(table: Table | TableParts, target: str, options: TrainingOptions) ->
     return with_rows(data, stream.source.total(RandomRows(MOST_RANDOM)).batch, options)
 
 
+def with_date_forms(parts: TableParts, target: str, options: TrainingOptions) -> tuple[TableParts, Mapping[str, str]]:
+    """A table whose dates are all written as we do, with a remark on those that were not.
+
+    Parameters
+    ----------
+    parts : TableParts
+        Those elsewhere stay as they are.
+    target : str
+    options : TrainingOptions
+        May say which columns hold dates, and how they are written.
+
+    Returns
+    -------
+    TableParts, and the forms by the names of their columns
+    """
+    if not isinstance(parts, TableStream):
+        return parts, options.date_forms
+    forms = options.date_forms
+    if not forms:
+        unused = {target, options.groups, *options.texts, *options.ignore}
+        forms = find_date_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
+        for name, form in forms.items():
+            warn_user(f"column {quoted(name)} holds dates, read as {form}")
+    return parts.with_dates(forms), forms
+
+
 def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
     """Look at a table once, wherever it is.
 
@@ -185,6 +215,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     parts = as_parts(table)
     head = parts.head()
     check_roles(head, target, options)
+    parts, date_forms = with_date_forms(parts, target, options)
     check = check_parts(parts, target, options)
     options = settled(check, options, target, head.names)
     inputs = tuple(name for name in head.names if name not in {target, options.groups, *options.ignore})
@@ -219,6 +250,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         sha256=parts.digest(),
         class_counts=tuple(counts),
         check=check,
+        date_forms=date_forms,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     source = CodedRows(columns, encoder, names, options.missing == "drop").of(parts, learned.class_counts)

@@ -16,7 +16,7 @@ from quadric.estimators.base import first_overflow
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import InputColumn, Table
-from quadric.tables.dates import FORMS
+from quadric.tables.dates import FORMS, with_iso_dates
 from quadric.tables.inputs import cells_like, missing_cells
 from quadric.tables.parts import complete
 from quadric.tables.table import number_text
@@ -106,10 +106,15 @@ class TableModel:
         texts = recorded["missing"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             recorded["missing"] = None
+        known = {name: value for name, value in recorded.items() if isinstance(value, list | str)}
+        return known | {"date_forms": self.date_forms}
+
+    @cached_property
+    def date_forms(self) -> dict[str, str]:
+        """How dates in columns of texts are written, where not as we do."""
         forms = self._options.get("date_forms")
-        known = forms.items() if isinstance(forms, dict) else ()
-        dates = {name: form for name, form in known if isinstance(form, str) and form in FORMS}
-        return {name: value for name, value in recorded.items() if isinstance(value, list | str)} | {"date_forms": dates}
+        known = forms.items() if isinstance(forms, Mapping) else ()
+        return {name: form for name, form in known if isinstance(form, str) and form in FORMS}
 
     @property
     def frozen(self) -> tuple[str, ...]:
@@ -158,7 +163,7 @@ class TableModel:
         -------
         Table
         """
-        rows = self.view.rows(table, self.view.needed if only_needed else None)
+        rows = self.view.rows(with_iso_dates(table, self.date_forms), self.view.needed if only_needed else None)
         return rows.drop([name for name in rows if name not in self.input_names])
 
     def scores(self, table: Table) -> Scores:

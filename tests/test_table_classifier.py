@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from dataclasses import fields
 
 import numpy as np
@@ -297,3 +298,23 @@ def test_dates_are_read_as_in_files(form, tmp_path):
     dated = few.assign(since=pd.to_datetime(few["since"], format=FORMS[form]))
     assert_allclose(fitted.decision_function(dated), fitted.decision_function(few))
     assert len(fitted.explain(few)) == len(few) > 0
+
+
+def test_the_report_is_that_of_the_command(tmp_path):
+    path, model = tmp_path / "credit.csv", tmp_path / "model.json"
+    X, y = credit()
+    X["id"] = np.random.default_rng(0).permutation(len(y)) + 1
+    X.assign(risk=y).to_csv(path, index=False)
+    flags = ["--k", "3", "--C", "16", "--loss", "least_squares"]
+    assert main(["fit", str(path), "--target", "risk", *flags, "--output", str(model)]) == 0
+    drawn = ["--bootstrap", "0", "--ks", "3", "--output", str(tmp_path / "theirs.html")]
+    assert main(["report", str(model), str(path), *drawn]) == 0
+    with pytest.warns(UserWarning, match="left out: column 'id'"):
+        TableClassifier(**QUICK).fit(X, y).report(tmp_path / "ours.html", n_boot=0, ks=(3,))
+    ours, theirs = ((tmp_path / f"{name}.html").read_text() for name in ("ours", "theirs"))
+    measured = re.compile(r"<tr>(?:(?!</tr>).)*>(?:Accuracy|AUC|Log-loss)<.*?</tr>", re.DOTALL)
+    assert len(measured.findall(ours)) == 3
+    assert measured.findall(ours) == measured.findall(theirs)
+    finding = "<li>Column &#39;id&#39; has a different value in every row"
+    assert finding in ours
+    assert finding in theirs

@@ -97,6 +97,12 @@ TABLES = {
         2,
         "fewer than the 5 folds: choose 3 or fewer, or merge that class with another, or drop it (--folds)",
     ),
+    "imputed constant columns": (
+        csv_text({"age": ["1", "", "1"] * 40, "home": ["own", "own", ""] * 40, "risk": ["good", "bad"] * 60}),
+        ["--cv", "--missing", "impute"],
+        1,
+        "quadric: all columns are constant: there is nothing to learn from",
+    ),
     "constant columns": (
         csv_text({"age": ["1"] * 120, "home": ["own"] * 120, "risk": ["good", "bad"] * 60}),
         ["--cv"],

@@ -112,10 +112,9 @@ class ColumnFacts:
             _first(self.first_infinite, other.first_infinite),
         )
 
-    @property
-    def is_constant(self) -> bool:
-        """Whether every row has the same value; a missing one is another."""
-        return len(self.levels if self.kind == "O" else self.values) <= 1 and not self.n_missing
+    def is_constant(self, *, imputed: bool) -> bool:
+        """Whether every row has the same value; a missing one is another unless it is imputed."""
+        return len(self.levels if self.kind == "O" else self.values) <= 1 and (imputed or not self.n_missing)
 
     def refuse_infinite(self) -> None:
         """Raise an error where a number is infinite."""

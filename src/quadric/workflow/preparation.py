@@ -233,7 +233,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     if 0 in counts:
         lost = f"no row of class {names[counts.index(0)]!r} is left"
         raise ParameterError(f"without the rows that have missing values {lost}: keep these rows", missing="impute")
-    if all(facts.is_constant for facts in learned.facts):
+    if all(facts.is_constant(imputed=options.missing == "impute") for facts in learned.facts):
         raise ValueError("all columns are constant: there is nothing to learn from")
     encoder = _new_encoder(options).fit_facts(learned.facts)
     check_features(encoder, names, 1)

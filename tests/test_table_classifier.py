@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from dataclasses import fields
 
 import numpy as np
@@ -217,7 +218,7 @@ def test_bad_input(fitted):
     with pytest.raises(ValueError, match="'income'"):
         fitted.predict(X.drop(columns="income"))
     with pytest.raises(ValueError, match="target is missing"):
-        TableClassifier(**QUICK).fit(X, y.where(y.index != 3))
+        TableClassifier(missing="refuse", **QUICK).fit(X, y.where(y.index != 3))
     with pytest.raises(OptionError, match="k must be"):
         TableClassifier(k=0).fit(X, y)
     with pytest.raises(TypeError, match="sample_weight"):
@@ -272,3 +273,48 @@ OTHERWISE = {
 )
 def test_estimator_check(estimator, check):
     check(estimator)
+
+
+FORMS = {"year first": "%Y/%m/%d", "day first": "%d.%m.%Y", "month first": "%m/%d/%Y"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dates_are_read_as_in_files(form, tmp_path):
+    X, y = credit()
+    days = np.random.default_rng(0).integers(0, 900, len(y)) + np.where(y == "bad", 300, 0)
+    X["since"] = (pd.Timestamp("2010-01-03") + pd.to_timedelta(days, "D")).strftime(FORMS[form])
+    path, model = tmp_path / "data.csv", tmp_path / "model.json"
+    X.assign(risk=y).to_csv(path, index=False)
+    flags = ["--k", "3", "--C", "16", "--loss", "least_squares"]
+    assert main(["fit", str(path), "--target", "risk", *flags, "--output", str(model)]) == 0
+    frame = pd.read_csv(path)
+    with pytest.warns(UserWarning, match=f"column 'since' holds dates, read as {form}"):
+        fitted = TableClassifier(**QUICK).fit(frame.drop(columns="risk"), frame["risk"])
+    assert fitted.equation() == equation(read_model(model))
+    assert "since" in fitted.equation()
+    assert fitted.trained_.options.date_forms == {"since": form}
+    few = frame.drop(columns="risk")[frame["since"].str.contains("0[1-9][./]0[1-9]")].head(3)  # ambiguous on their own
+    assert_allclose(fitted.decision_function(few), fitted.decision_function(frame.drop(columns="risk"))[few.index])
+    dated = few.assign(since=pd.to_datetime(few["since"], format=FORMS[form]))
+    assert_allclose(fitted.decision_function(dated), fitted.decision_function(few))
+    assert len(fitted.explain(few)) == len(few) > 0
+
+
+def test_the_report_is_that_of_the_command(tmp_path):
+    path, model = tmp_path / "credit.csv", tmp_path / "model.json"
+    X, y = credit()
+    X["id"] = np.random.default_rng(0).permutation(len(y)) + 1
+    X.assign(risk=y).to_csv(path, index=False)
+    flags = ["--k", "3", "--C", "16", "--loss", "least_squares"]
+    assert main(["fit", str(path), "--target", "risk", *flags, "--output", str(model)]) == 0
+    drawn = ["--bootstrap", "0", "--ks", "3", "--output", str(tmp_path / "theirs.html")]
+    assert main(["report", str(model), str(path), *drawn]) == 0
+    with pytest.warns(UserWarning, match="left out: column 'id'"):
+        TableClassifier(**QUICK).fit(X, y).report(tmp_path / "ours.html", n_boot=0, ks=(3,))
+    ours, theirs = ((tmp_path / f"{name}.html").read_text() for name in ("ours", "theirs"))
+    measured = re.compile(r"<tr>(?:(?!</tr>).)*>(?:Accuracy|AUC|Log-loss)<.*?</tr>", re.DOTALL)
+    assert len(measured.findall(ours)) == 3
+    assert measured.findall(ours) == measured.findall(theirs)
+    finding = "<li>Column &#39;id&#39; has a different value in every row"
+    assert finding in ours
+    assert finding in theirs

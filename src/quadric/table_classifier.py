@@ -28,7 +28,7 @@ from quadric.tables.table import Rows, label_texts
 from quadric.types import FloatArray
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.options import TrainingOptions
-from quadric.workflow.scoring import Scores, TableModel
+from quadric.workflow.scoring import RecordedFigures, Scores, TableModel
 from quadric.workflow.training import train
 
 AnyClass = TypeVar("AnyClass", bound=type)
@@ -292,7 +292,15 @@ class TableClassifier(Classifier, BaseEstimator):
         rows, y = self._tabular.labelled(self._rows)
         own = self.trained_.options
         summary = summarise_table(
-            self._tabular, rows, y, name=name or self.trained_.target, folds=own.folds, seed=own.seed, **options
+            self._tabular,
+            rows,
+            y,
+            name=name or self.trained_.target,
+            folds=own.folds,
+            seed=own.seed,
+            figures=RecordedFigures.of(self.model_.metadata["training"]),  # of these rows, whatever file they are from
+            findings=self._tabular.findings,
+            **options,
         )
         write_atomically(path, render(summary))
 

@@ -38,7 +38,7 @@ def test_findings_are_grouped_and_fit_the_terminal(run, raw):
     assert max(map(len, lines)) <= 80
     assert lines[1].startswith("- column 'id' has a different value in every row")
     assert "(--keep id)" in " ".join(lines)
-    assert result.errors == ["quadric: column 1 has no name and counts the rows: it is left out as an index"]
+    assert result.errors == ["quadric: column 1 has no name and numbers the rows: it is left out as an index"]
 
 
 def test_json_has_every_finding(run, raw):
@@ -93,7 +93,7 @@ def test_the_report_lists_the_findings(run, raw, tmp_path):
 def test_columns_without_a_name_can_be_ignored(run, refused, raw, tmp_path):
     lines = raw.read_text().splitlines()
     other = tmp_path / "other.csv"
-    other.write_text("\n".join([lines[0], *(f"9{line}" for line in lines[1:])]) + "\n")
+    other.write_text("\n".join([lines[0], *(f"a{line}" for line in lines[1:])]) + "\n")
     fit = ["fit", other, *K, "--output", tmp_path / "m.json"]
     assert "column 1 has no name; is it an index? write the file without it (--ignore '')" in refused(*fit, code=1)
     assert run(*fit, "--ignore", "").code == 0

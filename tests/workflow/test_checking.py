@@ -179,7 +179,9 @@ def test_every_finding_is_one_short_sentence_whatever_the_names(rng):
     assert json.loads(json.dumps(check.recorded())) == check.recorded()
 
 
-@pytest.mark.parametrize(("y", "words"), [(["a"] * 30, "in every row"), (["a", "b", None] * 10, "is missing in 10 rows")])
+@pytest.mark.parametrize(
+    ("y", "words"), [(["a"] * 30, "in every row"), (["a", "b", None] * 10, "is missing in 10 rows, which are left out")]
+)
 def test_targets_that_need_a_look(y, words):
     check = look_over(table(x=np.arange(30) % 7 * 1.0, y=texts(y)), "y")
     assert words in check.findings[0].words

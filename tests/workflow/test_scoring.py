@@ -110,7 +110,6 @@ def test_rows_that_training_dropped_are_dropped_again():
     [
         (lambda c: c.pop("risk"), "no column 'risk', which is the target"),
         (lambda c: c["risk"].__setitem__(4, "ugly"), "no class 'ugly'"),
-        (lambda c: c["risk"].__setitem__(4, None), r"missing in \d row\(s\), the first is row 5: drop"),
     ],
 )
 def test_targets_that_do_not_fit_are_refused(change, says):
@@ -119,6 +118,18 @@ def test_targets_that_do_not_fit_are_refused(change, says):
     change(columns)
     with pytest.raises(ValueError, match=says):
         model.labelled(Table(tuple(columns), tuple(columns.values())))
+
+
+def test_rows_without_a_label_are_left_out_unless_training_refused_them():
+    columns = credit_columns()
+    columns["risk"][4] = None
+    table = Table(tuple(columns), tuple(columns.values()))
+    rows, y = model_of(credit_table()).labelled(table)
+    assert (len(rows), len(y)) == (119, 119)
+    assert rows["age"].tolist() == np.delete(columns["age"], 4).tolist()
+    strict = TableModel(train(credit_table(), "risk", TrainingOptions(**FAST, missing="refuse")).saved())
+    with pytest.raises(ValueError, match=r"missing in 1 row\(s\), the first is row 5: drop"):
+        strict.labelled(table)
 
 
 def test_a_model_without_a_target_says_so():

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
@@ -17,7 +17,7 @@ from quadric.export import read_model, save_model
 from quadric.geometry.terms import term_count, term_names
 from quadric.losses import LOSS_NAMES
 from quadric.search.methods import METHODS as SEARCH_METHODS
-from quadric.tables import Table, TableEncoder, structural_exclusions
+from quadric.tables import Table, TableEncoder, TableStream, as_table, structural_exclusions
 from quadric.tables.table import text_column
 from quadric.workflow import OptionError, TrainingOptions, prepare, train
 from quadric.workflow.options import choices
@@ -501,3 +501,24 @@ def test_texts_of_frames_mean_missing_values_as_in_csv_files():
     assert "n/a" in trained.data.encoder.inputs_[2].categories
     others = train(table, "risk", options(missing="impute", rare="keep", missing_texts=("n/a",)))
     assert {"NA", "null", "?"} <= set(others.data.encoder.inputs_[2].categories)
+
+
+@pytest.mark.parametrize("given", [{}, {"missing": "drop"}, {"C": None, "k": None, "ks": (1, 2), "Cs": (1.0,)}])
+@pytest.mark.parametrize("cut", [120, 7], ids=["whole", "parts"])
+def test_rows_without_a_label_count_for_nothing(given, cut):
+    columns = credit_columns(gaps=5)
+    columns["risk"][[0, 3, *range(14, 21)]] = None  # all rows of a part
+    table, has_label = as_table(columns), np.array([label is not None for label in columns["risk"]])
+    with pytest.warns(UserWarning, match="^the target 'risk' is missing in 9 rows, which are left out$"):
+        trained = train(TableStream([table[start : start + cut] for start in range(0, 120, cut)]), "risk", options(**given))
+    expected = train(table[has_label], "risk", options(**given))
+    assert_allclose(trained.data.X, expected.data.X)
+    assert trained.data.missing == expected.data.missing
+    assert_allclose(trained.classifier.coef_, expected.classifier.coef_, atol=1e-9)
+
+
+def test_missing_labels_are_refused_with_missing_values():
+    columns = credit_columns()
+    columns["risk"][3] = None
+    with pytest.raises(ValueError, match=r"the target is missing in 1 row\(s\), the first is row 4"):
+        train(as_table(columns), "risk", options(missing="refuse"))

@@ -11,7 +11,7 @@ from typing import Any
 import quadric
 from quadric.cli.console import UsageError, as_usage, check_free, claim
 from quadric.defaults import LONGEST_GRID
-from quadric.errors import quoted, warn_user
+from quadric.errors import quoted
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
@@ -36,20 +36,12 @@ def texts_of(target: str, options: TrainingOptions) -> list[str]:
 def training_stream(
     path: Path, target: str, options: TrainingOptions, how: Mapping[str, Any]
 ) -> tuple[quadric.tables.TableStream, TrainingOptions]:
-    """The table to train on, in batches, and the options with what its files say of missing values, names and dates."""
-    from quadric.tables.dates import find_date_forms
-
+    """The table to train on, in batches, and the options with what its files say of missing values and names."""
     check_there(path, or_folder=True)
     ignore, text = tuple(name for name in options.ignore if name), texts_of(target, options)
     how = {**how, "drop_unnamed": len(ignore) < len(options.ignore)}  # an empty name: columns without one
     stream = quadric.tables.TableStream(path, text=text, **how)
-    names = [name for name in stream.head().names if name not in {*text, *ignore}]
-    forms = find_date_forms(stream, names, options.dates)
-    for name, form in forms.items():
-        warn_user(f"column {quoted(name)} holds dates, read as {form}")
-    if forms:
-        stream = quadric.tables.TableStream(path, text=text, **{**how, "date_forms": forms})
-    return stream, replace(options, ignore=ignore, missing_texts=tuple(how["missing"]), date_forms=forms)
+    return stream, replace(options, ignore=ignore, missing_texts=tuple(how["missing"]))
 
 
 def read_table_model(path: Path) -> quadric.workflow.TableModel:

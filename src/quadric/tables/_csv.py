@@ -41,6 +41,7 @@ NOT_CSV = {
 }
 # Rows that are looked at to tell an index from other columns without a name
 INDEX_ROWS = 1_000
+WHOLE = re.compile(r"-?\d+", re.ASCII)
 QUOTE = ord('"')
 # With or without a byte order mark, which is not part of the first column name
 UTF_8 = "utf-8-sig"
@@ -284,12 +285,13 @@ class CsvFile:
 
 
 def _unnamed(names: Sequence[str], starts: Sequence[str], every: bool) -> list[int]:
-    """Positions of columns to be left out: all without a name, or the first where it counts the rows, as pandas writes it."""
+    """Positions of columns to be left out: all without a name, or a first one of different whole numbers, as of pandas."""
     places = [place for place, name in enumerate(names) if not name]
     if every and len(places) < len(names):
         return places
-    if places == [0] and len(names) > 1 and any(starts == [*map(str, range(n, n + len(starts)))] for n in (0, 1)) and starts:
-        warn_user("column 1 has no name and counts the rows: it is left out as an index")
+    are_different = 0 < len(starts) == len(set(starts))  # rows may be sorted, drawn or left out
+    if places == [0] and len(names) > 1 and are_different and all(WHOLE.fullmatch(text) for text in starts):
+        warn_user("column 1 has no name and numbers the rows: it is left out as an index")
         return places
     return []
 

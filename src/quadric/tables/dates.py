@@ -175,12 +175,22 @@ def _forms_in(table: Table, names: Sequence[str], numbers: Collection[str]) -> _
 
 
 def _possible(name: str, table: Table, may_be_number: bool) -> frozenset[str]:
+    if table[name].dtype.kind == "M":
+        return frozenset()
     texts = [text.strip() for text in table.distinct_labels(name)[0] if text is not None]
     if not texts:  # of a part of the table, of which nothing follows
         return frozenset([ISO, *FORMS])
     if may_be_number and all(iso_text(text, NUMBER_FORM) is not None for text in texts):
         return frozenset([NUMBER_FORM])
     return possible_forms(texts) if table[name].dtype == object else frozenset()
+
+
+def _kind(table: Table, name: str) -> str:
+    """O for texts, f for numbers, M for dates; nothing for what others refuse, if it is needed."""
+    try:
+        return str(table[name].dtype.kind)
+    except ValueError:
+        return ""
 
 
 def find_date_forms(parts: TableParts, names: Collection[str], dates: Collection[str] = ()) -> dict[str, str]:
@@ -201,7 +211,7 @@ def find_date_forms(parts: TableParts, names: Collection[str], dates: Collection
         Names of columns, and forms. Columns whose days and months cannot be told apart are not among them.
     """
     head, known = parts.head(), tuple(dates)
-    texts = [name for name in head.names if name in names and (head[name].dtype == object or name in known)]
+    texts = [name for name in head.names if name in names and _kind(head, name) in ({"O", "f"} if name in known else {"O"})]
     at_first = _forms_in(head, texts, known).possible if head.n_rows else ()
     suspects = tuple(name for name, forms in zip(texts, at_first, strict=False) if forms and forms != {ISO, *TEXT_FORMS})
     found = parts.total(partial(_forms_in, names=suspects, numbers=known)) if suspects else None
@@ -222,7 +232,7 @@ def with_iso_dates(table: Table, forms: Mapping[str, str]) -> Table:
     -------
     Table
     """
-    named = {name: form for name, form in forms.items() if name in table.names and table[name].dtype.kind != "M"}
+    named = {name: form for name, form in forms.items() if name in table.names and _kind(table, name) in {"O", "f"}}
     if not named:
         return table
     columns = dict(zip(table.names, table.columns, strict=True))

@@ -112,6 +112,10 @@ class ColumnFacts:
             _first(self.first_infinite, other.first_infinite),
         )
 
+    def is_constant(self, *, imputed: bool) -> bool:
+        """Whether every row has the same value; a missing one is another unless it is imputed."""
+        return len(self.levels if self.kind == "O" else self.values) <= 1 and (imputed or not self.n_missing)
+
     def refuse_infinite(self) -> None:
         """Raise an error where a number is infinite."""
         if self.first_infinite is not None:

@@ -24,12 +24,13 @@ from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.samples.folds import key_of
 from quadric.samples.source import SampleBatch, SampleSource, State
+from quadric.tables.dates import with_iso_dates
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells
 from quadric.tables.reading import digest_of, read_chunks
 from quadric.tables.table import Table, as_table, check_names, holds_arrow
-from quadric.tables.targets import MissingLabelsError, refuse_missing_labels
+from quadric.tables.targets import MissingLabelsError, labelled_rows, refuse_missing_labels, sorted_classes
 from quadric.types import BoolArray, FloatArray, IntArray
 
 # Rows that are read together
@@ -218,7 +219,24 @@ class TableStream(TableParts):
         """
         if not self._is_csv or name in self.text:
             return None
-        again = TableStream(self._data, rows=self._rows, text=(*self.text, name), keeps=self._keeps, **self._how)
+        return self._again((*self.text, name), self._how)
+
+    def with_dates(self, forms: Mapping[str, str]) -> TableStream:
+        """The same with the dates of some columns in our form.
+
+        Parameters
+        ----------
+        forms : mapping
+            Names of columns, and the forms in which their dates are written.
+
+        Returns
+        -------
+        TableStream
+        """
+        return self._again(self.text, {**self._how, "date_forms": forms}) if forms else self
+
+    def _again(self, text: tuple[str, ...], how: Mapping[str, Any]) -> TableStream:
+        again = TableStream(self._data, rows=self._rows, text=text, keeps=self._keeps, **how)
         again._files, again._digest = self._files, self._digest
         return again
 
@@ -246,8 +264,11 @@ class TableStream(TableParts):
                 )
             self._is_spent = not callable(self._data)
         if isinstance(data, Iterable) and not isinstance(data, Table) and _is_parts(data):
-            return (as_table(part) for part in data)
-        return _cut(as_table(data), self._rows)
+            tables: Iterator[Table] = (as_table(part) for part in data)
+        else:
+            tables = _cut(as_table(data), self._rows)
+        forms = self._how.get("date_forms", {})
+        return (with_iso_dates(table, forms) for table in tables)
 
     def check_unchanged(self) -> None:
         """Refuse files that are not those of the first pass."""
@@ -376,12 +397,15 @@ class LabelledColumns:
     target : str
     inputs : tuple of str
     sample_weight, groups : str or None
+    needs_labels : bool
+        Whether a row without a label is an error; otherwise it is left out.
     """
 
     target: str
     inputs: tuple[str, ...]
     sample_weight: str | None = None
     groups: str | None = None
+    needs_labels: bool = True
 
     @staticmethod
     def of(
@@ -411,6 +435,13 @@ class LabelledColumns:
         if weight.dtype.kind != "f" or not (np.isfinite(weight) & (weight >= 0.0)).all():
             raise ValueError(f"the weights {quoted(self.sample_weight)} must be finite numbers of at least 0, in every row")
         return weight
+
+    def labelled(self, table: Table) -> BoolArray:
+        """Which rows of a table have a label; an error where all need one."""
+        names, places = table.distinct_labels(self.target)
+        if self.needs_labels:
+            refuse_missing_labels(names, places, table.first_row)
+        return labelled_rows(names, places)
 
     def labels(self, table: Table) -> Labels:
         """Of the rows of a table; none is missing."""
@@ -456,6 +487,8 @@ class LearnedTable:
         Missing values by column, where there are any, in all rows.
     n_dropped : int
         Rows that are left out because values are missing.
+    n_unlabelled : int
+        Rows that are left out because they have no label; nothing else counts them.
     """
 
     facts: tuple[ColumnFacts, ...]
@@ -463,6 +496,7 @@ class LearnedTable:
     class_counts: dict[str, int]
     missing: dict[str, int]
     n_dropped: int
+    n_unlabelled: int = 0
 
     def __add__(self, other: LearnedTable) -> LearnedTable:
         return LearnedTable(
@@ -471,6 +505,7 @@ class LearnedTable:
             _counts_of_both(self.class_counts, other.class_counts),
             _counts_of_both(self.missing, other.missing),
             self.n_dropped + other.n_dropped,
+            self.n_unlabelled + other.n_unlabelled,
         )
 
     def two_valued(self, encoder: TableEncoder) -> list[bool]:
@@ -516,12 +551,16 @@ def learn_table(
             raise
         return learn_table(again, columns, encoder, drops=drops)
     assert found is not None
+    if not found.class_counts:  # no column has values then, which would be told instead
+        sorted_classes((), found.n_unlabelled)
     encoder.check_facts(found.all_facts)  # of all rows: a column without values is not the same as no row without gaps
     return parts, replace(found, missing={name: count for name, count in found.missing.items() if count})
 
 
 def _learned(table: Table, columns: LabelledColumns, encoder: TableEncoder, drops: bool) -> LearnedTable:
-    cleaned = columns.cleaned(table, encoder)
+    cleaned, labelled = columns.cleaned(table, encoder), columns.labelled(table)
+    if not labelled.all():
+        table, cleaned = table[labelled], cleaned[labelled]
     kept = complete(cleaned) if drops else np.ones(table.n_rows, dtype=bool)
     facts = encoder.facts(cleaned)
     return LearnedTable(
@@ -530,6 +569,7 @@ def _learned(table: Table, columns: LabelledColumns, encoder: TableEncoder, drop
         columns.labels(table).counts(kept),
         {name: int(missing_cells(cleaned[name]).sum()) for name in cleaned},
         int((~kept).sum()),
+        int((~labelled).sum()),
     )
 
 
@@ -599,13 +639,13 @@ class CodedRows:
     def __call__(self, table: Table) -> SampleBatch:
         columns, n_features = self.columns, len(self.encoder.features_)
         weight, ids, keys = columns.weights(table), np.arange(table.n_rows) + table.first_row, columns.keys(table)
-        kept = weight > 0.0
+        kept = (weight > 0.0) & columns.labelled(table)
         if self.drops:
             kept &= complete(columns.cleaned(table, self.encoder))
-        codes = columns.labels(table).codes(self.class_names)
         if not kept.all():
             table = Table(table.names, table[kept].columns, first_row=table.first_row)
-            codes, weight, ids, keys = codes[kept], weight[kept], ids[kept], None if keys is None else keys[kept]
+            weight, ids, keys = weight[kept], ids[kept], None if keys is None else keys[kept]
+        codes = columns.labels(table).codes(self.class_names)
         X = self.encoder.transform_by_column(table) if table.n_rows else np.empty((0, n_features))
         return SampleBatch(X, codes, weight, np.ones(len(self.class_names)), ids, keys)
 

@@ -56,7 +56,7 @@ def read_table(
         Mark between groups of three digits in a CSV file.
     drop_unnamed : bool
         Whether columns of a CSV file without a name are left out. Otherwise they are an error, but for a first column that
-        counts the rows from 0 or 1, as pandas writes its index, which is left out with a warning.
+        has a different whole number in every row, as pandas writes its index, which is left out with a warning.
     date_forms : mapping
         Columns of dates that are not written as 2024-01-31, each with its form: "year first" (2024/01/31, 2024.1.31), "day
         first" (31/01/2024, 31.1.2024), "month first" (1/31/2024) or "eight digits" (20240131). They become 2024-01-31.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from quadric.errors import quoted, unknown_names
 from quadric.tables.table import is_number_text, label_texts
-from quadric.types import IntArray
+from quadric.types import BoolArray, IntArray
 
 # Classes whose sense is plain, the positive one last; upper and lower case are the same
 KNOWN_PAIRS = (
@@ -63,6 +63,11 @@ class MissingLabelsError(ValueError):
         return MissingLabelsError(self.count + other.count, min(self.first, other.first))
 
 
+def labelled_rows(labels: Sequence[str | None], places: IntArray) -> BoolArray:
+    """Which rows have a label, by the different labels and the position of each row's."""
+    return np.array([label is not None for label in labels], dtype=bool)[places]
+
+
 def refuse_missing_labels(labels: Sequence[str | None], places: IntArray, first_row: int = 1) -> None:
     """Raise an error where a row has no label.
 
@@ -75,7 +80,7 @@ def refuse_missing_labels(labels: Sequence[str | None], places: IntArray, first_
     first_row : int
         The number of the first row.
     """
-    rows = np.flatnonzero(np.array([label is None for label in labels], dtype=bool)[places])
+    rows = np.flatnonzero(~labelled_rows(labels, places))
     if len(rows):
         raise MissingLabelsError(len(rows), first_row + int(rows[0]))
 
@@ -106,13 +111,15 @@ def target_labels(values: ArrayLike, positive: str | float | None = None) -> tup
     return np.array([position[text] for text in texts if text is not None], dtype=np.intp), names
 
 
-def sorted_classes(names: Iterable[str]) -> tuple[str, ...]:
+def sorted_classes(names: Iterable[str], n_unlabelled: int = 0) -> tuple[str, ...]:
     """Classes in sorted order, as scikit-learn has them; numbers are sorted as numbers.
 
     Parameters
     ----------
     names : iterable of str
         Different ones. Fewer than two, or too many, are refused.
+    n_unlabelled : int
+        Rows without a label that were left out.
 
     Returns
     -------
@@ -120,7 +127,9 @@ def sorted_classes(names: Iterable[str]) -> tuple[str, ...]:
     """
     found = _sorted_names(set(names))
     if len(found) < 2:
-        problem = f"is {quoted(found[0])} in every row" if found else "has no rows"
+        rest = f" that has a label ({n_unlabelled} without one left out)" if n_unlabelled else ""
+        absent = "is missing in every row" if n_unlabelled else "has no rows"
+        problem = f"is {quoted(found[0])} in every row{rest}" if found else absent
         raise ValueError(f"the target {problem}: at least two classes are needed")
     fractions = sum(number is not None and not number.is_integer() for number in map(_number, found))
     if len(found) > MOST_CLASSES or fractions > MOST_FRACTIONS:

@@ -14,6 +14,7 @@ from quadric.errors import MOST_LISTED, ParameterError, listed
 from quadric.tables import Table, target_labels
 from quadric.tables.dates import AMBIGUOUS, chosen_form, parsed_date, possible_forms
 from quadric.tables.suspects import suspect_texts
+from quadric.tables.targets import sorted_classes
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.profiles import (
@@ -157,11 +158,11 @@ def known_classes(table: Table, target: str, findings: list[Finding]) -> tuple[I
     """Codes of classes, their names, and which rows have one."""
     labels = table.labels(target)
     rows: BoolArray = np.array([label is not None for label in labels.tolist()], dtype=bool)
-    if not rows.all():
-        n = int((~rows).sum())
-        words = f"the target {quoted(target)} is missing in {n:,} {_rows(n)}: drop them or fill them in"
-        findings.append(Finding("target", (target,), words))
+    n = int((~rows).sum())
+    if n:
+        findings.append(Finding("target", (target,), without_label(target, n)))
     try:
+        sorted_classes({*labels[rows].tolist()}, n)
         codes, names = target_labels(labels[rows])
     except ValueError as error:
         findings.append(Finding("target", (target,), str(error)))
@@ -169,6 +170,11 @@ def known_classes(table: Table, target: str, findings: list[Finding]) -> tuple[I
     y = np.zeros(len(labels), dtype=np.intp)
     y[rows] = codes
     return y, names, rows
+
+
+def without_label(target: str, n: int) -> str:
+    """What a fit does with so many rows that have no label."""
+    return f"the target {quoted(target)} is missing in {n:,} {_rows(n)}, which {'is' if n == 1 else 'are'} left out"
 
 
 def _identifiers(view: TableView) -> Iterator[Finding]:

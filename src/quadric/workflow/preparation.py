@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-from quadric.errors import ParameterError, listed, refuse_unknown, unknown_names, warn_user
+from quadric.errors import ParameterError, listed, quoted, refuse_unknown, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
 from quadric.estimators.constraints import support_limits
 from quadric.estimators.validation import spread_trouble
@@ -20,12 +20,14 @@ from quadric.samples.random_rows import MOST_RANDOM, RandomRows
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.search.rules import SupportLimits
-from quadric.tables import Table, TableEncoder
+from quadric.tables import Table, TableEncoder, TableStream
+from quadric.tables.dates import find_date_forms
 from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.parts import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
-from quadric.tables.targets import class_position, ordered_classes
+from quadric.tables.targets import class_position, ordered_classes, sorted_classes
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import TableCheck, check_parts, settled
+from quadric.workflow.findings import without_label
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
 
@@ -91,6 +93,8 @@ class PreparedData:
         What each fold learns of the columns; None where folds share it, by passes.
     check : TableCheck
         What a look at the table brought up.
+    date_forms : mapping
+        How dates are written in columns of texts, where not as we do.
     """
 
     encoder: TableEncoder
@@ -107,6 +111,7 @@ class PreparedData:
     is_sampled: bool = False
     coding: Coding | None = None
     check: TableCheck = field(default_factory=TableCheck)
+    date_forms: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def y(self) -> np.ndarray:
@@ -166,6 +171,32 @@ def prepare(table: Table | TableParts, target: str, options: TrainingOptions) ->
     return with_rows(data, stream.source.total(RandomRows(MOST_RANDOM)).batch, options)
 
 
+def with_date_forms(parts: TableParts, target: str, options: TrainingOptions) -> tuple[TableParts, Mapping[str, str]]:
+    """A table whose dates are all written as we do, with a remark on those that were not.
+
+    Parameters
+    ----------
+    parts : TableParts
+        Those elsewhere stay as they are.
+    target : str
+    options : TrainingOptions
+        May say which columns hold dates, and how they are written.
+
+    Returns
+    -------
+    TableParts, and the forms by the names of their columns
+    """
+    if not isinstance(parts, TableStream):
+        return parts, options.date_forms
+    forms = options.date_forms
+    if not forms:
+        unused = {target, options.groups, *options.texts, *options.ignore}
+        forms = find_date_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
+        for name, form in forms.items():
+            warn_user(f"column {quoted(name)} holds dates, read as {form}")
+    return parts.with_dates(forms), forms
+
+
 def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
     """Look at a table once, wherever it is.
 
@@ -184,13 +215,17 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     parts = as_parts(table)
     head = parts.head()
     check_roles(head, target, options)
+    parts, date_forms = with_date_forms(parts, target, options)
     check = check_parts(parts, target, options)
     options = settled(check, options, target, head.names)
     inputs = tuple(name for name in head.names if name not in {target, options.groups, *options.ignore})
     check_columns(inputs)
     columns = LabelledColumns.of(head.names, target, inputs, None, options.groups)
+    columns = replace(columns, needs_labels=options.missing == "refuse")
     parts, learned = learn_table(parts, columns, _new_encoder(options), drops=options.missing == "drop")
-    names = _class_order(learned.class_counts, options)
+    names = _class_order(learned.class_counts, options, learned.n_unlabelled)
+    if learned.n_unlabelled:
+        warn_user(without_label(target, learned.n_unlabelled))
     counts = [learned.class_counts[name] for name in names]
     if learned.missing and options.missing == "refuse":
         found = listed([f"{name!r} ({count})" for name, count in learned.missing.items()])
@@ -198,6 +233,8 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     if 0 in counts:
         lost = f"no row of class {names[counts.index(0)]!r} is left"
         raise ParameterError(f"without the rows that have missing values {lost}: keep these rows", missing="impute")
+    if all(facts.is_constant(imputed=options.missing == "impute") for facts in learned.facts):
+        raise ValueError("all columns are constant: there is nothing to learn from")
     encoder = _new_encoder(options).fit_facts(learned.facts)
     check_features(encoder, names, 1)
     # an array makes all texts as wide as the longest, so long names are not labels
@@ -215,6 +252,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         sha256=parts.digest(),
         class_counts=tuple(counts),
         check=check,
+        date_forms=date_forms,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     source = CodedRows(columns, encoder, names, options.missing == "drop").of(parts, learned.class_counts)
@@ -298,9 +336,9 @@ def _new_encoder(options: TrainingOptions) -> TableEncoder:
     )
 
 
-def _class_order(counts: Mapping[str, int], options: TrainingOptions) -> tuple[str, ...]:
+def _class_order(counts: Mapping[str, int], options: TrainingOptions, n_unlabelled: int) -> tuple[str, ...]:
     """Names of the classes in the order of their codes; of two, the positive one is the last."""
-    ordered_classes(counts)  # what is wrong with the target itself is no matter of the option
+    sorted_classes(counts, n_unlabelled)  # what is wrong with the target itself is no matter of the option
     try:
         names = ordered_classes(counts, options.positive)
     except ValueError as error:

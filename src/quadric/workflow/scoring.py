@@ -16,10 +16,11 @@ from quadric.estimators.base import first_overflow
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import InputColumn, Table
+from quadric.tables.dates import with_iso_dates
 from quadric.tables.inputs import cells_like, missing_cells
 from quadric.tables.parts import complete
 from quadric.tables.table import number_text
-from quadric.tables.targets import class_position, refuse_missing_labels
+from quadric.tables.targets import class_position, labelled_rows, refuse_missing_labels
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
 
@@ -155,7 +156,7 @@ class TableModel:
         -------
         Table
         """
-        rows = self.view.rows(table, self.view.needed if only_needed else None)
+        rows = self.view.rows(with_iso_dates(table, self.saved.date_forms), self.view.needed if only_needed else None)
         return rows.drop([name for name in rows if name not in self.input_names])
 
     def scores(self, table: Table) -> Scores:
@@ -227,9 +228,13 @@ class TableModel:
             raise ValueError("the model file does not say which column is the target")
         refuse_unknown([target], table.names, "the table", note=", which is the target of the model")
         labels, places = table.distinct_labels(target)
-        refuse_missing_labels(labels, places, table.first_row)
+        if self._options.get("missing") == "refuse":
+            refuse_missing_labels(labels, places, table.first_row)
+        kept = labelled_rows(labels, places)
+        if not kept.all():
+            table, places = table[kept], places[kept]
         used, places = np.unique(places, return_inverse=True)
-        y = self.view.classes[[self.code_of(str(labels[place])) for place in used]][places]
+        y = self.view.classes[np.array([self.code_of(str(labels[place])) for place in used], dtype=np.intp)][places]
         if self._options.get("missing") != "drop":
             return table, y
         kept = complete(self.inputs(table))

@@ -184,6 +184,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     deadline = None if options.fit_time_limit is None else time.monotonic() + options.fit_time_limit
     with part(0.0, 0.1):
         stream, data = learn(table, target, options)
+    options = replace(options, date_forms=data.date_forms)
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
     if options.crosses or options.calibrate is not None:
@@ -427,9 +428,10 @@ def check_folds(counts: Sequence[int], names: Sequence[str], folds: int) -> None
     if fewest >= folds:
         return
     rows = f"class {quoted(names[counts.index(fewest)])} has {fewest} row{'s' * (fewest != 1)}"
+    advice = "merge that class with another, or drop it" if len(names) > 2 else "add rows of that class"
     if fewest < 2:
-        raise OptionError(f"{rows}, and cross-validation needs two or more of each: leave that class out")
-    raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer", folds=None)
+        raise OptionError(f"{rows}, and cross-validation needs two or more of each: {advice}")
+    raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer, or {advice}", folds=None)
 
 
 def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MISSING, MOST_LEVELS
 from quadric.errors import ParameterError, quoted
 from quadric.losses import LOSS_NAMES, loss_named
-
-if TYPE_CHECKING:
-    pass
 
 # The loss and the kind of terms that are chosen with k and C
 AUTO = "auto"

@@ -10,12 +10,13 @@ a sum over the samples that depends on the loss (docs/mathematics.md, eq. 5.8 an
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from quadric.geometry.compensated import misfits
+from quadric.geometry.compensated import balanced, misfits
 from quadric.geometry.energy import EPS, Energy, EnergyNorm, rounding_of_sum
 from quadric.geometry.lifting import lift, lift_about, lift_adjoint, middle_of, sizes_about
 from quadric.types import FloatArray, IntArray
@@ -126,3 +127,26 @@ class EnergyGap:
         """The gap at multipliers that balance, given the sum over the samples; rounded up."""
         doubt = rounding_of_sum(len(self._y)) * (multipliers @ self._sizes) + self._pull_doubt
         return (samples + self.norm.halved_square(self.missing(multipliers), doubt)) * (1.0 + rounding_of_sum(len(self._y)))
+
+    def smallest(self, attempts: Iterable[FloatArray], samples: Callable[[FloatArray], float], settled: float) -> float:
+        """The smallest gap that attempts at the multipliers reach; below ``settled``, no others are tried.
+
+        Parameters
+        ----------
+        attempts : iterable of arrays of shape (m,)
+            Multipliers; they are balanced here.
+        samples : function of multipliers that balance
+            The sum over the samples.
+        settled : float
+
+        Returns
+        -------
+        float
+        """
+        best = np.inf
+        for attempt in attempts:
+            multipliers = balanced(attempt, self._y)
+            best = min(best, self.at(multipliers, samples(multipliers)))
+            if best <= settled:
+                break
+        return best

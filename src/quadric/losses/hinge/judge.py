@@ -18,7 +18,6 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from quadric.geometry.compensated import balanced
 from quadric.geometry.duality import CLOSE, EnergyGap, Margins, Residuals
 from quadric.geometry.lifting import as_dense, lift
 
@@ -63,13 +62,7 @@ class HingeJudge:
         if gap is None:
             return np.inf
         settled = SETTLED * (at.energy.value(at.z) + self.loss_value())
-        best = np.inf
-        for multipliers in self._attempts(terms, gap):
-            multipliers = balanced(multipliers, self._y)
-            best = min(best, gap.at(multipliers, self._slack(multipliers)))
-            if best <= settled:
-                break
-        return best
+        return gap.smallest(self._attempts(terms, gap), self._slack, settled)
 
     def _slack(self, multipliers: np.ndarray) -> float:
         """The samples' part of the gap, with room for the errors of the margins."""

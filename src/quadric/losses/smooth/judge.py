@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from quadric.geometry.compensated import balanced
 from quadric.geometry.duality import EnergyGap, Margins, Residuals
 from quadric.losses.smooth.formulas import SmoothLoss
 
@@ -59,13 +58,7 @@ class SmoothJudge:
         if gap is None:
             return np.inf
         settled = SETTLED * (at.energy.value(at.z) + self.loss_value())
-        best = np.inf
-        for slopes in self._attempts(gap):
-            multipliers = balanced(self._weight * slopes, self._y)
-            best = min(best, gap.at(multipliers, self._divergence(multipliers)))
-            if best <= settled:
-                break
-        return best
+        return gap.smallest((self._weight * slopes for slopes in self._attempts(gap)), self._divergence, settled)
 
     def _divergence(self, multipliers: np.ndarray) -> float:
         """The samples' part of the gap, with room for the errors of the margins and of the sum itself."""

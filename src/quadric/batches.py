@@ -16,8 +16,9 @@ from quadric.estimators.validation import check_parameters
 from quadric.samples.capped import Stream
 from quadric.samples.moments import Moments
 from quadric.samples.sums import BatchMoments
+from quadric.tables.coded import CodedRows, LabelledColumns, codes_of, learn_table
 from quadric.tables.encoder import TableEncoder
-from quadric.tables.parts import CodedRows, LabelledColumns, as_parts, learn_table
+from quadric.tables.parts import as_parts
 from quadric.tables.table import Table
 from quadric.tables.targets import sorted_classes
 from quadric.types import FloatArray
@@ -106,13 +107,13 @@ class _MomentsOfRows:
     @one_blas_thread()
     def __call__(self, table: Table) -> Moments | None:
         columns = self.columns
-        weight, labels = columns.weights(table), columns.labels(table)
+        weight, (names, places) = columns.weights(table), columns.labels(table)
         if not (weight > 0.0).any():
             return None
         X = np.column_stack([_numbers(table, name) for name in columns.inputs])
-        classes = tuple(sorted(labels.names)) if self.classes is None else self.classes
+        classes = tuple(sorted(names)) if self.classes is None else self.classes
         about = columns.inputs, columns.target, classes
-        return BatchMoments(*about, self.limits, self.by_class).of(X, labels.codes(classes), weight)
+        return BatchMoments(*about, self.limits, self.by_class).of(X, codes_of(names, places, classes), weight)
 
 
 def _numbers(table: Table, name: str) -> FloatArray:

@@ -15,8 +15,9 @@ from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.export import SavedModel
 from quadric.fitted import Model
 from quadric.samples.moments import Moments
+from quadric.tables.coded import LabelledColumns
 from quadric.tables.dates import with_iso_dates
-from quadric.tables.parts import LabelledColumns, TableParts
+from quadric.tables.parts import TableParts
 from quadric.tables.table import as_table, check_names
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scoring import TableModel

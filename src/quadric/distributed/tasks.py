@@ -78,7 +78,7 @@ class PartTask:
         """Of pieces of a frame, one after the other, with so many rows, the first of which has this number."""
         try:
             with one_blas_thread():
-                return wire.to_bytes(summed(map(self.of, self._tables(pieces, first_row, n_rows))))
+                return wire.to_bytes(summed(self.of, self._tables(pieces, first_row, n_rows)))
         except ValueError as error:
             return wire.to_bytes(Failure.of(error))
 
@@ -113,7 +113,7 @@ def merged(states: Sequence[bytes]) -> bytes:
     if len(states) == 1:
         return states[0]
     try:
-        return wire.to_bytes(summed(map(opened, states)))  # opened one by one: those of many features are large
+        return wire.to_bytes(summed(opened, states))  # opened one by one: those of many features are large
     except ValueError as error:  # a failure, or such as a column of numbers in one part and of texts in another
         return wire.to_bytes(Failure.of(error))
 

@@ -21,9 +21,10 @@ from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.search.rules import SupportLimits
 from quadric.tables import Table, TableEncoder, TableStream
+from quadric.tables.coded import CodedRows, LabelledColumns, learn_table
 from quadric.tables.dates import find_date_forms
 from quadric.tables.encoder import coding_of, redundant_pairs
-from quadric.tables.parts import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
+from quadric.tables.parts import TableParts, as_parts
 from quadric.tables.targets import class_position, ordered_classes, sorted_classes
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import TableCheck, check_parts, settled

@@ -110,7 +110,7 @@ class Table:
         -------
         list of str or None, and array of shape (n_rows,)
         """
-        return distinct_labels(name, self._column(name))
+        return _distinct_labels(name, self._column(name))
 
     def drop(self, names: Collection[str]) -> Table:
         """The table without some columns.
@@ -247,23 +247,11 @@ def label_texts(name: str, values: Any) -> np.ndarray:
     -------
     array of str or None
     """
-    names, places = distinct_labels(name, values)
+    names, places = _distinct_labels(name, values)
     return text_column(names)[places]
 
 
-def distinct_labels(name: str, values: Any) -> tuple[list[str | None], IntArray]:
-    """The different class labels of a column, and the position of each row's.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    values : array of numpy or Arrow, or sequence
-
-    Returns
-    -------
-    list of str or None, and array of shape (m,)
-    """
+def _distinct_labels(name: str, values: Any) -> tuple[list[str | None], IntArray]:
     distinct, places = _distinct_values(name, values)
     texts = _label_texts(name, distinct)
     position = {text: place for place, text in enumerate(dict.fromkeys(texts))}

@@ -13,9 +13,9 @@ from typing import Any
 
 from quadric.blas import one_blas_thread
 from quadric.distributed import wire
-from quadric.errors import ParameterError, quoted
+from quadric.errors import ParameterError
 from quadric.tables.facts import MixedColumnError
-from quadric.tables.parts import CHUNK_ROWS, TableParts, summed
+from quadric.tables.parts import CHUNK_ROWS, TableParts, numbered, summed
 from quadric.tables.table import Table, as_column, as_table, label_texts, text_column
 from quadric.tables.targets import MissingLabelsError
 
@@ -102,12 +102,9 @@ class PartTask:
     def _tables(self, pieces: Iterable[Any], first_row: int, n_rows: int) -> Iterator[Table]:
         end = first_row + n_rows
         for piece in pieces:
-            table = as_table(piece)
-            if set(table.names) != set(self.names):
-                odd = min(set(table.names).symmetric_difference(self.names))
-                raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
+            table = numbered(as_table(piece), self.names, first_row)
             if table.n_rows:
-                yield replace(table, columns=tuple(map(self._typed, table.names, table.columns)), first_row=first_row)
+                yield replace(table, columns=tuple(map(self._typed, table.names, table.columns)))
                 first_row += table.n_rows
         if first_row != end:
             raise ValueError("a part of the table has other rows than before: write the table to files, or keep it in memory")
@@ -152,19 +149,18 @@ def opened(state: bytes) -> Any:
     return value
 
 
-def groups_of(items: Sequence[Any], size: int = GROUP) -> list[Sequence[Any]]:
-    """Neighbours in groups.
+def groups_of(items: Sequence[Any]) -> list[Sequence[Any]]:
+    """Neighbours in groups, each of which one task merges.
 
     Parameters
     ----------
     items : sequence
-    size : int
 
     Returns
     -------
     list of sequences
     """
-    return [items[first : first + size] for first in range(0, len(items), size)]
+    return [items[first : first + GROUP] for first in range(0, len(items), GROUP)]
 
 
 def first_rows(counts: Sequence[int]) -> tuple[int, ...]:

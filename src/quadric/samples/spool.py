@@ -38,7 +38,7 @@ class Spooled(SampleSource):
             return self._source.total(of)
         self._has_begun, spool = True, Spool(_write, _read)
         total = self._source.total(partial(_seen, of=of, spool=spool))
-        self._kept = spool if spool.is_whole() else None
+        self._kept = spool if spool.is_whole else None
         return total
 
 
@@ -74,16 +74,15 @@ class Spool:
 
     def add(self, piece: Any, n_rows: int) -> None:
         """Write one more piece; give up where it cannot be written."""
-        if self._file is not None:
+        self._sizes.append(n_rows)
+        if self.is_whole:
             with self._unless_full():
                 self._write(self._file, piece)
-        self._sizes.append(n_rows)
-
-    def is_whole(self) -> bool:
-        """Whether all pieces are there, after the last one."""
-        if self._file is not None:
-            with self._unless_full():
                 self._file.flush()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all pieces are there."""
         return self._file is not None
 
     def __iter__(self) -> Iterator[Any]:

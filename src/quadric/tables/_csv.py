@@ -62,7 +62,7 @@ class Notation:
     decimal : str
     thousands : str or None
     drop_unnamed : bool
-        Whether columns without a name are left out, whatever they hold; otherwise only an index is, see :meth:`CsvFile.open`.
+        Whether columns without a name are left out, whatever they hold; otherwise only an index is, see :class:`CsvFile`.
     """
 
     delimiter: str | None
@@ -101,12 +101,6 @@ class Notation:
         """The name of the encoding for opening files."""
         name = codecs.lookup(self.encoding).name
         return UTF_8 if name == "utf-8" else name
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether pyarrow reads numbers as they are meant: " -999" is a number for it even where that is a missing value."""
-        numbers = [float(text) for text in self.missing if is_number_text(text)]
-        return (self.decimal, self.thousands) == (".", None) and all(number != number for number in numbers)
 
     @cached_property
     def null_values(self) -> list[str]:
@@ -226,10 +220,13 @@ class CsvFile:
 
     def _numeric(self, block: bytes, columns: Sequence[str]) -> frozenset[str]:
         """Columns that pyarrow can be told to read as numbers, which is faster: those that are numbers in the first block."""
-        if not columns or not self.notation.is_plain:
+        how = self.notation
+        absent = [float(text) for text in how.missing if is_number_text(text)]
+        # " -999" is a number for pyarrow even where that is a missing value
+        if (how.decimal, how.thousands) != (".", None) or any(number == number for number in absent):
             return frozenset()
         texts = self._read(block, columns, frozenset())
-        return frozenset(name for name in columns if self.notation.typed(texts[name], False).type == pa.float64())
+        return frozenset(name for name in columns if how.typed(texts[name], False).type == pa.float64())
 
     def _read(self, block: bytes, columns: Sequence[str], numeric: frozenset[str]) -> Any:
         parse = arrow_csv.ParseOptions(
@@ -363,15 +360,14 @@ def _one_line_errors(path: Path, encoding: str) -> Iterator[None]:
 
 def _undecodable(path: Path, encoding: str) -> str | None:
     """Where the first byte is that the encoding cannot read; None if it is not a byte that is wrong."""
-    decoder, position = codecs.getincrementaldecoder(encoding)(), 0
+    decoder = codecs.getincrementaldecoder(encoding)()
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            pending = len(decoder.getstate()[0])
             try:
                 decoder.decode(line)
-            except UnicodeDecodeError as error:
-                return f"byte {position - pending + error.start} (line {number}) is not {encoding.removesuffix('-sig')}"
+            except UnicodeDecodeError as error:  # of this line, and of bytes before it that were not yet a character
+                position = file.tell() - len(error.object) + error.start
+                return f"byte {position} (line {number}) is not {encoding.removesuffix('-sig')}"
             except UnicodeError:
                 return None
-            position += len(line)
     return f"the file ends in the middle of a character of {encoding.removesuffix('-sig')}"

@@ -79,11 +79,6 @@ class LabelledColumns:
         positions[list(found)] = np.arange(len(found))
         return tuple(found.values()), positions[places]
 
-    def cleaned(self, table: Table, encoder: TableEncoder) -> Table:
-        """The inputs of a table, in their own order, without what stands for missing values."""
-        columns = dict(zip(table.names, table.columns, strict=True))
-        return encoder.cleaned(Table(self.inputs, tuple(columns[name] for name in self.inputs), first_row=table.first_row))
-
     def keys(self, table: Table) -> IntArray | None:
         """Numbers for the groups of the rows, the same for the same text everywhere."""
         if self.groups is None:
@@ -194,7 +189,7 @@ def learn_table(
 
 
 def _learned(table: Table, columns: LabelledColumns, encoder: TableEncoder, drops: bool) -> LearnedTable:
-    cleaned, (names, places) = columns.cleaned(table, encoder), columns.labels(table)
+    cleaned, (names, places) = encoder.cleaned(table, columns.inputs), columns.labels(table)
     labelled = places >= 0
     if not labelled.all():
         cleaned, places = cleaned[labelled], places[labelled]
@@ -248,39 +243,48 @@ def _of_samples(table: Table, of: Callable[[SampleBatch], Any], rows: Callable[[
     return of(batch) if len(batch.ids) else None
 
 
-@dataclass(frozen=True, eq=False)
-class CodedRows:
-    """What makes coded samples of the rows of a table; rows without weight are gone.
+def coded_source(
+    parts: TableParts,
+    columns: LabelledColumns,
+    encoder: TableEncoder,
+    class_names: Sequence[str],
+    class_counts: Mapping[str, int],
+    *,
+    drops: bool = False,
+) -> TableSource:
+    """Coded samples of the rows of a table; rows without weight are gone.
 
-    Attributes
+    Parameters
     ----------
+    parts : TableParts
     columns : LabelledColumns
     encoder : fitted TableEncoder
-    class_names : tuple of str
+    class_names : sequence of str
         Labels in the order of their codes.
+    class_counts : mapping
+        Rows of each label.
     drops : bool
         Whether rows with missing values are left out.
+
+    Returns
+    -------
+    TableSource
     """
+    rows = partial(_coded, columns=columns, encoder=encoder, class_names=tuple(class_names), drops=drops)
+    class_rows = np.array([class_counts[name] for name in class_names])
+    return TableSource(parts, rows, len(encoder.features_), len(class_rows), class_rows)
 
-    columns: LabelledColumns
-    encoder: TableEncoder
-    class_names: tuple[str, ...]
-    drops: bool = False
 
-    def __call__(self, table: Table) -> SampleBatch:
-        columns, ids = self.columns, np.arange(table.n_rows) + table.first_row
-        weight, keys, (names, places) = columns.weights(table), columns.keys(table), columns.labels(table)
-        kept = (weight > 0.0) & (places >= 0)
-        if self.drops:
-            kept &= complete(columns.cleaned(table, self.encoder))
-        if not kept.all():
-            table = Table(table.names, table[kept].columns, first_row=table.first_row)
-            weight, ids, keys, places = weight[kept], ids[kept], None if keys is None else keys[kept], places[kept]
-        codes = codes_of(names, places, self.class_names)
-        X = self.encoder.coded(table, "F") if table.n_rows else np.empty((0, len(self.encoder.features_)))
-        return SampleBatch(X, codes, weight, np.ones(len(self.class_names)), ids, keys)
-
-    def of(self, parts: TableParts, class_counts: Mapping[str, int]) -> TableSource:
-        """All samples of a table with so many rows of each class."""
-        class_rows = np.array([class_counts[name] for name in self.class_names])
-        return TableSource(parts, self, len(self.encoder.features_), len(class_rows), class_rows)
+def _coded(
+    table: Table, columns: LabelledColumns, encoder: TableEncoder, class_names: tuple[str, ...], drops: bool
+) -> SampleBatch:
+    weight, keys, (names, places) = columns.weights(table), columns.keys(table), columns.labels(table)
+    kept, ids = (weight > 0.0) & (places >= 0), np.arange(table.n_rows) + table.first_row
+    if drops:
+        kept &= complete(encoder.cleaned(table, columns.inputs))
+    if not kept.all():
+        table = Table(table.names, table[kept].columns, first_row=table.first_row)
+        weight, ids, keys, places = weight[kept], ids[kept], None if keys is None else keys[kept], places[kept]
+    codes = codes_of(names, places, class_names)
+    X = encoder.coded(table, "F") if table.n_rows else np.empty((0, len(encoder.features_)))
+    return SampleBatch(X, codes, weight, np.ones(len(class_names)), ids, keys)

@@ -169,19 +169,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         return self._set_inputs(_of_all(facts, self._learned))
 
-    def cleaned(self, table: Table) -> Table:
+    def cleaned(self, table: Table, names: Sequence[str] | None = None) -> Table:
         """A table, or a part of one, with one form of missing values, texts without blanks around them, and dates as dates.
 
         Parameters
         ----------
         table : Table
+        names : sequence of str, optional
+            Columns, in their order; by default all.
 
         Returns
         -------
         Table
         """
-        columns = _of_all(table.names, lambda name: self._cleaned(name, table))
-        return Table(table.names, tuple(columns), table.sha256, table.first_row)
+        names = table.names if names is None else names
+        return Table(tuple(names), tuple(_of_all(names, lambda name: self._cleaned(name, table))), first_row=table.first_row)
 
     def _cleaned(self, name: str, table: Table) -> np.ndarray:
         kind = "date" if name in self.dates else "unused"

@@ -228,11 +228,9 @@ class TableStream(TableParts):
         n_rows = 0
         for table in self._parts() if self.path is None else read_chunks(self.path, self._rows, text=self.text, **self._how):
             names = names or table.names
-            if set(table.names) != set(names):
-                odd = min(set(table.names).symmetric_difference(names))
-                raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
+            table = numbered(table, names, n_rows + 1)
             if table.n_rows:
-                yield Table(table.names, table.columns, first_row=n_rows + 1)
+                yield table
                 n_rows += table.n_rows
         if n_rows == 0:
             raise ValueError("there are no record batches" if names is None else "the table has no rows")
@@ -283,7 +281,7 @@ class TableStream(TableParts):
                 "the batches are not those of the pass before: give a function that returns the same rows each time"
             )
         self._content = n_rows, content
-        self._kept = spool if spool is not None and spool.is_whole() else None
+        self._kept = spool if spool is not None and spool.is_whole else None
 
 
 def _write(file: Any, table: Table) -> None:
@@ -304,6 +302,14 @@ def _digest(path: Path, found: Future[str | None]) -> None:
         found.set_result(digest_of(path))
     except Exception as error:  # whoever waits would wait forever
         found.set_exception(error)
+
+
+def numbered(table: Table, names: Sequence[str], first_row: int) -> Table:
+    """A part of a table, which knows the number of its first row; an error where it has other columns."""
+    if set(table.names) != set(names):
+        odd = min(set(table.names).symmetric_difference(names))
+        raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
+    return Table(table.names, table.columns, first_row=first_row)
 
 
 def _columns_of(table: Table, names: Sequence[str], rows: IntArray | None) -> list[tuple[np.ndarray, ...]]:

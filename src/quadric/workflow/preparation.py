@@ -21,7 +21,7 @@ from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.search.rules import SupportLimits
 from quadric.tables import Table, TableEncoder, TableStream
-from quadric.tables.coded import CodedRows, LabelledColumns, learn_table
+from quadric.tables.coded import LabelledColumns, coded_source, learn_table
 from quadric.tables.dates import find_date_forms
 from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.parts import TableParts, as_parts
@@ -256,7 +256,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         date_forms=date_forms,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
-    source = CodedRows(columns, encoder, names, options.missing == "drop").of(parts, learned.class_counts)
+    source = coded_source(parts, columns, encoder, names, learned.class_counts, drops=options.missing == "drop")
     return Stream(source, tuple(data.feature_names), target, labels, options.seed, options.groups is not None), data
 
 

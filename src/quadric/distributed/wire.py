@@ -100,7 +100,7 @@ def _value(described: Any, arrays: BytesIO) -> Any:
         return described
     ((kind, content),) = described.items()
     if kind in ("array", "triangle"):
-        return _array(kind, *content, arrays)
+        return _array(kind, content, arrays)
     if kind == "object":
         module, name, members = content
         found = getattr(import_module(module), name) if _is_ours(module) else None
@@ -115,10 +115,11 @@ def _value(described: Any, arrays: BytesIO) -> Any:
     return tuple(values) if kind == "tuple" else text_column(values) if kind == "texts" else values
 
 
-def _array(kind: str, dtype: str, shape: list[int], arrays: BytesIO) -> np.ndarray:
+def _array(kind: str, content: tuple[str, list[int]], arrays: BytesIO) -> np.ndarray:
+    dtype, shape = content
     count = shape[0] * (shape[0] + 1) // 2 if kind == "triangle" else int(np.prod(shape))
     numbers = np.empty(count, dtype)
-    arrays.readinto(numbers.view(np.uint8))
+    arrays.readinto(memoryview(numbers.view(np.uint8)))
     if kind == "array":
         return numbers.reshape(shape)
     matrix, upper = np.empty(shape, dtype), _upper(shape[0])

@@ -102,11 +102,11 @@ def _seen(batch: SampleBatch, of: Callable[[SampleBatch], State], spool: Spool) 
 
 
 def _write(file: Any, batch: SampleBatch) -> None:
-    keys = [] if batch.keys is None else [batch.keys]
-    for array in (np.array(len(keys)), batch.X, batch.codes, batch.sample_weight, batch.class_weight, batch.ids, *keys):
+    keys = np.empty(0) if batch.keys is None else batch.keys
+    for array in (batch.X, batch.codes, batch.sample_weight, batch.class_weight, batch.ids, keys):
         np.save(file, array)
 
 
 def _read(file: Any) -> SampleBatch:
-    has_keys = np.load(file)
-    return SampleBatch(*(np.load(file) for _ in range(5 + int(has_keys))))
+    *arrays, keys = (np.load(file) for _ in range(6))
+    return SampleBatch(*arrays, keys if len(keys) else None)

@@ -108,5 +108,5 @@ def _write(file: Any, batch: SampleBatch) -> None:
 
 
 def _read(file: Any) -> SampleBatch:
-    *arrays, keys = (np.load(file) for _ in range(6))
-    return SampleBatch(*arrays, keys if len(keys) else None)
+    X, codes, weight, class_weight, ids, keys = (np.load(file) for _ in range(6))
+    return SampleBatch(X, codes, weight, class_weight, ids, keys if len(keys) else None)

@@ -122,7 +122,7 @@ def _checked_view(top: dict[str, Node], model: Any) -> FittedModel:
         view = fitted_model(model)
     node.require(view.n_features == n_features, f"make {view.n_features} features, but the classifier takes {n_features}")
     node.require(
-        np.isfinite(view.center).all() and np.isfinite(view.scale).all() and (view.scale > 0.0).all(),
+        np.isfinite(view.units.center).all() and np.isfinite(view.units.scale).all() and (view.units.scale > 0.0).all(),
         "have a scale that is not positive",
     )
     return view
@@ -334,10 +334,10 @@ def _rows(answers: list[dict[str, Node]], view: FittedModel) -> Table:
 
 def _same_scores(view: FittedModel, rows: Table, expected: FloatArray) -> BoolArray:
     """Whether the model and its formulas, from which exports are written, both give these scores, of shape (m, n_surfaces)."""
-    U, V = view.fitted(rows), view.reported(rows)
-    by_formula = np.column_stack([surface(view.scaled(V)) for surface in view.surfaces])
+    U, V, units = view.fitted(rows), view.reported(rows), view.units
+    by_formula = np.column_stack([surface(units(V)) for surface in view.surfaces])
     sizes = np.column_stack([surface.magnitude(U) for surface in view.surfaces])
-    before = (np.abs(np.clip(V, *view.caps)) + np.abs(view.center)) / view.scale  # sizes of what scalers subtract
+    before = (np.abs(np.clip(V, units.low, units.high)) + np.abs(units.center)) / units.scale  # sizes of what scalers subtract
     largest = np.column_stack([surface.magnitude(before) for surface in view.surfaces])
     return np.asarray(
         (np.abs(view.decision(rows).reshape(expected.shape) - expected) <= ROUNDING * sizes)

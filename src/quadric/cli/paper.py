@@ -51,7 +51,7 @@ def paper(
       quadric paper --protocol nested --method both --output all
     """
     from quadric.paper.experiments import QUICK_DATASETS, Plan
-    from quadric.paper.page import gather, reproduction, write_everything
+    from quadric.paper.page import DOCUMENTATION, gather, rendered, write_everything
     from quadric.paper.runner import run
     from quadric.paper.store import Store, write_whole
     from quadric.paper.tasks import row_problem
@@ -71,10 +71,10 @@ def paper(
             with working("paper"):
                 run(tasks, store, seed=plan.seed, n_jobs=jobs)
         findings = gather(plan, store, _command(plan, quick))
-        paths = write_everything(findings, store, output)
+        paths = write_everything(findings, output)
         if docs is not None:
-            write_whole(docs, reproduction(findings))
-    _summarise(output, len(tasks), done_before, time.monotonic() - began, findings.counts, as_json, len(paths))
+            write_whole(docs, rendered(DOCUMENTATION, findings))
+    _summarise(output, len(tasks), done_before, time.monotonic() - began, findings["counts"], as_json, len(paths))
 
 
 def _tell_missing(plan: Plan, *, wanted: bool, quiet: bool) -> None:

@@ -16,7 +16,7 @@ from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
 from quadric.paper.faults import FAULTS, faulty_decisions
 from quadric.paper.models import C1S, C2S, CS_OF_FOUR, MODELS, Cell, budgets
-from quadric.paper.protocol import GridScores, Split
+from quadric.paper.protocol import Split, grid_scores
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.units import Units
 from quadric.search.path import trace_path
@@ -145,8 +145,8 @@ def _scored(
     assert task.split is not None
     train, test = task.split.parts(len(data.y), seed)
     samples, units = _standardised(data, train)
-    scores = GridScores.of(decide(samples, units(data.X[test])), data.y[test])
-    return {"accuracy": scores.accuracy.round(10).tolist(), "f1": scores.f1.round(10).tolist()}
+    accuracy, f1 = grid_scores(decide(samples, units(data.X[test])), data.y[test]).round(10).tolist()
+    return {"accuracy": accuracy, "f1": f1}
 
 
 def grid_cells(model: str, dataset: str) -> list[Cell]:

@@ -59,10 +59,6 @@ class Task:
         """Whether the task is for an inner fold of the nested protocol."""
         return self.split is not None and self.split.inner is not None
 
-    def shapes(self) -> Shapes:
-        """Shapes of the numbers in the row."""
-        return KINDS[self.kind].shapes(self)
-
     def cost(self) -> float:
         """A rough number of seconds."""
         m, n = resolve(self.dataset).shape
@@ -91,7 +87,8 @@ def row_problem(row: Mapping[str, Any]) -> str | None:
         With a key.
     """
     try:
-        shapes = _task_of(row["key"]).shapes()
+        task = _task_of(row["key"])
+        shapes = KINDS[task.kind].shapes(task)
     except (KeyError, ValueError):
         return f"is of an unknown task {row['key']!r}"
     for name, shape in shapes.items():
@@ -99,7 +96,7 @@ def row_problem(row: Mapping[str, Any]) -> str | None:
             size = " x ".join("n" if length < 0 else str(length) for length in shape) or "one"
             return f"has no {name!r} of {size} finite numbers"
     terms = np.array(row.get("terms", [])).reshape(-1, 2)[:, 0]
-    n_terms = term_count(resolve(_task_of(row["key"]).dataset).shape[1])
+    n_terms = term_count(resolve(task.dataset).shape[1])
     return None if np.isin(terms, np.arange(n_terms)).all() else f"has 'terms' that are not in 0 to {n_terms - 1}"
 
 

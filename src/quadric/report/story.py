@@ -99,7 +99,7 @@ def rule(summary: ReportSummary) -> str:
     if len(summary.surfaces) > 1:
         return f"The class with the largest {'probability' if summary.has_probabilities else 'score'} wins."
     other, event = summary.classes
-    cutoff = summary.performance.cutoff if summary.performance else None
+    cutoff = summary.performance["cutoff"] if summary.performance else None
     if cutoff is None:
         return "Every row gets the same prediction: the calibrated probability never crosses the cut-off."
     return f"A score f above {short(cutoff, 3)} means {event}; any other score means {other}."
@@ -109,7 +109,7 @@ def _how_good(summary: ReportSummary) -> Card:
     cv, at = summary.cross_validation, summary.cross_validation.ks.index(summary.k)
     most = max(range(len(summary.classes)), key=lambda code: summary.counts[code])
     base = percent(summary.counts[most] / sum(summary.counts))
-    values = {measure.name: measure for measure in summary.measures}
+    values = {measure["name"]: measure for measure in summary.measures}
     lines = [
         f"of out-of-fold predictions are correct ({cv.folds} folds, standard error {percent(cv.error[at])}).",
         f"Always predicting {summary.classes[most]} would be correct for {base}.",
@@ -117,8 +117,8 @@ def _how_good(summary: ReportSummary) -> Card:
     if "AUC" in values:
         area, distance = values["AUC"], values["KS"]
         lines.append(
-            f"AUC {number(area.out_of_fold, 3)} and KS {number(distance.out_of_fold, 3)} out of fold; "
-            f"{number(area.fitted, 3)} and {number(distance.fitted, 3)} on the training data."
+            f"AUC {number(area['out_of_fold'], 3)} and KS {number(distance['out_of_fold'], 3)} out of fold; "
+            f"{number(area['fitted'], 3)} and {number(distance['fitted'], 3)} on the training data."
         )
     return "How good is it?", percent(cv.mean[at]), lines
 

@@ -68,7 +68,7 @@ def check_parquet(path: Path) -> None:
     for file in arrow_files(path) or (path,):
         with file.open("rb") as opened:
             if opened.read(4) != PARQUET:
-                raise UsageError(f"--engine reads Parquet files, and {file.name} is none: convert it first")
+                raise UsageError(f"--engine reads Parquet files; {file.name} is not a Parquet file, so convert it first")
 
 
 def write_scores(

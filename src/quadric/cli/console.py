@@ -269,7 +269,7 @@ def _show_bar(meter: _Meter, done: threading.Event, stream: TextIO) -> None:
         transient=True,
         auto_refresh=False,
         expand=True,
-        redirect_stdout=False,  # whoever writes to a standard stream means it
+        redirect_stdout=False,  # what is written to a standard stream goes there
         redirect_stderr=False,
     )
     with bars:

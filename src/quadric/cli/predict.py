@@ -190,7 +190,7 @@ def _score(
     from quadric.workflow.scoring import Surprises
 
     text = list(model.text_names)
-    if not (is_typed and arrow_files(data)):  # the types of a CSV file are found anew for each piece
+    if not (is_typed and arrow_files(data)):  # the types of a CSV file are found again for each piece
         text += [name for name in kept if name not in model.input_names]
     counts: Counter[str] = Counter()
     extra: list[str] = []

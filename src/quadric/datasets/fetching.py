@@ -28,7 +28,7 @@ from quadric.datasets.storage import (
     advice,
     by_hand,
     find,
-    missing,
+    folders,
     problem_with,
     refuse_unwritable,
     store,
@@ -71,7 +71,8 @@ def load(name: str, *, folder: Folder = None, report: Report = silent) -> Datase
     path = find(info, folder)
     if path is None:
         if info.obtained != "fetched":
-            raise missing(info, folder)
+            places = ", ".join(map(str, folders(folder)))
+            raise DatasetError(f"{info.file_name} is not in {places}; {advice(info, folder)}")
         path = fetch(info.name, folder=folder, report=report)
     return from_csv(info, verified(info, path, folder))
 

@@ -44,7 +44,7 @@ def gather(plan: Plan, store: Store, command: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        Texts, but for ``tables``; ``cells``, the long table, or None; ``figures``, pairs (name, SVG) by caption; ``claims``;
+        Texts, except ``tables``; ``cells``, the long table, or None; ``figures``, pairs (name, SVG) by caption; ``claims``;
         and ``counts``: cells compared with the paper, with an accuracy within one standard deviation, and within two.
     """
     makers: dict[str, Callable[[], TextTable]] = {

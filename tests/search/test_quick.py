@@ -17,7 +17,7 @@ from quadric.search.rules import NO_LIMITS, SupportLimits
 def problem_of(seed, m=80, n=5, k=4, C=4.0, limits=NO_LIMITS):
     X, y = random_samples(seed, m=m, n=n)
     samples = validate_samples(X, y, None, None)
-    return samples, loss_named("least_squares").data.from_samples(samples, limits).one_against_rest(1, C, k)
+    return samples, loss_named("least_squares").data(samples, limits).one_against_rest(1, C, k)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -44,7 +44,7 @@ def test_objectives_are_near_those_of_the_full_path_and_never_better():
         ks = np.array([2, 4, 8])
         quick = QuickSearch(samples, {"quadratic": Dictionary(NO_LIMITS, ks)})
         quick = quick.path("quadratic", "least_squares", 1, np.array([1.0, 64.0]), ks)
-        data = loss_named("least_squares").data.from_samples(samples, NO_LIMITS)
+        data = loss_named("least_squares").data(samples, NO_LIMITS)
         full = trace_path(data, 1, [1.0, 64.0], [2, 4, 8])
         ratios.append(quick.objective / full.objective)
     assert np.min(ratios) >= 1.0 - 1e-9

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from quadric.blas import one_blas_thread
 from quadric.geometry.duality import Residuals
 from quadric.geometry.energy import Energy
-from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
+from quadric.losses.supports import Limits, SupportRule
 from quadric.samples.extent import Extent
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.random_rows import SIDE_ROWS
@@ -47,110 +46,6 @@ class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault
     """Rounding leaves no lower bound that could be relied on."""
 
 
-@dataclass(frozen=True)
-class Move:
-    """Terms that leave a support and terms that enter it, together."""
-
-    out: Sequence[int] | IntArray
-    into: Sequence[int] | IntArray
-
-    def applied(self, support: IntArray) -> IntArray:
-        """The support after the move."""
-        kept = set(support.tolist()).difference(map(int, self.out))  # a few terms: sets are quicker than arrays
-        return np.array(sorted(kept.union(map(int, self.into))), dtype=np.intp)
-
-
-@dataclass(frozen=True)
-class Moves:
-    """The neighbours of a support that a rule admits.
-
-    Attributes
-    ----------
-    out, into : arrays
-        Terms that can leave and terms that can enter, one for another.
-    single : boolean array of shape (len(out), len(into)) or None
-        Which of these exchanges are admissible; None: all of them.
-    compound : tuple of Move
-        Exchanges of several terms at once, such as a product that enters together with its factors.
-    """
-
-    out: IntArray
-    into: IntArray
-    single: BoolArray | None = None
-    compound: tuple[Move, ...] = ()
-
-
-@dataclass(frozen=True)
-class Projection:
-    """The support of the nearest admissible vector.
-
-    Attributes
-    ----------
-    support : array
-        At most k terms.
-    exact : bool
-        Whether no admissible support with at most k terms is nearer; False: found by a heuristic.
-    """
-
-    support: IntArray
-    exact: bool
-
-
-@dataclass(frozen=True)
-class Completion:
-    """What follows for the supports S with fixed <= S <= allowed.
-
-    Attributes
-    ----------
-    fixed : boolean array of shape (p,)
-        Terms that all admissible ones hold.
-    allowed : boolean array of shape (p,)
-        Terms that some admissible one may hold.
-    """
-
-    fixed: BoolArray
-    allowed: BoolArray
-
-    @property
-    def possible(self) -> bool:
-        """Whether any admissible support is left, as far as the rule can tell."""
-        return not (self.fixed & ~self.allowed).any()
-
-
-class Rule(Protocol):
-    """The rule on supports as a problem carries it; search/rules.py has the contract in words, and the rules."""
-
-    @property
-    def entails(self) -> bool: ...
-
-    @property
-    def required(self) -> IntArray: ...
-
-    def admissible(self, support: IntArray) -> bool: ...
-
-    def project(self, z: FloatArray, k: int) -> Projection: ...
-
-    def completions(self, fixed: BoolArray, allowed: BoolArray) -> Completion: ...
-
-    def moves(self, support: IntArray) -> Moves: ...
-
-    def repaired(self, support: IntArray) -> IntArray: ...
-
-    def addable(self, inside: BoolArray) -> BoolArray | None: ...
-
-    def droppable(self, inside: BoolArray) -> BoolArray | None: ...
-
-    def among(self, candidates: IntArray) -> Rule | None: ...
-
-
-class Limits(Protocol):
-    """What training data ask: which terms are candidates, and the rule that supports among them obey."""
-
-    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray: ...
-
-    def rule(self, candidates: IntArray) -> Rule: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class SparseProblem(ABC):
     """The problem of one class against the rest.
@@ -164,7 +59,7 @@ class SparseProblem(ABC):
         Candidate terms, as positions in the full z.
     scatter_trace : float
         Trace of the loss-weighted scatter of the lifted samples.
-    rule : Rule
+    rule : SupportRule
         Which supports are admissible.
     """
 
@@ -174,7 +69,7 @@ class SparseProblem(ABC):
     n_features: int
     terms: IntArray
     scatter_trace: float
-    rule: Rule
+    rule: SupportRule
 
     @property
     def loss(self) -> Loss:
@@ -272,16 +167,6 @@ class SparseProblem(ABC):
 class TrainingData(ABC):
     """Samples of two or more classes, digested once; every class against the rest is a problem on the same arrays."""
 
-    @classmethod
-    @abstractmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
-        """Digest samples."""
-
-    @classmethod
-    def from_moments(cls, moments: LabelledMoments, n_samples: int, class_weight: FloatArray, limits: Limits) -> Self:
-        """Digest sums over samples, where the loss needs nothing else (``Loss.keeps_rows`` is False)."""
-        raise NotImplementedError
-
     def limited(self, limits: Limits) -> TrainingData | None:
         """The same samples with fewer candidates, where that spares digesting them again; None: it does not."""
         return None
@@ -369,7 +254,7 @@ class Exchanges:
 class Explorer(ABC):
     """Moves among the admissible supports of one problem; remembers how many refits it took (``n_refits``)."""
 
-    rule: Rule
+    rule: SupportRule
     n_terms: int
     n_refits: int
 
@@ -499,7 +384,7 @@ class Loss:
         Values of C that cross-validation begins with, in equal ratios.
     screen : str or None
         Cheaper loss whose supports stand in for this one's in cross-validation, where only refits are its own.
-    data : class of training data
+    data : function that digests samples; from their sums where these are there and enough, otherwise from rows
     step, explorer, bounds : functions of a problem, the last two also of its solver
     judge : function of residuals, scores, y, loss weights and C
     streamed : function that makes a problem that is solved by passes (losses/pass_problem.py), or None
@@ -516,7 +401,7 @@ class Loss:
     restarts: int
     default_Cs: tuple[float, ...]  # noqa: N815 - as the parameter is called
     screen: str | None
-    data: type[TrainingData]
+    data: Callable[[LabelledSamples | SummedSamples, Limits], TrainingData]
     step: Callable[[Any], Step]
     explorer: Callable[[Any, Any], Explorer]
     bounds: Callable[[Any, Any], Bounds]
@@ -550,26 +435,3 @@ class Loss:
             rows = 0.0
             matrices = max(4 * every**2, (6 + 3 * extent.grid[0] + 2 * extent.proves) * p**2)
         return int(8 * (rows + matrices + extent.shared_doubles))
-
-
-@one_blas_thread()
-def training_data(samples: LabelledSamples | SummedSamples, loss: str, limits: Limits) -> TrainingData:
-    """Samples as training data of a loss: from their sums where these are there and enough, otherwise from rows.
-
-    Parameters
-    ----------
-    samples : LabelledSamples or SummedSamples
-    loss : str
-    limits : Limits
-
-    Returns
-    -------
-    TrainingData
-    """
-    kind = loss_named(loss)
-    if not isinstance(samples, SummedSamples):
-        return kind.data.from_samples(samples, limits)
-    if kind.keeps_rows:
-        assert samples.sample is not None
-        return kind.data.from_samples(samples.sample, limits)
-    return kind.data.from_moments(samples.moments, samples.n_rows, samples.class_weight, limits)

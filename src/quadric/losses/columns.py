@@ -14,7 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from quadric.losses.base import PRICED_TERMS, Move, Moves, Rule
+from quadric.losses.base import PRICED_TERMS
+from quadric.losses.supports import Move, Moves, SupportRule
 from quadric.losses.tableau import SINGULAR, Tableau, exchanged
 from quadric.types import FloatArray, IntArray
 
@@ -177,7 +178,7 @@ def best_entrants(quadratic: Quadratic, moves: Moves, below: float, most: int) -
     return np.concatenate(terms)[np.argsort(np.concatenate(changes), kind="stable")[:most]]
 
 
-def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: Rule) -> IntArray:
+def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: SupportRule) -> IntArray:
     """Add the best or drop the least useful terms of a tableau, one at a time, as the rule admits, until there are k.
 
     Parameters
@@ -185,7 +186,7 @@ def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: Rule) -> Int
     tableau : Tableau or ColumnTableau
         Left at the support that is returned, unless only linear combinations of it could be added.
     k : int
-    rule : Rule
+    rule : SupportRule
     """
     size = int(tableau.inside.sum())
     for _ in range(size, k):

@@ -19,10 +19,11 @@ from quadric.geometry.energy import Energy, EnergyNorm, rounding_of_sum
 from quadric.geometry.lifting import lift, lift_about
 from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_factors
-from quadric.losses.base import Limits, Rule, SparseProblem
+from quadric.losses.base import SparseProblem
 from quadric.losses.columns import ColumnTableau
 from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.losses.lifted_rows import LiftedRows
+from quadric.losses.supports import Limits, SupportRule
 from quadric.losses.survey import Survey
 from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -114,12 +115,12 @@ class Candidates(Limits):
     Attributes
     ----------
     terms : array
-    its_rule : Rule
+    its_rule : SupportRule
     energy : Energy
     """
 
     terms: IntArray
-    its_rule: Rule
+    its_rule: SupportRule
     energy: Energy
 
     @staticmethod
@@ -135,7 +136,7 @@ class Candidates(Limits):
     def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray:
         return self.terms
 
-    def rule(self, candidates: IntArray) -> Rule:
+    def rule(self, candidates: IntArray) -> SupportRule:
         return self.its_rule
 
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found, Move
+from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found
 from quadric.losses.columns import MAX_KICK, ColumnTableau, resized_tableau
 from quadric.losses.dual import DualStep
 from quadric.losses.rows import RowsProblem
+from quadric.losses.supports import Move
 from quadric.types import FloatArray, IntArray
 
 MAX_SOLVED = 200  # exchanges that are solved for a list of near ties, the most promising first

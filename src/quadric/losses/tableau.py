@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dger
 
-from quadric.losses.base import Move, Moves
+from quadric.losses.supports import Move, Moves
 from quadric.types import BoolArray, FloatArray, IntArray
 
 REFRESH_AFTER = 200  # sweeps after which rounding errors are cleared by sweeping afresh

@@ -53,7 +53,7 @@ class WideRowsProblem(SparseProblem):
     scatter: ScatterRows
 
     @staticmethod
-    def of(squared: LeastSquaresProblem, kind: type[RowsProblem]) -> WideRowsProblem:
+    def of(kind: type[RowsProblem], squared: LeastSquaresProblem) -> WideRowsProblem:
         """The problem of another loss."""
         assert isinstance(squared.curvature, WideCurvature)
         shared = {each.name: getattr(squared, each.name) for each in fields(SparseProblem)}

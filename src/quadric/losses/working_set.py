@@ -14,7 +14,8 @@ import numpy as np
 
 from quadric.geometry import products
 from quadric.geometry.terms import term_count
-from quadric.losses.base import Explorer, Found, Limits, SparseProblem, Step
+from quadric.losses.base import Explorer, Found, SparseProblem, Step
+from quadric.losses.supports import Limits
 from quadric.types import IntArray
 
 MOST_ENTRANTS = 50  # candidates that join it at a time

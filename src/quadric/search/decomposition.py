@@ -262,7 +262,7 @@ class _Run:
         return keep(solution.z, self._support(solution))
 
     def _support(self, solution: StepSolution) -> IntArray:
-        return self.problem.rule.project(solution.z, self.problem.k).support
+        return self.problem.rule.project(solution.z, self.problem.k)
 
     def _sweep(self, rho: float) -> StepSolution:
         self.n_steps += 1

@@ -15,7 +15,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.base import TrainingData, training_data
+from quadric.losses.base import TrainingData
 from quadric.progress import Report, silent
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
@@ -107,7 +107,7 @@ class QuickSearch:
             # sums over pairs of linear terms are a block of those over all terms: no second pass over the rows
             if terms != widest and not loss_named(loss).keeps_rows:
                 shared = self.digest(widest, loss).limited(limits)
-            self._digests[key] = shared or training_data(self._samples, loss, limits)
+            self._digests[key] = shared or loss_named(loss).data(self._samples, limits)
         return self._digests[key]
 
     def _data(self, terms: str, loss: str, rows: Sequence[PathRow], supports: Sequence[dict[int, IntArray]]) -> TrainingData:
@@ -117,7 +117,7 @@ class QuickSearch:
         wanted = [chosen[k] for row, chosen in zip(rows, supports, strict=True) for k in row.ks]
         n_terms = term_count(self._samples.n_features)
         limits = self._dictionaries[terms].limits.only(np.unique(np.concatenate(wanted)), n_terms)
-        return training_data(self._samples, loss, limits)
+        return loss_named(loss).data(self._samples, limits)
 
     @one_blas_thread()
     def _chosen(self, terms: str, loss: str, positive: int, C: float) -> dict[int, IntArray]:

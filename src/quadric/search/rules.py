@@ -1,13 +1,11 @@
-"""Which supports are admissible: the one contract that decomposition, exchanges, path, branch and bound and near ties ask.
+"""Which supports are admissible: the rules behind the contract of losses/supports.py.
 
-A rule speaks of candidate terms by position, 0 to p - 1; a support is an increasing array of positions. ``RequiredTerms`` is
-today's rule: some terms are always in. Others, such as a hierarchy (a product only with its factors) or a budget of features,
-are further subclasses of ``SupportRule`` that a ``SupportLimits`` hands out.
+``RequiredTerms`` is today's rule: some terms are always in. Others, such as a hierarchy (a product only with its factors) or a
+budget of features, are further subclasses of ``SupportRule`` that a ``SupportLimits`` hands out.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,56 +14,12 @@ from typing import ClassVar
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_count, term_factors
-from quadric.losses.base import Completion, Moves, Projection
+from quadric.losses.supports import Completion, Moves, SupportRule
 from quadric.types import BoolArray, FloatArray, IntArray
 
 
 def _no_terms() -> IntArray:
     return np.empty(0, dtype=np.intp)
-
-
-class SupportRule(ABC):
-    """A set of admissible supports among p candidate terms."""
-
-    entails: ClassVar[bool] = True
-    """Whether a term inside or outside a support can say anything about others; False spares branch and bound the question."""
-
-    @property
-    @abstractmethod
-    def required(self) -> IntArray:
-        """The smallest admissible support: terms that every one holds."""
-
-    @abstractmethod
-    def admissible(self, support: IntArray) -> bool:
-        """Whether a support obeys the rule."""
-
-    @abstractmethod
-    def project(self, z: FloatArray, k: int) -> Projection:
-        """The support of the nearest admissible vector to z with at most k terms: the u-step (docs/mathematics.md, eq. 4.1)."""
-
-    @abstractmethod
-    def moves(self, support: IntArray) -> Moves:
-        """Single and compound exchanges that lead to admissible supports of no more terms."""
-
-    @abstractmethod
-    def completions(self, fixed: BoolArray, allowed: BoolArray) -> Completion:
-        """What a node of branch and bound, which fixes some terms and allows others, implies."""
-
-    @abstractmethod
-    def repaired(self, support: IntArray) -> IntArray:
-        """An admissible support near a given one, with no more terms; the very argument if it is admissible."""
-
-    def among(self, candidates: IntArray) -> SupportRule | None:
-        """The same rule where only some candidates are left, numbered anew, all required ones among them; None: needs all."""
-        return None
-
-    def addable(self, inside: BoolArray) -> BoolArray | None:
-        """Terms outside an admissible support that may enter it alone; None: all of them."""
-        return None
-
-    def droppable(self, inside: BoolArray) -> BoolArray | None:
-        """Terms of an admissible support that may leave it alone; None: all but the required ones."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -96,11 +50,11 @@ class RequiredTerms(SupportRule):
     def admissible(self, support: IntArray) -> bool:
         return len(self.terms) == 0 or bool(np.isin(self.terms, support).all())
 
-    def project(self, z: FloatArray, k: int) -> Projection:
+    def project(self, z: FloatArray, k: int) -> IntArray:
         """The k largest |z_j|, required terms first; ties go to the lower position, so that runs repeat."""
         size = np.abs(z)
         size[self.terms] = np.inf
-        return Projection(np.sort(np.argsort(-size, kind="stable")[:k]), exact=True)
+        return np.sort(np.argsort(-size, kind="stable")[:k])
 
     def moves(self, support: IntArray) -> Moves:
         inside = np.zeros(self.n_terms, dtype=bool)

@@ -9,8 +9,9 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.certificate import Certificate, SumFacts
 from quadric.losses import loss_named
-from quadric.losses.base import SAMPLE_ROWS, Limits
+from quadric.losses.base import SAMPLE_ROWS
 from quadric.losses.pass_problem import Candidates, Passes, StreamedFit, StreamedProblem
+from quadric.losses.supports import Limits
 from quadric.losses.survey import Survey, surveyed
 from quadric.samples.source import SampleSource
 from quadric.samples.sums import KnownRows

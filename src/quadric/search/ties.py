@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.losses.base import Explorer, Found, Move, SparseProblem
+from quadric.losses.base import Explorer, Found, SparseProblem
+from quadric.losses.supports import Move
 from quadric.search.exact import supports_below
 from quadric.types import IntArray
 

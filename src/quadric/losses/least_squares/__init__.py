@@ -3,7 +3,7 @@
 from quadric.defaults import DEFAULT_CS
 from quadric.losses.base import Explorer, Loss, Step
 from quadric.losses.least_squares.bounds import LeastSquaresBounds
-from quadric.losses.least_squares.data import LeastSquaresData
+from quadric.losses.least_squares.data import least_squares_data
 from quadric.losses.least_squares.explorer import LeastSquaresExplorer
 from quadric.losses.least_squares.judge import LeastSquaresJudge
 from quadric.losses.least_squares.problem import LeastSquaresProblem
@@ -29,7 +29,7 @@ LOSS = Loss(
     restarts=100,
     default_Cs=DEFAULT_CS,
     screen=None,
-    data=LeastSquaresData,
+    data=least_squares_data,
     step=_step,
     explorer=_explorer,
     bounds=LeastSquaresBounds,

@@ -11,13 +11,26 @@ from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_count
-from quadric.losses.base import Limits, TrainingData
+from quadric.losses.base import TrainingData
 from quadric.losses.least_squares.curvature import Curvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.least_squares.wide import WideData
+from quadric.losses.supports import Limits
 from quadric.losses.working_set import needs_working_set
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.sums import SummedSamples
 from quadric.types import FloatArray
+
+
+@one_blas_thread()
+def least_squares_data(samples: LabelledSamples | SummedSamples, limits: Limits) -> TrainingData:
+    """The moments of samples, unless there are so many terms that no matrix can pair them all."""
+    if isinstance(samples, SummedSamples):
+        return LeastSquaresData(samples.moments, samples.class_weight, limits, n_samples=samples.n_rows)
+    if needs_working_set(samples.X, limits, pairs_all_terms=True):
+        return WideData(samples, limits)
+    moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
+    return LeastSquaresData(moments, samples.class_weight, limits, samples)
 
 
 class LeastSquaresData(TrainingData):
@@ -54,20 +67,6 @@ class LeastSquaresData(TrainingData):
         self._class_weights = (moments.class_weights * class_weight).tolist()
         self._class_means = moments.class_means[:, self._terms]
         self._curvatures: dict[float, Curvature] = {}
-
-    @classmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
-        if needs_working_set(samples.X, limits, pairs_all_terms=True):
-            return WideData.from_samples(samples, limits)
-        with one_blas_thread():
-            moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
-            return cls(moments, samples.class_weight, limits, samples)
-
-    @classmethod
-    def from_moments(
-        cls, moments: LabelledMoments, n_samples: int, class_weight: FloatArray, limits: Limits
-    ) -> LeastSquaresData:
-        return cls(moments, class_weight, limits, n_samples=n_samples)
 
     def limited(self, limits: Limits) -> LeastSquaresData:
         absent = np.ones(term_count(len(self._energy.s)), dtype=bool)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found, Move, Step
+from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found, Step
 from quadric.losses.columns import MAX_KICK, resized_tableau
 from quadric.losses.least_squares.problem import LeastSquaresProblem
+from quadric.losses.supports import Move
 from quadric.losses.tableau import Tableau
 from quadric.types import IntArray
 

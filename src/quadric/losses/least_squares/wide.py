@@ -5,6 +5,8 @@ The small matrix of a working set is like that of any other problem; what a sear
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from quadric.blas import one_blas_thread
@@ -12,10 +14,11 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.moments import is_constant, spread_about
 from quadric.geometry.products import LiftedSums
 from quadric.geometry.redundancy import redundant_of_samples
-from quadric.losses.base import IMPROVEMENT, Exchanges, Found, Limits, TrainingData
+from quadric.losses.base import IMPROVEMENT, Exchanges, Found, SparseProblem, TrainingData
 from quadric.losses.columns import Quadratic, best_entrants
 from quadric.losses.least_squares.curvature import ScatterRows, WideCurvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
+from quadric.losses.supports import Limits
 from quadric.losses.working_set import MOST_ENTRANTS, WorkingSetExplorer
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import IntArray
@@ -49,10 +52,14 @@ class WideData(TrainingData):
     ----------
     samples : LabelledSamples
     limits : Limits
+    convert : function, optional
+        From a problem with the squared loss to that of another loss, whose working sets are chosen and priced by it.
     """
 
-    def __init__(self, samples: LabelledSamples, limits: Limits) -> None:
-        self._samples, o = samples, samples.loss_weight
+    def __init__(
+        self, samples: LabelledSamples, limits: Limits, convert: Callable[[LeastSquaresProblem], SparseProblem] | None = None
+    ) -> None:
+        self._samples, self._convert, o = samples, convert, samples.loss_weight
         sums = LiftedSums(samples.X, o)
         off, scatter = spread_about(sums, o)
         mean, total = off + lift(sums.shift[None])[0], float(o.sum())
@@ -62,16 +69,12 @@ class WideData(TrainingData):
         self._rule, self._mean = limits.rule(terms), mean[terms]
         self._rows = ScatterRows(sums, o, samples.energy, terms, off, scatter[terms])
 
-    @classmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> WideData:
-        with one_blas_thread():
-            return cls(samples, limits)
-
-    def one_against_rest(self, positive: int, C: float, k: int) -> LeastSquaresProblem:
+    @one_blas_thread()
+    def one_against_rest(self, positive: int, C: float, k: int) -> SparseProblem:
         samples, rows, o = self._samples, self._rows, self._samples.loss_weight
         y, total, k = samples.signs(positive), float(o.sum()), min(k, len(rows.terms))
         mean_y = float(o @ y) / total
-        return LeastSquaresProblem(
+        problem = LeastSquaresProblem(
             C=C,
             k=k,
             n_features=samples.X.shape[1],
@@ -87,3 +90,4 @@ class WideData(TrainingData):
             samples=samples,
             positive=positive,
         )
+        return problem if self._convert is None else self._convert(problem)

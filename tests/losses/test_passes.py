@@ -13,7 +13,7 @@ from quadric.losses.hinge import streamed
 from quadric.losses.hinge.near_problem import NearProblem
 from quadric.losses.hinge.split import SplitAt
 from quadric.losses.logistic import Logistic
-from quadric.losses.pass_problem import GAP, Candidates, Passes
+from quadric.losses.pass_problem import GAP, Passes
 from quadric.losses.smooth.sums import SurfaceSums, by_label, scalars_of
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
@@ -44,7 +44,7 @@ def in_memory(samples, C, support, loss="hinge"):
 def streamed_fit(samples, C, support, batch_rows=211, room=300, loss="hinge"):
     passes = Passes(SamplesInMemory(samples, batch_rows))
     survey = passes.total(SurveyPass(1, False, room))
-    return loss_named(loss).streamed(passes, survey, 1, Candidates.of(survey, NO_LIMITS), C, len(support)).fit(
+    return loss_named(loss).streamed(passes, survey, 1, survey.candidates(NO_LIMITS), C, len(support)).fit(
         support
     ), passes.count
 
@@ -101,7 +101,7 @@ def test_the_minimum_is_that_of_another_solver(loss):
 def stream_of(samples, C, loss, batch_rows=500, room=300):
     passes = Passes(SamplesInMemory(samples, batch_rows))
     survey = passes.total(SurveyPass(1, False, room))
-    return loss_named(loss).streamed(passes, survey, 1, Candidates.of(survey, NO_LIMITS), C, len(SUPPORT))
+    return loss_named(loss).streamed(passes, survey, 1, survey.candidates(NO_LIMITS), C, len(SUPPORT))
 
 
 @both

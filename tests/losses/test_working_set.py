@@ -29,8 +29,7 @@ def problems(monkeypatch, samples, C=2.0, k=5, limits=NO_LIMITS, working=20, los
     """The same problem with a matrix of all pairs, and with working sets of a few terms."""
     dense = loss_named(loss).data(samples, limits).one_against_rest(1, C, k)
     monkeypatch.setattr(products, "MANY_TERMS", 0)
-    for module in ("least_squares.problem", "wide_rows"):
-        monkeypatch.setattr(f"quadric.losses.{module}.WORKING_TERMS", working)
+    monkeypatch.setattr("quadric.losses.base.WORKING_TERMS", working)
     for module in ("least_squares.wide", "wide_rows"):
         monkeypatch.setattr(f"quadric.losses.{module}.MOST_ENTRANTS", 3)
     monkeypatch.setattr("quadric.search.methods.MOST_PERTURBED", working)
@@ -104,7 +103,7 @@ def test_several_classes_and_proofs(monkeypatch):
     monkeypatch.setattr(products, "MANY_TERMS", 10**9)
     dense = loss_named("least_squares").data(samples, NO_LIMITS)
     monkeypatch.setattr(products, "MANY_TERMS", 0)
-    monkeypatch.setattr("quadric.losses.least_squares.problem.WORKING_TERMS", 10)
+    monkeypatch.setattr("quadric.losses.base.WORKING_TERMS", 10)
     wide = loss_named("least_squares").data(samples, NO_LIMITS)
     for positive in range(3):
         results = [search(data.one_against_rest(positive, 4.0, 3), "exact", SearchOptions()) for data in (dense, wide)]

@@ -183,8 +183,9 @@ def test_required_terms():
 
 def test_limits_choose_candidates_and_the_rule():
     limits = SupportLimits(include=np.array([4]), exclude=np.array([0]))
-    candidates = limits.candidates(np.array([False, True, False, False, False]), lambda: np.zeros(5, dtype=bool))
-    assert_array_equal(candidates, [2, 3, 4])
-    assert_array_equal(limits.rule(candidates).required, [2])
+    constant = np.array([False, True, False, False, False])
+    candidates = limits.candidates(constant, lambda: np.zeros(5, dtype=bool))
+    assert_array_equal(candidates.terms, [2, 3, 4])
+    assert_array_equal(candidates.rule.required, [2])
     with pytest.raises(ValueError, match="do not vary"):
-        SupportLimits(include=np.array([1])).rule(candidates)
+        SupportLimits(include=np.array([1])).candidates(constant, lambda: np.zeros(5, dtype=bool))

@@ -9,7 +9,7 @@ from quadric.geometry.lifting import lift
 from quadric.losses import loss_named
 from quadric.losses.base import Found
 from quadric.losses.hinge import streamed as hinge_streamed
-from quadric.losses.pass_problem import Candidates, Passes
+from quadric.losses.pass_problem import Passes
 from quadric.losses.supports import Move
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
@@ -51,7 +51,7 @@ def exchanges_of(problem, support):
 def stream_of(samples, C, k, room=150, loss="hinge", batch_rows=100):
     passes = Passes(SamplesInMemory(samples, batch_rows))
     survey = passes.total(SurveyPass(1, True, room))
-    return loss_named(loss).streamed(passes, survey, 1, Candidates.of(survey, NO_LIMITS), C, k)
+    return loss_named(loss).streamed(passes, survey, 1, survey.candidates(NO_LIMITS), C, k)
 
 
 @pytest.fixture

@@ -204,7 +204,11 @@ class TermStatistics:
     @staticmethod
     def of(X: FloatArray, sample_weight: FloatArray) -> TermStatistics:
         if has_many_terms(X):
-            return TermStatistics.of_sums(LiftedSums(X, sample_weight), sample_weight)
+            # a few products X' diag(.) X; terms of which these leave few digits are lifted
+            sums = LiftedSums(X, sample_weight)
+            off, scatter = spread_about(sums, sample_weight)
+            mean = off + lift(sums.shift[None])[0]
+            return TermStatistics(float(sample_weight.sum()), mean, scatter, sums.absolute(sample_weight))
         p = term_count(X.shape[1])
         total, mean, scatter, absolute = 0.0, np.zeros(p), np.zeros(p), np.zeros(p)
         for rows in row_chunks(len(X), p):
@@ -219,13 +223,6 @@ class TermStatistics:
             mean += share * shift
             total += block_total
         return TermStatistics(total, mean, scatter, absolute)
-
-    @staticmethod
-    def of_sums(sums: LiftedSums, sample_weight: FloatArray) -> TermStatistics:
-        """The same by a few products X' diag(.) X; terms of which these leave few digits are lifted."""
-        off, scatter = spread_about(sums, sample_weight)
-        mean = off + lift(sums.shift[None])[0]
-        return TermStatistics(float(sample_weight.sum()), mean, scatter, sums.absolute(sample_weight))
 
     def constant_terms(self) -> BoolArray:
         """Terms with one and the same value on all samples."""

@@ -45,7 +45,7 @@ def term_factors(n_features: int) -> TermFactors:
     rows, columns = np.triu_indices(n_features)
     left = np.concatenate([rows, np.arange(n_features)])
     right = np.concatenate([columns, np.full(n_features, LINEAR)])
-    left.setflags(write=False)
+    left.setflags(write=False)  # they are cached: whoever writes to them would change every other caller's terms
     right.setflags(write=False)
     return TermFactors(left, right)
 

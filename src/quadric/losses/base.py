@@ -15,17 +15,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from quadric.geometry.duality import Residuals
+from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.supports import Limits, SupportRule
-from quadric.samples.extent import Extent
+from quadric.losses.supports import Limits, Moves, SupportRule
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.random_rows import SIDE_ROWS
 from quadric.samples.sums import SummedSamples
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from quadric.losses.pass_problem import StreamedProblem
 
 SAMPLE_ROWS = 2 * SIDE_ROWS  # samples of the random sample that searches by passes begin with
-MOST_LIFTED = 100  # doubles per sample that the certificate of what they find needs for its terms, unless these are very many
 IMPROVEMENT = 1e-10  # relative decrease of the objective that counts as one
 WORKING_TERMS = 400  # candidates that searches begin with where there are too many for a matrix of all pairs
 PRICED_TERMS = 1 << 16  # terms whose exchanges are then priced together
 KEPT_BYTES = 128 << 20  # vectors of all terms that are then kept, or those of two supports: making them is expensive
+
+NO_Z_STEPS = "z-steps on very many terms: decompose the problem on the likeliest ones"
 
 
 class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault
@@ -83,6 +84,7 @@ class SparseProblem(ABC):
     @property
     def mean_curvature(self) -> float:
         """trace(G + 2C R~'R~)/p: the scale on which penalties are chosen, for every loss."""
+        # (4.7): the first penalty must be small beside every curvature, so it goes by their mean
         return float(self.energy_trace + 2.0 * self.C * self.scatter_trace) / max(self.n_terms, 1)
 
     @property
@@ -119,6 +121,11 @@ class SparseProblem(ABC):
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
         """The same problem on about ``n_terms`` candidates and a support, the likeliest to be chosen, where that saves work."""
         return self
+
+    @cached_property
+    def nucleus(self) -> SparseProblem:
+        """The problem on the terms that searches begin with, where these are many."""
+        return self.promising(WORKING_TERMS)
 
     def decomposable(self) -> SparseProblem:
         """The same problem, on the likeliest candidates where z-steps on all of them are not affordable."""
@@ -198,16 +205,16 @@ class StepSolution:
 class Step(ABC):
     """Exact solver of the convex subproblems of one problem; it handles warm starts itself and ignores k."""
 
-    @abstractmethod
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
         """argmin over (z, c) of F(z, c) + rho/2 ||z - u||^2."""
+        raise NotImplementedError(NO_Z_STEPS)
 
-    @abstractmethod
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
         """argmin over (z, c) of F(z, c) + rho/2 ||z_N||^2 with N the complement of ``support``.
 
         Where sweeps end that keep choosing ``support``: u = z on it, u = 0 off it (docs/mathematics.md, eq. 4.4).
         """
+        raise NotImplementedError(NO_Z_STEPS)
 
     @abstractmethod
     def refit(self, support: IntArray) -> StepSolution:
@@ -232,23 +239,6 @@ class Found:
     def better_of(self, other: Found) -> Found:
         """The other unless this one beats it."""
         return self if self.beats(other) else other
-
-
-@dataclass(frozen=True)
-class Exchanges:
-    """Change of the objective by each exchange of one term, refits included.
-
-    Attributes
-    ----------
-    out, into : arrays
-        Terms that can leave, and terms that can enter.
-    change : array of shape (len(out), len(into))
-        Infinite where the exchange is not admissible or not examined.
-    """
-
-    out: IntArray
-    into: IntArray
-    change: FloatArray
 
 
 class Explorer(ABC):
@@ -286,8 +276,11 @@ class Explorer(ABC):
         return best
 
     @abstractmethod
-    def exchanges(self, found: Found, ceiling: float) -> Exchanges:
-        """The exchanges of a support that stay below a ceiling of the objective; others may be left unexamined."""
+    def exchanges(self, found: Found, ceiling: float) -> tuple[Moves, FloatArray]:
+        """The moves from a support and the change of the objective by each exchange of one term, refits included.
+
+        Infinite where the exchange is not admissible or, unless it stays below a ceiling of the objective, not examined.
+        """
 
 
 @dataclass(frozen=True)
@@ -347,22 +340,6 @@ class Bounds(ABC):
         return self.minimum(support)
 
 
-class LossJudge(Protocol):
-    """A loss's part of the certificate of one surface; lives in judge.py, which imports geometry only."""
-
-    def loss_value(self) -> float:
-        """C sum_i o_i H(1 - y_i f(x_i))."""
-
-    def gradient(self, terms: IntArray) -> FloatArray:
-        """Scaled gradient of the Lagrangian for all terms, with the multipliers that suit ``terms`` best."""
-
-    def residual(self, terms: IntArray) -> float:
-        """Largest scaled residual of the optimality conditions of ``terms`` and of c."""
-
-    def decrease(self, terms: IntArray) -> float:
-        """Upper bound, safe against rounding, on F at the surface minus the minimum of F on ``terms``; inf: cannot be told."""
-
-
 @dataclass(frozen=True)
 class Loss:
     """A loss: its parts, and what a search should know of it.
@@ -412,26 +389,3 @@ class Loss:
     def searches_by_passes(self, n_rows: int) -> bool:
         """Whether a search among ``n_rows`` samples goes by passes."""
         return self.streamed is not None and n_rows >= self.passes_from
-
-    def bytes_needed(self, extent: Extent) -> int:
-        """Memory of a fit: what is alive at its peak, to be estimated rather too high than too low."""
-        m, p, every = extent.n_rows, extent.n_candidates, extent.n_terms
-        if extent.is_wide:
-            # vectors of all terms: statistics, matrices of features, rows of supports; a block of prices; the working set
-            working = 2 * WORKING_TERMS
-            rows = 3.6 * m * working if self.keeps_rows else 0.0
-            vectors = (60 + 5 * extent.k) * every + 8 * extent.k * min(every, PRICED_TERMS)
-            matrices = 12.0 * working**2 + vectors + KEPT_BYTES // 8
-        elif extent.by_passes and self.searches_by_passes(m):
-            # what the certificate lifts, with working copies; the lifted sample with its matrices
-            rows = (20 + min(p, MOST_LIFTED)) * m + 2.2 * SAMPLE_ROWS * (p + 1)
-            matrices = 4 * every**2 + 8.5 * p**2
-        elif self.keeps_rows:
-            # the centred rows with working copies; G, then the model of exchanges, the bound and their tableaus
-            rows = (3.6 if extent.proves else 2.2) * m * (p + 1)
-            matrices = max(every**2 + p**2, (10.5 if extent.proves else 8.5) * p**2)
-        else:
-            # moments of all classes together while they are summed; then G, scatter and, for each C, a matrix with its tableaus
-            rows = 0.0
-            matrices = max(4 * every**2, (6 + 3 * extent.grid[0] + 2 * extent.proves) * p**2)
-        return int(8 * (rows + matrices + extent.shared_doubles))

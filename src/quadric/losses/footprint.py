@@ -10,8 +10,44 @@ from dataclasses import replace
 
 from quadric.errors import MemoryLimitError
 from quadric.losses import LOSS_NAMES, loss_named
+from quadric.losses.base import KEPT_BYTES, PRICED_TERMS, SAMPLE_ROWS, WORKING_TERMS
 from quadric.resources import PROCESS_BYTES, Room, gigabytes, memory
 from quadric.samples.extent import Extent
+
+# Doubles per row that the certificate of a fit by passes needs for its terms, unless these are very many
+MOST_LIFTED = 100
+
+
+def bytes_needed(loss: str, extent: Extent, processes: int = 1) -> int:
+    """Memory of a fit: what is alive at its peak, to be estimated rather too high than too low.
+
+    Parameters
+    ----------
+    loss : str
+    extent : Extent
+    processes : int
+        How many of that size run at the same time: each of several brings its own libraries.
+    """
+    kind, m, p, every = loss_named(loss), extent.n_rows, extent.n_candidates, extent.n_terms
+    if extent.is_wide:
+        # vectors of all terms: statistics, matrices of features, rows of supports; a block of prices; the working set
+        working = 2 * WORKING_TERMS
+        rows = 3.6 * m * working if kind.keeps_rows else 0.0
+        vectors = (60 + 5 * extent.k) * every + 8 * extent.k * min(every, PRICED_TERMS)
+        matrices = 12.0 * working**2 + vectors + KEPT_BYTES // 8
+    elif extent.by_passes and kind.searches_by_passes(m):
+        # what the certificate lifts, with working copies; the lifted sample with its matrices
+        rows = (20 + min(p, MOST_LIFTED)) * m + 2.2 * SAMPLE_ROWS * (p + 1)
+        matrices = 4 * every**2 + 8.5 * p**2
+    elif kind.keeps_rows:
+        # the centred rows with working copies; G, then the model of exchanges, the bound and their tableaus
+        rows = (3.6 if extent.proves else 2.2) * m * (p + 1)
+        matrices = max(every**2 + p**2, (10.5 if extent.proves else 8.5) * p**2)
+    else:
+        # moments of all classes together while they are summed; then G, scatter and, for each C, a matrix with its tableaus
+        rows = 0.0
+        matrices = max(4 * every**2, (6 + 3 * extent.grid[0] + 2 * extent.proves) * p**2)
+    return int(8 * (rows + matrices + extent.shared_doubles)) + (PROCESS_BYTES if processes > 1 else 0)
 
 
 def fits(loss: str, extent: Extent) -> bool:
@@ -37,7 +73,7 @@ def check_memory(loss: str, extent: Extent, processes: int = 1) -> None:
     each = f" for each of {processes} processes" if processes > 1 else ""
     raise MemoryLimitError(
         f"{extent.n_rows:,} rows of {extent.n_features:,} features ({extent.n_terms:,} terms) need about "
-        f"{gigabytes(_needed(loss, extent, processes))} of memory with the loss {loss}, "
+        f"{gigabytes(bytes_needed(loss, extent, processes))} of memory with the loss {loss}, "
         f"and {room.words} {gigabytes(room.size)}{each}: {advice}",
         **remedies,
     )
@@ -64,13 +100,13 @@ def _advice(loss: str, extent: Extent, processes: int, room: Room) -> tuple[str,
         return "take fewer processes", {"n_jobs": "1"}
     for other in LOSS_NAMES:
         if other != loss and _fits(other, extent, 1, alone):
-            needed = gigabytes(_needed(other, extent, 1))
+            needed = gigabytes(bytes_needed(other, extent, 1))
             return f"take fewer rows or columns, or the loss {other}, which needs {needed}", {"loss": other}
     if _fits(loss, replace(extent, shape=(2, extent.n_features), n_scored=0), 1, alone):
         return "take fewer rows or columns", {}
     unproved = replace(extent, proves=False)
     best = (
-        f', or the method "best", which proves nothing and needs {gigabytes(_needed(loss, unproved, 1))}'
+        f', or the method "best", which proves nothing and needs {gigabytes(bytes_needed(loss, unproved, 1))}'
         if extent.proves and _fits(loss, unproved, 1, alone)
         else ""
     )
@@ -83,9 +119,5 @@ def _advice(loss: str, extent: Extent, processes: int, room: Room) -> tuple[str,
     return columns + best, {"method": "best"} if best else {}
 
 
-def _needed(loss: str, extent: Extent, processes: int) -> int:
-    return loss_named(loss).bytes_needed(extent) + (PROCESS_BYTES if processes > 1 else 0)
-
-
 def _fits(loss: str, extent: Extent, processes: int, room: Room) -> bool:
-    return _needed(loss, extent, processes) <= room.size
+    return bytes_needed(loss, extent, processes) <= room.size

@@ -23,7 +23,7 @@ from quadric.types import FloatArray
 def rows_data(problem: type[RowsProblem], samples: LabelledSamples | SummedSamples, limits: Limits) -> TrainingData:
     """Samples lifted on all candidates, unless these are so many that only a working set of them can be."""
     if isinstance(samples, SummedSamples):
-        assert samples.sample is not None
+        assert samples.sample is not None  # sums are not enough: the loss needs each margin (1.8)
         samples = samples.sample
     if needs_working_set(samples.X, limits, pairs_all_terms=False):
         return WideData(samples, limits, partial(WideRowsProblem.of, problem))
@@ -43,15 +43,14 @@ class RowsData(TrainingData):
     def __init__(self, problem: type[RowsProblem], samples: LabelledSamples, limits: Limits) -> None:
         self._problem, self._samples, weight = problem, samples, samples.loss_weight
         statistics = TermStatistics.of(samples.X, weight)
-        self._terms = limits.candidates(
-            statistics.constant_terms(), lambda: redundant_of_samples(samples.X, samples.sample_weight)
-        )
-        self._rule = limits.rule(self._terms)
+        found = limits.candidates(statistics.constant_terms(), lambda: redundant_of_samples(samples.X, samples.sample_weight))
+        self._terms, self._rule = found.terms, found.rule
         self._scatter_trace = float(statistics.scatter[self._terms].sum())
         self._rows = LiftedRows.about_medians(samples.X, self._terms, weight, problem.order, samples.energy)
 
     @cached_property
     def _G(self) -> FloatArray:
+        # (1.5) entry by entry: with few candidates of many terms the whole G may not fit
         return self._samples.energy.block(self._terms, self._terms)
 
     def one_against_rest(self, positive: int, C: float, k: int) -> RowsProblem:

@@ -13,6 +13,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from quadric.geometry.moments import LiftedMoments
+from quadric.geometry.redundancy import redundant_of_moments
 from quadric.types import BoolArray, FloatArray, IntArray
 
 
@@ -114,9 +116,20 @@ class SupportRule(ABC):
         return None
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """The terms that may be chosen, as positions in the full z, and the rule that supports among them obey."""
+
+    terms: IntArray
+    rule: SupportRule
+
+
 class Limits(Protocol):
-    """What training data ask: which terms are candidates, and the rule that supports among them obey."""
+    """What training data ask: which terms are candidates, by those that are constant or redundant on the data."""
 
-    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray: ...
+    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> Candidates: ...
 
-    def rule(self, candidates: IntArray) -> SupportRule: ...
+
+def candidates_of(moments: LiftedMoments, limits: Limits) -> Candidates:
+    """What limits leave of the terms that vary, by the moments of all samples."""
+    return limits.candidates(moments.constant_terms(), lambda: redundant_of_moments(moments))

@@ -20,7 +20,7 @@ from quadric.progress import Report, silent
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
 from quadric.search.decomposition import Status
-from quadric.search.path import PathCell, QuadraticPath, assembled_path, decomposed_cells
+from quadric.search.path import PathCell, QuadraticPath, assembled_path, decomposed_cells, supports_along
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 
@@ -127,15 +127,13 @@ class QuickSearch:
             whole = self.digest(terms, loss).one_against_rest(positive, C, int(ks[-1]))
             # tables of exchanges grow with the candidates, and folds pay for one at every k
             problem = whole.promising(MOST_CANDIDATES)
-            explorer, support = problem.explorer(), problem.rule.required
-            self._supports[key] = chosen = {}
-            for k in ks.tolist():
-                support = explorer.descend(explorer.resized(support, min(k, problem.n_terms))).support
-                chosen[k] = problem.terms[support]
+            chosen = (problem.terms[support] for support in supports_along(problem, ks.tolist()))
+            self._supports[key] = dict(zip(ks.tolist(), chosen, strict=True))
         return self._supports[key]
 
     @one_blas_thread()
     def _refitted(self, data: TrainingData, positive: int, row: PathRow, supports: dict[int, IntArray]) -> list[PathCell]:
+        # one solver for all k: each refit starts from the answer before, whose support is nearly the same
         problem = data.one_against_rest(positive, row.C, row.ks[-1])
         step, cells = problem.step(), []
         for k in row.ks:

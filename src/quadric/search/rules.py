@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_count, term_factors
-from quadric.losses.supports import Completion, Moves, SupportRule
+from quadric.losses.supports import Candidates, Completion, Moves, SupportRule
 from quadric.types import BoolArray, FloatArray, IntArray
 
 
@@ -53,15 +53,17 @@ class RequiredTerms(SupportRule):
     def project(self, z: FloatArray, k: int) -> IntArray:
         """The k largest |z_j|, required terms first; ties go to the lower position, so that runs repeat."""
         size = np.abs(z)
-        size[self.terms] = np.inf
+        size[self.terms] = np.inf  # (4.1) among the supports that hold them
         return np.sort(np.argsort(-size, kind="stable")[:k])
 
     def moves(self, support: IntArray) -> Moves:
         inside = np.zeros(self.n_terms, dtype=bool)
         inside[support] = True
+        # every pair is admissible: no table of p k flags, which searches would have to mask (6.3)
         return Moves(np.flatnonzero(inside & self._movable), np.flatnonzero(~inside))
 
     def completions(self, fixed: BoolArray, allowed: BoolArray) -> Completion:
+        # nothing follows from other terms, so that ``entails`` is False and a tree asks once, at its root
         return Completion(fixed | ~self._movable, allowed)
 
     def repaired(self, support: IntArray) -> IntArray:
@@ -107,22 +109,20 @@ class SupportLimits:
         left_out = np.setdiff1d(np.flatnonzero(redundant()), self.include)
         return SupportLimits(self.include, np.union1d(self.exclude, left_out))
 
-    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray:
+    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> Candidates:
         """Terms that vary and are not excluded; redundant ones only if they are included, where that is asked for."""
         if constant.all():
             raise ValueError("all columns of X are constant: there is nothing to learn from")
         allowed = ~constant
+        # finding redundant terms takes a pass over the data: only asked for where it matters
         allowed[self.without(redundant).exclude] = False
         if not allowed.any():
             raise ValueError("exclude leaves no term that varies on the data")
-        return np.flatnonzero(allowed)
-
-    def rule(self, candidates: IntArray) -> SupportRule:
-        """The rule that supports among these candidates obey."""
-        missing = np.setdiff1d(self.include, candidates)
+        terms = np.flatnonzero(allowed)
+        missing = np.setdiff1d(self.include, terms)
         if len(missing):
             raise ValueError(f"include names terms that do not vary on the data: coef_ indices {missing.tolist()}")
-        return RequiredTerms(len(candidates), np.searchsorted(candidates, np.unique(self.include)))
+        return Candidates(terms, RequiredTerms(len(terms), np.searchsorted(terms, np.unique(self.include))))
 
 
 NO_LIMITS = SupportLimits()

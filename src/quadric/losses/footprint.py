@@ -11,7 +11,7 @@ from dataclasses import replace
 from quadric.errors import MemoryLimitError
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import KEPT_BYTES, PRICED_TERMS, SAMPLE_ROWS, WORKING_TERMS
-from quadric.resources import PROCESS_BYTES, Room, gigabytes, memory
+from quadric.resources import PROCESS_BYTES, gigabytes, memory
 from quadric.samples.extent import Extent
 
 # Doubles per row that the certificate of a fit by passes needs for its terms, unless these are very many
@@ -50,10 +50,10 @@ def bytes_needed(loss: str, extent: Extent, processes: int = 1) -> int:
     return int(8 * (rows + matrices + extent.shared_doubles)) + (PROCESS_BYTES if processes > 1 else 0)
 
 
-def fits(loss: str, extent: Extent) -> bool:
-    """Whether a fit of that size fits into memory, as far as the system says."""
-    room = memory()
-    return room is None or _fits(loss, extent, 1, room)
+def fits(loss: str, extent: Extent, processes: int = 1) -> bool:
+    """Whether fits of that size, as many at the same time as there are processes, find room, as far as the system says."""
+    room = memory(processes)
+    return room is None or bytes_needed(loss, extent, processes) <= room.size
 
 
 def check_memory(loss: str, extent: Extent, processes: int = 1) -> None:
@@ -67,9 +67,9 @@ def check_memory(loss: str, extent: Extent, processes: int = 1) -> None:
         How many of that size run at the same time.
     """
     room = memory(processes)
-    if room is None or _fits(loss, extent, processes, room):
+    if room is None or fits(loss, extent, processes):
         return
-    advice, remedies = _advice(loss, extent, processes, room)
+    advice, remedies = _advice(loss, extent, processes)
     each = f" for each of {processes} processes" if processes > 1 else ""
     raise MemoryLimitError(
         f"{extent.n_rows:,} rows of {extent.n_features:,} features ({extent.n_terms:,} terms) need about "
@@ -89,35 +89,29 @@ def affordable_processes(loss: str, extent: Extent, wanted: int) -> int:
     wanted : int
         No more than these.
     """
-    rooms = {processes: memory(processes) for processes in range(wanted, 1, -1)}
-    return next((n for n, room in rooms.items() if room is None or _fits(loss, extent, n, room)), 1)
+    return next((processes for processes in range(wanted, 1, -1) if fits(loss, extent, processes)), 1)
 
 
-def _advice(loss: str, extent: Extent, processes: int, room: Room) -> tuple[str, dict[str, str | None]]:
+def _advice(loss: str, extent: Extent, processes: int) -> tuple[str, dict[str, str | None]]:
     """What would fit, in words and as parameters."""
-    alone = memory() or room
-    if processes > 1 and _fits(loss, extent, 1, alone):
+    if processes > 1 and fits(loss, extent):
         return "take fewer processes", {"n_jobs": "1"}
     for other in LOSS_NAMES:
-        if other != loss and _fits(other, extent, 1, alone):
+        if other != loss and fits(other, extent):
             needed = gigabytes(bytes_needed(other, extent, 1))
             return f"take fewer rows or columns, or the loss {other}, which needs {needed}", {"loss": other}
-    if _fits(loss, replace(extent, shape=(2, extent.n_features), n_scored=0), 1, alone):
+    if fits(loss, replace(extent, shape=(2, extent.n_features), n_scored=0)):
         return "take fewer rows or columns", {}
     unproved = replace(extent, proves=False)
     best = (
         f', or the method "best", which proves nothing and needs {gigabytes(bytes_needed(loss, unproved, 1))}'
-        if extent.proves and _fits(loss, unproved, 1, alone)
+        if extent.proves and fits(loss, unproved)
         else ""
     )
 
     def too_wide(n_features: int) -> bool:
-        return not _fits(loss, replace(extent, shape=(extent.n_rows, n_features), n_excluded=0), 1, alone)
+        return not fits(loss, replace(extent, shape=(extent.n_rows, n_features), n_excluded=0))
 
     fitting = bisect_left(range(extent.n_features), True, lo=1, key=too_wide) - 1
     columns = f"take fewer columns, at most about {fitting} features" if fitting else "take fewer columns"
     return columns + best, {"method": "best"} if best else {}
-
-
-def _fits(loss: str, extent: Extent, processes: int, room: Room) -> bool:
-    return bytes_needed(loss, extent, processes) <= room.size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
+from typing import Generic, TypeVar
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.moments import TermStatistics
@@ -18,6 +19,8 @@ from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
 from quadric.types import FloatArray
 
+AnyRowsProblem = TypeVar("AnyRowsProblem", bound=RowsProblem)
+
 
 @one_blas_thread()
 def rows_data(problem: type[RowsProblem], samples: LabelledSamples | SummedSamples, limits: Limits) -> TrainingData:
@@ -30,7 +33,7 @@ def rows_data(problem: type[RowsProblem], samples: LabelledSamples | SummedSampl
     return RowsData(problem, samples, limits)
 
 
-class RowsData(TrainingData):
+class RowsData(TrainingData, Generic[AnyRowsProblem]):
     """The lifted samples, in one block that all classes share.
 
     Parameters
@@ -40,7 +43,7 @@ class RowsData(TrainingData):
     limits : Limits
     """
 
-    def __init__(self, problem: type[RowsProblem], samples: LabelledSamples, limits: Limits) -> None:
+    def __init__(self, problem: type[AnyRowsProblem], samples: LabelledSamples, limits: Limits) -> None:
         self._problem, self._samples, weight = problem, samples, samples.loss_weight
         statistics = TermStatistics.of(samples.X, weight)
         found = limits.candidates(statistics.constant_terms(), lambda: redundant_of_samples(samples.X, samples.sample_weight))
@@ -53,7 +56,7 @@ class RowsData(TrainingData):
         # (1.5) entry by entry: with few candidates of many terms the whole G may not fit
         return self._samples.energy.block(self._terms, self._terms)
 
-    def one_against_rest(self, positive: int, C: float, k: int) -> RowsProblem:
+    def one_against_rest(self, positive: int, C: float, k: int) -> AnyRowsProblem:
         return self._problem(
             C=C,
             k=min(k, len(self._terms)),

@@ -22,7 +22,8 @@ class SmoothLoss(ABC):
     scale : float
         Factor on C, with which the losses share one grid of C.
     steepest : float
-        Least upper bound of t.
+        Least upper bound of t. Proofs by passes need a finite one: where t has none, as that of the squared hinge, a bound that
+        it does not reach on the data will do.
     most_bent : float
         Largest second derivative.
     """

@@ -10,7 +10,7 @@ from quadric.losses import loss_named
 from quadric.losses.least_squares.problem import promising_terms
 from quadric.search.methods import SearchOptions, search
 from quadric.search.path import trace_path
-from quadric.search.quick import Dictionary, PathRow, QuickSearch
+from quadric.search.quick import Dictionary, QuickSearch
 from quadric.search.rules import NO_LIMITS, SupportLimits
 
 
@@ -24,8 +24,8 @@ def problem_of(seed, m=80, n=5, k=4, C=4.0, limits=NO_LIMITS):
 def test_surfaces_are_refits_on_the_supports_of_the_screen(loss):
     samples, _ = problem_of(0)
     quick = QuickSearch(samples, {"quadratic": Dictionary(NO_LIMITS, np.array([1, 3, 5]))})
-    ((*cells,),) = list(quick.rows("quadratic", loss, 1, [PathRow(4.0, (1, 3, 5))]))
-    ((*screened,),) = list(quick.rows("quadratic", "least_squares", 1, [PathRow(4.0, (1, 3, 5))]))
+    ((*cells,),) = list(quick.rows("quadratic", loss, 1, {4.0: (1, 3, 5)}))
+    ((*screened,),) = list(quick.rows("quadratic", "least_squares", 1, {4.0: (1, 3, 5)}))
     whole = quick.digest("quadratic", loss).one_against_rest(1, 4.0, 5)
     for k, cell, other in zip((1, 3, 5), cells, screened, strict=True):
         assert len(cell.terms) == k

@@ -9,7 +9,7 @@ from helpers import make_problem
 from quadric.geometry import lifting, products
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift
-from quadric.geometry.moments import TermStatistics
+from quadric.geometry.moments import LiftedMoments, TermStatistics
 from quadric.geometry.products import LiftedSums
 from quadric.geometry.terms import to_matrix
 from quadric.losses.base import Found
@@ -64,16 +64,15 @@ def test_sparse_rows_have_the_same_sums(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_statistics_by_products_are_those_by_lifting(seed, monkeypatch):
+def test_statistics_by_products_are_those_by_lifting(seed):
     X, w, _ = far_samples(seed)
-    by_lifting = TermStatistics.of(X, w)
-    monkeypatch.setattr(products, "MANY_TERMS", 0)
-    by_products = TermStatistics.of(X, w)
-    constant = by_lifting.constant_terms()
+    lifted, statistics = LiftedMoments.of(X, w), TermStatistics.of(X, w)
+    constant = lifted.constant_terms()
     assert constant.sum() >= 3
-    assert_array_equal(by_products.constant_terms(), constant)
-    for name in ("mean", "scatter", "absolute"):
-        assert_allclose(getattr(by_products, name)[~constant], getattr(by_lifting, name)[~constant], rtol=1e-11)
+    assert_array_equal(statistics.constant_terms(), constant)
+    expected = {"mean": lifted.mean, "scatter": np.diag(lifted.scatter), "absolute": w @ np.abs(lift(X))}
+    for name, values in expected.items():
+        assert_allclose(getattr(statistics, name)[~constant], values[~constant], rtol=1e-11)
 
 
 @pytest.mark.parametrize("repeated", [False, True])

@@ -452,8 +452,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             plan = board.extended()
             if not plan:
                 break
-            for family, rows in plan.items():
-                report(f"the best C of {family.loss} is at the end of its grid: trying C = {rows[0].C:g}, too")
+            for family, grid in plan.items():
+                report(f"the best C of {family.loss} is at the end of its grid: trying C = {next(iter(grid)):g}, too")
             with part(*(0.75 + 0.25 * (self.n_extensions_ + done) / MOST_EXTENSIONS for done in (0, 1))):
                 work.score(plan, board, "cross-validation, a longer grid")
             self.n_extensions_ += 1

@@ -185,6 +185,7 @@ def smallest_gap(
     if norm is None:
         return best
     gap = EnergyGap(residuals, terms, y, norm)
+    # every attempt is a proof, good or bad: the smallest gap holds
     for attempt in attempts(gap):
         multipliers = balanced(attempt, y)
         best = min(best, gap.at(multipliers, samples(multipliers)))

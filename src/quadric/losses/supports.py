@@ -69,6 +69,7 @@ class Completion:
     @property
     def possible(self) -> bool:
         """Whether any admissible support is left, as far as the rule can tell."""
+        # necessary, not sufficient: a rule may leave it to the tree to find that nothing else fits
         return not (self.fixed & ~self.allowed).any()
 
 

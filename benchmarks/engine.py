@@ -39,6 +39,7 @@ from quadric.losses.least_squares.curvature import Curvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.logistic import Logistic
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 from quadric.search import decomposition
 from quadric.search.decomposition import RHO_SHARE, Schedule, decompose
 from quadric.search.methods import SearchOptions, search
@@ -55,7 +56,7 @@ def problem_of(loss: str, X: FloatArray, y: FloatArray, C: float, k: int) -> Any
 
 
 def data_of(loss: str, X: FloatArray, y: FloatArray) -> TrainingData:
-    samples = LabelledSamples(X, (y > 0).astype(int), np.ones(len(y)), np.ones(2))
+    samples = LabelledSamples(X, Target((y > 0).astype(int), np.ones(2)), np.ones(len(y)))
     return loss_named(loss).data.from_samples(samples, NO_LIMITS)
 
 

@@ -18,6 +18,7 @@ from quadric.losses.smooth.sums import SurfaceSums, by_label, scalars_of
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SamplesInMemory, scattered
+from quadric.samples.target import Target
 from quadric.search.rules import NO_LIMITS
 
 N_FEATURES = 4
@@ -33,7 +34,7 @@ def planted(rng, m, noise=0.6, offset=0.0):
 
 def samples_of(X, codes, sample_weight=None, class_weight=(1.0, 1.0)):
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
-    return LabelledSamples(X, codes, weight, np.array(class_weight))
+    return LabelledSamples(X, Target(codes, np.array(class_weight)), weight)
 
 
 def in_memory(samples, C, support, loss="hinge"):

@@ -131,7 +131,7 @@ def test_paths_and_short_searches(monkeypatch):
 def test_the_order_of_the_samples_does_not_matter(monkeypatch):
     samples = samples_of(3)
     _, wide = problems(monkeypatch, samples)
-    shuffled = samples.part(np.random.default_rng(0).permutation(len(samples.codes)))
+    shuffled = samples.part(np.random.default_rng(0).permutation(len(samples.target.codes)))
     other = loss_named("least_squares").data.from_samples(shuffled, NO_LIMITS).one_against_rest(1, 2.0, 5)
     first, second = (search(problem, "best", SearchOptions()) for problem in (wide, other))
     assert_array_equal(first.support, second.support)

@@ -13,6 +13,7 @@ from quadric.losses.pass_problem import Candidates, Passes
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SamplesInMemory
+from quadric.samples.target import Target
 from quadric.search import exchanges, methods
 from quadric.search.decomposition import Schedule, Status
 from quadric.search.exchanges import SLACK, is_swap_optimal_by_passes
@@ -33,7 +34,7 @@ def random_samples(seed, m=900):
     weight = rng.uniform(0.5, 2.0, m) if seed % 2 else np.ones(m)
     class_weight = np.array([1.0, rng.uniform(0.5, 3.0)]) if seed % 3 == 0 else np.ones(2)
     order = np.argsort(codes, kind="stable") if seed % 4 == 0 else np.arange(m)
-    return LabelledSamples(X[order], codes[order], weight[order], class_weight)
+    return LabelledSamples(X[order], Target(codes[order], class_weight), weight[order])
 
 
 def problem_of(samples, C, k, loss="hinge"):

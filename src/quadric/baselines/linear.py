@@ -76,7 +76,7 @@ class LinearData:
             G=np.eye(n_terms),
             scatter_trace=float(self.weight @ np.sum(self.X**2, axis=1)),
             rows=LiftedRows(self.samples.X, middle, self.terms, self.weight),
-            y=self.samples.signs(positive),
+            y=self.samples.target.y(positive),
         )
 
     def l1_fit(self, positive: int, C: float) -> FloatArray:
@@ -85,7 +85,7 @@ class LinearData:
         Solved through its dual, which has only n + 1 rows: maximise sum_i alpha_i over 0 <= alpha_i <= C o_i with y'alpha = 0
         and X'(y alpha) = s, -1 <= s <= 1. The prices of the last equations are w.
         """
-        X, y = self.X, self.samples.signs(positive)
+        X, y = self.X, self.samples.target.y(positive)
         n_samples, n_features = X.shape
         cost = np.append(-np.ones(n_samples), np.zeros(n_features))
         equations = np.block([[(X * y[:, None]).T, -np.eye(n_features)], [y, np.zeros(n_features)]])
@@ -104,7 +104,7 @@ class LinearData:
 
     def mean_label(self, positive: int) -> float:
         """Loss-weighted mean of the labels: the level of every least-squares fit."""
-        return float(self.weight @ self.samples.signs(positive) / self.weight.sum())
+        return float(self.weight @ self.samples.target.y(positive) / self.weight.sum())
 
     def surface(self, w: FloatArray, level: float) -> tuple[FloatArray, float]:
         """The full z and the intercept of a surface with b = w and W = 0."""
@@ -149,7 +149,7 @@ class Spectrum:
 
 def moments(data: LinearData, positive: int) -> FloatArray:
     """X' diag(o) y of one class against the rest."""
-    return (data.weight * data.samples.signs(positive)) @ data.X
+    return (data.weight * data.samples.target.y(positive)) @ data.X
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,10 @@ from quadric.estimators.choosing import GridCell
 from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.terms import term_count
-from quadric.labels import class_weights
 from quadric.losses import loss_named
 from quadric.progress import counted, writer_for
 from quadric.samples.folds import Fold
-from quadric.samples.labelled import Samples
+from quadric.samples.labelled import LabelledSamples
 from quadric.samples.moments import Moments
 from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.recoding import Coding
@@ -80,18 +79,18 @@ class TrainingPart:
     ----------
     units : Units
         Those of the surfaces.
-    data : Samples or SummedSamples
+    data : LabelledSamples or SummedSamples
         In these units.
     thin : integer array
         Terms with too few rows to learn from, beside those that are excluded everywhere.
     """
 
     units: Units
-    data: Samples | SummedSamples
+    data: LabelledSamples | SummedSamples
     thin: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> LabelledSamples:
         """The rows; where the fit is to sums, a random part of those behind them."""
         rows = self.data.sample if isinstance(self.data, SummedSamples) else self.data
         assert rows is not None
@@ -127,16 +126,16 @@ class SampledParts:
     coding: Coding | None = None
 
     @staticmethod
-    def of(samples: Samples, coding: Coding | None = None) -> SampledParts:
+    def of(samples: LabelledSamples, coding: Coding | None = None) -> SampledParts:
         """Draw the random sample by the number of the row, from 1, if there are more: the same rows as in a file."""
         size = sample_size(samples.n_features)
-        if len(samples.codes) <= size or has_many_terms(samples.X):
+        if len(samples.target) <= size or has_many_terms(samples.X):
             return SampledParts(None, coding)
-        is_drawn = np.zeros(len(samples.codes), dtype=bool)
-        is_drawn[drawn_rows(np.arange(1, len(samples.codes) + 1), size, 0)] = True
+        is_drawn = np.zeros(len(samples.target), dtype=bool)
+        is_drawn[drawn_rows(np.arange(1, len(samples.target) + 1), size, 0)] = True
         return SampledParts(is_drawn, coding)
 
-    def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
+    def part(self, task: FoldTask, samples: LabelledSamples, fold: Fold) -> TrainingPart:
         train = samples.part(fold.train)
         if self.coding is None:
             return self.fitted_to(task, train, fold.train)
@@ -149,15 +148,15 @@ class SampledParts:
         some = rows if self.is_drawn is None else rows[self.is_drawn[rows]]
         return some if len(some) else rows
 
-    def fitted_to(self, task: FoldTask, train: Samples, rows: IntArray) -> TrainingPart:
+    def fitted_to(self, task: FoldTask, train: LabelledSamples, rows: IntArray) -> TrainingPart:
         """What is fitted to the samples ``rows``: sums over all of them, and those in the random sample."""
         units = Units.of(train.X, train.sample_weight, **task.units)
-        weight = class_weights(task.class_weight, train.classes, train.codes, train.sample_weight)
-        train = replace(train, X=units(train.X), class_weight=weight)
+        target = train.target.weighted(task.class_weight, train.sample_weight)
+        train, weight = replace(train, X=units(train.X), target=target), target.class_weight
         if self.is_drawn is None:
             return TrainingPart(units, train)
         with one_blas_thread():
-            moments = LabelledMoments.of(train.X, train.codes, train.sample_weight, weight)
+            moments = LabelledMoments.of(train.X, train.target.codes, train.sample_weight, weight)
         drawn = train.part(np.flatnonzero(self.is_drawn[rows]))
         return TrainingPart(units, SummedSamples(moments, len(rows), units, weight, drawn))
 
@@ -173,7 +172,7 @@ class SummedParts:
 
     sums: FoldSums[Moments]
 
-    def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
+    def part(self, task: FoldTask, samples: LabelledSamples, fold: Fold) -> TrainingPart:
         """Units by all training rows; the samples that go with them are those of the random sample."""
         moments = self.sums.without(fold.number)
         absent = [label for label, weight in zip(moments.classes, moments.class_weights, strict=True) if weight == 0.0]
@@ -194,7 +193,7 @@ class FoldWork:
     Attributes
     ----------
     task : FoldTask
-    samples : Samples
+    samples : LabelledSamples
         In the user's units.
     scoring : Scoring
     parts : SampledParts or SummedParts
@@ -202,7 +201,7 @@ class FoldWork:
     """
 
     task: FoldTask
-    samples: Samples
+    samples: LabelledSamples
     scoring: Scoring
     parts: SampledParts | SummedParts
 
@@ -251,7 +250,7 @@ class FoldRunner:
             By the loss, or by the sigmoids of the other folds.
         """
         samples = self.work.samples
-        n_samples, n_surfaces, n_classes = len(samples.codes), len(samples.positives()), len(samples.classes)
+        n_samples, n_surfaces, n_classes = len(samples.target), len(samples.surfaces), samples.target.n_classes
         total, count = np.zeros((n_samples, n_surfaces + n_classes)), np.zeros((n_samples, 1))
         for number, (units, found) in board.at(cell).items():
             rows = self.folds[number].test
@@ -271,7 +270,7 @@ def fit_fold(
     The first fold always fits the first row, so that there is something to choose. What was prepared serves the next plan. A
     fold that is alone has no others that could tell it a sigmoid: that is fitted on its training part.
     """
-    task, positives = work.task, work.samples.positives()
+    task, positives = work.task, work.samples.surfaces
     if task.out_of_time() and fold.number > 0:
         return FittedFold(fold.number), prepared
     if prepared is None:
@@ -294,10 +293,10 @@ def fit_fold(
     return result, prepared
 
 
-def _binned(cells: Sequence[tuple[PathCell, ...]], X: FloatArray, samples: Samples) -> list[BinnedDecisions]:
+def _binned(cells: Sequence[tuple[PathCell, ...]], X: FloatArray, samples: LabelledSamples) -> list[BinnedDecisions]:
     """Decision values of samples, X in the units of the surfaces, by each cell."""
-    positives = samples.positives()
-    is_event = samples.codes[:, None] == np.tile(positives, len(cells))
+    positives = samples.surfaces
+    is_event = samples.target.codes[:, None] == np.tile(positives, len(cells))
     binned = BinnedDecisions.of(StackedSurfaces.of_cells(cells)(X), is_event, samples.loss_weight)
     return [
         binned.part(slice(first, first + len(positives))) for first in range(0, len(cells) * len(positives), len(positives))

@@ -48,7 +48,7 @@ from quadric.progress import writer_for
 from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream
 from quadric.samples.extent import Extent
-from quadric.samples.labelled import Samples
+from quadric.samples.labelled import LabelledSamples
 from quadric.samples.moments import Moments
 from quadric.samples.sums import SummedSamples
 from quadric.search.decomposition import Schedule, SearchResult, Status
@@ -251,17 +251,17 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         X, y = self._validated(X, y, ensure_min_samples=2)
         self._fit_samples(validate_samples(X, y, sample_weight, self.class_weight))
 
-    def _fit_samples(self, samples: Samples) -> None:
+    def _fit_samples(self, samples: LabelledSamples) -> None:
         samples, units = self._in_units(samples)
         names = getattr(self, "feature_names_in_", None)
         limits = self._limits(names, samples.X.shape[1])
-        processes = processes_of(self.n_jobs, len(samples.positives()))
+        processes = processes_of(self.n_jobs, len(samples.surfaces))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
         data = loss_named(self.loss).data.from_samples(samples, limits)
         fits = list(self._fit_surfaces(data, samples, processes))
-        self._warn_of(fits, samples.classes)
-        self._set_fits(fits, samples.classes, units)
+        self._warn_of(fits, samples.target.classes)
+        self._set_fits(fits, samples.target.classes, units)
 
     def fit_moments(self, moments: Moments) -> Self:
         """Fit to sums over any number of rows; for losses that need no more of them ("least_squares").
@@ -287,7 +287,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         limits = self._limits(moments.columns, len(moments.columns))
         sums, data = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
         facts, seed, fits = SumFacts.of(sums), seed_of(self.random_state), []
-        for positive in sums.positives():
+        for positive in sums.surfaces:
             problem = data.one_against_rest(positive, float(self.C), int(self.k))
             how = int(self.k), self.method, self._search_options(seed, positive), deadline
             fits.append(fit_surface(problem, SumsJudge(problem, facts), np.empty(0), *how))
@@ -322,7 +322,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         limits = self._limits(columns, len(columns))
         rows = surveyed.in_units(moments, standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
-        for number, positive in enumerate(rows.sums.positives()):
+        for number, positive in enumerate(rows.sums.surfaces):
             options = self._search_options(seed, positive, most_examined=most_examined)
             options = replace(options, schedule=options.schedule.until(deadline))
             is_late = bool(starts) and options.schedule.time_limit == 0.0
@@ -336,25 +336,25 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _fit_surfaces(
         self,
         data: TrainingData,
-        samples: Samples,
+        samples: LabelledSamples,
         processes: int,
         starts: Sequence[IntArray] = (),
         deadline: float | None = None,
     ) -> Iterable[SurfaceFit]:
         """The surface of each class; with ``starts``, the terms that a cross-validation found, never worse than on these."""
         judge, seed = Judge.of(samples), seed_of(self.random_state)
-        most = most_examined(len(samples.codes)) if starts else None
+        most = most_examined(len(samples.target)) if starts else None
         jobs = (
             delayed(fit_surface)(
                 data.one_against_rest(positive, float(self.C), int(self.k)),
                 judge,
-                samples.signs(positive),
+                samples.target.y(positive),
                 int(self.k),
                 self.method,
                 self._search_options(seed, positive, tuple(starts[number : number + 1]), most),
                 deadline,
             )
-            for number, positive in enumerate(samples.positives())
+            for number, positive in enumerate(samples.surfaces)
         )
         return workers(processes, return_as="generator")(jobs)
 

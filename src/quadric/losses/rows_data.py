@@ -63,7 +63,7 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
             rule=self._rule,
             G=self._G,
             rows=self._rows,
-            y=self._samples.signs(positive),
+            y=self._samples.target.y(positive),
             labelled=self._samples,
             positive=positive,
         )

@@ -100,7 +100,7 @@ class Survey:
         sides = zip((drawn.batch for drawn in self.samples.classes), self.side_weights, strict=True)
         parts = [(rows, total / rows.loss_weight.sum()) for rows, total in sides if len(rows.ids)]
         return Rows.joined(
-            [Rows(rows.X, rows.signs(self.positive), factor * rows.loss_weight, rows.ids) for rows, factor in parts]
+            [Rows(rows.X, rows.target.y(self.positive), factor * rows.loss_weight, rows.ids) for rows, factor in parts]
         )
 
     @cached_property
@@ -156,8 +156,8 @@ class SurveyPass:
     highest: tuple[int, int] = (MOST_RANDOM, MOST_RANDOM)
 
     def __call__(self, batch: SampleBatch) -> Survey:
-        weight, codes, n_rows = batch.sample_weight, batch.codes, len(batch.codes)
-        classes = [codes == code for code in range(len(batch.class_weight))]
+        weight, codes, n_rows = batch.sample_weight, batch.target.codes, len(batch.target)
+        classes = [codes == code for code in range(batch.target.n_classes)]
         sides = zip((codes != self.positive, codes == self.positive), self.highest, strict=True)
         drawn = (RandomRows(self.room // 2, 0, highest)(batch.part(np.flatnonzero(side))) for side, highest in sides)
         return Survey(
@@ -165,7 +165,7 @@ class SurveyPass:
             np.array([weight[mine].sum() for mine in classes]),
             # class by class, since class weights are factors on the losses and not on the energy (1.7)
             np.array([lift_adjoint(batch.X[mine], weight[mine]) for mine in classes]),
-            batch.class_weight,
+            batch.target.class_weight,
             ClassSamples(tuple(drawn), n_rows, 1),
             n_rows,
             LiftedMoments.of(batch.X, batch.loss_weight) if self.with_moments else None,

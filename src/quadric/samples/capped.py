@@ -16,11 +16,10 @@ import numpy as np
 
 from quadric.geometry.products import MANY_TERMS
 from quadric.geometry.terms import term_count
-from quadric.labels import class_weights
 from quadric.progress import part
 from quadric.samples.extent import Extent, check_pairs, is_small
 from quadric.samples.folds import Fold, folds_by_key
-from quadric.samples.labelled import Samples, check_magnitude
+from quadric.samples.labelled import LabelledSamples, check_magnitude
 from quadric.samples.moments import Moments
 from quadric.samples.quantiles import CountedKeys, exact_caps
 from quadric.samples.random_rows import MOST_RANDOM, ClassSamples, RandomRows, RandomRowsOfClasses, sample_size
@@ -101,7 +100,7 @@ class CappedStream:
         source, size = stream.source, sample_size(len(stream.columns))
         if is_better_in_memory(source, has_room):
             everything = source.total(RandomRows(MOST_RANDOM, stream.seed)).batch
-            check_classes(stream.classes, np.bincount(everything.codes, minlength=len(stream.classes)))
+            check_classes(stream.classes, np.bincount(everything.target.codes, minlength=len(stream.classes)))
             return CappedStream(stream, everything, stream.no_limits())
         check_pairs(source.n_features)
         if source.is_read:  # later passes read coded numbers from a temporary file instead of parsing the table again
@@ -122,11 +121,11 @@ class CappedStream:
         check_magnitude(sample.X)
         return CappedStream(stream, sample, limits, drawn.second)
 
-    def samples(self, class_weight: Any = None) -> Samples:
+    def samples(self, class_weight: Any = None) -> LabelledSamples:
         """The random sample as a fit in memory takes it, in the user's units."""
-        batch, classes = self.sample, self.stream.classes
-        weight = class_weights(class_weight, classes, batch.codes, batch.sample_weight)
-        return Samples(batch.X, batch.codes, batch.sample_weight, weight, classes)
+        batch = self.sample
+        target = replace(batch.target, labels=self.stream.classes).weighted(class_weight, batch.sample_weight)
+        return LabelledSamples(batch.X, target, batch.sample_weight)
 
     @property
     def groups(self) -> IntArray | None:

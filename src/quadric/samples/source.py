@@ -45,9 +45,9 @@ class SampleBatch(LabelledSamples):
     ids: IntArray
     keys: IntArray | None = None
 
-    def part(self, rows: BoolArray | IntArray | slice) -> SampleBatch:
+    def part(self, rows: BoolArray | IntArray | slice) -> Self:
         keys = None if self.keys is None else self.keys[rows]
-        return SampleBatch(self.X[rows], self.codes[rows], self.sample_weight[rows], self.class_weight, self.ids[rows], keys)
+        return replace(super().part(rows), ids=self.ids[rows], keys=keys)
 
 
 class AddedByField:
@@ -156,11 +156,11 @@ class SamplesInMemory(SampleSource):
         ids: IntArray | None = None,
         keys: IntArray | None = None,
     ) -> None:
-        ids = np.arange(1, len(samples.codes) + 1) if ids is None else ids
-        self._rows = SampleBatch(samples.X, samples.codes, samples.sample_weight, samples.class_weight, ids, keys)
+        ids = np.arange(1, len(samples.target) + 1) if ids is None else ids
+        self._rows = SampleBatch(samples.X, samples.target, samples.sample_weight, ids, keys)
         self._batch_rows = batch_rows
-        self.n_features, self.n_classes = samples.n_features, len(samples.class_weight)
-        self.class_rows = np.bincount(samples.codes, minlength=self.n_classes)
+        self.n_features, self.n_classes = samples.n_features, samples.target.n_classes
+        self.class_rows = np.bincount(samples.target.codes, minlength=self.n_classes)
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
         return added(map(of, self._batches()))

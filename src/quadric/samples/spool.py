@@ -5,12 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from quadric.progress import RowsRead, advance
 from quadric.samples.source import SampleBatch, SampleSource, State, added
+from quadric.samples.target import Target
 
 
 class Spooled(SampleSource):
@@ -57,7 +59,7 @@ class _BatchFile:
 
     def __init__(self) -> None:
         self._sizes: list[int] = []
-        self._class_weight, self._has_keys, self._width = np.empty(0), False, 0
+        self._target, self._has_keys, self._width = Target(np.empty(0, dtype=np.intp), np.empty(0)), False, 0
         self._file: Any = None
         with suppress(OSError):
             self._file = tempfile.TemporaryFile(prefix="quadric-")  # noqa: SIM115 - closed with the object
@@ -67,11 +69,11 @@ class _BatchFile:
         """Write one more batch; give up where it cannot be written."""
         if not self.is_whole:
             return
-        self._class_weight, self._has_keys, self._width = batch.class_weight, batch.keys is not None, batch.n_features
+        self._target, self._has_keys, self._width = batch.target, batch.keys is not None, batch.n_features
         try:
             self._file.write(np.ascontiguousarray(batch.X.T))  # features lie together, as tables have them
             self._file.write(np.ascontiguousarray(batch.sample_weight))
-            for whole in (batch.codes, batch.ids, *([] if batch.keys is None else [batch.keys])):
+            for whole in (batch.target.codes, batch.ids, *([] if batch.keys is None else [batch.keys])):
                 self._file.write(np.ascontiguousarray(whole, dtype=np.int64))
             self._file.flush()
         except OSError:
@@ -86,7 +88,7 @@ class _BatchFile:
             codes, ids, *keys = (self._numbers(m, np.int64) for _ in range(3 if self._has_keys else 2))
             done += m
             advance(done / n_rows, RowsRead(f"{done} rows", done))
-            yield SampleBatch(X, codes, weight, self._class_weight, ids, keys[0] if keys else None)
+            yield SampleBatch(X, replace(self._target, codes=codes), weight, ids, keys[0] if keys else None)
 
     def __del__(self) -> None:
         if self._file is not None:

@@ -14,10 +14,11 @@ from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments, moments_by_class
 from quadric.labels import class_weights
 from quadric.samples.folds import folds_by_key
-from quadric.samples.labelled import Samples, surface_classes
+from quadric.samples.labelled import LabelledSamples
 from quadric.samples.moments import Moments
 from quadric.samples.random_rows import SIDE_ROWS, ClassSamples, SampledRows
 from quadric.samples.source import AddedByField, SampleBatch, SampleSource, State
+from quadric.samples.target import surfaces_of
 from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
@@ -29,7 +30,7 @@ class _Mapped:
     class_weight: FloatArray
 
     def __call__(self, batch: SampleBatch) -> Any:
-        return self.of(replace(batch, X=self.units(batch.X), class_weight=self.class_weight))
+        return self.of(replace(batch, X=self.units(batch.X), target=batch.target.with_factors(self.class_weight)))
 
 
 class InUnits(SampleSource):
@@ -61,7 +62,7 @@ class SummedSamples:
     units : Units
     class_weight : array of shape (n_classes,)
         Factors on the losses of the classes.
-    sample : Samples or None
+    sample : LabelledSamples or None
         In the same units, with the same factors.
     """
 
@@ -69,10 +70,10 @@ class SummedSamples:
     n_rows: int
     units: Units
     class_weight: FloatArray
-    sample: Samples | None = None
+    sample: LabelledSamples | None = None
 
     @staticmethod
-    def of(moments: Moments, class_weight: Any, *, standardize: bool, sample: Samples | None = None) -> SummedSamples:
+    def of(moments: Moments, class_weight: Any, *, standardize: bool, sample: LabelledSamples | None = None) -> SummedSamples:
         """In the units that the sums themselves tell.
 
         Parameters
@@ -80,20 +81,21 @@ class SummedSamples:
         moments : Moments
         class_weight : mapping, "balanced" or None
         standardize : bool
-        sample : Samples, optional
+        sample : LabelledSamples, optional
             In the user's units.
         """
         classes, fitted = np.array(moments.classes), moments.standardized(standardize)
         weight = class_weights(class_weight, classes, np.arange(len(classes)), moments.class_weights)
-        rows = None if sample is None else replace(sample, X=fitted.units(sample.X), class_weight=weight)
+        rows = None if sample is None else replace(sample, X=fitted.units(sample.X), target=sample.target.with_factors(weight))
         return SummedSamples(fitted.labelled(weight), moments.n_rows, fitted.units, weight, rows)
 
     @property
     def n_features(self) -> int:
         return len(self.units.center)
 
-    def positives(self) -> list[int]:
-        return surface_classes(len(self.class_weight))
+    @property
+    def surfaces(self) -> list[int]:
+        return surfaces_of(len(self.class_weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +123,7 @@ class KnownRows:
         return self._in_units(rest), self._in_units(batches[positive])
 
     def _in_units(self, rows: SampleBatch) -> SampleBatch:
-        return replace(rows, X=self.sums.units(rows.X), class_weight=self.sums.class_weight)
+        return replace(rows, X=self.sums.units(rows.X), target=rows.target.with_factors(self.sums.class_weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +151,7 @@ class BatchMoments:
 
     @one_blas_thread()
     def __call__(self, batch: SampleBatch) -> Moments:
-        return self.of(batch.X, batch.codes, batch.sample_weight)
+        return self.of(batch.X, batch.target.codes, batch.sample_weight)
 
     def of(self, X: FloatArray, codes: IntArray, weight: FloatArray) -> Moments:
         """Moments of rows, of which at least one has positive weight."""
@@ -214,5 +216,5 @@ class ClassTotals(AddedByField):
 
 def class_totals(batch: SampleBatch) -> ClassTotals:
     """The pass that weighs the classes."""
-    weights = np.bincount(batch.codes, weights=batch.sample_weight, minlength=len(batch.class_weight))
+    weights = np.bincount(batch.target.codes, weights=batch.sample_weight, minlength=batch.target.n_classes)
     return ClassTotals(weights.astype(float), len(batch.ids))

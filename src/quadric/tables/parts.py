@@ -24,6 +24,7 @@ from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.samples.folds import key_of
 from quadric.samples.source import SampleBatch, SampleSource, State
+from quadric.samples.target import Target
 from quadric.tables.dates import with_iso_dates
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
@@ -647,7 +648,7 @@ class CodedRows:
             weight, ids, keys = weight[kept], ids[kept], None if keys is None else keys[kept]
         codes = columns.labels(table).codes(self.class_names)
         X = self.encoder.transform_by_column(table) if table.n_rows else np.empty((0, n_features))
-        return SampleBatch(X, codes, weight, np.ones(len(self.class_names)), ids, keys)
+        return SampleBatch(X, Target(codes, np.ones(len(self.class_names))), weight, ids, keys)
 
     def of(self, parts: TableParts, class_counts: Mapping[str, int]) -> TableSource:
         """All samples of a table with so many rows of each class."""

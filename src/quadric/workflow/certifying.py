@@ -15,6 +15,7 @@ from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import part
 from quadric.samples.source import SampleBatch, Together
 from quadric.samples.sums import BatchMoments, class_totals
+from quadric.samples.target import Target
 from quadric.samples.units import Units
 from quadric.tables import Table
 from quadric.tables.parts import TableParts, TableSource
@@ -131,7 +132,8 @@ def _fitted_rows(table: Table, model: TableModel) -> SampleBatch:
     rows, y = model.labelled(table)
     X = view.fitted(model.inputs(rows)) if len(rows) else np.empty((0, view.n_features))
     ids = np.arange(len(rows)) + table.first_row
-    return SampleBatch(X, np.searchsorted(view.classes, y), np.ones(len(rows)), np.ones(len(view.classes)), ids)
+    target = Target(np.searchsorted(view.classes, y), np.ones(len(view.classes)))
+    return SampleBatch(X, target, np.ones(len(rows)), ids)
 
 
 @dataclass(frozen=True, eq=False)

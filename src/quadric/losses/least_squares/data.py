@@ -60,8 +60,8 @@ class LeastSquaresData(TrainingData):
         if needs_working_set(samples.X, limits, pairs_all_terms=True):
             return WideData.from_samples(samples, limits)
         with one_blas_thread():
-            moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
-            return cls(moments, samples.class_weight, limits, samples)
+            moments = LabelledMoments.of(samples.X, samples.target.codes, samples.sample_weight, samples.target.class_weight)
+            return cls(moments, samples.target.class_weight, limits, samples)
 
     @classmethod
     def from_moments(

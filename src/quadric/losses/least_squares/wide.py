@@ -69,7 +69,7 @@ class WideData(TrainingData):
 
     def one_against_rest(self, positive: int, C: float, k: int) -> LeastSquaresProblem:
         samples, rows, o = self._samples, self._rows, self._samples.loss_weight
-        y, total, k = samples.signs(positive), float(o.sum()), min(k, len(rows.terms))
+        y, total, k = samples.target.y(positive), float(o.sum()), min(k, len(rows.terms))
         mean_y = float(o @ y) / total
         return LeastSquaresProblem(
             C=C,

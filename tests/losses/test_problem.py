@@ -122,7 +122,7 @@ def test_merged_moments_give_the_whole_fit():
     ).one_against_rest(1, 16.0, 4)
     parts = np.array_split(np.arange(300), 7)
     merged = [sum((LiftedMoments.of(X[p][codes[p] == c]) for p in parts), LiftedMoments.empty(4)) for c in (0, 1)]
-    streamed = LeastSquaresData(LabelledMoments.merged(merged, np.ones(2)), np.ones(2), NO_LIMITS).one_against_rest(1, 16.0, 4)
+    streamed = LeastSquaresData(LabelledMoments.merged(merged, np.ones(2)), NO_LIMITS).one_against_rest(1, 16.0, 4)
     a, b = decompose(whole), decompose(streamed)
     assert_array_equal(a.support, b.support)
     assert_allclose(b.z, a.z, rtol=1e-10, atol=1e-12)

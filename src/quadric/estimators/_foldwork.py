@@ -17,7 +17,6 @@ from quadric.estimators._scoring import Scoring, StackedSurfaces, chances
 from quadric.estimators._sigmoids import BinnedDecisions, Sigmoids, of_other_folds
 from quadric.estimators.base import ClassWeight
 from quadric.estimators.choosing import GridCell
-from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
@@ -152,13 +151,13 @@ class SampledParts:
         """What is fitted to the samples ``rows``: sums over all of them, and those in the random sample."""
         units = Units.of(train.X, train.sample_weight, **task.units)
         target = train.target.weighted(task.class_weight, train.sample_weight)
-        train, weight = replace(train, X=units(train.X), target=target), target.class_weight
+        train = replace(train, X=units(train.X), target=target)
         if self.is_drawn is None:
             return TrainingPart(units, train)
         with one_blas_thread():
-            moments = LabelledMoments.of(train.X, train.target.codes, train.sample_weight, weight)
+            moments = target.moments(train.X, train.sample_weight)
         drawn = train.part(np.flatnonzero(self.is_drawn[rows]))
-        return TrainingPart(units, SummedSamples(moments, len(rows), units, weight, drawn))
+        return TrainingPart(units, SummedSamples(moments, len(rows), units, drawn))
 
 
 @dataclass(frozen=True, eq=False)

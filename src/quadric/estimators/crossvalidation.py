@@ -361,7 +361,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
         moments = sums.whole()
         whole = SummedSamples.of(moments, self.class_weight, standardize=bool(self.standardize), sample=samples)
-        samples = replace(samples, target=samples.target.with_factors(whole.class_weight))
+        samples = replace(samples, target=samples.target.with_factors(whole.moments.factors))
         work = FoldRunner(FoldWork(task, samples, scoring, SummedParts(sums)), folds, processes_of(self.n_jobs, n_folds))
         with part(0.4, 0.6):
             self._cross_validate(board, work)

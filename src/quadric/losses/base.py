@@ -278,7 +278,7 @@ class TrainingData(ABC):
         """Digest samples."""
 
     @classmethod
-    def from_moments(cls, moments: LabelledMoments, n_samples: int, class_weight: FloatArray, limits: Limits) -> Self:
+    def from_moments(cls, moments: LabelledMoments, n_samples: int, limits: Limits) -> Self:
         """Digest sums over samples, where the loss needs nothing else (``Loss.keeps_rows`` is False)."""
         raise NotImplementedError
 
@@ -572,4 +572,4 @@ def training_data(samples: LabelledSamples | SummedSamples, loss: str, limits: L
     if kind.keeps_rows:
         assert samples.sample is not None
         return kind.data.from_samples(samples.sample, limits)
-    return kind.data.from_moments(samples.moments, samples.n_rows, samples.class_weight, limits)
+    return kind.data.from_moments(samples.moments, samples.n_rows, limits)

@@ -210,7 +210,7 @@ class StreamedProblem(ABC):
 
     def screen(self) -> SparseProblem:
         """The same problem with the squared loss, on all rows."""
-        data = LeastSquaresData(self.survey.labelled, self.survey.class_weight, Candidates(self.terms, self.rule, self.energy))
+        data = LeastSquaresData(self.survey.labelled, Candidates(self.terms, self.rule, self.energy))
         return data.one_against_rest(self.positive, self.C, self.k)
 
     def dual_tableau(self, fit: StreamedFit) -> ColumnTableau:

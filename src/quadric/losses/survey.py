@@ -54,7 +54,7 @@ class Survey:
         sides = tuple(SampledRows((rows,), SAMPLE_ROWS // 2, 0) for rows in known.random_rows(positive))
         samples = ClassSamples(sides, known.samples.longest, known.samples.n_batches)
         sums = weights[:, None] * moments.class_means
-        return Survey(positive, weights, sums, known.sums.class_weight, samples, known.sums.n_rows, moments.loss)
+        return Survey(positive, weights, sums, moments.factors, samples, known.sums.n_rows, moments.loss)
 
     def __add__(self, other: Survey) -> Survey:
         return Survey(
@@ -79,7 +79,7 @@ class Survey:
         assert self.moments is not None
         weights = self.class_weights[:, None]
         means = np.divide(self.class_sums, weights, out=np.zeros_like(self.class_sums), where=weights > 0.0)
-        return LabelledMoments(self.moments, self.class_weights, means)
+        return LabelledMoments(self.moments, self.class_weights, means, self.class_weight)
 
     @property
     def variance(self) -> FloatArray:

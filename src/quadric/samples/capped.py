@@ -154,7 +154,7 @@ class CappedStream:
         check_classes(self.stream.classes, moments.class_weights)
         sums = SummedSamples.of(moments, class_weight, standardize=standardize)
         assert self.by_class is not None
-        return KnownRows(InUnits(self.stream.source, sums.units, sums.class_weight), sums, self.by_class)
+        return KnownRows(InUnits(self.stream.source, sums.units, sums.moments.factors), sums, self.by_class)
 
     def folds(self, n_folds: int) -> list[Fold]:
         """The rows of the sample in each fold."""

@@ -60,8 +60,6 @@ class SummedSamples:
     moments : LabelledMoments
     n_rows : int
     units : Units
-    class_weight : array of shape (n_classes,)
-        Factors on the losses of the classes.
     sample : LabelledSamples or None
         In the same units, with the same factors.
     """
@@ -69,7 +67,6 @@ class SummedSamples:
     moments: LabelledMoments
     n_rows: int
     units: Units
-    class_weight: FloatArray
     sample: LabelledSamples | None = None
 
     @staticmethod
@@ -87,7 +84,7 @@ class SummedSamples:
         classes, fitted = np.array(moments.classes), moments.standardized(standardize)
         weight = class_weights(class_weight, classes, np.arange(len(classes)), moments.class_weights)
         rows = None if sample is None else replace(sample, X=fitted.units(sample.X), target=sample.target.with_factors(weight))
-        return SummedSamples(fitted.labelled(weight), moments.n_rows, fitted.units, weight, rows)
+        return SummedSamples(fitted.labelled(weight), moments.n_rows, fitted.units, rows)
 
     @property
     def n_features(self) -> int:
@@ -95,7 +92,7 @@ class SummedSamples:
 
     @property
     def surfaces(self) -> list[int]:
-        return surfaces_of(len(self.class_weight))
+        return surfaces_of(len(self.moments.factors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +120,7 @@ class KnownRows:
         return self._in_units(rest), self._in_units(batches[positive])
 
     def _in_units(self, rows: SampleBatch) -> SampleBatch:
-        return replace(rows, X=self.sums.units(rows.X), target=rows.target.with_factors(self.sums.class_weight))
+        return replace(rows, X=self.sums.units(rows.X), target=rows.target.with_factors(self.sums.moments.factors))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.geometry.moments import LabelledMoments
 from quadric.labels import class_weights
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -75,6 +76,10 @@ class Target:
     def factors(self) -> FloatArray:
         """The factor on the loss of each sample."""
         return self.class_weight[self.codes]
+
+    def moments(self, X: FloatArray, sample_weight: FloatArray) -> LabelledMoments:
+        """What the squared loss needs of samples with this target."""
+        return LabelledMoments.of(X, self.codes, sample_weight, self.class_weight)
 
     def with_factors(self, class_weight: FloatArray) -> Target:
         """The same classes with other factors."""

@@ -26,7 +26,6 @@ class LeastSquaresData(TrainingData):
     Parameters
     ----------
     moments : LabelledMoments
-    class_weight : array of shape (n_classes,)
     limits : Limits
     samples : LabelledSamples, optional
         What the moments are of: refits go back to them where moments have lost digits.
@@ -37,7 +36,6 @@ class LeastSquaresData(TrainingData):
     def __init__(
         self,
         moments: LabelledMoments,
-        class_weight: FloatArray,
         limits: Limits,
         samples: LabelledSamples | None = None,
         n_samples: int | None = None,
@@ -51,8 +49,7 @@ class LeastSquaresData(TrainingData):
         self._total_weight = weighted.weight
         self._mean = weighted.mean[self._terms]
         self._scatter = weighted.scatter[np.ix_(self._terms, self._terms)]
-        self._class_weights = (moments.class_weights * class_weight).tolist()
-        self._class_means = moments.class_means[:, self._terms]
+        self._columns = moments.columns()
         self._curvatures: dict[float, Curvature] = {}
 
     @classmethod
@@ -60,14 +57,11 @@ class LeastSquaresData(TrainingData):
         if needs_working_set(samples.X, limits, pairs_all_terms=True):
             return WideData.from_samples(samples, limits)
         with one_blas_thread():
-            moments = LabelledMoments.of(samples.X, samples.target.codes, samples.sample_weight, samples.target.class_weight)
-            return cls(moments, samples.target.class_weight, limits, samples)
+            return cls(samples.target.moments(samples.X, samples.sample_weight), limits, samples)
 
     @classmethod
-    def from_moments(
-        cls, moments: LabelledMoments, n_samples: int, class_weight: FloatArray, limits: Limits
-    ) -> LeastSquaresData:
-        return cls(moments, class_weight, limits, n_samples=n_samples)
+    def from_moments(cls, moments: LabelledMoments, n_samples: int, limits: Limits) -> LeastSquaresData:
+        return cls(moments, limits, n_samples=n_samples)
 
     def limited(self, limits: Limits) -> LeastSquaresData:
         absent = np.ones(term_count(len(self._energy.s)), dtype=bool)
@@ -77,7 +71,7 @@ class LeastSquaresData(TrainingData):
         other, square = copy(self), np.ix_(kept, kept)
         other._terms, other._rule = terms, limits.rule(terms)
         other._mean, other._scatter = self._mean[kept], self._scatter[square]
-        other._class_means, other._curvatures = self._class_means[:, kept], {}
+        other._curvatures = {}
         other.__dict__["_G"] = self._G[square]  # in place of the cached one
         return other
 
@@ -91,8 +85,7 @@ class LeastSquaresData(TrainingData):
         return self._curvatures[C]
 
     def one_against_rest(self, positive: int, C: float, k: int) -> LeastSquaresProblem:
-        inside = self._class_weights[positive]
-        share = inside / self._total_weight
+        column = self._columns[positive]
         return LeastSquaresProblem(
             C=C,
             k=min(k, len(self._terms)),
@@ -101,11 +94,10 @@ class LeastSquaresData(TrainingData):
             scatter_trace=float(np.trace(self._scatter)),
             rule=self._rule,
             curvature=self._curvature(C),
-            # y is 1 inside and -1 outside: mean 2 share - 1, and R~'y~ = 2 sum over the inside of (r - mean)
-            cross=2.0 * inside * (self._class_means[positive] - self._mean),
+            cross=column.cross[self._terms],
             mean=self._mean,
-            mean_y=2.0 * share - 1.0,
-            scatter_y=4.0 * self._total_weight * share * (1.0 - share),
+            mean_y=column.mean,
+            scatter_y=column.scatter,
             total_weight=self._total_weight,
             samples=self._samples,
             positive=positive,

@@ -52,7 +52,7 @@ MEMORY_ROWS, MEMORY_FEATURES, MEMORY_TERMS = 100_000, 20, 230
 
 
 def problem_of(loss: str, X: FloatArray, y: FloatArray, C: float, k: int) -> Any:
-    return data_of(loss, X, y).one_against_rest(1, C, k)
+    return data_of(loss, X, y).problem_for(1, C, k)
 
 
 def data_of(loss: str, X: FloatArray, y: FloatArray) -> TrainingData:
@@ -180,7 +180,7 @@ def last_penalties() -> Iterator[Row]:
         for name in NAMES:
             data = data_of(loss, *load(name))
             for C in (1.0, 16.0, 256.0, 4096.0, 65536.0):
-                for problem in budgets(data.one_against_rest(1, C, 1)):
+                for problem in budgets(data.problem_for(1, C, 1)):
                     fast, slow = decomposed(problem, decomposition.STAY_SHARE), decomposed(problem, 0.0)
                     jumping, walking = jumping + fast[1], walking + slow[1]
                     changed.append(not np.array_equal(fast[0], slow[0]))

@@ -269,7 +269,7 @@ def fit_fold(
     The first fold always fits the first row, so that there is something to choose. What was prepared serves the next plan. A
     fold that is alone has no others that could tell it a sigmoid: that is fitted on its training part.
     """
-    task, positives = work.task, work.samples.surfaces
+    task, surfaces = work.task, work.samples.surfaces
     if task.out_of_time() and fold.number > 0:
         return FittedFold(fold.number), prepared
     if prepared is None:
@@ -278,12 +278,12 @@ def fit_fold(
     part, search = prepared
     result = FittedFold(fold.number, part.units)
     drawn = part.samples if alone else work.samples.part(work.parts.drawn(fold.test))
-    X, plain = drawn.X if alone else part.units(drawn.X), Sigmoids.none(len(positives))
+    X, plain = drawn.X if alone else part.units(drawn.X), Sigmoids.none(len(surfaces))
     for family, rows in plan.items():
-        by_class = [search.rows(family.terms, family.loss, positive, rows) for positive in positives]
-        for row, *surfaces in zip(rows, *by_class, strict=False):
+        by_surface = [search.rows(family.terms, family.loss, surface, rows) for surface in surfaces]
+        for row, *cells_of in zip(rows, *by_surface, strict=False):
             cells = [GridCell(family.terms, family.loss, row.C, k) for k in row.ks]
-            found = list(zip(*surfaces, strict=True))
+            found = list(zip(*cells_of, strict=True))
             result.cells.update(zip(cells, (FittedCell(own, plain) for own in found), strict=True))
             if not loss_named(family.loss).has_probabilities:
                 result.binned.update(zip(cells, _binned(found, X, drawn), strict=True))
@@ -294,12 +294,10 @@ def fit_fold(
 
 def _binned(cells: Sequence[tuple[PathCell, ...]], X: FloatArray, samples: LabelledSamples) -> list[BinnedDecisions]:
     """Decision values of samples, X in the units of the surfaces, by each cell."""
-    positives = samples.surfaces
-    is_event = samples.target.codes[:, None] == np.tile(positives, len(cells))
-    binned = BinnedDecisions.of(StackedSurfaces.of_cells(cells)(X), is_event, samples.loss_weight)
-    return [
-        binned.part(slice(first, first + len(positives))) for first in range(0, len(cells) * len(positives), len(positives))
-    ]
+    is_event = np.column_stack([samples.target.y(surface) > 0.0 for surface in samples.surfaces])
+    of_cells = np.tile(is_event, len(cells))
+    binned = BinnedDecisions.of(StackedSurfaces.of_cells(cells)(X), of_cells, samples.loss_weight)
+    return [binned.part(slice(first, first + len(is_event.T))) for first in range(0, len(of_cells.T), len(is_event.T))]
 
 
 def with_sigmoids(fitted: Sequence[FittedFold]) -> list[FittedFold]:

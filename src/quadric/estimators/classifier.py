@@ -287,9 +287,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         limits = self._limits(moments.columns, len(moments.columns))
         sums, data = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
         facts, seed, fits = SumFacts.of(sums), seed_of(self.random_state), []
-        for positive in sums.surfaces:
-            problem = data.one_against_rest(positive, float(self.C), int(self.k))
-            how = int(self.k), self.method, self._search_options(seed, positive), deadline
+        for surface in sums.surfaces:
+            problem = data.problem_for(surface, float(self.C), int(self.k))
+            how = int(self.k), self.method, self._search_options(seed, surface), deadline
             fits.append(fit_surface(problem, SumsJudge(problem, facts), np.empty(0), *how))
         self._warn_of(fits, np.array(moments.classes), deadline)
         self._set_columns(moments.columns)
@@ -322,12 +322,12 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         limits = self._limits(columns, len(columns))
         rows = surveyed.in_units(moments, standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
-        for number, positive in enumerate(rows.sums.surfaces):
-            options = self._search_options(seed, positive, most_examined=most_examined)
+        for number, surface in enumerate(rows.sums.surfaces):
+            options = self._search_options(seed, surface, most_examined=most_examined)
             options = replace(options, schedule=options.schedule.until(deadline))
             is_late = bool(starts) and options.schedule.time_limit == 0.0
             how: dict[str, Any] = {"method": self.method, "options": options, "terms": starts[number] if is_late else None}
-            found = fit_streamed(rows, self.loss, positive, float(self.C), int(self.k), limits, **how)
+            found = fit_streamed(rows, self.loss, surface, float(self.C), int(self.k), limits, **how)
             fits.append(SurfaceFit.of_passes(found, len(columns)))
         self._warn_of(fits, classes, deadline)
         self._set_columns(columns)
@@ -346,15 +346,15 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         most = most_examined(len(samples.target)) if starts else None
         jobs = (
             delayed(fit_surface)(
-                data.one_against_rest(positive, float(self.C), int(self.k)),
+                data.problem_for(surface, float(self.C), int(self.k)),
                 judge,
-                samples.target.y(positive),
+                samples.target.y(surface),
                 int(self.k),
                 self.method,
-                self._search_options(seed, positive, tuple(starts[number : number + 1]), most),
+                self._search_options(seed, surface, tuple(starts[number : number + 1]), most),
                 deadline,
             )
-            for number, positive in enumerate(samples.surfaces)
+            for number, surface in enumerate(samples.surfaces)
         )
         return workers(processes, return_as="generator")(jobs)
 
@@ -362,10 +362,10 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         return support_limits(self.include, self.exclude, names, n_features, int(self.k), self.terms, lean=self._is_lean)
 
     def _search_options(
-        self, seed: int, positive: int, starts: tuple[IntArray, ...] = (), most_examined: int | None = None
+        self, seed: int, surface: int, starts: tuple[IntArray, ...] = (), most_examined: int | None = None
     ) -> SearchOptions:
         report = writer_for(int(self.verbose))
-        return SearchOptions(self._schedule(), (seed, positive), report, starts, self.gap_limit, most_examined)
+        return SearchOptions(self._schedule(), (seed, surface), report, starts, self.gap_limit, most_examined)
 
     def _schedule(self) -> Schedule:
         return Schedule(

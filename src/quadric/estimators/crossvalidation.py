@@ -476,21 +476,21 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return next(iter(own.values())) if isinstance(self.loss, str) else own
 
     def _paths(
-        self, quick: QuickSearch, positives: Sequence[int], task: FoldTask, board: Scoreboard, cell: GridCell
+        self, quick: QuickSearch, surfaces: Sequence[int], task: FoldTask, board: Scoreboard, cell: GridCell
     ) -> list[QuadraticPath]:
         Cs, ks, scores = board.Cs[cell.family], board.ks[cell.terms], board.scores()[cell.family]
         if task.out_of_time():  # the chosen cell is all that there is of the paths
             row, column = Cs == cell.C, ks == cell.k
             Cs, ks, scores = Cs[row], ks[column], scores[:, row][:, :, column]
-        paths = [quick.path(cell.terms, cell.loss, positive, Cs, ks) for positive in positives]
+        paths = [quick.path(cell.terms, cell.loss, surface, Cs, ks) for surface in surfaces]
         return [replace(path, scores=scores) for path in paths]
 
-    def _certified(self, data: TrainingData, positives: Sequence[int], task: FoldTask) -> list[QuadraticPath]:
+    def _certified(self, data: TrainingData, surfaces: Sequence[int], task: FoldTask) -> list[QuadraticPath]:
         """The paths with the lower bounds that there is time for."""
         out, report = [], writer_for(task.verbose)
-        for path, positive, own_part in zip(self.paths_, positives, parts(*[1.0] * len(positives)), strict=True):
+        for path, surface, own_part in zip(self.paths_, surfaces, parts(*[1.0] * len(surfaces)), strict=True):
             with own_part:
-                out.append(certified(path, data, positive, report=report, going=lambda: not task.out_of_time()))
+                out.append(certified(path, data, surface, report=report, going=lambda: not task.out_of_time()))
         return out
 
     def _warn_of_deadline(self, board: Scoreboard) -> None:

@@ -140,7 +140,7 @@ class Candidates(Limits):
 
 
 class StreamedProblem(ABC):
-    """One class against the rest.
+    """The problem of one surface.
 
     Parameters
     ----------
@@ -149,7 +149,6 @@ class StreamedProblem(ABC):
     passes : Passes
     survey : Survey
         With moments, unless the terms are given.
-    positive : int
     candidates : Candidates
     C : float
     k : int
@@ -162,12 +161,11 @@ class StreamedProblem(ABC):
         problem: type[RowsProblem],
         passes: Passes,
         survey: Survey,
-        positive: int,
         candidates: Candidates,
         C: float,
         k: int,
     ) -> None:
-        self.problem, self.passes, self.survey, self.positive, self.C = problem, passes, survey, positive, C
+        self.problem, self.passes, self.survey, self.C = problem, passes, survey, C
         self.terms, self.rule, self.energy = candidates.terms, candidates.its_rule, candidates.energy
         self.k, self.middle = min(k, len(self.terms)), survey.middle  # where liftings are centred
 
@@ -211,7 +209,7 @@ class StreamedProblem(ABC):
     def screen(self) -> SparseProblem:
         """The same problem with the squared loss, on all rows."""
         data = LeastSquaresData(self.survey.labelled, Candidates(self.terms, self.rule, self.energy))
-        return data.one_against_rest(self.positive, self.C, self.k)
+        return data.problem_for(self.survey.surface, self.C, self.k)
 
     def dual_tableau(self, fit: StreamedFit) -> ColumnTableau:
         """A quadratic that bounds F on every support from below, and touches it at this one (6.5)."""

@@ -36,8 +36,8 @@ class RowsProblem(SparseProblem):
         Labels in {-1, 1}.
     labelled : LabelledSamples or None
         What passes go over.
-    positive : int
-        The class against the rest, among the codes of ``labelled``.
+    surface : int
+        Which one of the target of ``labelled``.
     """
 
     order: ClassVar[Literal["C", "F"]] = "C"  # how A is stored: by samples or by terms
@@ -45,7 +45,7 @@ class RowsProblem(SparseProblem):
     rows: LiftedRows
     y: FloatArray
     labelled: LabelledSamples | None = None
-    positive: int = 1
+    surface: int = 1
 
     @property
     def A(self) -> FloatArray:
@@ -118,9 +118,9 @@ class RowsProblem(SparseProblem):
         if issparse(X):  # of few features: lifted rows, which are dense, take more memory
             labelled = replace(labelled, X=X.toarray())
         passes = Passes(SamplesInMemory(labelled))
-        survey = surveyed(passes, self.positive, searched)
+        survey = surveyed(passes, self.surface, searched)
         candidates = Candidates(self.terms, self.rule, labelled.energy)
-        stream: StreamedProblem = make(passes, survey, self.positive, candidates, self.C, self.k)
+        stream: StreamedProblem = make(passes, survey, candidates, self.C, self.k)
         return stream
 
     def screen(self) -> LeastSquaresProblem:

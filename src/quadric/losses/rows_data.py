@@ -53,7 +53,7 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
     def _G(self) -> FloatArray:
         return self._samples.energy.block(self._terms, self._terms)
 
-    def one_against_rest(self, positive: int, C: float, k: int) -> AnyRowsProblem:
+    def problem_for(self, surface: int, C: float, k: int) -> AnyRowsProblem:
         return self.problem(
             C=C,
             k=min(k, len(self._terms)),
@@ -63,9 +63,9 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
             rule=self._rule,
             G=self._G,
             rows=self._rows,
-            y=self._samples.target.y(positive),
+            y=self._samples.target.y(surface),
             labelled=self._samples,
-            positive=positive,
+            surface=surface,
         )
 
 
@@ -77,5 +77,5 @@ class _WideRowsData(WideData):
         self._problem = problem
 
     @one_blas_thread()
-    def one_against_rest(self, positive: int, C: float, k: int) -> WideRowsProblem:  # type: ignore[override]
-        return WideRowsProblem.of(super().one_against_rest(positive, C, k), self._problem)
+    def problem_for(self, surface: int, C: float, k: int) -> WideRowsProblem:  # type: ignore[override]
+        return WideRowsProblem.of(super().problem_for(surface, C, k), self._problem)

@@ -120,8 +120,8 @@ def _sparse_path(loss: str, method: str) -> Decide:
         data, R = loss_named(loss).data.from_samples(samples, NO_LIMITS), lift(X)
         decisions = np.empty((len(cells), len(samples.surfaces), len(X)))
         where = [(Cs.index(cell["C"]), ks.index(int(cell["k"]))) for cell in cells]
-        for i, positive in enumerate(samples.surfaces):
-            path = trace_path(data, positive, Cs, ks, method=method, seed=(0, positive))
+        for i, surface in enumerate(samples.surfaces):
+            path = trace_path(data, surface, Cs, ks, method=method, seed=(0, surface))
             values = path.coef @ R.T + path.intercept[..., None]
             decisions[:, i] = [values[place] for place in where]
         return decisions
@@ -135,9 +135,9 @@ def _kernel_machine(**parameters: object) -> Space:
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
         decisions = np.empty((len(cells), len(samples.surfaces), len(X)))
         for c, cell in enumerate(cells):
-            for i, positive in enumerate(samples.surfaces):
+            for i, surface in enumerate(samples.surfaces):
                 machine = SVC(C=cell["C"], cache_size=500, **parameters)
-                decisions[c, i] = machine.fit(samples.X, samples.target.codes == positive).decision_function(X)
+                decisions[c, i] = machine.fit(samples.X, samples.target.codes == surface).decision_function(X)
         return decisions
 
     return _space_of(decide, C=CS_OF_TWO)

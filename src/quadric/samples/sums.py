@@ -112,12 +112,12 @@ class KnownRows:
     sums: SummedSamples
     samples: ClassSamples
 
-    def random_rows(self, positive: int) -> tuple[SampleBatch, SampleBatch]:
+    def random_rows(self, surface: int) -> tuple[SampleBatch, SampleBatch]:
         """As many of the rest and of one class, in the units of the fit; those of the rest in the shares of its classes."""
         batches = [drawn.batch for drawn in self.samples.classes]
         # merged by their random numbers, of which the lowest are kept: a fair sample of the classes together
-        rest = SampledRows(tuple(b for code, b in enumerate(batches) if code != positive), SIDE_ROWS, 0).batch
-        return self._in_units(rest), self._in_units(batches[positive])
+        rest = SampledRows(tuple(b for code, b in enumerate(batches) if code != surface), SIDE_ROWS, 0).batch
+        return self._in_units(rest), self._in_units(batches[surface])
 
     def _in_units(self, rows: SampleBatch) -> SampleBatch:
         return replace(rows, X=self.sums.units(rows.X), target=rows.target.with_factors(self.sums.moments.factors))

@@ -85,18 +85,18 @@ class QuickSearch:
         self._digests: dict[tuple[str, str], TrainingData] = {}
         self._supports: dict[tuple[str, str, int, float], dict[int, IntArray]] = {}
 
-    def rows(self, terms: str, loss: str, positive: int, rows: Sequence[PathRow]) -> Iterator[list[PathCell]]:
-        """The cells of one row after the other, for one class against the rest."""
+    def rows(self, terms: str, loss: str, surface: int, rows: Sequence[PathRow]) -> Iterator[list[PathCell]]:
+        """The cells of one row after the other, for one of ``Target.surfaces``."""
         if self._by_decomposition:
-            yield from (self._decomposed(terms, loss, positive, row) for row in rows)
+            yield from (self._decomposed(terms, loss, surface, row) for row in rows)
             return
         # supports come first: a loss with a screen lifts the rows on the terms of these only
-        supports = [self._chosen(terms, loss_named(loss).screen or loss, positive, row.C) for row in rows]
+        supports = [self._chosen(terms, loss_named(loss).screen or loss, surface, row.C) for row in rows]
         data = self._data(terms, loss, rows, supports)
-        yield from (self._refitted(data, positive, row, found) for row, found in zip(rows, supports, strict=True))
+        yield from (self._refitted(data, surface, row, found) for row, found in zip(rows, supports, strict=True))
 
-    def path(self, terms: str, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
-        cells = list(self.rows(terms, loss, positive, [PathRow(float(C), tuple(int(k) for k in ks)) for C in Cs]))
+    def path(self, terms: str, loss: str, surface: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
+        cells = list(self.rows(terms, loss, surface, [PathRow(float(C), tuple(int(k) for k in ks)) for C in Cs]))
         return assembled_path(Cs, ks, cells, term_count(self._samples.n_features))
 
     def digest(self, terms: str, loss: str) -> TrainingData:
@@ -120,11 +120,11 @@ class QuickSearch:
         return training_data(self._samples, loss, limits)
 
     @one_blas_thread()
-    def _chosen(self, terms: str, loss: str, positive: int, C: float) -> dict[int, IntArray]:
+    def _chosen(self, terms: str, loss: str, surface: int, C: float) -> dict[int, IntArray]:
         """Supports of all k as positions in the full z; each starts from the one before, whichever cells are wanted."""
-        key, ks = (terms, loss, positive, C), self._dictionaries[terms].ks
+        key, ks = (terms, loss, surface, C), self._dictionaries[terms].ks
         if key not in self._supports:
-            whole = self.digest(terms, loss).one_against_rest(positive, C, int(ks[-1]))
+            whole = self.digest(terms, loss).problem_for(surface, C, int(ks[-1]))
             # tables of exchanges grow with the candidates, and folds pay for one at every k
             problem = whole.promising(MOST_CANDIDATES)
             explorer, support = problem.explorer(), problem.rule.required
@@ -135,8 +135,8 @@ class QuickSearch:
         return self._supports[key]
 
     @one_blas_thread()
-    def _refitted(self, data: TrainingData, positive: int, row: PathRow, supports: dict[int, IntArray]) -> list[PathCell]:
-        problem = data.one_against_rest(positive, row.C, row.ks[-1])
+    def _refitted(self, data: TrainingData, surface: int, row: PathRow, supports: dict[int, IntArray]) -> list[PathCell]:
+        problem = data.problem_for(surface, row.C, row.ks[-1])
         step, cells = problem.step(), []
         for k in row.ks:
             began = time.perf_counter()
@@ -148,8 +148,8 @@ class QuickSearch:
         return cells
 
     @one_blas_thread()
-    def _decomposed(self, terms: str, loss: str, positive: int, row: PathRow) -> list[PathCell]:
-        problem = self.digest(terms, loss).one_against_rest(positive, row.C, row.ks[-1])
+    def _decomposed(self, terms: str, loss: str, surface: int, row: PathRow) -> list[PathCell]:
+        problem = self.digest(terms, loss).problem_for(surface, row.C, row.ks[-1])
         cells = list(decomposed_cells(problem, row.ks))
         self._report(f"{problem.loss.name}, C = {row.C:g}: {len(cells)} numbers of terms by decomposition")
         return cells

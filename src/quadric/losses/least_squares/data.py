@@ -84,8 +84,8 @@ class LeastSquaresData(TrainingData):
             self._curvatures = {C: Curvature(self._G + (2.0 * C) * self._scatter, self._G)}  # one at a time: p x p each
         return self._curvatures[C]
 
-    def one_against_rest(self, positive: int, C: float, k: int) -> LeastSquaresProblem:
-        column = self._columns[positive]
+    def problem_for(self, surface: int, C: float, k: int) -> LeastSquaresProblem:
+        column = self._columns[surface]
         return LeastSquaresProblem(
             C=C,
             k=min(k, len(self._terms)),
@@ -100,7 +100,7 @@ class LeastSquaresData(TrainingData):
             scatter_y=column.scatter,
             total_weight=self._total_weight,
             samples=self._samples,
-            positive=positive,
+            surface=surface,
             sums=self._energy,
             n_samples=self._n_samples,
         )

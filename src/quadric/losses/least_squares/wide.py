@@ -67,9 +67,9 @@ class WideData(TrainingData):
         with one_blas_thread():
             return cls(samples, limits)
 
-    def one_against_rest(self, positive: int, C: float, k: int) -> LeastSquaresProblem:
+    def problem_for(self, surface: int, C: float, k: int) -> LeastSquaresProblem:
         samples, rows, o = self._samples, self._rows, self._samples.loss_weight
-        y, total, k = samples.target.y(positive), float(o.sum()), min(k, len(rows.terms))
+        y, total, k = samples.target.y(surface), float(o.sum()), min(k, len(rows.terms))
         mean_y = float(o @ y) / total
         return LeastSquaresProblem(
             C=C,
@@ -85,5 +85,5 @@ class WideData(TrainingData):
             scatter_y=float(o @ (y - mean_y) ** 2),
             total_weight=total,
             samples=samples,
-            positive=positive,
+            surface=surface,
         )

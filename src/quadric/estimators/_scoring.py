@@ -21,11 +21,10 @@ from quadric._sklearn import (
 )
 from quadric.errors import ParameterError, quoted
 from quadric.estimators._sigmoids import Sigmoids
-from quadric.estimators.base import predicted
 from quadric.estimators.curves import LOG_ODDS, probabilities
 from quadric.geometry.lifting import lift
 from quadric.samples.labelled import LabelledSamples
-from quadric.samples.target import Target
+from quadric.samples.target import Target, codes_of_scores
 from quadric.search.path import PathCell
 from quadric.types import FloatArray, IntArray
 
@@ -239,7 +238,7 @@ class _ScoredClassifier(ClassifierMixin, BaseEstimator):
         return self.decision[:, 0] if self.decision.shape[1] == 1 else self.decision
 
     def predict(self, X: Any) -> np.ndarray:
-        return predicted(self.decision_function(X), self.classes_)
+        return np.asarray(self.classes_[codes_of_scores(self.decision_function(X))])
 
     def predict_proba(self, X: Any) -> FloatArray:
         assert self.decision is not None

@@ -33,6 +33,7 @@ from quadric.samples.extent import is_small
 from quadric.samples.folds import key_of
 from quadric.samples.labelled import LabelledSamples, check_magnitude
 from quadric.samples.source import SamplesInMemory
+from quadric.samples.target import codes_of_scores
 from quadric.samples.units import Units
 from quadric.search.decomposition import Schedule, SearchResult, Status
 from quadric.search.streamed import StreamedResult
@@ -158,7 +159,7 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         array of shape (m,)
             A sample whose f overflows has no class: it is an error that names the row.
         """
-        return predicted(finite_scores(self, X), self.classes_)
+        return np.asarray(self.classes_[codes_of_scores(finite_scores(self, X))])
 
     def term_names(self) -> list[str]:
         """Names of the terms, aligned with the columns of ``coef_``.
@@ -190,11 +191,6 @@ def first_overflow(scores: FloatArray) -> int | None:
     """Position of the first row without a finite score, if there is one."""
     rows = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
     return int(rows[0]) if len(rows) else None
-
-
-def predicted(scores: FloatArray, classes: np.ndarray) -> np.ndarray:
-    """Classes by the sign of one score, or by the largest of several."""
-    return np.asarray(classes[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)])
 
 
 def seed_of(random_state: RandomState) -> int:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from quadric.errors import quoted
-from quadric.estimators.base import predicted
 from quadric.estimators.calibration import METHODS, Calibration, SigmoidCalibration, decided, probabilities
 from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import class_texts
+from quadric.samples.target import codes_of_scores
 from quadric.types import FloatArray, IntArray
 
 # No decision value is farther from zero
@@ -101,7 +101,7 @@ class Decisions:
             Of shapes (m,) and (m, n_classes); the second is None without a calibration.
         """
         if not self.calibrators:
-            return predicted(decision, np.arange(len(self.classes))), None
+            return codes_of_scores(decision), None
         chances = probabilities(decision, self.calibrators)
         return decided(chances, self.threshold), chances
 

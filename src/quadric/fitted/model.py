@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from quadric.estimators import SparseQuadraticSVC
-from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier, predicted
+from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier
 from quadric.estimators.calibration import CalibratedModel
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
@@ -27,6 +27,7 @@ from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in,
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names
 from quadric.labels import refuse_masked
+from quadric.samples.target import codes_of_scores
 from quadric.samples.units import Units
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder
@@ -241,7 +242,7 @@ class FittedModel(Columns, Decisions):
         array of shape (m,)
         """
         if self.is_surface:
-            return predicted(self.decision(X), np.arange(2))
+            return codes_of_scores(self.decision(X))
         with without_name_warnings():
             return np.searchsorted(self.classes, self.model.predict(self.native(X)))
 

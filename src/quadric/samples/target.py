@@ -17,7 +17,7 @@ def surfaces_of(n_classes: int) -> list[int]:
     return [1] if n_classes == 2 else list(range(n_classes))
 
 
-def decided(scores: FloatArray) -> IntArray:
+def codes_of_scores(scores: FloatArray) -> IntArray:
     """Codes of the classes that scores decide for: by the sign of one score, or by the largest of several.
 
     Parameters

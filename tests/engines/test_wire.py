@@ -55,7 +55,7 @@ def batch():
 
 def states():
     rows, middle, terms, surfaces = batch()
-    yield Together(CountedKeys(), RandomRows(50))(rows)
+    yield Together((CountedKeys(), RandomRows(50)))(rows)
     yield class_totals(rows)
     yield SurveyPass(1, True, 40)(rows)
     yield SplitAt(1, middle, terms, surfaces, 0.5, 100)(rows)

@@ -55,17 +55,14 @@ class StackedSurfaces:
     intercept: FloatArray
 
     @staticmethod
-    def of(surfaces: Sequence[PathCell]) -> StackedSurfaces:
+    def of(cells: Sequence[tuple[PathCell, ...]]) -> StackedSurfaces:
+        """The surfaces of one cell after the other."""
+        surfaces = [surface for cell in cells for surface in cell]
         terms = np.unique(np.concatenate([surface.terms for surface in surfaces]))
         coef = np.zeros((len(terms), len(surfaces)))
         for column, surface in zip(coef.T, surfaces, strict=True):
             column[np.searchsorted(terms, surface.terms)] = surface.z
         return StackedSurfaces(terms, coef, np.array([surface.c for surface in surfaces]))
-
-    @staticmethod
-    def of_cells(cells: Sequence[tuple[PathCell, ...]]) -> StackedSurfaces:
-        """The surfaces of one cell after the other."""
-        return StackedSurfaces.of([surface for cell in cells for surface in cell])
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """f of each row, in the units of the surfaces, by each surface: (m, n_surfaces)."""

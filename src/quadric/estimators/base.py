@@ -159,7 +159,8 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         array of shape (m,)
             A sample whose f overflows has no class: it is an error that names the row.
         """
-        return np.asarray(self.classes_[codes_of_scores(finite_scores(self, X))])
+        codes = codes_of_scores(finite_scores(self, X))  # refuses an unfitted model, which has no classes_ yet
+        return np.asarray(self.classes_[codes])
 
     def term_names(self) -> list[str]:
         """Names of the terms, aligned with the columns of ``coef_``.

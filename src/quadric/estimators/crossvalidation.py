@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import DEFAULT_KS, DEFAULT_LINEAR_KS
 from quadric.errors import warn_user
-from quadric.estimators._foldwork import FoldRunner, FoldTask, FoldWork, SampledParts, SummedParts
+from quadric.estimators._foldwork import FoldRunner, FoldTask, SampledParts, SummedParts
 from quadric.estimators._scoreboard import Scoreboard
 from quadric.estimators._scoring import Scoring
 from quadric.estimators.base import (
@@ -289,9 +289,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
         coding = coding if coding is not None and coding.learns else None
-        parts = SampledParts.of(samples, None if coding is None else replace(coding, gaps=None))  # X has them
         of_folds = samples if coding is None else replace(samples, X=coding.with_gaps(samples.X))
-        work = FoldRunner(FoldWork(task, of_folds, Scoring.of(self.scoring, samples.target.classes), parts), folds, processes)
+        parts = SampledParts.of(of_folds, None if coding is None else replace(coding, gaps=None))  # X has them
+        work = FoldRunner(task, parts, Scoring.of(self.scoring, samples.target.classes), folds, processes)
         with part(0.0, 0.7):
             self._cross_validate(board, work)
         cell = self._set_choice(board, work)
@@ -362,7 +362,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         moments = sums.whole()
         whole = SummedSamples.of(moments, self.class_weight, standardize=bool(self.standardize), sample=samples)
         samples = replace(samples, target=samples.target.with_factors(whole.moments.factors))
-        work = FoldRunner(FoldWork(task, samples, scoring, SummedParts(sums)), folds, processes_of(self.n_jobs, n_folds))
+        work = FoldRunner(task, SummedParts(samples, sums), scoring, folds, processes_of(self.n_jobs, n_folds))
         with part(0.4, 0.6):
             self._cross_validate(board, work)
         with part(0.6, 0.7):

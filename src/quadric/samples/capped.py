@@ -23,9 +23,9 @@ from quadric.samples.labelled import LabelledSamples, check_magnitude
 from quadric.samples.moments import Moments
 from quadric.samples.quantiles import CountedKeys, exact_caps
 from quadric.samples.random_rows import MOST_RANDOM, ClassSamples, RandomRows, RandomRowsOfClasses, sample_size
-from quadric.samples.source import SampleBatch, SampleSource, Together
+from quadric.samples.source import SampleBatch, SampleSource, Sums, Together
 from quadric.samples.spool import Spooled
-from quadric.samples.sums import BatchFoldMoments, BatchMoments, FoldSums, InUnits, KnownRows, SummedSamples
+from quadric.samples.sums import BatchFoldMoments, BatchMoments, InUnits, KnownRows, SummedSamples
 from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
@@ -107,19 +107,19 @@ class CappedStream:
             source = Spooled(source)
             stream = replace(stream, source=source)
         rows = RandomRows.of(size, stream.seed, source.known_rows)
-        draw = Together(rows, RandomRowsOfClasses.among(source))
+        draw = rows, RandomRowsOfClasses.among(source)
         if clip is None:
-            drawn, limits = source.total(draw), stream.no_limits()
+            (drawn, by_class), limits = source.total(Together(draw)).parts, stream.no_limits()
         else:
             with part(0.0, 0.7):
-                found = source.total(Together(CountedKeys(), draw))
+                counts, drawn, by_class = source.total(Together((CountedKeys(), *draw))).parts
             with part(0.7, 1.0):
-                drawn, limits = found.second, exact_caps(source, clip, found.first)
-        sample = drawn.first.batch
+                limits = exact_caps(source, clip, counts)
+        sample = drawn.batch
         if len(sample.ids) < size and rows.highest < MOST_RANDOM:  # many rows have no weight
             sample = source.total(RandomRows(size, stream.seed)).batch
         check_magnitude(sample.X)
-        return CappedStream(stream, sample, limits, drawn.second)
+        return CappedStream(stream, sample, limits, by_class)
 
     def samples(self, class_weight: Any = None) -> LabelledSamples:
         """The random sample as a fit in memory takes it, in the user's units."""
@@ -145,7 +145,7 @@ class CappedStream:
     def moments(self, *, by_class: bool) -> Moments:
         return self.stream.source.total(self._pass(by_class))
 
-    def fold_moments(self, n_folds: int, *, by_class: bool) -> FoldSums[Moments]:
+    def fold_moments(self, n_folds: int, *, by_class: bool) -> Sums:
         check_pairs(len(self.stream.columns), n_folds * (len(self.stream.classes) if by_class else 1))
         return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
 

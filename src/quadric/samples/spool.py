@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,8 +57,7 @@ class _BatchFile:
     """Batches in a file without a name."""
 
     def __init__(self) -> None:
-        self._sizes: list[int] = []
-        self._target, self._has_keys, self._width = Target(np.empty(0, dtype=np.intp), np.empty(0)), False, 0
+        self._n_batches, self._n_rows = 0, 0
         self._file: Any = None
         with suppress(OSError):
             self._file = tempfile.TemporaryFile(prefix="quadric-")  # noqa: SIM115 - closed with the object
@@ -69,30 +67,25 @@ class _BatchFile:
         """Write one more batch; give up where it cannot be written."""
         if not self.is_whole:
             return
-        self._target, self._has_keys, self._width = batch.target, batch.keys is not None, batch.n_features
+        X, target = np.asfortranarray(batch.X), batch.target  # features lie together, as tables have them
+        keys = np.empty(0) if batch.keys is None else batch.keys
         try:
-            self._file.write(np.ascontiguousarray(batch.X.T))  # features lie together, as tables have them
-            self._file.write(np.ascontiguousarray(batch.sample_weight))
-            for whole in (batch.target.codes, batch.ids, *([] if batch.keys is None else [batch.keys])):
-                self._file.write(np.ascontiguousarray(whole, dtype=np.int64))
+            for array in (X, target.codes, target.class_weight, batch.sample_weight, batch.ids, keys):
+                np.save(self._file, array)
             self._file.flush()
         except OSError:
             self.is_whole = False
-        self._sizes.append(len(batch.ids))
+        self._n_batches, self._n_rows = self._n_batches + 1, self._n_rows + len(batch.ids)
 
     def __iter__(self) -> Iterator[SampleBatch]:
         self._file.seek(0)
-        n, done, n_rows = self._width, 0, sum(self._sizes)
-        for m in self._sizes:
-            X, weight = self._numbers(n * m).reshape(n, m).T, self._numbers(m)
-            codes, ids, *keys = (self._numbers(m, np.int64) for _ in range(3 if self._has_keys else 2))
-            done += m
-            advance(done / n_rows, RowsRead(f"{done} rows", done))
-            yield SampleBatch(X, replace(self._target, codes=codes), weight, ids, keys[0] if keys else None)
+        done = 0
+        for _ in range(self._n_batches):
+            X, codes, class_weight, weight, ids, keys = (np.load(self._file) for _ in range(6))
+            done += len(ids)
+            advance(done / self._n_rows, RowsRead(f"{done} rows", done))
+            yield SampleBatch(X, Target(codes, class_weight), weight, ids, keys if len(keys) else None)
 
     def __del__(self) -> None:
         if self._file is not None:
             self._file.close()
-
-    def _numbers(self, count: int, kind: type = np.float64) -> np.ndarray:
-        return np.fromfile(self._file, dtype=kind, count=count)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
-from typing import Any, Generic
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from quadric.samples.folds import folds_by_key
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.moments import Moments
 from quadric.samples.random_rows import SIDE_ROWS, ClassSamples, SampledRows
-from quadric.samples.source import AddedByField, SampleBatch, SampleSource, State
+from quadric.samples.source import SampleBatch, SampleSource, State, Sums
 from quadric.samples.target import surfaces_of
 from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
@@ -171,24 +169,6 @@ class BatchMoments:
         return Moments(*about, weights, means, self.by_class, parts)
 
 
-@dataclass(frozen=True, eq=False)
-class FoldSums(Generic[State]):
-    """What the rows of each fold add up to; None where there are no rows of it yet, or nothing is asked of it."""
-
-    folds: tuple[State | None, ...]
-
-    def __add__(self, other: FoldSums[State]) -> FoldSums[State]:
-        # all rows of a small fold may be in later batches
-        both = zip(self.folds, other.folds, strict=True)
-        return FoldSums(tuple(two if one is None else one if two is None else one + two for one, two in both))
-
-    def without(self, fold: int) -> State:
-        return FoldSums(self.folds[:fold] + self.folds[fold + 1 :]).whole()
-
-    def whole(self) -> State:
-        return reduce(add, (part for part in self.folds if part is not None))
-
-
 @dataclass(frozen=True)
 class BatchFoldMoments:
     """The pass that sums the moments of each fold."""
@@ -197,21 +177,13 @@ class BatchFoldMoments:
     n_folds: int
     seed: int
 
-    def __call__(self, batch: SampleBatch) -> FoldSums[Moments]:
+    def __call__(self, batch: SampleBatch) -> Sums:
         fold = folds_by_key(batch, self.n_folds, self.seed)
         rows = [np.flatnonzero(fold == number) for number in range(self.n_folds)]
-        return FoldSums(tuple(self.of(batch.part(mine)) if len(mine) else None for mine in rows))
+        return Sums(tuple(self.of(batch.part(mine)) if len(mine) else None for mine in rows))
 
 
-@dataclass(frozen=True, eq=False)
-class ClassTotals(AddedByField):
-    """The weight of each class, and the number of rows."""
-
-    class_weights: FloatArray
-    n_rows: int
-
-
-def class_totals(batch: SampleBatch) -> ClassTotals:
-    """The pass that weighs the classes."""
+def class_totals(batch: SampleBatch) -> Sums:
+    """The pass that weighs the classes and counts the rows."""
     weights = np.bincount(batch.target.codes, weights=batch.sample_weight, minlength=batch.target.n_classes)
-    return ClassTotals(weights.astype(float), len(batch.ids))
+    return Sums((weights.astype(float), len(batch.ids)))

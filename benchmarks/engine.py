@@ -57,7 +57,7 @@ def problem_of(loss: str, X: FloatArray, y: FloatArray, C: float, k: int) -> Any
 
 def data_of(loss: str, X: FloatArray, y: FloatArray) -> TrainingData:
     samples = LabelledSamples(X, Target((y > 0).astype(int), np.ones(2)), np.ones(len(y)))
-    return loss_named(loss).data.from_samples(samples, NO_LIMITS)
+    return loss_named(loss).data(samples, NO_LIMITS)
 
 
 def seconds(action: Callable[[], Any], repeats: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:

@@ -469,7 +469,7 @@ def _cases(
     extent = samples.extent(len(limits.exclude), k=k)
     provable = proves or not extent.is_wide or fits(loss, replace(extent, proves=True))
     check_memory(loss, replace(extent, proves=provable))
-    data, judge = loss_named(loss).data.from_samples(samples, limits), Judge.of(samples)
+    data, judge = loss_named(loss).data(samples, limits), Judge.of(samples)
     judged = []
     for surface, number in zip(view.surfaces, samples.surfaces, strict=True):
         problem = data.problem_for(number, C, k)

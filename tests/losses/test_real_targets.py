@@ -83,7 +83,7 @@ def test_the_best_support_is_found_and_certified(seed, wide, monkeypatch):
     samples = samples_of(seed)
     if wide:
         monkeypatch.setattr(products, "MANY_TERMS", 0)
-    data, judge = loss_named("least_squares").data.from_samples(samples, NO_LIMITS), Judge.of(samples)
+    data, judge = loss_named("least_squares").data(samples, NO_LIMITS), Judge.of(samples)
     for surface in samples.surfaces:
         expected = min(least(samples, surface, list(support)) for support in combinations(range(9), K))
         problem = data.problem_for(surface, C, K)
@@ -98,7 +98,7 @@ def test_the_best_support_is_found_and_certified(seed, wide, monkeypatch):
 
 def test_a_path_is_certified():
     samples = samples_of(7)
-    data = loss_named("least_squares").data.from_samples(samples, NO_LIMITS)
+    data = loss_named("least_squares").data(samples, NO_LIMITS)
     path = trace_path(data, 1, [C], [1, 2, 3])
     assert_allclose(path.objective[0, 1], min(least(samples, 1, list(s)) for s in combinations(range(9), 2)), rtol=1e-9)
     bounds = certified(path, data, 1, node_limit=10_000).lower_bound

@@ -29,7 +29,7 @@ def fitted(dirty, method):
 def candidates(dirty):
     """Terms that the library chooses from: those that vary."""
     samples = LabelledSamples(dirty.X, Target((dirty.y > 0).astype(int), np.ones(2)), np.ones(len(dirty.y)))
-    return LOSS.data.from_samples(samples, NO_LIMITS).problem_for(1, dirty.C, dirty.k).terms
+    return LOSS.data(samples, NO_LIMITS).problem_for(1, dirty.C, dirty.k).terms
 
 
 def check_surface(reference, terms, model):

@@ -270,10 +270,10 @@ def fit_fold(
     result = FittedFold(fold.number, part.units)
     drawn = part.samples if alone else samples.part(parts.drawn(fold.test))
     X, plain = drawn.X if alone else part.units(drawn.X), Sigmoids.none(len(surfaces))
-    for family, rows in plan.items():
-        by_surface = [search.rows(family.terms, family.loss, surface, rows) for surface in surfaces]
-        for row, *cells_of in zip(rows, *by_surface, strict=False):
-            cells = [GridCell(family.terms, family.loss, row.C, k) for k in row.ks]
+    for family, grid in plan.items():
+        by_surface = [search.rows(family.terms, family.loss, surface, grid) for surface in surfaces]
+        for (C, ks), *cells_of in zip(grid.items(), *by_surface, strict=False):
+            cells = [GridCell(family.terms, family.loss, C, k) for k in ks]
             found = list(zip(*cells_of, strict=True))
             result.cells.update(zip(cells, (FittedCell(own, plain) for own in found), strict=True))
             if not loss_named(family.loss).has_probabilities:

@@ -212,7 +212,7 @@ def _run_pattern(task: Task, seed: int) -> dict[str, Any]:
     if model == "l1-qsvm":
         fits = l1_quadratic_grid(samples, [cell["C1"]], [cell["C2"]])
         return _sparse(fits.coef[0, 0], float(fits.intercept[0, 0]))
-    data = loss_named({"l0-qsvm": "hinge", "ls-l0-qsvm": "least_squares"}[model]).data.from_samples(samples, NO_LIMITS)
+    data = loss_named({"l0-qsvm": "hinge", "ls-l0-qsvm": "least_squares"}[model]).data(samples, NO_LIMITS)
     path = trace_path(data, 1, [cell["C"]], [int(cell["k"])], method="pd", seed=(0, 1))
     return {**_sparse(path.coef[0, 0], float(path.intercept[0, 0])), "objective": float(path.objective[0, 0])}
 

@@ -149,6 +149,13 @@ def test_rows_longer_than_a_block_are_read(written):
 
 
 @pytest.mark.usefixtures("small_blocks")
+def test_a_single_quote_in_a_value_of_a_long_file_is_read(written):
+    table = read_table(written("a,b\n" + "1,x\n" * 100 + '2,5" pipe\n' + "3,y\n" * 40_000))
+    assert table["a"].tolist() == [1.0] * 100 + [2.0] + [3.0] * 40_000
+    assert table["b"][100] == '5" pipe'
+
+
+@pytest.mark.usefixtures("small_blocks")
 def test_line_ends_in_quotes_leave_the_fast_way_open(written, monkeypatch):
     monkeypatch.setattr(csv_module.CsvFile, "_slow_tables", None)
     table = read_table(written("a,b\n" + '"x\nyz",1\n' * 300))

@@ -20,8 +20,8 @@ from quadric.explain._request import SeenValues
 from quadric.fitted import FittedModel
 from quadric.progress import counted
 from quadric.tables import Table
+from quadric.tables.coded import complete
 from quadric.tables.dates import date_text, dates_after
-from quadric.tables.parts import complete
 from quadric.tables.table import is_missing, number_text
 from quadric.workflow.scoring import Scores, TableModel
 

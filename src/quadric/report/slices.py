@@ -65,7 +65,7 @@ def _slice(
     x, y = _axis(subject, first), _axis(subject, second)
     V = np.repeat(subject.fitted.reported({name: [value] for name, value in typical.items()}), GRID * GRID, axis=0)
     V[:, first], V[:, second] = np.tile(x, GRID), np.repeat(y, GRID)
-    values = (subject.fitted.surfaces[0](subject.fitted.scaled(V)) - subject.fitted.cutoff(None)).reshape(GRID, GRID)
+    values = (subject.fitted.surfaces[0](subject.fitted.units(V)) - subject.fitted.cutoff(None)).reshape(GRID, GRID)
     points = np.column_stack(
         [subject.V[rows, j] + jitter[:, side] * _room(subject, j) for side, j in enumerate((first, second))]
     )

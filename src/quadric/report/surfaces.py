@@ -177,7 +177,7 @@ def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Direction,
     ends = np.stack([surface.W * low, surface.W * high])
     lowest, highest = surface.b + ends.min(axis=0).sum(axis=1), surface.b + ends.max(axis=0).sum(axis=1)
     rising = (surface.gradient(subject.U) > 0.0).mean(axis=0)
-    scale = subject.fitted.scale
+    scale = subject.fitted.units.scale
     return tuple(
         Direction(
             j,
@@ -201,6 +201,6 @@ def _shape(subject: Subject, surface: QuadraticSurface) -> dict[str, Any]:
     if not len(live) or np.linalg.cond(W) > 1.0 / FLAT:
         return {**shape, "centre": (), "centre_value": None}
     point = np.linalg.solve(W, -b)
-    raw = subject.fitted.center[live] + subject.fitted.scale[live] * point
+    raw = subject.fitted.units.center[live] + subject.fitted.units.scale[live] * point
     centre = tuple(zip(live.tolist(), raw.tolist(), strict=True))
     return {**shape, "centre": centre, "centre_value": float(surface.c + 0.5 * b @ point)}

@@ -70,6 +70,7 @@ def test_a_nested_pipeline_may_begin_with_passthrough():
     assert_allclose(view.surfaces[0](view.units(view.reported(X))), model.decision_function(X), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names, but StandardScaler was fitted without")  # as scikit-learn says
 @pytest.mark.parametrize("names", [None, ["p", "q", "r"]])
 def test_frames_for_a_model_without_names_are_read_by_position(names):
     X, y = numbers()
@@ -81,6 +82,7 @@ def test_frames_for_a_model_without_names_are_read_by_position(names):
     assert_allclose(scores, model.decision_function(X), rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:Skipping features without any observed values")  # dropped, as the imputer says
 @pytest.mark.parametrize("keep", [False, True])
 def test_a_constant_imputer_and_a_column_without_values(keep):
     X, y = numbers()

@@ -105,6 +105,7 @@ def frame(m, seed=0):
     return pd.DataFrame({"x": rng.normal(size=m), "n": rng.integers(0, 9, m), "home": rng.choice(["own", "rent", "a,b"], m)})
 
 
+@pytest.mark.filterwarnings("ignore:The 'float_precision' argument is deprecated")  # pandas before 3 needs it
 def test_a_file_agrees_with_pandas(written):
     data = frame(500)
     text = data.to_csv(index=False)

@@ -20,7 +20,7 @@ from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.losses import loss_named
 from quadric.progress import advance, parts
 from quadric.report.subject import Subject
-from quadric.report.values import Coefficient, Direction, SurfaceSummary, TermRow, View
+from quadric.report.values import Coefficient, Parts, SurfaceSummary, TermRow, View
 from quadric.search.path import for_fewer_terms
 
 # Relative difference up to which two objectives are those of the same surface on the same data.
@@ -171,7 +171,7 @@ def _importances(subject: Subject, label: Any) -> tuple[tuple[str, float], ...]:
     return tuple((answer.names[j], mean[j]) for j in np.argsort(-mean, kind="stable") if mean[j] > 0.0)
 
 
-def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Direction, ...]:
+def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Parts, ...]:
     """The derivative b_j + sum_l W_jl u_l is linear, so its extremes over a box are at corners, feature by feature."""
     low, high = subject.U.min(axis=0), subject.U.max(axis=0)
     ends = np.stack([surface.W * low, surface.W * high])
@@ -179,13 +179,13 @@ def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Direction,
     rising = (surface.gradient(subject.U) > 0.0).mean(axis=0)
     scale = subject.fitted.units.scale
     return tuple(
-        Direction(
-            j,
-            "increasing" if lowest[j] >= 0.0 else "decreasing" if highest[j] <= 0.0 else "changes sign",
-            lowest[j] / scale[j],
-            highest[j] / scale[j],
-            rising[j],
-        )
+        {
+            "feature": j,
+            "verdict": "increasing" if lowest[j] >= 0.0 else "decreasing" if highest[j] <= 0.0 else "changes sign",
+            "lowest": lowest[j] / scale[j],
+            "highest": highest[j] / scale[j],
+            "rising": rising[j],
+        }
         for j in np.flatnonzero(surface.live_features).tolist()
     )
 

@@ -79,10 +79,11 @@ class LeastSquaresExplorer(Explorer):
         """Change of the minimum by the best move that the rule admits, and that move."""
         moves = self.rule.moves(self.tableau.support)
         table = self.tableau.exchanges(moves)
-        change, best = np.inf, Move((), ())
         if table.size:
             i, j = np.unravel_index(int(np.argmin(table)), table.shape)
             change, best = float(table[i, j]), Move((int(moves.out[i]),), (int(moves.into[j]),))
+        else:
+            change, best = np.inf, Move((), ())
         for move in moves.compound:  # no closed form: swept there and back
             other = self.tableau.after(move) - self.tableau.value
             if other < change:

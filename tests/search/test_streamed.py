@@ -14,6 +14,7 @@ from quadric.losses.supports import Move
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SamplesInMemory
+from quadric.samples.target import Target
 from quadric.search import exchanges, methods
 from quadric.search.decomposition import Schedule, Status
 from quadric.search.exchanges import SLACK, is_swap_optimal_by_passes
@@ -34,11 +35,11 @@ def random_samples(seed, m=900):
     weight = rng.uniform(0.5, 2.0, m) if seed % 2 else np.ones(m)
     class_weight = np.array([1.0, rng.uniform(0.5, 3.0)]) if seed % 3 == 0 else np.ones(2)
     order = np.argsort(codes, kind="stable") if seed % 4 == 0 else np.arange(m)
-    return LabelledSamples(X[order], codes[order], weight[order], class_weight)
+    return LabelledSamples(X[order], Target(codes[order], class_weight), weight[order])
 
 
 def problem_of(samples, C, k, loss="hinge"):
-    return loss_named(loss).data(samples, NO_LIMITS).one_against_rest(1, C, k)
+    return loss_named(loss).data(samples, NO_LIMITS).problem_for(1, C, k)
 
 
 def exchanges_of(problem, support):
@@ -51,7 +52,7 @@ def exchanges_of(problem, support):
 def stream_of(samples, C, k, room=150, loss="hinge", batch_rows=100):
     passes = Passes(SamplesInMemory(samples, batch_rows))
     survey = passes.total(SurveyPass(1, True, room))
-    return loss_named(loss).streamed(passes, survey, 1, survey.candidates(NO_LIMITS), C, k)
+    return loss_named(loss).streamed(passes, survey, survey.candidates(NO_LIMITS), C, k)
 
 
 @pytest.fixture

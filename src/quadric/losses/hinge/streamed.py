@@ -59,7 +59,7 @@ class HingeStream(StreamedProblem):
 
     def split(self, support: IntArray, surfaces: FloatArray, reach: float) -> Split:
         """A pass."""
-        return self.passes.total(SplitAt(self.positive, self.middle, self.terms[support], surfaces, reach, NEAR_ROWS))
+        return self.passes.total(SplitAt(self.survey.surface, self.middle, self.terms[support], surfaces, reach, NEAR_ROWS))
 
     def reach(self, support: IntArray, w: FloatArray) -> float:
         """Distance from the margin within which a share of the rows is, by the random ones."""
@@ -74,7 +74,7 @@ class HingeStream(StreamedProblem):
         """F at several surfaces, by one pass."""
         union = np.unique(np.concatenate([trial.support for trial in trials]))
         surfaces = np.array([moved(trial.w, trial.support, union) for trial in trials])
-        losses = self.passes.total(LossesAt(self.positive, self.middle, self.terms[union], surfaces))
+        losses = self.passes.total(LossesAt(self.survey.surface, self.middle, self.terms[union], surfaces))
         return energies(self.G_on(union), surfaces) + self.C * losses
 
 

@@ -1,0 +1,116 @@
+"""Lower bounds of F on a support with one more term, for many such terms at once.
+
+A bound needs no solution of the convex problem, only multipliers near its own (docs/mathematics.md, eq. 6.5). Those of the
+smoothed hinge (8.6) follow from margins and are inside their boxes. So each term takes a few Newton steps for the smoothed
+loss, all terms together, until its bound is high enough. What a few steps leave open is near the ceiling, or below it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from quadric.losses.hinge.interior_point import InteriorPoint
+from quadric.losses.hinge.qp import HingeQP
+from quadric.types import BoolArray, FloatArray
+
+WARM_SPREAD, START_GAP = 0.05, 1e-2  # of the interior point that solves the problem without the new terms
+ROUNDS = 12
+LONGEST_STEP = 5.0  # in the norm of the curvature, in units of mu
+CENTRAL, SHARPER = 3.0, 0.2  # steps shorter than this are near enough to the central path to go on to a smaller mu
+LIFT = 1e-12  # relative addition to the diagonal of the curvature, which may vanish for c
+ILL_CONDITIONED = 1e7  # diagonal of the inverse of G, at unit diagonal, from which on rounding could tell more than the bound
+
+
+class Entrants:
+    """The convex problems of a support and each of n further terms.
+
+    Parameters
+    ----------
+    qp : HingeQP
+        The problem of the support alone, without a linear part.
+    columns : array of shape (m, n)
+        The samples on the further terms.
+    cross, own : arrays of shape (k, n) and (n,)
+        The regulariser of the further terms: with the support, and their own.
+    """
+
+    def __init__(self, qp: HingeQP, columns: FloatArray, cross: FloatArray, own: FloatArray) -> None:
+        k, n = qp.n_terms, len(own)
+        order = np.argsort(-qp.y, kind="stable")  # the labels apart: multipliers of the heavier one give way
+        signs = qp.y[order][:, None]
+        self._qp, self._n_positive, self._upper = qp, int(np.count_nonzero(signs > 0.0)), qp.upper[order]
+        self._rows, self._columns = qp.A[order] * signs, np.ascontiguousarray((columns[order] * signs).T)
+        self._pairs = (self._rows[:, :, None] * self._rows[:, None]).reshape(len(signs), -1)
+        self._G = np.zeros((n, k + 2, k + 2))  # over w = [z; c; the further term]
+        self._G[:, :k, :k], self._G[:, -1, -1] = qp.P, own
+        self._G[:, :k, -1] = self._G[:, -1, :k] = cross.T
+        self._terms = np.append(np.arange(k), k + 1)
+
+    def above(self, w: FloatArray, ceiling: float) -> BoolArray:
+        """Which of the minima are proved to be no less than a ceiling, from a surface of the support."""
+        is_above = np.zeros(len(self._G), dtype=bool)
+        try:
+            inverse, doubtful = self._inverse()
+        except LinAlgError:
+            return is_above
+        left = np.flatnonzero(~doubtful)
+        interior = InteriorPoint(self._qp, w, WARM_SPREAD)
+        interior.advance(START_GAP)
+        w = np.repeat(np.append(interior.w, 0.0)[None], len(left), axis=0)
+        mu = np.full((len(left), 1), interior.mu)
+        for _ in range(ROUNDS):
+            columns, G = self._columns[left], self._G[left]
+            alpha, theta = self._smoothed(w[:, :-1] @ self._rows.T + w[:, -1:] * columns, mu)
+            pull, bound = self._dual(alpha, columns, inverse[left])
+            is_above[left[bound >= ceiling]] = True
+            is_open = bound < ceiling
+            if not is_open.any():
+                break
+            left, w, mu, theta, columns = left[is_open], w[is_open], mu[is_open], theta[is_open], columns[is_open]
+            gradient = np.einsum("nij,nj->ni", G[is_open], w) - pull[is_open]
+            step = -np.linalg.solve(self._curvature(theta, columns) + G[is_open], gradient[:, :, None])[:, :, 0]
+            length = np.sqrt(np.maximum(-np.sum(gradient * step, axis=1, keepdims=True), 0.0) / mu)
+            w += step * np.minimum(1.0, LONGEST_STEP / np.maximum(length, 1.0))
+            mu = np.where(length < CENTRAL, SHARPER * mu, mu)
+        return is_above
+
+    def _smoothed(self, margins: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Multipliers and curvatures of (8.6): alpha t = mu, (upper - alpha) x = mu and t - x = margin - 1."""
+        margins -= 1.0
+        half = mu / self._upper
+        root = np.sqrt(margins * margins + 4.0 * half * half)
+        t, x = (0.5 * np.maximum(root + side, 0.0) + half for side in (margins, -margins))
+        return mu / t, mu / (t * t + x * x)
+
+    def _dual(self, alpha: FloatArray, columns: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A'(y alpha), and the bound by the multipliers once they balance."""
+        sides = (slice(None, self._n_positive), slice(self._n_positive, None))
+        pulls, weights = [], []
+        for side in sides:
+            mine, rows = alpha[:, side], columns[:, side]
+            pulls.append(np.column_stack([mine @ self._rows[side], np.einsum("ni,ni->n", mine, rows)]))
+            weights.append(mine.sum(axis=1))
+        light = np.minimum(*weights)
+        q = sum(pull * (light / weight)[:, None] for pull, weight in zip(pulls, weights, strict=True))[:, self._terms]
+        return pulls[0] + pulls[1], 2.0 * light - 0.5 * np.einsum("ni,nij,nj->n", q, inverse, q)
+
+    def _curvature(self, theta: FloatArray, columns: FloatArray) -> FloatArray:
+        """A' diag(theta) A."""
+        n, k = len(theta), self._rows.shape[1]
+        H, bent = np.empty((n, k + 1, k + 1)), theta * columns
+        H[:, :k, :k] = (theta @ self._pairs).reshape(n, k, k)
+        H[:, :k, k] = H[:, k, :k] = bent @ self._rows
+        H[:, k, k] = np.einsum("ni,ni->n", bent, columns)
+        diagonal = np.einsum("nii->ni", H)
+        diagonal *= 1.0 + LIFT
+        diagonal[:, k - 1] += LIFT * self._upper.sum()
+        return H
+
+    def _inverse(self) -> tuple[FloatArray, BoolArray]:
+        """Of the regulariser on the support with each term, and where rounding leaves too little of it."""
+        G = self._G[:, self._terms[:, None], self._terms]
+        scale = 1.0 / np.sqrt(np.einsum("nii->ni", G))
+        unit = scale[:, :, None] * scale[:, None]
+        inverse = np.linalg.inv(G * unit)
+        return inverse * unit, ~(np.einsum("nii->ni", inverse).max(axis=1) < ILL_CONDITIONED)

@@ -102,6 +102,24 @@ def test_swap_optimality_of_a_given_support(seed, loss):
         assert is_swap_optimal_by_passes(stream, stream.fit(support), 100) is (not beaten)
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_no_claim_on_discrete_data_that_enumeration_contradicts(seed):
+    """Rows of few distinct values: many are equal, and many are on the margin."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2 + seed % 3, size=(60, N)).astype(float)
+    codes = (lift(X) @ rng.normal(size=P) + rng.normal(size=60) > 0.5).astype(int)
+    samples = LabelledSamples(X, codes, np.ones(60), np.ones(2))
+    C, k = [0.3, 3.0, 64.0, 1000.0][seed % 4], 1 + seed % 4
+    problem = problem_of(samples, C, k)
+    found = search(problem, "best", SearchOptions())
+    for support in (found.support, np.sort(rng.choice(problem.n_terms, len(found.support), replace=False))):
+        value = problem.step().refit(support).value
+        neighbours = [value for _, value in exchanges_of(problem, support)]
+        beaten = min(neighbours, default=np.inf) < value * (1.0 - 2.0 * SLACK)
+        told = is_swap_optimal(problem, Found(support, value))
+        assert not (told and beaten)
+
+
 def test_no_claim_where_too_many_exchanges_are_left(monkeypatch):
     samples = random_samples(1)
     stream = stream_of(samples, 300.0, 3)

@@ -7,18 +7,21 @@ loss, all terms together, until its bound is high enough. What a few steps leave
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from quadric.geometry.lifting import row_chunks
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.qp import HingeQP
-from quadric.types import BoolArray, FloatArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 WARM_SPREAD, START_GAP = 0.05, 1e-2  # of the interior point that solves the problem without the new terms
 ROUNDS = 12
 LONGEST_STEP = 5.0  # in the norm of the curvature, in units of mu
 CENTRAL, SHARPER = 3.0, 0.2  # steps shorter than this are near enough to the central path to go on to a smaller mu
-LIFT = 1e-12  # relative addition to the diagonal of the curvature, which may vanish for c
+LIFT = 1e-12  # what is added to the curvature of c, which may vanish, in units of the sum of the upper bounds
 ILL_CONDITIONED = 1e7  # diagonal of the inverse of G, at unit diagonal, from which on rounding could tell more than the bound
 
 
@@ -41,7 +44,6 @@ class Entrants:
         signs = qp.y[order][:, None]
         self._qp, self._n_positive, self._upper = qp, int(np.count_nonzero(signs > 0.0)), qp.upper[order]
         self._rows, self._columns = qp.A[order] * signs, np.ascontiguousarray((columns[order] * signs).T)
-        self._pairs = (self._rows[:, :, None] * self._rows[:, None]).reshape(len(signs), -1)
         self._G = np.zeros((n, k + 2, k + 2))  # over w = [z; c; the further term]
         self._G[:, :k, :k], self._G[:, -1, -1] = qp.P, own
         self._G[:, :k, -1] = self._G[:, -1, :k] = cross.T
@@ -50,33 +52,31 @@ class Entrants:
     def above(self, w: FloatArray, ceiling: float) -> BoolArray:
         """Which of the minima are proved to be no less than a ceiling, from a surface of the support."""
         is_above = np.zeros(len(self._G), dtype=bool)
-        try:
-            inverse, doubtful = self._inverse()
-        except LinAlgError:
-            return is_above
-        left = np.flatnonzero(~doubtful)
         interior = InteriorPoint(self._qp, w, WARM_SPREAD)
         interior.advance(START_GAP)
-        w = np.repeat(np.append(interior.w, 0.0)[None], len(left), axis=0)
-        mu = np.full((len(left), 1), interior.mu)
-        for _ in range(ROUNDS):
-            columns, G = self._columns[left], self._G[left]
-            alpha, theta = self._smoothed(w[:, :-1] @ self._rows.T + w[:, -1:] * columns, mu)
-            pull, bound = self._dual(alpha, columns, inverse[left])
-            is_above[left[bound >= ceiling]] = True
-            is_open = bound < ceiling
-            if not is_open.any():
-                break
-            left, w, mu, theta, columns = left[is_open], w[is_open], mu[is_open], theta[is_open], columns[is_open]
-            gradient = np.einsum("nij,nj->ni", G[is_open], w) - pull[is_open]
-            step = -np.linalg.solve(self._curvature(theta, columns) + G[is_open], gradient[:, :, None])[:, :, 0]
-            length = np.sqrt(np.maximum(-np.sum(gradient * step, axis=1, keepdims=True), 0.0) / mu)
-            w += step * np.minimum(1.0, LONGEST_STEP / np.maximum(length, 1.0))
-            mu = np.where(length < CENTRAL, SHARPER * mu, mu)
+        with suppress(LinAlgError), np.errstate(all="ignore"):  # what has no bound is not above
+            inverse, left = self._inverse()
+            w = np.repeat(np.append(interior.w, 0.0)[None], len(left), axis=0)
+            mu = np.full((len(left), 1), interior.mu)
+            for _ in range(ROUNDS):
+                columns, G = self._columns[left], self._G[left]
+                alpha, theta = self._smoothed(w[:, :-1] @ self._rows.T + w[:, -1:] * columns, mu)
+                pull, bound = self._dual(alpha, columns, inverse[left])
+                is_above[left[bound >= ceiling]] = True
+                is_open = bound < ceiling
+                if not is_open.any():
+                    break
+                left, w, mu = left[is_open], w[is_open], mu[is_open]
+                H = self._curvature(theta[is_open], columns[is_open]) + G[is_open]
+                gradient = np.einsum("nij,nj->ni", G[is_open], w) - pull[is_open]
+                step = -np.linalg.solve(H, gradient[:, :, None])[:, :, 0]
+                length = np.sqrt(np.maximum(-np.sum(gradient * step, axis=1, keepdims=True), 0.0) / mu)
+                w += step * np.minimum(1.0, LONGEST_STEP / np.maximum(length, 1.0))
+                mu = np.where(length < CENTRAL, SHARPER * mu, mu)
         return is_above
 
     def _smoothed(self, margins: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Multipliers and curvatures of (8.6): alpha t = mu, (upper - alpha) x = mu and t - x = margin - 1."""
+        """Multipliers and curvatures of (8.6): alpha t = (upper - alpha) x = mu, with t - x = margin - 1."""
         margins -= 1.0
         half = mu / self._upper
         root = np.sqrt(margins * margins + 4.0 * half * half)
@@ -84,33 +84,34 @@ class Entrants:
         return mu / t, mu / (t * t + x * x)
 
     def _dual(self, alpha: FloatArray, columns: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A'(y alpha), and the bound by the multipliers once they balance."""
-        sides = (slice(None, self._n_positive), slice(self._n_positive, None))
+        """A'(y alpha), and the bound (6.5) by the multipliers once they balance."""
         pulls, weights = [], []
-        for side in sides:
+        for side in (slice(None, self._n_positive), slice(self._n_positive, None)):
             mine, rows = alpha[:, side], columns[:, side]
             pulls.append(np.column_stack([mine @ self._rows[side], np.einsum("ni,ni->n", mine, rows)]))
             weights.append(mine.sum(axis=1))
         light = np.minimum(*weights)
-        q = sum(pull * (light / weight)[:, None] for pull, weight in zip(pulls, weights, strict=True))[:, self._terms]
+        shares = [(light / weight)[:, None] for weight in weights]
+        q = (shares[0] * pulls[0] + shares[1] * pulls[1])[:, self._terms]
         return pulls[0] + pulls[1], 2.0 * light - 0.5 * np.einsum("ni,nij,nj->n", q, inverse, q)
 
     def _curvature(self, theta: FloatArray, columns: FloatArray) -> FloatArray:
-        """A' diag(theta) A."""
+        """A' diag(theta) A: products of two columns of the support do not depend on the further term."""
         n, k = len(theta), self._rows.shape[1]
-        H, bent = np.empty((n, k + 1, k + 1)), theta * columns
-        H[:, :k, :k] = (theta @ self._pairs).reshape(n, k, k)
+        inner, bent, H = np.zeros((n, k * k)), theta * columns, np.empty((n, k + 1, k + 1))
+        for part in row_chunks(len(self._rows), k * k):
+            rows = self._rows[part]
+            inner += theta[:, part] @ (rows[:, :, None] * rows[:, None]).reshape(len(rows), -1)
+        H[:, :k, :k] = inner.reshape(n, k, k)
         H[:, :k, k] = H[:, k, :k] = bent @ self._rows
         H[:, k, k] = np.einsum("ni,ni->n", bent, columns)
-        diagonal = np.einsum("nii->ni", H)
-        diagonal *= 1.0 + LIFT
-        diagonal[:, k - 1] += LIFT * self._upper.sum()
+        H[:, k - 1, k - 1] += LIFT * self._upper.sum()
         return H
 
-    def _inverse(self) -> tuple[FloatArray, BoolArray]:
-        """Of the regulariser on the support with each term, and where rounding leaves too little of it."""
+    def _inverse(self) -> tuple[FloatArray, IntArray]:
+        """Of the regulariser on the support with each term, and those where rounding leaves enough of it."""
         G = self._G[:, self._terms[:, None], self._terms]
         scale = 1.0 / np.sqrt(np.einsum("nii->ni", G))
         unit = scale[:, :, None] * scale[:, None]
         inverse = np.linalg.inv(G * unit)
-        return inverse * unit, ~(np.einsum("nii->ni", inverse).max(axis=1) < ILL_CONDITIONED)
+        return inverse * unit, np.flatnonzero(np.einsum("nii->ni", inverse).max(axis=1) < ILL_CONDITIONED)

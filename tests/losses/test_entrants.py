@@ -8,7 +8,6 @@ from quadric.losses.hinge.qp import HingeQP
 from quadric.losses.hinge.step import solve_hinge
 
 
-
 def entrants_of(seed, n_terms):
     """A support, its surface, and the problems with one of five terms more; half of the seeds have few distinct values."""
     rng = np.random.default_rng(seed)

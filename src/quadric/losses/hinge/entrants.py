@@ -98,11 +98,11 @@ class Entrants:
     def _curvature(self, theta: FloatArray, columns: FloatArray) -> FloatArray:
         """A' diag(theta) A: products of two columns of the support do not depend on the further term."""
         n, k = len(theta), self._rows.shape[1]
-        inner, bent, H = np.zeros((n, k * k)), theta * columns, np.empty((n, k + 1, k + 1))
-        for part in row_chunks(len(self._rows), k * k):
-            rows = self._rows[part]
-            inner += theta[:, part] @ (rows[:, :, None] * rows[:, None]).reshape(len(rows), -1)
-        H[:, :k, :k] = inner.reshape(n, k, k)
+        (i, j), bent, H = np.triu_indices(k), theta * columns, np.empty((n, k + 1, k + 1))
+        inner = np.zeros((n, len(i)))
+        for part in row_chunks(len(self._rows), len(i)):
+            inner += theta[:, part] @ (self._rows[part][:, i] * self._rows[part][:, j])
+        H[:, i, j] = H[:, j, i] = inner
         H[:, :k, k] = H[:, k, :k] = bent @ self._rows
         H[:, k, k] = np.einsum("ni,ni->n", bent, columns)
         H[:, k - 1, k - 1] += LIFT * self._upper.sum()

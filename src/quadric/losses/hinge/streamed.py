@@ -92,24 +92,28 @@ class _Neighbourhood:
         self._levels = [(small, small.rows(stream.terms[fit.support])) for small in smalls]
 
     def trials(self, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
-        """Those that enter a term are looked at together with all others that drop the same."""
-        above = self._above(supports, ceiling)
-        return [Trial(support, moved(self.fit.w, self.fit.support, support), ceiling, np.inf) if is_above else self._trial(support, ceiling) for support, is_above in zip(supports, above, strict=True)]
+        """Those that drop the same term are bounded together first; what that leaves open is solved."""
+        above = self._above(supports, ceiling) if ceiling < np.inf else np.zeros(len(supports), dtype=bool)
+        start, own = self.fit.w, self.fit.support
+        return [
+            Trial(support, moved(start, own, support), ceiling, np.inf) if is_above else self._trial(support, ceiling)
+            for support, is_above in zip(supports, above, strict=True)
+        ]
 
     def _above(self, supports: Sequence[IntArray], ceiling: float) -> BoolArray:
-        """Which supports are proved not to be below a ceiling, on the fewest rows."""
-        above, groups = np.zeros(len(supports), dtype=bool), dict[bytes, list[tuple[int, int]]]()
+        """Which supports are proved not to be below a ceiling, by the fewest rows."""
+        groups: dict[bytes, list[tuple[int, int]]] = {}  # by the terms that they share: which ones, and what they have besides
         for i, support in enumerate(supports):
             new = np.setdiff1d(support, self.fit.support)
             if len(new):
                 groups.setdefault(np.setdiff1d(support, new[-1:]).tobytes(), []).append((i, int(new[-1])))
-        small, A = self._levels[0]
-        G, terms = self.stream.G, self.stream.terms
+        above, (small, A), stream = np.zeros(len(supports), dtype=bool), self._levels[0], self.stream
         for key, members in groups.items():
-            kept, (places, new) = np.frombuffer(key, dtype=np.intp), np.array(members).T
-            qp = small.qp(self._rows(small, A, kept), self.stream.G_on(kept))
-            entrants = Entrants(qp, small.rows(terms[new])[:, :-1], G[np.ix_(kept, new)], np.diag(G)[new])
-            above[places] = entrants.above(moved(self.fit.w, self.fit.support, kept), ceiling)
+            shared, (places, new) = np.frombuffer(key, dtype=np.intp), np.array(members).T
+            qp = small.qp(self._rows(small, A, shared), stream.G_on(shared))
+            columns = small.rows(stream.terms[new])[:, :-1]
+            entrants = Entrants(qp, columns, stream.G[np.ix_(shared, new)], np.diag(stream.G)[new])
+            above[places] = entrants.above(moved(self.fit.w, self.fit.support, shared), ceiling)
         return above
 
     def _trial(self, support: IntArray, ceiling: float) -> Trial:

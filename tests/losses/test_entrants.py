@@ -52,8 +52,10 @@ def test_many_minima_are_told_from_ceilings_below_them():
     assert np.mean(told) > 0.4
 
 
-def test_where_rounding_leaves_no_bound_nothing_is_claimed():
+@pytest.mark.parametrize("rounding", [0.0, 1e-12, -1e-12])
+def test_where_rounding_leaves_no_bound_nothing_is_claimed(rounding):
     entrants, start, minima = entrants_of(0, 4)
     entrants._G[:, :, -1] = entrants._G[:, :, 0]
     entrants._G[:, -1] = entrants._G[:, 0]  # every term is the first of the support again
+    entrants._G[:, -1, -1] *= 1.0 + rounding
     assert not entrants.above(start, minima.min() * 0.5).any()

@@ -9,6 +9,7 @@ from quadric.geometry.lifting import lift
 from quadric.losses import loss_named
 from quadric.losses.base import Found, Move
 from quadric.losses.hinge import streamed as hinge_streamed
+from quadric.losses.hinge.near_problem import NearProblem
 from quadric.losses.pass_problem import Candidates, Passes
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
@@ -118,6 +119,17 @@ def test_no_claim_on_discrete_data_that_enumeration_contradicts(seed):
         beaten = min(neighbours, default=np.inf) < value * (1.0 - 2.0 * SLACK)
         told = is_swap_optimal(problem, Found(support, value))
         assert not (told and beaten)
+
+
+def test_equal_rows_near_the_margin_become_one_that_weighs_as_much():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(400, N)).astype(float)
+    weight = rng.uniform(0.5, 2.0, 400)
+    stream = stream_of(LabelledSamples(X, (X @ [1.0, 2.0, -1.0] > 2.0).astype(int), weight, np.ones(2)), 3.0, 2)
+    split = stream.split(np.array([0, 4]), np.zeros((1, 3)), 2.0)
+    small = NearProblem(split, 3.0)
+    assert len(small.y) == 3**N and len(split.near) == 400
+    np.testing.assert_allclose(small.upper.sum(), 3.0 * weight.sum())
 
 
 def test_no_claim_where_too_many_exchanges_are_left(monkeypatch):

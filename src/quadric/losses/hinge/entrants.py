@@ -114,4 +114,4 @@ class Entrants:
         scale = 1.0 / np.sqrt(np.einsum("nii->ni", G))
         unit = scale[:, :, None] * scale[:, None]
         inverse = np.linalg.inv(G * unit)
-        return inverse * unit, np.flatnonzero(np.einsum("nii->ni", inverse).max(axis=1) < ILL_CONDITIONED)
+        return inverse * unit, np.flatnonzero(np.abs(np.einsum("nii->ni", inverse)).max(axis=1) < ILL_CONDITIONED)

@@ -128,7 +128,8 @@ def test_equal_rows_near_the_margin_become_one_that_weighs_as_much():
     stream = stream_of(LabelledSamples(X, (X @ [1.0, 2.0, -1.0] > 2.0).astype(int), weight, np.ones(2)), 3.0, 2)
     split = stream.split(np.array([0, 4]), np.zeros((1, 3)), 2.0)
     small = NearProblem(split, 3.0)
-    assert len(small.y) == 3**N and len(split.near) == 400
+    assert len(small.y) == 3**N
+    assert len(split.near) == 400
     np.testing.assert_allclose(small.upper.sum(), 3.0 * weight.sum())
 
 

@@ -65,4 +65,4 @@ def _distinct(X: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatAr
     _, first, group = np.unique(bits, return_index=True, return_inverse=True)
     if len(first) == len(y):
         return X, y, weight
-    return X[first], y[first], np.bincount(group, weights=weight)
+    return X[first], y[first], np.bincount(group, weights=weight).astype(float)

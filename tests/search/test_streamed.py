@@ -9,6 +9,7 @@ from quadric.geometry.lifting import lift
 from quadric.losses import loss_named
 from quadric.losses.base import Found
 from quadric.losses.hinge import streamed as hinge_streamed
+from quadric.losses.hinge.near_problem import NearProblem
 from quadric.losses.pass_problem import Passes
 from quadric.losses.supports import Move
 from quadric.losses.survey import SurveyPass
@@ -102,6 +103,36 @@ def test_swap_optimality_of_a_given_support(seed, loss):
         value = problem.step().refit(support).value
         beaten = min(value for _, value in exchanges_of(problem, support)) < value * (1.0 - SLACK)
         assert is_swap_optimal_by_passes(stream, stream.fit(support), 100) is (not beaten)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_claim_on_discrete_data_that_enumeration_contradicts(seed):
+    """Rows of few distinct values: many are equal, and many are on the margin."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2 + seed % 3, size=(60, N)).astype(float)
+    codes = (lift(X) @ rng.normal(size=P) + rng.normal(size=60) > 0.5).astype(int)
+    samples = LabelledSamples(X, codes, np.ones(60), np.ones(2))
+    C, k = [0.3, 3.0, 64.0, 1000.0][seed % 4], 1 + seed % 4
+    problem = problem_of(samples, C, k)
+    found = search(problem, "best", SearchOptions())
+    for support in (found.support, np.sort(rng.choice(problem.n_terms, len(found.support), replace=False))):
+        value = problem.step().refit(support).value
+        neighbours = [value for _, value in exchanges_of(problem, support)]
+        beaten = min(neighbours, default=np.inf) < value * (1.0 - 2.0 * SLACK)
+        told = is_swap_optimal(problem, Found(support, value))
+        assert not (told and beaten)
+
+
+def test_equal_rows_near_the_margin_become_one_that_weighs_as_much():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(400, N)).astype(float)
+    weight = rng.uniform(0.5, 2.0, 400)
+    stream = stream_of(LabelledSamples(X, (X @ [1.0, 2.0, -1.0] > 2.0).astype(int), weight, np.ones(2)), 3.0, 2)
+    split = stream.split(np.array([0, 4]), np.zeros((1, 3)), 2.0)
+    small = NearProblem(split, 3.0)
+    assert len(small.y) == 3**N
+    assert len(split.near) == 400
+    np.testing.assert_allclose(small.upper.sum(), 3.0 * weight.sum())
 
 
 def test_no_claim_where_too_many_exchanges_are_left(monkeypatch):

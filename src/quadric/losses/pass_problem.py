@@ -125,6 +125,7 @@ class StreamedProblem(ABC):
     """
 
     steepest: float  # how steep the loss of a row of weight one can be, in units of C
+    shared = 1  # exchanges share work if they bring in the same term (1), or if they drop the same (0)
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from quadric import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV, reso
 from quadric.credit import CalibratedModel
 from quadric.errors import ParameterError
 from quadric.estimators.calibration import METHODS as CALIBRATIONS
+from quadric.estimators.choosing import Margin
 from quadric.export import read_model, save_model
 from quadric.geometry.terms import term_count, term_names
 from quadric.losses import LOSS_NAMES
@@ -265,6 +266,13 @@ def test_what_cross_validation_fitted_is_the_model(given, monkeypatch):
     assert trained.classifier is search.best_estimator_
     assert trained.classifier.certificates_[0].status == ("optimal" if given.get("method") == "exact" else "local")
     assert_array_equal(trained.model.decision_function(table), search.decision_function(trained.data.X))
+
+
+def test_what_a_time_limit_left_of_one_fold_can_be_saved(monkeypatch, tmp_path):
+    monkeypatch.setattr("quadric.estimators.crossvalidation.margin", lambda scores: Margin("linear", 0.1, np.nan))
+    trained = train(credit_table(), "risk", TrainingOptions(ks=(2,), Cs=(1.0,), loss="least_squares"))
+    save_model(trained.saved(), tmp_path / "m.json")
+    assert read_model(tmp_path / "m.json").metadata["training"]["cross_validation"]["products"] == {"mean": -0.1, "error": 0.0}
 
 
 def test_the_grid_of_k_is_cut_to_what_there_is_and_to_what_must_be_used():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from quadric.estimators import SparseQuadraticSVCCV
-from quadric.estimators.choosing import Family, suitable_rule
+from quadric.estimators.choosing import Family, Margin, suitable_rule
 from quadric.estimators.constraints import LINEAR
 from quadric.samples.random_rows import drawn_rows
 from quadric.types import FloatArray, IntArray
@@ -222,10 +223,13 @@ def cross_validated(
         rule=suitable_rule(search.rule, {Family(grid.terms, grid.loss): grid.scores for grid in grids_of(search)}),
         chosen=chosen,
         runner_up=max(others, key=lambda cell: sign * cell.score.mean, default=None),
-        products=None
-        if margin is None
-        else Figure(sign * (margin.mean if margin.other == LINEAR else -margin.mean), margin.error),
+        products=None if margin is None else _of_products(margin, sign),
     )
+
+
+def _of_products(margin: Margin, sign: float) -> Figure:
+    mean = sign * (margin.mean if margin.other == LINEAR else -margin.mean)
+    return Figure(mean, 0.0 if isnan(margin.error) else margin.error)  # after a time limit the margin may be of one fold
 
 
 def _log_loss(chances: FloatArray, codes: IntArray, weight: FloatArray) -> float:

@@ -65,7 +65,7 @@ TABLES = {
         "id,name,risk\n" + "".join(f"{i * 37 % 120},n{i},{'good' if i % 3 else 'bad'}\n" for i in range(120)),
         [],
         2,
-        "every column besides the target is an identifier or empty ('id', 'name'): add columns that say something about the rows",
+        "every column besides the target is left out ('id', 'name'): add columns that say something about the rows",
     ),
     "one class left": (
         "x,risk\n" + "".join(f"{i % 7 if i % 3 else ''},{'good' if i % 3 else 'bad'}\n" for i in range(60)),

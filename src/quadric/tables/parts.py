@@ -24,9 +24,9 @@ from quadric.extras import require
 from quadric.progress import RowsRead, advance
 from quadric.samples.folds import key_of
 from quadric.samples.source import SampleBatch, SampleSource, State
-from quadric.tables.dates import with_iso_dates
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
+from quadric.tables.forms import with_forms
 from quadric.tables.inputs import missing_cells
 from quadric.tables.reading import digest_of, read_chunks
 from quadric.tables.table import Table, as_table, check_names, holds_arrow
@@ -268,7 +268,7 @@ class TableStream(TableParts):
         else:
             tables = _cut(as_table(data), self._rows)
         forms = self._how.get("date_forms", {})
-        return (with_iso_dates(table, forms) for table in tables)
+        return (with_forms(table, forms) for table in tables)
 
     def check_unchanged(self) -> None:
         """Refuse files that are not those of the first pass."""

@@ -70,10 +70,10 @@ def write_table(name: str, path: Path) -> str | None:
     return "t"
 
 
-def used(arguments: list[str]) -> Use:
-    """What ``quadric`` of this checkout takes with these arguments, in a process of its own."""
-    there = os.environ | {"PYTHONPATH": str(TREE / "src")}
-    with subprocess.Popen([sys.executable, "-m", "quadric", *arguments], stdout=subprocess.DEVNULL, env=there) as process:
+def used(arguments: list[str], tree: Path = TREE) -> Use:
+    """What ``quadric`` of a checkout takes with these arguments, in a process of its own."""
+    there, quiet = os.environ | {"PYTHONPATH": str(tree / "src")}, subprocess.DEVNULL
+    with subprocess.Popen([sys.executable, "-m", "quadric", *arguments], stdout=quiet, stderr=quiet, env=there) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

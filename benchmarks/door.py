@@ -3,15 +3,13 @@
     python benchmarks/door.py [--base CHECKOUT] [--rows 10000 100000 1000000] [--output benchmarks/results/door.json]
 
 Tables are Parquet files of 20 columns with a planted quadratic and two classes. With ``--base`` every fit is repeated, in turn,
-by the source of another checkout, and the accuracies are compared.
+by the source of another checkout, and the accuracies are compared; so are processor time and peak memory of fits to a folder
+of files, which goes by passes.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import resource
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,13 +18,15 @@ from pathlib import Path
 
 import numpy as np
 
+from checkout import TREE
+from defaults import Use, used
 from table import Row, show, write
 
 LIMITS = {10_000: 5.0, 100_000: 12.0, 1_000_000: 25.0}
 """Processor seconds that a fit of this many rows may take."""
 N_COLUMNS, TEST_ROWS = 20, 50_000
 POINTS_LOST = 0.2
-OWN = Path(__file__).resolve().parent.parent
+FOLDER_FILES, FILE_ROWS = 6, 100_000
 
 
 def planted(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -46,14 +46,9 @@ def save_table(X: np.ndarray, y: np.ndarray, path: Path) -> Path:
     return path
 
 
-def fit_seconds(table: Path, model: Path, checkout: Path) -> float:
-    """Processor time of the command in a new process."""
-    command = [sys.executable, "-m", "quadric", "fit", str(table), "--target", "class", "--output", str(model), "--force"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    there = os.environ | {"PYTHONPATH": str(checkout / "src")}
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=there)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def fitted(table: Path, model: Path, checkout: Path, *options: str) -> Use:
+    """Processor time and peak memory of the command in a new process."""
+    return used(["fit", str(table), "--target", "class", "--output", str(model), "--force", *options], checkout)
 
 
 def accuracy(model: Path, X: np.ndarray, y: np.ndarray) -> float:
@@ -68,15 +63,26 @@ def rows_of(numbers: Sequence[int], base: Path | None, folder: Path) -> Iterator
     test, taken = planted(TEST_ROWS, seed=1), []
     for n_rows in numbers:
         table = save_table(*planted(n_rows, seed=0), folder / f"{n_rows}.parquet")
-        taken.append(fit_seconds(table, folder / "own.json", OWN))
+        taken.append(fitted(table, folder / "own.json", TREE).seconds)
         yield Row(f"quadric fit, {n_rows:,} rows, seconds", taken[-1], "<=", LIMITS.get(n_rows, np.inf))
         if base is not None:
-            before = fit_seconds(table, folder / "base.json", base)
+            before = fitted(table, folder / "base.json", base).seconds
             yield Row(f"{n_rows:,} rows, share of the time of the base", taken[-1] / before, "<=", 1.1)
             lost = accuracy(folder / "base.json", *test) - accuracy(folder / "own.json", *test)
             yield Row(f"{n_rows:,} rows, points of accuracy lost", lost, "<=", POINTS_LOST)
     for (less, more), (quick, slow) in zip(pairwise(numbers), pairwise(taken), strict=True):
         yield Row(f"{more:,} rows, share of the time of {less:,}", slow / quick, ">=", 1.0)
+
+
+def folder_rows(base: Path, folder: Path) -> Iterator[Row]:
+    files = folder / "files"
+    files.mkdir()
+    for i in range(FOLDER_FILES):
+        save_table(*planted(FILE_ROWS, seed=i), files / f"{i}.parquet")
+    for loss in ("auto", "hinge"):
+        own, before = (fitted(files, folder / "folder.json", tree, "--loss", loss) for tree in (TREE, base))
+        yield Row(f"folder, loss {loss}, share of the time of the base", own.seconds / before.seconds, "<=", 1.1)
+        yield Row(f"folder, loss {loss}, share of the peak memory of the base", own.gigabytes / before.gigabytes, "<=", 1.0)
 
 
 def main() -> int:
@@ -87,6 +93,8 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = list(rows_of(sorted(arguments.rows), arguments.base, Path(folder)))
+        if arguments.base is not None:
+            rows += folder_rows(arguments.base, Path(folder))
     print(show(rows))
     write(rows, arguments.output)
     return 0 if all(row.holds for row in rows) else 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,3 +77,19 @@ def number_text(value: float) -> str:
 def class_texts(classes: np.ndarray) -> tuple[str, ...]:
     """The labels of classes as texts."""
     return tuple(number_text(label) if type(label) in (int, float) else str(label) for label in classes.tolist())
+
+
+def typed_labels(names: Sequence[str]) -> np.ndarray:
+    """Labels as pandas reads them: whole numbers where all names are, else texts."""
+    labels = np.array(names)
+    try:
+        numbers = labels.astype(np.int64)
+    except (ValueError, OverflowError):
+        return labels
+    return numbers if np.array_equal(numbers.astype(labels.dtype), labels) else labels
+
+
+def positions_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:
+    """Positions of labels among classes that may be in any order: the positive one of two is the last."""
+    order = np.argsort(classes, kind="stable")
+    return order[np.searchsorted(classes, labels, sorter=order)]

@@ -101,7 +101,7 @@ def test_labels_are_the_names_where_these_sort_as_wanted_and_positions_elsewhere
     columns["risk"] = np.where(columns["risk"] == "good", 2.0, 10.0)
     numbers = train(Table(tuple(columns), tuple(columns.values())), "risk", options())
     assert numbers.data.class_names == ("2", "10")  # as numbers; as texts "10" would be the first
-    assert numbers.classifier.classes_.tolist() == [0, 1]
+    assert numbers.classifier.classes_.tolist() == [2, 10]
 
 
 def test_long_names_of_classes_are_not_repeated_in_every_row(tmp_path):

@@ -31,7 +31,7 @@ from quadric.estimators.curves import (
 )
 from quadric.estimators.cutoffs import EVEN, Cutoff, CutoffRule, read_cutoff
 from quadric.estimators.validation import N_JOBS, check_parameters, one_of
-from quadric.labels import refuse_masked
+from quadric.labels import positions_in, refuse_masked
 from quadric.resources import processes_of
 from quadric.types import FloatArray, IntArray
 from quadric.workers import workers_end_with_us
@@ -211,12 +211,12 @@ class CalibratedModel(Classifier, BaseEstimator):
         if not hasattr(estimator, "decision_function"):
             raise TypeError(f"CalibratedModel needs an estimator with a decision_function, and {_name(estimator)} has none")
         y = _checked_labels(X, y)
+        classes = np.unique(y)
         if isinstance(estimator, FrozenEstimator):
-            _check_classes(estimator.estimator, y, "frozen")
+            classes = _checked_classes(estimator.estimator, classes, "frozen")
         elif fitted is not None:
-            _check_classes(fitted, y, "fitted")
-        weight = _checked_weights(sample_weight, X, y)
-        classes, codes = np.unique(y, return_inverse=True)
+            classes = _checked_classes(fitted, classes, "fitted")
+        weight, codes = _checked_weights(sample_weight, X, y), positions_in(classes, y)
         rule = _checked_cutoff(self.cutoff, len(classes))
         scoring = _DecisionValues(estimator, None if weight is None else _weight_keyword(estimator))
         weights = {} if weight is None else {"sample_weight": weight}
@@ -381,11 +381,13 @@ def _checked_labels(X: Any, y: Any) -> np.ndarray:
     return np.asarray(y)
 
 
-def _check_classes(estimator: Any, y: np.ndarray, state: str) -> None:
+def _checked_classes(estimator: Any, labels: np.ndarray, state: str) -> np.ndarray:
+    """The classes in the order of the estimator, which a model file may put differently."""
     check_is_fitted(estimator)
-    own, labels = np.asarray(estimator.classes_).tolist(), np.unique(y).tolist()
-    if labels != own:
-        raise ValueError(f"the {state} estimator knows the classes {own}, but y has {labels}")
+    own = np.asarray(estimator.classes_)
+    if labels.tolist() != sorted(own.tolist()):
+        raise ValueError(f"the {state} estimator knows the classes {own.tolist()}, but y has {labels.tolist()}")
+    return own
 
 
 def _checked_weights(sample_weight: Any, X: Any, y: np.ndarray) -> FloatArray | None:

@@ -29,7 +29,7 @@ from quadric.defaults import (
 from quadric.errors import quoted, warn_user
 from quadric.geometry.lifting import column_ends
 from quadric.geometry.moments import CONSTANT_TOLERANCE
-from quadric.labels import class_weights
+from quadric.labels import class_weights, positions_in
 from quadric.samples.labelled import LARGEST, Samples
 from quadric.types import FloatArray, IntArray
 
@@ -213,7 +213,7 @@ def _codes_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:
     unknown = [label for label in labels.tolist() if label not in classes.tolist()]
     if unknown:
         raise ValueError(f"y has labels that the model does not know: {unknown}")
-    return np.searchsorted(classes, labels)
+    return positions_in(classes, labels)
 
 
 def warn_of_spread(X: FloatArray, names: Sequence[str] | None, remedy: str) -> None:

@@ -17,7 +17,7 @@ from quadric.estimators import ScaleWarning
 from quadric.estimators.base import RandomState, SparseSurfaceClassifier, drawn_seed
 from quadric.estimators.validation import N_JOBS, check_values, integer_from
 from quadric.fitted import Model, fitted_model
-from quadric.labels import refuse_masked
+from quadric.labels import positions_in, refuse_masked
 from quadric.progress import counted
 from quadric.resources import processes_of
 from quadric.tables.table import Rows
@@ -100,6 +100,7 @@ def stability(
     Z, y, estimator = view.fitted(X), np.asarray(y), view.classifier
     if isinstance(estimator, SparseSurfaceClassifier):  # for data in fitted units, which stay as they are
         estimator = view.procedure().set_params(standardize=False, clip=None)
+        y = positions_in(view.classes, y)
     weight = check_sample_weight(sample_weight, Z, non_negative=False)
     seed = drawn_seed(random_state)
     fits = workers(processes_of(n_jobs, n_boot), return_as="generator")(

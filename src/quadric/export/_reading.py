@@ -40,6 +40,7 @@ from quadric.export.scoring import Sample
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count, term_index
+from quadric.labels import class_texts
 from quadric.losses import LOSS_NAMES
 from quadric.samples.units import Units
 from quadric.tables import Table
@@ -138,8 +139,9 @@ def _classes(task: dict[str, Node]) -> tuple[tuple[str, ...], np.ndarray]:
     kind = task["dtype"].text()
     fits = ARRAY_TYPES.fullmatch(kind) and all(isinstance(value, _LABELS[kind[1]]) for value in values)
     task["labels"].require(fits, "do not fit their type")
-    task["labels"].require(all(low < high for low, high in pairwise(values)), "must be in increasing order")
     labels = np.array(values, dtype=kind)
+    in_order = all(low < high for low, high in pairwise(values)) or class_texts(labels) == names
+    task["labels"].require(in_order, "must be in increasing order, or the names of the classes")
     task["labels"].require(labels.tolist() == values, "do not fit their type")
     return names, labels
 

@@ -55,6 +55,7 @@ from quadric.files import write_atomically
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_factors
+from quadric.labels import class_texts, typed_labels
 from quadric.tables import Table
 from quadric.tables.table import Rows
 
@@ -255,6 +256,14 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     -------
     fitted estimator
         A Pipeline where transformers come before the classifier (nested ones become one), else the classifier;
-        a CalibratedModel of it where it is calibrated.
+        a CalibratedModel of it where it is calibrated. It predicts the labels of the table that it was fitted to, also where
+        ``quadric fit`` numbered the classes to put the positive one last.
     """
-    return read_model(path).model
+    saved = read_model(path)
+    classifier = fitted_model(saved.model).classifier
+    if saved.class_names != class_texts(classifier.classes_):
+        numbers, classifier.classes_ = classifier.classes_.tolist(), typed_labels(saved.class_names)
+        if isinstance(weights := getattr(classifier, "class_weight", None), Mapping):
+            labels = dict(zip(numbers, classifier.classes_.tolist(), strict=True))
+            classifier.class_weight = {labels[number]: weight for number, weight in weights.items()}
+    return saved.model

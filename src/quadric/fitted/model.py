@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,7 +26,7 @@ from quadric.fitted.decisions import Decisions
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step, without_name_warnings
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names
-from quadric.labels import refuse_masked
+from quadric.labels import positions_in, refuse_masked
 from quadric.samples.units import Units
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder
@@ -122,6 +122,8 @@ class FittedModel(Columns, Decisions):
     def procedure(self) -> SparseQuadraticSVC:
         """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.
 
+        It is for positions of classes as labels: classes of a model file need not be in sorted order.
+
         Returns
         -------
         SparseQuadraticSVC
@@ -129,6 +131,8 @@ class FittedModel(Columns, Decisions):
         own = self.classifier.get_params() | {name: self.question(name) for name in ("terms", "loss", "k", "C")}
         limits = self.limits(int(own["k"]), QUADRATIC)  # linear terms are a parameter of their own
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
+        if isinstance(weights := own["class_weight"], Mapping):
+            own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}
         return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})
 
     def with_surfaces(self, surfaces: Sequence[QuadraticSurface]) -> Any:
@@ -243,7 +247,7 @@ class FittedModel(Columns, Decisions):
         if self.is_surface:
             return predicted(self.decision(X), np.arange(2))
         with without_name_warnings():
-            return np.searchsorted(self.classes, self.model.predict(self.native(X)))
+            return positions_in(self.classes, self.model.predict(self.native(X)))
 
 
 # Classes of a bare surface: its negative and its positive side

@@ -74,7 +74,7 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     Scores
         Of these rows, with the model's own number of terms; the mean over the folds that tested a row.
     """
-    folds = list(check_cv(cv, subject.labels, classifier=True).split(subject.V, subject.labels))
+    folds = list(check_cv(cv, subject.codes, classifier=True).split(subject.V, subject.codes))
     absent = [(i, code) for i, (train, _) in enumerate(folds) for code in np.setdiff1d(subject.codes, subject.codes[train])]
     if absent:
         fold, code = absent[0]
@@ -114,14 +114,14 @@ def _decisions(
     """Decision values of the test rows, for each number of terms: the model's own by its own procedure, others by the path."""
     scaler = make_pipeline(*map(clone, scalers), "passthrough").fit(V[train])  # clones: threads share the scalers
     U, U_test = (np.ascontiguousarray(scaler.transform(V[rows])) for rows in (train, test))
-    labels = subject.labels[train]
+    codes = subject.codes[train]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScaleWarning)  # fitting the model has said so
-        own = clone(subject.procedure).fit(U, labels)
+        own = clone(subject.procedure).fit(U, codes)
     decisions = own.decision_function(U_test)[None]
     if not subject.is_binary:
         return decisions
-    path = subject.path(own._prepared(U), labels, ks)
+    path = subject.path(own._prepared(U), codes, ks)
     along = path.coef[0] @ lift(own._prepared(U_test)).T + path.intercept[0][:, None]
     along[list(ks).index(subject.k)] = decisions[0]
     return along

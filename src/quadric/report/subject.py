@@ -116,7 +116,7 @@ class Subject:
         own = self.fitted.procedure()
         return own.set_params(method="best") if own.method == "exact" else own
 
-    def path(self, U: FloatArray, labels: np.ndarray, ks: Sequence[int]) -> QuadraticPath:
+    def path(self, U: FloatArray, codes: IntArray, ks: Sequence[int]) -> QuadraticPath:
         """Surfaces for several numbers of terms, with the parameters of the model."""
         own = self.procedure.get_params()
         shared = {name: own[name] for name in signature(sparse_quadratic_path).parameters if name in own}
@@ -125,7 +125,7 @@ class Subject:
         shared["exclude"] = limits.without(lambda: redundant_of_samples(U, np.ones(len(U)))).exclude.tolist()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScaleWarning)  # fitting the model has said so
-            return sparse_quadratic_path(U, labels, ks=list(ks), Cs=(own["C"],), **shared)
+            return sparse_quadratic_path(U, codes, ks=list(ks), Cs=(own["C"],), **shared)
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:

@@ -104,7 +104,7 @@ def views_along(subject: Subject, ks: Sequence[int], own: Certificate) -> tuple[
     own : Certificate
         Of the model.
     """
-    path, at = subject.path(subject.U, subject.labels, ks), list(ks).index(subject.k)
+    path, at = subject.path(subject.U, subject.codes, ks), list(ks).index(subject.k)
     surfaces = [QuadraticSurface.from_coordinates(*one) for one in zip(path.coef[0], path.intercept[0], strict=True)]
     surfaces[at] = subject.fitted.surfaces[0]
     others, other_ks = surfaces[:at] + surfaces[at + 1 :], [k for k in ks if k != subject.k]

@@ -11,6 +11,7 @@ import numpy as np
 from quadric.certificate import Certificate
 from quadric.examine import certify, certify_passes, certify_sums
 from quadric.fitted.model import is_level
+from quadric.labels import positions_in
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import part
 from quadric.samples.source import SampleBatch, Together
@@ -131,7 +132,7 @@ def _fitted_rows(table: Table, model: TableModel) -> SampleBatch:
     rows, y = model.labelled(table)
     X = view.fitted(model.inputs(rows)) if len(rows) else np.empty((0, view.n_features))
     ids = np.arange(len(rows)) + table.first_row
-    return SampleBatch(X, np.searchsorted(view.classes, y), np.ones(len(rows)), np.ones(len(view.classes)), ids)
+    return SampleBatch(X, positions_in(view.classes, y), np.ones(len(rows)), np.ones(len(view.classes)), ids)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from quadric.estimators import ScaleWarning
 from quadric.estimators.constraints import support_limits
 from quadric.estimators.validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
+from quadric.labels import typed_labels
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.samples.capped import Stream
 from quadric.samples.random_rows import MOST_RANDOM, RandomRows
@@ -250,8 +251,9 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         raise ParameterError(f"all columns are constant: there is nothing to learn from{few}", **keep)
     check_features(encoder, names, 1)
     # an array makes all texts as wide as the longest, so long names are not labels
-    are_labels = list(names) == sorted(names) and max(map(len, names)) <= WIDEST_LABEL
-    labels = np.array(names) if are_labels else np.arange(len(names))
+    labels = typed_labels(names)
+    if labels.tolist() != sorted(labels.tolist()) or max(map(len, names)) > WIDEST_LABEL:
+        labels = np.arange(len(names))
     data = PreparedData(
         encoder=encoder,
         X=np.empty((0, len(encoder.features_))),

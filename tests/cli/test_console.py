@@ -257,3 +257,9 @@ def test_remarks_are_wrapped_at_the_width_of_the_terminal(columns, capsys, monke
     assert (max(map(len, lines)) <= int(columns)) if columns else len(lines) == 2
     assert [line for line in lines if not line.startswith("  ")] == [lines[0], lines[len(lines) // 2]]
     assert lines[0].startswith("quadric: one word after")
+
+
+def test_a_flag_to_be_copied_stays_in_one_line(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "54")
+    console.remark("left out: this is column 1 (--keep 'Unnamed: 0')")  # 53 characters up to the blank in the name
+    assert capsys.readouterr().err.splitlines() == ["quadric: left out: this is column 1", "  (--keep 'Unnamed: 0')"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import textwrap
@@ -23,6 +24,7 @@ from quadric.progress import Report, RowsRead, listening
 FIRST_AFTER = 2.0
 # Where standard error is no terminal, progress is a line now and then; on a terminal it is a bar that moves
 SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_FRAMES = 10.0, 0.1
+QUOTED_FLAG = re.compile(r"--[\w-]+ '[^']*'")
 # A terminal of fewer columns wraps remarks itself
 MOST_INDENTED = 20
 # Share of the work from which on more of it done is worth another look at the clock
@@ -96,7 +98,8 @@ def remark(text: str) -> None:
     if not width and sys.stderr.isatty():
         width = os.get_terminal_size(sys.stderr.fileno()).columns
     how: Any = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  "}
-    note(textwrap.fill(line, width, **how) if width > MOST_INDENTED else line)
+    whole = QUOTED_FLAG.sub(lambda flag: flag[0].replace(" ", "\0"), line)  # which is to be copied
+    note(textwrap.fill(whole, width, **how).replace("\0", " ") if width > MOST_INDENTED else line)
 
 
 def printable(text: str) -> str:

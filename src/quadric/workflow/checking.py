@@ -183,7 +183,8 @@ def settled(check: TableCheck, options: TrainingOptions, target: str, columns: S
     apart = left_out(check, options)
     rest = [name for name in columns if name not in (target, options.groups, *options.ignore, *apart)]
     if apart and not rest:
-        usable = next((each.remedies for each in check.findings if each.columns[:1] == apart[:1] and each.remedies), {})
+        first = next(each.remedies for each in check.findings if each.left_out and each.columns[0] == apart[0])
+        usable = {option: value for option, value in first.items() if option != "ignore"}
         raise OptionError(
             f"every column besides the target is left out ({listed([quoted(name) for name in apart])}): "
             f"add columns that say something about the rows{', or use one of these' if usable else ''}",

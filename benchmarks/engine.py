@@ -56,7 +56,7 @@ def problem_of(loss: str, X: FloatArray, y: FloatArray, C: float, k: int) -> Any
 
 def data_of(loss: str, X: FloatArray, y: FloatArray) -> TrainingData:
     samples = LabelledSamples(X, (y > 0).astype(int), np.ones(len(y)), np.ones(2))
-    return loss_named(loss).data.from_samples(samples, NO_LIMITS)
+    return loss_named(loss).data(samples, NO_LIMITS)
 
 
 def seconds(action: Callable[[], Any], repeats: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:

@@ -140,7 +140,7 @@ def logistic() -> Iterator[Row]:
 
 def above(samples: LabelledSamples, C: float, k: int) -> tuple[float, float]:
     """By what share the objective of "best" is above that of a search with all rows lifted, and their ratio of times."""
-    problem = loss_named("hinge").data.from_samples(samples, NO_LIMITS).one_against_rest(1, C, k)
+    problem = loss_named("hinge").data(samples, NO_LIMITS).one_against_rest(1, C, k)
     began = time.process_time()
     ours = search(problem, "best", SearchOptions()).objective
     between = time.process_time()

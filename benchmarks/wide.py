@@ -150,7 +150,7 @@ def noisy(m: int, n: int, k: int, seed: int) -> LabelledSamples:
 
 def _objective(loss: str, samples: LabelledSamples, k: int, paired: bool) -> float:
     with patch.object(products, "MANY_TERMS", 10**9 if paired else 0):
-        problem = loss_named(loss).data.from_samples(samples, NO_LIMITS).one_against_rest(1, 1.0, k)
+        problem = loss_named(loss).data(samples, NO_LIMITS).one_against_rest(1, 1.0, k)
         return search(problem, "best", SearchOptions()).objective
 
 

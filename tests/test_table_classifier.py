@@ -268,6 +268,9 @@ OTHERWISE = {
 }
 
 
+@pytest.mark.filterwarnings(
+    "ignore::quadric.workflow.checking.TableWarning"
+)  # of targets that a column of the check gives away
 @parametrize_with_checks(
     [TableClassifier(k=2, C=16.0, loss="least_squares", cross_validate=False, calibrate=None)],
     expected_failed_checks=lambda _: OTHERWISE,
@@ -279,6 +282,7 @@ def test_estimator_check(estimator, check):
 FORMS = {"year first": "%Y/%m/%d", "day first": "%d.%m.%Y", "month first": "%m/%d/%Y"}
 
 
+@pytest.mark.filterwarnings("ignore:column 'since' holds dates, which count as days")  # beside the one that is tested
 @pytest.mark.parametrize("form", FORMS)
 def test_dates_are_read_as_in_files(form, tmp_path):
     X, y = credit()

@@ -471,7 +471,7 @@ def _cases(
     extent = samples.extent(len(limits.exclude), k=k)
     provable = proves or not extent.is_wide or fits(loss, replace(extent, proves=True))
     check_memory(loss, replace(extent, proves=provable))
-    data, judge = loss_named(loss).data.from_samples(samples, limits), Judge.of(samples)
+    data, judge = loss_named(loss).data(samples, limits), Judge.of(samples)
     problems = {positive: data.one_against_rest(positive, C, k) for positive in samples.positives()}
     return [
         _Judged(

@@ -255,21 +255,19 @@ def test_nothing_is_overwritten_unasked(command, made, refused, csv_file, tmp_pa
 @pytest.mark.parametrize("command", ["fit", "predict"])
 def test_two_commands_at_once_do_not_write_one_file(command, made, run, refused, tmp_path, monkeypatch):
     """The one that comes later is refused, whether the file is there already or not."""
-    from quadric.cli import console
     from quadric.files import claimed
 
     more = {"fit": [made.data_csv, "--target", "risk", *K], "predict": [made.model, made.data_csv]}[command]
     arguments = [command, *more, "--output", tmp_path / "out.csv"]
     with claimed(tmp_path / "out.csv"):
         assert "is writing" in refused(*arguments, code=2)
-    claim = console.claim
 
     def late(path):
         """Another command ends between the look at the file and the claim."""
         path.write_text("of another command")
-        claim(path)
+        return claimed(path)
 
-    monkeypatch.setattr("quadric.cli.inputs.claim", late)
+    monkeypatch.setattr("quadric.cli.console.claimed", late)
     result = run(*arguments)
     assert result.code == 2
     assert "exists; give --force" in result.errors[0]

@@ -9,7 +9,8 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.moments import LabelledMoments, LiftedMoments
 from quadric.losses import loss_named
 from quadric.losses.hinge.qp import hinge_intercept
-from quadric.losses.least_squares.data import LeastSquaresData
+from quadric.losses.least_squares.data import LeastSquaresData, least_squares_data
+from quadric.losses.supports import candidates_of
 from quadric.samples.labelled import LabelledSamples
 from quadric.search.decomposition import decompose
 from quadric.search.rules import NO_LIMITS
@@ -102,7 +103,7 @@ def test_another_k_shares_the_arrays(loss):
 def test_classes_share_the_arrays(loss):
     X = random_samples(7, m=60)[0]
     codes = np.arange(60) % 3
-    data = loss_named(loss).data.from_samples(LabelledSamples(X, codes, np.ones(60), np.ones(3)), NO_LIMITS)
+    data = loss_named(loss).data(LabelledSamples(X, codes, np.ones(60), np.ones(3)), NO_LIMITS)
     first, second = data.one_against_rest(0, 1.0, 2), data.one_against_rest(2, 4.0, 3)
     assert first.G is second.G
     if loss == "least_squares":  # and one eigendecomposition
@@ -116,12 +117,12 @@ def test_classes_share_the_arrays(loss):
 def test_merged_moments_give_the_whole_fit():
     X, y = random_samples(8, m=300, n=4)
     codes = (y > 0).astype(int)
-    whole = LeastSquaresData.from_samples(LabelledSamples(X, codes, np.ones(300), np.ones(2)), NO_LIMITS).one_against_rest(
-        1, 16.0, 4
-    )
+    whole = least_squares_data(LabelledSamples(X, codes, np.ones(300), np.ones(2)), NO_LIMITS).one_against_rest(1, 16.0, 4)
     parts = np.array_split(np.arange(300), 7)
     merged = [sum((LiftedMoments.of(X[p][codes[p] == c]) for p in parts), LiftedMoments.empty(4)) for c in (0, 1)]
-    streamed = LeastSquaresData(LabelledMoments.merged(merged, np.ones(2)), np.ones(2), NO_LIMITS).one_against_rest(1, 16.0, 4)
+    moments = LabelledMoments.merged(merged, np.ones(2))
+    data = LeastSquaresData(moments, np.ones(2), candidates_of(moments.loss, NO_LIMITS))
+    streamed = data.one_against_rest(1, 16.0, 4)
     a, b = decompose(whole), decompose(streamed)
     assert_array_equal(a.support, b.support)
     assert_allclose(b.z, a.z, rtol=1e-10, atol=1e-12)

@@ -28,7 +28,7 @@ def fitted(dirty, method):
 def candidates(dirty):
     """Terms that the library chooses from: those that vary."""
     samples = LabelledSamples(dirty.X, (dirty.y > 0).astype(int), np.ones(len(dirty.y)), np.ones(2))
-    return LOSS.data.from_samples(samples, NO_LIMITS).one_against_rest(1, dirty.C, dirty.k).terms
+    return LOSS.data(samples, NO_LIMITS).one_against_rest(1, dirty.C, dirty.k).terms
 
 
 def check_surface(reference, terms, model):

@@ -9,12 +9,13 @@ from numpy.testing import assert_array_equal
 
 from helpers import LOSSES, make_problem, random_samples
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.losses.base import Completion, Found, Move, Moves, Projection
+from quadric.losses.base import Found
+from quadric.losses.supports import Completion, Move, Moves, SupportRule
 from quadric.search.decomposition import decompose
 from quadric.search.exact import prove
 from quadric.search.methods import SearchOptions, search
 from quadric.search.path import trace_path
-from quadric.search.rules import RequiredTerms, SupportLimits, SupportRule
+from quadric.search.rules import RequiredTerms, SupportLimits
 from quadric.search.ties import near_ties
 
 N = 3
@@ -51,7 +52,7 @@ class Hierarchy(SupportRule):
         for term in np.argsort(-np.abs(z), kind="stable").tolist():
             if len(grown := self.closed({*chosen, term})) <= k:
                 chosen = grown
-        return Projection(np.array(sorted(chosen), dtype=np.intp), exact=False)
+        return np.array(sorted(chosen), dtype=np.intp)
 
     def moves(self, support):
         inside, everything = set(support.tolist()), range(self.n_terms)
@@ -177,13 +178,14 @@ def test_required_terms():
     assert_array_equal(moves.into, [2, 4])
     completion = rule.completions(np.zeros(5, dtype=bool), np.array([True, True, True, False, True]))
     assert not completion.possible
-    assert rule.project(np.array([9.0, 0.0, 8.0, 0.0, 7.0]), 3).exact
+    assert_array_equal(rule.project(np.array([9.0, 0.0, 8.0, 0.0, 7.0]), 3), [0, 1, 3])
 
 
 def test_limits_choose_candidates_and_the_rule():
     limits = SupportLimits(include=np.array([4]), exclude=np.array([0]))
-    candidates = limits.candidates(np.array([False, True, False, False, False]), lambda: np.zeros(5, dtype=bool))
-    assert_array_equal(candidates, [2, 3, 4])
-    assert_array_equal(limits.rule(candidates).required, [2])
+    constant = np.array([False, True, False, False, False])
+    candidates = limits.candidates(constant, lambda: np.zeros(5, dtype=bool))
+    assert_array_equal(candidates.terms, [2, 3, 4])
+    assert_array_equal(candidates.rule.required, [2])
     with pytest.raises(ValueError, match="do not vary"):
-        SupportLimits(include=np.array([1])).rule(candidates)
+        SupportLimits(include=np.array([1])).candidates(constant, lambda: np.zeros(5, dtype=bool))

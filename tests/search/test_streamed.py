@@ -7,9 +7,10 @@ import pytest
 
 from quadric.geometry.lifting import lift
 from quadric.losses import loss_named
-from quadric.losses.base import Found, Move
+from quadric.losses.base import Found
 from quadric.losses.hinge import streamed as hinge_streamed
-from quadric.losses.pass_problem import Candidates, Passes
+from quadric.losses.pass_problem import Passes
+from quadric.losses.supports import Move
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SamplesInMemory
@@ -37,7 +38,7 @@ def random_samples(seed, m=900):
 
 
 def problem_of(samples, C, k, loss="hinge"):
-    return loss_named(loss).data.from_samples(samples, NO_LIMITS).one_against_rest(1, C, k)
+    return loss_named(loss).data(samples, NO_LIMITS).one_against_rest(1, C, k)
 
 
 def exchanges_of(problem, support):
@@ -50,7 +51,7 @@ def exchanges_of(problem, support):
 def stream_of(samples, C, k, room=150, loss="hinge", batch_rows=100):
     passes = Passes(SamplesInMemory(samples, batch_rows))
     survey = passes.total(SurveyPass(1, True, room))
-    return loss_named(loss).streamed(passes, survey, 1, Candidates.of(survey, NO_LIMITS), C, k)
+    return loss_named(loss).streamed(passes, survey, 1, survey.candidates(NO_LIMITS), C, k)
 
 
 @pytest.fixture

@@ -15,6 +15,9 @@ from quadric.samples.folds import folds_by_key
 from quadric.samples.source import SampleBatch
 from streams.test_moments import features, part, parts, relative, table
 
+# Fits to tables have the names of their columns, and arrays are compared with them
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+
 COLUMNS = ["x0", "x1", "x2", "x3"]
 
 

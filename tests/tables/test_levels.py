@@ -106,7 +106,7 @@ def test_new_levels_have_the_rank_of_the_most_frequent():
 def test_the_coding_tells_folds_what_to_learn():
     home = np.concatenate([texts(own=40, rent=30, boat=6, tent=6), np.array([None] * 18, dtype=object)])
     age = np.concatenate([np.arange(80.0), [np.nan] * 20])
-    table = TableEncoder(**RARE).usable(as_table({"age": age, "home": home}))
+    table = TableEncoder(**RARE).cleaned(as_table({"age": age, "home": home}))
     encoder = TableEncoder(**RARE).fit(table)
     coding = coding_of(encoder, encoder.transform(table), ["age", "home"])
     assert encoder.get_feature_names_out().tolist() == ["age", "age is missing", "home=rent", "home=other", "home is missing"]

@@ -227,8 +227,9 @@ def test_fit_warns_of_leaks_and_keeps_them(rng):
         prepared = prepare(data, "y", TrainingOptions(**FAST))
     assert prepared.encoder.input_names_ == ("age", "late")
     assert any("'late' alone predicts the target almost perfectly" in str(each.message) for each in caught)
-    with pytest.warns(TableWarning, match="no other column is left: add columns that are known before"):
+    with pytest.warns(TableWarning) as caught:
         prepare(data.drop(["age"]), "y", TrainingOptions(**FAST))
+    assert any("no other column is left: add columns that are known before" in str(each.message) for each in caught)
 
 
 def test_a_column_that_is_kept_and_ignored_is_refused(rng):

@@ -21,9 +21,10 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.losses.footprint import check_memory
-from quadric.losses.hinge.problem import HingeData, HingeProblem
+from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.qp import hinge_intercept
 from quadric.losses.hinge.step import HingeStep
+from quadric.losses.rows_data import RowsData
 from quadric.samples.extent import Extent
 from quadric.samples.labelled import LabelledSamples
 from quadric.search.rules import NO_LIMITS
@@ -226,7 +227,7 @@ def l0_least_squares_grid(
 def _quadratic_problems(samples: LabelledSamples) -> list[HingeProblem]:
     check_memory("hinge", Extent(samples.X.shape, len(samples.class_weight), proves=True))
     with one_blas_thread():
-        data = HingeData(samples, NO_LIMITS)  # on all terms, however many there are
+        data = RowsData(HingeProblem, samples, NO_LIMITS)  # on all terms, however many there are
     return [data.one_against_rest(positive, 1.0, term_count(samples.X.shape[1])) for positive in samples.positives()]
 
 

@@ -281,10 +281,10 @@ def fit_fold(
     result = FittedFold(fold.number, part.units)
     drawn = part.samples if alone else work.samples.part(work.parts.drawn(fold.test))
     X, plain = drawn.X if alone else part.units(drawn.X), Sigmoids.none(len(positives))
-    for family, rows in plan.items():
-        by_class = [search.rows(family.terms, family.loss, positive, rows) for positive in positives]
-        for row, *surfaces in zip(rows, *by_class, strict=False):
-            cells = [GridCell(family.terms, family.loss, row.C, k) for k in row.ks]
+    for family, grid in plan.items():
+        by_class = [search.rows(family.terms, family.loss, positive, grid) for positive in positives]
+        for (C, ks), *surfaces in zip(grid.items(), *by_class, strict=False):
+            cells = [GridCell(family.terms, family.loss, C, k) for k in ks]
             found = list(zip(*surfaces, strict=True))
             result.cells.update(zip(cells, (FittedCell(own, plain) for own in found), strict=True))
             if not loss_named(family.loss).has_probabilities:

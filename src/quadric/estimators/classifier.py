@@ -42,7 +42,7 @@ from quadric.estimators.validation import (
 )
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import SparseProblem, TrainingData, training_data
+from quadric.losses.base import SparseProblem, TrainingData
 from quadric.losses.footprint import check_memory
 from quadric.progress import writer_for
 from quadric.resources import processes_of
@@ -258,7 +258,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         processes = processes_of(self.n_jobs, len(samples.positives()))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
-        data = loss_named(self.loss).data.from_samples(samples, limits)
+        data = loss_named(self.loss).data(samples, limits)
         fits = list(self._fit_surfaces(data, samples, processes))
         self._warn_of(fits, samples.classes)
         self._set_fits(fits, samples.classes, units)
@@ -450,7 +450,7 @@ def digested(
     size = (min(moments.n_rows, 1), len(moments.columns)), len(moments.classes), len(limits.exclude)
     check_memory(loss, Extent(*size, proves=True))
     sums = SummedSamples.of(moments, class_weight, standardize=standardize)
-    return sums, training_data(sums, loss, limits)
+    return sums, loss_named(loss).data(sums, limits)
 
 
 def check_sums(moments: Moments) -> None:

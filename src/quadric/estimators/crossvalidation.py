@@ -46,7 +46,7 @@ from quadric.estimators.validation import (
 )
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import TrainingData, training_data
+from quadric.losses.base import TrainingData
 from quadric.losses.footprint import check_memory
 from quadric.progress import counted, part, parts, writer_for
 from quadric.resources import processes_of
@@ -299,7 +299,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         def fit(quick: QuickSearch, starts: Sequence[IntArray]) -> None:
             model, limits = self.best_estimator_, task.dictionaries[cell.terms].limits
             of_all_rows = parts.is_drawn is None or not loss_named(cell.loss).keeps_rows
-            data = quick.digest(cell.terms, cell.loss) if of_all_rows else training_data(prepared, cell.loss, limits)
+            data = quick.digest(cell.terms, cell.loss) if of_all_rows else loss_named(cell.loss).data(prepared, limits)
             searches = model._fit_surfaces(data, prepared, processes_of(self.n_jobs, len(starts)), starts, task.deadline)
             fits = list(counted(searches, len(starts), "final fit"))
             if not task.out_of_time():
@@ -452,8 +452,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             plan = board.extended()
             if not plan:
                 break
-            for family, rows in plan.items():
-                report(f"the best C of {family.loss} is at the end of its grid: trying C = {rows[0].C:g}, too")
+            for family, grid in plan.items():
+                report(f"the best C of {family.loss} is at the end of its grid: trying C = {next(iter(grid)):g}, too")
             with part(*(0.75 + 0.25 * (self.n_extensions_ + done) / MOST_EXTENSIONS for done in (0, 1))):
                 work.score(plan, board, "cross-validation, a longer grid")
             self.n_extensions_ += 1

@@ -133,7 +133,7 @@ def sparse_quadratic_path(
     check_memory(loss, samples.extent(len(limits.exclude), grid=(len(weights), len(grid)), proves=certify, k=int(grid[-1])))
     check_magnitude(samples.X)
     warn_of_spread(samples.X, names, "standardise them first, with StandardScaler().fit_transform(X)")
-    data = loss_named(loss).data.from_samples(samples, limits)
+    data = loss_named(loss).data(samples, limits)
     seed = (seed_of(random_state), 1)
     report, (tracing, proving) = writer_for(verbose), parts(1.0, 2.0 * certify)
     with tracing:

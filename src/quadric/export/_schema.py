@@ -17,6 +17,7 @@ from quadric.baselines import (
     QuadraticSVC,
 )
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
+from quadric.estimators.constraints import QUADRATIC
 from quadric.tables.dates import FORMS
 from quadric.tables.forms import is_form
 from quadric.tables.table import Rows
@@ -58,6 +59,11 @@ MEMBERS = (
     "samples",
     "probes",
 )
+# What the first files of this schema do not have, by key, and what it was.
+ADDED_LATER: dict[str, Any] = {
+    **{"rare": "keep", "other": None, "grouped": []},  # of encoders and their columns
+    **{"gap_limit": 0.0, "terms": QUADRATIC, "best_terms": QUADRATIC},  # of classifiers
+}
 # Stands for infinity in certificates; where a column is not capped, null does.
 INFINITE = "inf"
 MAX_FEATURES = 2_000

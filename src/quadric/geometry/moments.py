@@ -16,7 +16,7 @@ from scipy.linalg.blas import dsyrk
 
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import CHUNK_BYTES, lift, lift_adjoint, lift_columns, row_chunks
-from quadric.geometry.products import LiftedSums, has_many_terms
+from quadric.geometry.products import LiftedSums
 from quadric.geometry.terms import LINEAR, term_count, term_factors, to_matrix
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -203,26 +203,8 @@ class TermStatistics:
 
     @staticmethod
     def of(X: FloatArray, sample_weight: FloatArray) -> TermStatistics:
-        if has_many_terms(X):
-            return TermStatistics.of_sums(LiftedSums(X, sample_weight), sample_weight)
-        p = term_count(X.shape[1])
-        total, mean, scatter, absolute = 0.0, np.zeros(p), np.zeros(p), np.zeros(p)
-        for rows in row_chunks(len(X), p):
-            R, weight = lift_columns(X[rows].T), sample_weight[rows]
-            absolute += np.abs(R) @ weight
-            block_total = float(weight.sum())
-            block_mean = (R @ weight) / block_total
-            R -= block_mean[:, None]
-            shift = block_mean - mean
-            share = block_total / (total + block_total)
-            scatter += (R * R) @ weight + total * share * shift**2
-            mean += share * shift
-            total += block_total
-        return TermStatistics(total, mean, scatter, absolute)
-
-    @staticmethod
-    def of_sums(sums: LiftedSums, sample_weight: FloatArray) -> TermStatistics:
-        """The same by a few products X' diag(.) X; terms of which these leave few digits are lifted."""
+        """By a few products X' diag(.) X (8.2), for any number of terms; those of which these leave few digits are lifted."""
+        sums = LiftedSums(X, sample_weight)
         off, scatter = spread_about(sums, sample_weight)
         mean = off + lift(sums.shift[None])[0]
         return TermStatistics(float(sample_weight.sum()), mean, scatter, sums.absolute(sample_weight))

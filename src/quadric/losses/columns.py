@@ -1,20 +1,20 @@
 """Tableaus of a quadratic of which only the rows of the support are formed: O(k p), where p x p would be too much.
 
 The same numbers as in losses/tableau.py (docs/mathematics.md, eq. 6.1 to 6.3), for the neighbours of one support and not a walk
-along many of them: each change of the support factorises its own matrix anew, which is small. ``Quadratic`` forms the table of
+along many of them: each change of the support factorises its own matrix anew, which is small. ``prices`` forms the table of
 exchanges block by block, for where even a few arrays of its size, k p, are too much.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from quadric.losses.base import PRICED_TERMS, Move, Moves, Rule
+from quadric.losses.base import PRICED_TERMS
+from quadric.losses.supports import Move, Moves, SupportRule
 from quadric.losses.tableau import SINGULAR, Tableau, exchanged
 from quadric.types import FloatArray, IntArray
 
@@ -126,58 +126,44 @@ class ColumnTableau:
         self.value = self._constant - 0.5 * float(self._q[terms] @ self._z)
 
 
-@dataclass(frozen=True)
-class Quadratic:
-    """1/2 z'Mz - q'z + constant on some support and the rows of M there.
+def prices(
+    support: IntArray, rows: Sequence[FloatArray], diagonal: FloatArray, q: FloatArray, moves: Moves
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Changes of the minimum of 1/2 z'Mz - q'z by exchanges of one term of a support (6.3), block by block.
 
-    Attributes
+    Parameters
     ----------
     support : array
     rows : sequence of arrays of shape (p,)
         Of M, one for each term of the support.
     diagonal, q : arrays of shape (p,)
-    constant : float
+    moves : Moves
+
+    Returns
+    -------
+    iterator of pairs
+        Terms that can enter, and their changes: a row for each term that leaves.
     """
-
-    support: IntArray
-    rows: Sequence[FloatArray]
-    diagonal: FloatArray
-    q: FloatArray
-    constant: float
-
-    def prices(self, moves: Moves) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Blocks of terms that can enter, with the change of the minimum by each exchange: a row for each term that leaves."""
-        # A unit diagonal, as in Tableau; rounding may leave nothing of a term's own
-        scale = 1.0 / np.sqrt(np.maximum(self.diagonal, np.finfo(float).tiny))
-        inner = np.array([row[self.support] for row in self.rows]).reshape(len(self.support), -1)
-        inner *= np.outer(scale[self.support], scale[self.support])
-        factor = _factor_of(inner)
-        z = dpotrs(factor, self.q[self.support] * scale[self.support], lower=1)[0]
-        B = np.diag(dpotrs(factor, np.eye(len(inner)), lower=1)[0])
-        leaving = np.searchsorted(self.support, moves.out)
-        for first in range(0, len(moves.into), PRICED_TERMS):
-            into = moves.into[first : first + PRICED_TERMS]
-            rows = np.array([row[into] for row in self.rows])
-            rows *= scale[into]
-            rows *= scale[self.support][:, None]
-            P = dpotrs(factor, rows, lower=1)[0]
-            entering = 1.0 - np.einsum("ij,ij->j", rows, P), self.q[into] * scale[into] - z @ rows
-            single = None if moves.single is None else moves.single[:, first : first + PRICED_TERMS]
-            yield into, exchanged(P[leaving].T.copy(), (B[leaving], z[leaving]), entering, single)
+    # A unit diagonal, as in Tableau; rounding may leave nothing of a term's own
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
+    inner = np.array([row[support] for row in rows]).reshape(len(support), -1)
+    inner *= np.outer(scale[support], scale[support])
+    factor = _factor_of(inner)
+    z = dpotrs(factor, q[support] * scale[support], lower=1)[0]
+    B = np.diag(dpotrs(factor, np.eye(len(inner)), lower=1)[0])
+    leaving = np.searchsorted(support, moves.out)
+    for first in range(0, len(moves.into), PRICED_TERMS):
+        into = moves.into[first : first + PRICED_TERMS]
+        block = np.array([row[into] for row in rows])
+        block *= scale[into]
+        block *= scale[support][:, None]
+        P = dpotrs(factor, block, lower=1)[0]
+        entering = 1.0 - np.einsum("ij,ij->j", block, P), q[into] * scale[into] - z @ block
+        single = None if moves.single is None else moves.single[:, first : first + PRICED_TERMS]
+        yield into, exchanged(P[leaving].T.copy(), (B[leaving], z[leaving]), entering, single)
 
 
-def best_entrants(quadratic: Quadratic, moves: Moves, below: float, most: int) -> IntArray:
-    """Up to ``most`` terms whose best exchange changes the minimum by less than ``below``, the most useful first."""
-    terms, changes = [np.empty(0, dtype=np.intp)], [np.empty(0)]
-    for into, table in quadratic.prices(moves):
-        change = table.min(axis=0, initial=np.inf)
-        useful = np.flatnonzero(change < below)
-        terms.append(into[useful])
-        changes.append(change[useful])
-    return np.concatenate(terms)[np.argsort(np.concatenate(changes), kind="stable")[:most]]
-
-
-def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: Rule) -> IntArray:
+def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: SupportRule) -> IntArray:
     """Add the best or drop the least useful terms of a tableau, one at a time, as the rule admits, until there are k.
 
     Parameters
@@ -185,7 +171,7 @@ def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: Rule) -> Int
     tableau : Tableau or ColumnTableau
         Left at the support that is returned, unless only linear combinations of it could be added.
     k : int
-    rule : Rule
+    rule : SupportRule
     """
     size = int(tableau.inside.sum())
     for _ in range(size, k):

@@ -13,6 +13,7 @@ from quadric.geometry.lifting import lift_adjoint
 from quadric.geometry.moments import LabelledMoments, LiftedMoments, energy_of_sums
 from quadric.losses.base import SAMPLE_ROWS
 from quadric.losses.smallest_keys import Rows
+from quadric.losses.supports import Candidates, Limits, candidates_of
 from quadric.samples.random_rows import MOST_RANDOM, ClassSamples, RandomRows, SampledRows
 from quadric.samples.source import SampleBatch, SampleSource
 from quadric.samples.sums import KnownRows
@@ -81,6 +82,14 @@ class Survey:
         means = np.divide(self.class_sums, weights, out=np.zeros_like(self.class_sums), where=weights > 0.0)
         return LabelledMoments(self.moments, self.class_weights, means)
 
+    def candidates(self, limits: Limits) -> Candidates:
+        """What limits leave of the terms that vary; without moments all are taken to vary."""
+        if self.moments is not None:
+            # the same decision as by rows in memory: both come from means and scatters (2.4)
+            return candidates_of(self.moments, limits)
+        none = np.zeros(self.class_sums.shape[1], dtype=bool)
+        return limits.candidates(none, lambda: none)
+
     @property
     def variance(self) -> FloatArray:
         """Of each term; not a number without moments, so that nothing is claimed of it."""
@@ -127,6 +136,7 @@ def surveyed(source: SampleSource, positive: int, with_moments: bool, room: int 
     if source.class_rows is None:
         return source.total(whole)
     sides = int(source.class_rows.sum() - source.class_rows[positive]), int(source.class_rows[positive])
+    # numbers above which a row is hardly ever among the lowest of its side: batches need not keep it
     rest, its = (RandomRows.of(room // 2, 0, n_rows).highest for n_rows in sides)
     survey = source.total(SurveyPass(positive, with_moments, room, (rest, its)))
     # rows without weight count in class_rows but never come, so that a share of all may be too few

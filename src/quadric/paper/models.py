@@ -117,7 +117,7 @@ def _sparse_path(loss: str, method: str) -> Decide:
 
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
         ks, Cs = sorted({int(cell["k"]) for cell in cells}), sorted({cell["C"] for cell in cells})
-        data, R = loss_named(loss).data.from_samples(samples, NO_LIMITS), lift(X)
+        data, R = loss_named(loss).data(samples, NO_LIMITS), lift(X)
         decisions = np.empty((len(cells), len(samples.positives()), len(X)))
         where = [(Cs.index(cell["C"]), ks.index(int(cell["k"]))) for cell in cells]
         for i, positive in enumerate(samples.positives()):

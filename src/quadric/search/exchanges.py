@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from quadric.losses.base import Explorer, Move
+from quadric.losses.base import Explorer
 from quadric.losses.pass_problem import StreamedFit, StreamedProblem, Trial
 from quadric.losses.ranked import RankedExplorer
+from quadric.losses.supports import Move
 from quadric.progress import Report
 from quadric.types import IntArray
 

@@ -260,6 +260,15 @@ def trace_path(
     return assembled_path(Cs, ks, cells, term_count(problem.n_features))
 
 
+def supports_along(problem: SparseProblem, ks: Sequence[int]) -> list[IntArray]:
+    """Supports for increasing k, each from the one before: terms are added one at a time and then exchanged (6.2, 6.3)."""
+    explorer, support, supports = problem.explorer(), problem.rule.required, []
+    for k in ks:
+        support = explorer.descend(explorer.resized(support, min(k, problem.n_terms))).support
+        supports.append(support)
+    return supports
+
+
 def decomposed_cells(
     problem: SparseProblem, ks: Sequence[int] | IntArray, schedule: Schedule | None = None
 ) -> Iterator[PathCell]:
@@ -330,8 +339,7 @@ def _row_bounds(
 
 def for_fewer_terms(bounds: FloatArray) -> FloatArray:
     """Lower bounds along k, the last axis, raised to those of larger k: fewer terms cannot do better. NaN: no bound."""
-    carried: FloatArray = np.fmax.accumulate(bounds[..., ::-1], axis=-1)[..., ::-1]
-    return carried
+    return np.asarray(np.fmax.accumulate(bounds[..., ::-1], axis=-1)[..., ::-1])
 
 
 class _PathMaker:
@@ -350,7 +358,7 @@ class _PathMaker:
         """Local search along k, up and down, from forward selection and from the supports of the C before."""
         starts = [[] for _ in self.sizes] if previous is None else [[point.found.support] for point in previous]
         if (screen := self.problem.screen()) is not None:
-            for start, support in zip(starts, self._screened(screen), strict=True):
+            for start, support in zip(starts, supports_along(screen, self.sizes), strict=True):
                 start.append(support)
         points = self._upwards(starts)
         if self.problem.loss.cheap_exchanges:
@@ -366,14 +374,6 @@ class _PathMaker:
             for point, other in zip(points, others, strict=True):
                 self._handed_over(other, point, len(point.found.support))
             self._never_increasing(points)
-
-    def _screened(self, screen: SparseProblem) -> list[IntArray]:
-        scout = screen.explorer()
-        support, supports = screen.rule.required, []
-        for k in self.sizes:
-            support = scout.descend(scout.resized(support, k)).support
-            supports.append(support)
-        return supports
 
     def _upwards(self, starts: list[list[IntArray]]) -> list[_Point]:
         """From each k to the next: the smaller support with terms added, and the given starts."""
@@ -434,6 +434,7 @@ class _PathMaker:
 
     def _handed_over(self, giver: _Point, taker: _Point, size: int) -> bool:
         began, refits = time.perf_counter(), self.explorer.n_refits
+        # terms are added or dropped by their gains and costs (6.2), then exchanged (6.3)
         offer = self.explorer.descend(self.explorer.resized(giver.found.support, size))
         helps = offer.beats(taker.found)
         taker.found = offer if helps else taker.found

@@ -130,7 +130,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
         """
         check_parameters(self, self._rules)
-        return self.fit_facts(self.facts(self.usable(as_table(checked_rows(X)))))
+        table = as_table(checked_rows(X))
+        if not table.names or table.n_rows == 0:
+            raise ValueError("the table has no columns" if not table.names else "the table has no rows")
+        for parameter in ("dates", "texts"):
+            refuse_unknown(getattr(self, parameter), table.names, f"{parameter}: the table", error=ParameterError)
+        return self.fit_facts(_of_all(table.names, lambda name: self._usable(name, table)))
+
+    def _usable(self, name: str, table: Table) -> ColumnFacts:
+        facts = ColumnFacts.of(name, self._cleaned(name, table), table.first_row)
+        self._check_usable(facts)
+        return facts
 
     def facts(self, table: Table) -> tuple[ColumnFacts, ...]:
         """What a table, or a part of one, tells of its columns.
@@ -138,7 +148,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         table : Table
-            Cleaned, as ``usable`` and ``cleaned`` make it.
+            Cleaned, as ``cleaned`` makes it.
 
         Returns
         -------
@@ -159,43 +169,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         return self._set_inputs(_of_all(facts, self._learned))
 
-    def usable(self, table: Table) -> Table:
-        """A table with one form of missing values, texts without blanks around them, and dates as dates.
+    def cleaned(self, table: Table, names: Sequence[str] | None = None) -> Table:
+        """A table, or a part of one, with one form of missing values, texts without blanks around them, and dates as dates.
 
         Parameters
         ----------
         table : Table
-            To be fitted to. One error names all of its columns that cannot be used.
+        names : sequence of str, optional
+            Columns, in their order; by default all.
 
         Returns
         -------
         Table
         """
-        if not table.names or table.n_rows == 0:
-            raise ValueError("the table has no columns" if not table.names else "the table has no rows")
-        for parameter in ("dates", "texts"):
-            refuse_unknown(getattr(self, parameter), table.names, f"{parameter}: the table", error=ParameterError)
-        columns = _of_all(table.names, lambda name: self._usable(name, table))
-        return Table(table.names, tuple(columns), table.sha256, table.first_row)
-
-    def _usable(self, name: str, table: Table) -> np.ndarray:
-        column = self._cleaned(name, table)
-        self._check_usable(ColumnFacts.of(name, column, table.first_row))
-        return column
-
-    def cleaned(self, table: Table) -> Table:
-        """The same of a part of a table, without a judgement of its columns.
-
-        Parameters
-        ----------
-        table : Table
-
-        Returns
-        -------
-        Table
-        """
-        columns = _of_all(table.names, lambda name: self._cleaned(name, table))
-        return Table(table.names, tuple(columns), table.sha256, table.first_row)
+        names = table.names if names is None else names
+        return Table(tuple(names), tuple(_of_all(names, lambda name: self._cleaned(name, table))), first_row=table.first_row)
 
     def _cleaned(self, name: str, table: Table) -> np.ndarray:
         kind = "date" if name in self.dates else "unused"
@@ -309,22 +297,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         array of shape (m, n_features_out)
         """
         check_is_fitted(self)
-        return self._coded(as_table(checked_rows(X, self), self.input_names_), "C")
+        return self.coded(as_table(checked_rows(X, self), self.input_names_), "C")
 
-    def transform_by_column(self, table: Table) -> FloatArray:
-        """The same, with the values of a feature next to each other in memory: as a table has them, hence in less time.
+    def coded(self, table: Table, order: Literal["C", "F"]) -> FloatArray:
+        """The same of a table; with "F", the values of a feature are next to each other, as a table has them, in less time.
 
         Parameters
         ----------
         table : Table
+        order : {"C", "F"}
 
         Returns
         -------
         array of shape (m, n_features_out)
         """
-        return self._coded(table, "F")
-
-    def _coded(self, table: Table, order: Literal["C", "F"]) -> FloatArray:
         refuse_unknown(self.input_names_, table.names, "the table")
         out = np.empty((table.n_rows, len(self.features_)), order=order)
         troubles = Troubles("{} columns do not suit the model")

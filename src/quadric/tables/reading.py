@@ -134,7 +134,7 @@ def _source(data: Any, how: tuple[Any, ...]) -> _Source:
     path, notation = Path(data), _csv.Notation(*how)
     if files := _arrow.arrow_files(path):
         return files, partial(_arrow.tables_of_files, files), _arrow.typed
-    return (path,), _csv.CsvFile.open(path, notation).tables, notation.typed
+    return (path,), _csv.CsvFile(path, notation).tables, notation.typed
 
 
 def _pieces(source: _Source, text: Collection[str], columns: Sequence[str] | None) -> dict[str, list[Any]]:

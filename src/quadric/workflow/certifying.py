@@ -18,7 +18,8 @@ from quadric.samples.source import SampleBatch, Together
 from quadric.samples.sums import BatchMoments, class_totals
 from quadric.samples.units import Units
 from quadric.tables import Table
-from quadric.tables.parts import TableParts, TableSource
+from quadric.tables.coded import TableSource
+from quadric.tables.parts import TableParts
 from quadric.tables.reading import digest_of
 from quadric.types import FloatArray
 from quadric.workflow.scoring import TableModel

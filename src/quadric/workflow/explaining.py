@@ -16,12 +16,12 @@ import numpy as np
 
 from quadric.errors import ParameterError, unknown_names
 from quadric.explain import ReasonCodes, reason_codes, recourse
-from quadric.explain._request import SeenValues
+from quadric.explain._request import limits_of_row, seen_limits
 from quadric.fitted import FittedModel
 from quadric.progress import counted
 from quadric.tables import Table
+from quadric.tables.coded import complete
 from quadric.tables.dates import date_text, dates_after
-from quadric.tables.parts import complete
 from quadric.tables.table import is_missing, number_text
 from quadric.workflow.scoring import Scores, TableModel
 
@@ -362,8 +362,8 @@ class _Explainer:
         }
 
     @cached_property
-    def seen(self) -> SeenValues:
-        return SeenValues.of(self.fitted, self.population, self.fitted.reported(self.population))
+    def seen(self) -> dict[str, Any]:
+        return seen_limits(self.fitted, self.population)
 
     def explanation(self, i: int, row: int) -> Explanation:
         scores, target, names = self.scores, self.targets[i], self.model.class_names
@@ -400,7 +400,7 @@ class _Explainer:
         if self.fitted.border is None:
             return {**nothing, "proved": True, "message": NEVER}
         before, options = self.fitted.reported(row), self.options
-        limits = self.seen.limits(row, before[0])
+        limits = limits_of_row(self.fitted, self.seen, row, before[0])
         limits["frozen"] += options.frozen
         found = recourse(
             self.model.saved.model,

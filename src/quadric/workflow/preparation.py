@@ -22,10 +22,11 @@ from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.search.rules import SupportLimits
 from quadric.tables import Table, TableEncoder, TableStream
+from quadric.tables.coded import LabelledColumns, coded_source, learn_table
 from quadric.tables.dates import FORMS
 from quadric.tables.encoder import coding_of, redundant_pairs
 from quadric.tables.forms import find_forms
-from quadric.tables.parts import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
+from quadric.tables.parts import TableParts, as_parts
 from quadric.tables.targets import class_position, ordered_classes, sorted_classes
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import TableCheck, TableWarning, check_parts, settled
@@ -269,7 +270,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         date_forms=date_forms,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
-    source = CodedRows(columns, encoder, names, options.missing == "drop").of(parts, learned.class_counts)
+    source = coded_source(parts, columns, encoder, names, learned.class_counts, drops=options.missing == "drop")
     return Stream(source, tuple(data.feature_names), target, labels, options.seed, options.groups is not None), data
 
 

@@ -16,9 +16,9 @@ from quadric.estimators.base import first_overflow
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import InputColumn, Table
+from quadric.tables.coded import complete
 from quadric.tables.forms import with_forms
 from quadric.tables.inputs import cells_like, missing_cells
-from quadric.tables.parts import complete
 from quadric.tables.table import number_text
 from quadric.tables.targets import class_position, labelled_rows, refuse_missing_labels
 from quadric.types import FloatArray, IntArray

@@ -23,7 +23,7 @@ from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadratic
 from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
-from quadric.fitted.decisions import FAR
+from quadric.fitted.model import FAR
 from quadric.geometry.terms import term_count
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part

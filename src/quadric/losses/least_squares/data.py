@@ -9,15 +9,28 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments
-from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_count
-from quadric.losses.base import Limits, TrainingData
+from quadric.losses.base import TrainingData
 from quadric.losses.least_squares.curvature import Curvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.least_squares.wide import WideData
+from quadric.losses.supports import Candidates, Limits, candidates_of
 from quadric.losses.working_set import needs_working_set
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.sums import SummedSamples
 from quadric.types import FloatArray
+
+
+@one_blas_thread()
+def least_squares_data(samples: LabelledSamples | SummedSamples, limits: Limits) -> TrainingData:
+    """The moments of samples, unless there are so many terms that no matrix can pair them all."""
+    if isinstance(samples, SummedSamples):
+        candidates = candidates_of(samples.moments.loss, limits)
+        return LeastSquaresData(samples.moments, samples.class_weight, candidates, n_samples=samples.n_rows)
+    if needs_working_set(samples.X, limits, pairs_all_terms=True):
+        return WideData(samples, limits)
+    moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
+    return LeastSquaresData(moments, samples.class_weight, candidates_of(moments.loss, limits), samples)
 
 
 class LeastSquaresData(TrainingData):
@@ -27,7 +40,7 @@ class LeastSquaresData(TrainingData):
     ----------
     moments : LabelledMoments
     class_weight : array of shape (n_classes,)
-    limits : Limits
+    candidates : Candidates
     samples : LabelledSamples, optional
         What the moments are of: refits go back to them where moments have lost digits.
     n_samples : int, optional
@@ -38,7 +51,7 @@ class LeastSquaresData(TrainingData):
         self,
         moments: LabelledMoments,
         class_weight: FloatArray,
-        limits: Limits,
+        candidates: Candidates,
         samples: LabelledSamples | None = None,
         n_samples: int | None = None,
     ) -> None:
@@ -46,8 +59,7 @@ class LeastSquaresData(TrainingData):
         self._n_samples = n_samples
         weighted = moments.loss
         self._energy = moments.energy()
-        self._terms = limits.candidates(weighted.constant_terms(), lambda: redundant_of_moments(weighted))
-        self._rule = limits.rule(self._terms)
+        self._terms, self._rule = candidates.terms, candidates.rule
         self._total_weight = weighted.weight
         self._mean = weighted.mean[self._terms]
         self._scatter = weighted.scatter[np.ix_(self._terms, self._terms)]
@@ -55,27 +67,13 @@ class LeastSquaresData(TrainingData):
         self._class_means = moments.class_means[:, self._terms]
         self._curvatures: dict[float, Curvature] = {}
 
-    @classmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
-        if needs_working_set(samples.X, limits, pairs_all_terms=True):
-            return WideData.from_samples(samples, limits)
-        with one_blas_thread():
-            moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
-            return cls(moments, samples.class_weight, limits, samples)
-
-    @classmethod
-    def from_moments(
-        cls, moments: LabelledMoments, n_samples: int, class_weight: FloatArray, limits: Limits
-    ) -> LeastSquaresData:
-        return cls(moments, class_weight, limits, n_samples=n_samples)
-
     def limited(self, limits: Limits) -> LeastSquaresData:
         absent = np.ones(term_count(len(self._energy.s)), dtype=bool)
         absent[self._terms] = False
-        terms = limits.candidates(absent, lambda: absent)  # redundant ones are absent already
-        kept = np.searchsorted(self._terms, terms)
+        found = limits.candidates(absent, lambda: absent)  # redundant ones are absent already
+        kept = np.searchsorted(self._terms, found.terms)
         other, square = copy(self), np.ix_(kept, kept)
-        other._terms, other._rule = terms, limits.rule(terms)
+        other._terms, other._rule = found.terms, found.rule
         other._mean, other._scatter = self._mean[kept], self._scatter[square]
         other._class_means, other._curvatures = self._class_means[:, kept], {}
         other.__dict__["_G"] = self._G[square]  # in place of the cached one

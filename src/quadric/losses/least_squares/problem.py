@@ -11,7 +11,7 @@ import numpy as np
 
 from quadric.geometry.energy import Energy, rounding_of_sum
 from quadric.geometry.stacked import StackedRows
-from quadric.losses.base import WORKING_TERMS, SparseProblem
+from quadric.losses.base import SparseProblem
 from quadric.losses.least_squares.curvature import Curvature, WideCurvature
 from quadric.losses.tableau import SINGULAR
 from quadric.samples.labelled import LabelledSamples
@@ -132,11 +132,6 @@ class LeastSquaresProblem(SparseProblem):
 
     def paired(self) -> SparseProblem:
         return self.among(np.arange(self.n_terms)) or self
-
-    @cached_property
-    def nucleus(self) -> SparseProblem:
-        """The problem on the terms that searches begin with, where these are many."""
-        return self.promising(WORKING_TERMS)
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
         if n_terms >= self.n_terms:

@@ -36,10 +36,10 @@ def whole_grid() -> AbstractContextManager[Any]:
 def full_search() -> AbstractContextManager[Any]:
     """Search inside the folds as ``sparse_quadratic_path`` does."""
 
-    def rows(self: QuickSearch, terms: str, loss: str, positive: int, grid: Grid) -> Iterator[list[PathCell]]:
+    def rows(self: QuickSearch, terms: str, loss: str, surface: int, grid: Grid) -> Iterator[list[PathCell]]:
         data = self.digest(terms, loss)
         for C, ks in grid.items():
-            path = trace_path(data, positive, [C], ks, seed=(0, positive))
+            path = trace_path(data, surface, [C], ks, seed=(0, surface))
             yield [
                 PathCell(
                     support,

@@ -17,7 +17,7 @@ from quadric.search.rules import NO_LIMITS, SupportLimits
 def problem_of(seed, m=80, n=5, k=4, C=4.0, limits=NO_LIMITS):
     X, y = random_samples(seed, m=m, n=n)
     samples = validate_samples(X, y, None, None)
-    return samples, loss_named("least_squares").data(samples, limits).one_against_rest(1, C, k)
+    return samples, loss_named("least_squares").data(samples, limits).problem_for(1, C, k)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -26,7 +26,7 @@ def test_surfaces_are_refits_on_the_supports_of_the_screen(loss):
     quick = QuickSearch(samples, {"quadratic": Dictionary(NO_LIMITS, np.array([1, 3, 5]))})
     ((*cells,),) = list(quick.rows("quadratic", loss, 1, {4.0: (1, 3, 5)}))
     ((*screened,),) = list(quick.rows("quadratic", "least_squares", 1, {4.0: (1, 3, 5)}))
-    whole = quick.digest("quadratic", loss).one_against_rest(1, 4.0, 5)
+    whole = quick.digest("quadratic", loss).problem_for(1, 4.0, 5)
     for k, cell, other in zip((1, 3, 5), cells, screened, strict=True):
         assert len(cell.terms) == k
         if loss_named(loss).screen == "least_squares":

@@ -148,7 +148,7 @@ def test_ties_under_a_hierarchy(loss):
 @pytest.mark.parametrize("method", ["pd", "best"])
 def test_paths_under_a_hierarchy(loss, method):
     class Data:
-        def one_against_rest(self, positive, C, k):
+        def problem_for(self, surface, C, k):
             return hierarchical(loss, 2, k, C)
 
     path = trace_path(Data(), 1, [1.0, 16.0], [1, 2, 3, 4], method=method)

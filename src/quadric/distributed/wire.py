@@ -119,7 +119,7 @@ def _array(kind: str, content: tuple[str, list[int]], arrays: BytesIO) -> np.nda
     dtype, shape = content
     count = shape[0] * (shape[0] + 1) // 2 if kind == "triangle" else int(np.prod(shape))
     numbers = np.empty(count, dtype)
-    arrays.readinto(memoryview(numbers.view(np.uint8)))
+    arrays.readinto(numbers.view(np.uint8).data)
     if kind == "array":
         return numbers.reshape(shape)
     matrix, upper = np.empty(shape, dtype), _upper(shape[0])

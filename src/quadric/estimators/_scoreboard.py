@@ -63,7 +63,7 @@ class Scoreboard:
         """
         folds = tuple(self._folds)
         sums = source.total(TalliedRows(folds, scoring.is_log_loss, class_weight, seed))
-        for fold, tallies in zip(folds, sums.folds, strict=True):
+        for fold, tallies in zip(folds, sums.parts, strict=True):
             if tallies is not None:
                 self.take(fold.scored_by(scoring, tallies))
 

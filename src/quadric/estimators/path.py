@@ -124,8 +124,8 @@ def sparse_quadratic_path(
     with numbers_only(X):
         checked_X, checked_y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
     samples = validate_samples(checked_X, checked_y, sample_weight, class_weight)
-    if len(samples.classes) > 2:
-        raise ValueError(f"a path needs two classes, but y has {len(samples.classes)}; use SparseQuadraticSVCCV for more")
+    if samples.target.n_classes > 2:
+        raise ValueError(f"a path needs two classes, but y has {samples.target.n_classes}; use SparseQuadraticSVCCV for more")
     n_features, n_terms = samples.X.shape[1], term_count(samples.X.shape[1])
     limits = support_limits(include, exclude, names, n_features, n_terms, terms)
     default = DEFAULT_LINEAR_KS if terms == LINEAR else DEFAULT_KS

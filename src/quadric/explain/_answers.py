@@ -76,7 +76,7 @@ def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, 
     change[:, moving] = found.point / unit
     answers.put(rows, replace(found, point=change))
     for row in np.flatnonzero(answers.reached & ~answers.proved):
-        case = _Case((surface,), start.V[row], start.U[row], start.units.scale, float(level[row]), rules)
+        case = _Case((surface,), start.take(np.array([row])), float(level[row]), rules)
         answers.point[row] = case.shortest([answers.point[row], case.local_optimum(answers.point[row])])
     return answers
 
@@ -94,7 +94,7 @@ def smallest_common_change(
     hopeless = np.any([~answers.reached & answers.proved for answers in alone], axis=0)
     best = Answers(np.zeros_like(start.U), np.zeros_like(hopeless), hopeless.copy(), bound, np.full(len(bound), np.nan))
     for row in np.flatnonzero(~hopeless):
-        case = _Case(tuple(surfaces), start.V[row], start.U[row], start.units.scale, float(level[row]), rules)
+        case = _Case(surfaces, start.take(np.array([row])), float(level[row]), rules)
         near_enough = bound[row] * (1.0 + TOLERANCE)
         changes = [answers.point[row] for answers in alone if answers.reached[row]]
         if not any(case.served_by(change) and case.length(change) <= near_enough for change in changes):
@@ -110,10 +110,8 @@ def smallest_common_change(
 class _Case:
     """One row that all surfaces are to lift to a level."""
 
-    surfaces: tuple[QuadraticSurface, ...]
-    v: FloatArray
-    u: FloatArray
-    scale: FloatArray
+    surfaces: Sequence[QuadraticSurface]
+    start: Start
     level: float
     rules: Actions
 
@@ -121,7 +119,7 @@ class _Case:
         return float(self.rules.distance(change[None])[0])
 
     def served_by(self, change: FloatArray) -> bool:
-        moved = (self.u + change)[None]
+        moved = self.start.U + change
         return all(surface(moved)[0] >= self.level - ROUNDING * surface.magnitude(moved)[0] for surface in self.surfaces)
 
     def shortest(self, changes: Sequence[FloatArray]) -> FloatArray:
@@ -131,15 +129,15 @@ class _Case:
     def local_optimum(self, change: FloatArray) -> FloatArray:
         """Where a general solver gets to from a change; integers stay as they are."""
         moving = self.rules.free & ~self.rules.integer & np.any([surface.live_features for surface in self.surfaces], axis=0)
-        ends = [(end[0] - self.v) / self.scale for end in self.rules.ends(self.v[None])]
-        low, high = (np.where(moving, end, change) for end in ends)
+        V, U, scale = self.start.V, self.start.U, self.start.units.scale
+        low, high = (np.where(moving, (end - V)[0] / scale, change) for end in self.rules.ends(V))
         # a little more than needed: the solver may stop that much short
-        level = self.level + SHORT * max(surface.magnitude(self.u[None])[0] for surface in self.surfaces)
+        level = self.level + SHORT * max(surface.magnitude(U)[0] for surface in self.surfaces)
         constraints = [
             {
                 "type": "ineq",
-                "fun": lambda d, surface=surface: surface((self.u + d)[None])[0] - level,
-                "jac": lambda d, surface=surface: surface.gradient((self.u + d)[None])[0],
+                "fun": lambda d, surface=surface: surface(U + d)[0] - level,
+                "jac": lambda d, surface=surface: surface.gradient(U + d)[0],
             }
             for surface in self.surfaces
         ]

@@ -24,7 +24,7 @@ TOLERANCE = 1e-6
 AT_ONCE = 2048
 # Distance from an integer, in raw units, below which a value counts as one.
 OFF_LATTICE = 1e-7
-SLACK = {np.rint: 0.0, np.ceil: -OFF_LATTICE, np.floor: OFF_LATTICE}
+SLACK: dict[np.ufunc, float] = {np.rint: 0.0, np.ceil: -OFF_LATTICE, np.floor: OFF_LATTICE}
 
 
 @dataclass(frozen=True)

@@ -315,20 +315,20 @@ def _columns(node: Node, missing_texts: tuple[str, ...]) -> list[InputColumn]:
 def _column(node: Node, missing_texts: tuple[str, ...]) -> InputColumn:
     keys = node.fields(COLUMN_KEYS, ADDED_LATER)
     kind = keys["type"].choice(("number", "category", "date"))
-    is_category = kind == "category"
+    is_category, levels = kind == "category", keys["categories"].texts(at_most=MAX_FEATURES)
     column = InputColumn(
         name=keys["name"].text(),
         type=kind,
-        categories=tuple(keys["categories"].texts(at_most=MAX_FEATURES)),
+        categories=tuple(levels),
         dropped=keys["dropped"].optional(Node.text),
-        fill=keys["fill"].optional(Node.text if is_category else Node.number),
+        fill=keys["fill"].optional(Node.text) if is_category else keys["fill"].optional(Node.number),
         indicator=keys["indicator"].boolean(),
         origin=keys["origin"].optional(Node.text),
         missing_texts=missing_texts,
         other=keys["other"].optional(Node.text),
         grouped=tuple(keys["grouped"].texts(at_most=MAX_FEATURES)),
     )
-    levels, known = list(column.categories), {None, *column.categories}
+    known = {None, *column.categories}
     node.require(is_category or (not levels and column.dropped is None), f"is a {kind} and has categories")
     keys["categories"].require(bool(levels) == is_category and levels == sorted(levels), "must be sorted texts, at least one")
     is_bare = all(text == text.strip(BLANKS) and not is_missing_text(text, missing_texts) for text in levels)

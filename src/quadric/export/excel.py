@@ -88,7 +88,7 @@ class _Book:
         outputs, dated = scoring.outputs(), [i for i, column in enumerate(scoring.inputs) if column.origin is not None]
         self.inputs = self._columns("Score", ["row", *(column.name for column in scoring.inputs)])
         self.scores = self._columns("Score", outputs.scores)
-        self.label = self._columns("Score", [outputs.label])  # beside what most people look at
+        (self.label,) = self._columns("Score", [outputs.label])  # beside what most people look at
         self.chances = self._columns("Score", outputs.probabilities)
         self.expected = self._columns("Score", [*(f"expected {name}" for name in outputs.scores), "check"])
         self.variables = self._columns("Variables", self.names)
@@ -128,7 +128,7 @@ class _Book:
         """What a program that does not compute formulas shows on the sheet "Score"."""
         chances = sample.probabilities or ()
         values = [*sample.scores, sample.label, *(chances[1:] if self.scoring.is_binary else chances)]
-        return dict(zip([*self.scores, *self.label, *self.chances], values, strict=True))
+        return dict(zip([*self.scores, self.label, *self.chances], values, strict=True))
 
     def _formulas(self, coefficients: list[list[str]]) -> list[tuple[str, str, str]]:
         """Sheets, cells and formulas of all that is computed of a row."""
@@ -140,7 +140,7 @@ class _Book:
         found += [("Terms", cell, self._curve(s)) for s, cell in enumerate(self.curves)]
         found += [("Score", cell, self._score(s, coefficients[s][0])) for s, cell in enumerate(self.scores)]
         shares = zip(self.chances, self._chances(), strict=True)
-        return [*found, ("Score", *self.label, self._label()), *(("Score", *share) for share in shares)]
+        return [*found, ("Score", self.label, self._label()), *(("Score", *share) for share in shares)]
 
     def _variable(self, position: int) -> str:
         center, scale, *ends = (f"Model!{self._fixed(position + 1, place)}" for place in range(4, 8))

@@ -65,7 +65,8 @@ class Columns:
     def units(self) -> Units:
         """From reported units to those in which the surfaces are written: capped, centred and scaled."""
         names = ("low", "high", "center", "scale")
-        return Units(*(np.array([getattr(variable, name) for variable in self.variables]) for name in names))
+        low, high, center, scale = (np.array([getattr(variable, name) for variable in self.variables]) for name in names)
+        return Units(low, high, center, scale)
 
     @cached_property
     def blocks(self) -> IntArray:

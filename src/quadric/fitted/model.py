@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 
 from quadric.errors import quoted
 from quadric.estimators import SparseQuadraticSVC
-from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier, predicted
+from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier
 from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration, SigmoidCalibration, decided, probabilities
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
@@ -27,6 +27,7 @@ from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in,
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names
 from quadric.labels import class_texts, positions_in, refuse_masked
+from quadric.samples.target import codes_of_scores
 from quadric.samples.units import Units
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder
@@ -146,7 +147,7 @@ class FittedModel(Columns):
             Of shapes (m,) and (m, n_classes); the second is None without a calibration.
         """
         if not self.calibrators:
-            return predicted(decision, np.arange(len(self.classes))), None
+            return codes_of_scores(decision), None
         chances = probabilities(decision, self.calibrators)
         return decided(chances, self.threshold), chances
 
@@ -447,7 +448,7 @@ class FittedModel(Columns):
         array of shape (m,)
         """
         if self.is_surface:
-            return predicted(self.decision(X), np.arange(2))
+            return codes_of_scores(self.decision(X))
         with without_name_warnings():
             return positions_in(self.classes, self.model.predict(self.native(X)))
 

@@ -4,7 +4,7 @@ The problem of one surface is: minimise F(z, c) over ||z||_0 <= k (docs/mathemat
 
     F(z, c) = 1/2 z'Gz + C sum_i o_i H(1 - y_i (r_i'z + c)).
 
-A folder here gives H: training data that hold what depends neither on C nor on k nor on the positive class, problems that share
+A folder here gives H: training data that hold what depends neither on C nor on k nor on the surface, problems that share
 those arrays, exact solvers of the convex subproblems, an explorer of exchanges of terms, bounds for branch and bound, and a
 judge that shares nothing with them. Vectors z run over the candidate terms only: those that vary on the data and are allowed.
 ``embed`` puts them back in their places.
@@ -49,7 +49,7 @@ class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault
 
 @dataclass(frozen=True, kw_only=True)
 class SparseProblem(ABC):
-    """The problem of one class against the rest.
+    """The problem of one surface.
 
     Attributes
     ----------
@@ -172,15 +172,15 @@ class SparseProblem(ABC):
 
 
 class TrainingData(ABC):
-    """Samples of two or more classes, digested once; every class against the rest is a problem on the same arrays."""
+    """Samples, digested once; every surface is a problem on the same arrays."""
 
     def limited(self, limits: Limits) -> TrainingData | None:
         """The same samples with fewer candidates, where that spares digesting them again; None: it does not."""
         return None
 
     @abstractmethod
-    def one_against_rest(self, positive: int, C: float, k: int) -> SparseProblem:
-        """The problem whose positive class is ``positive``."""
+    def problem_for(self, surface: int, C: float, k: int) -> SparseProblem:
+        """The problem of one surface, one of ``Target.surfaces``."""
 
 
 @dataclass(frozen=True)

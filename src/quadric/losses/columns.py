@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from quadric.losses.base import PRICED_TERMS
 from quadric.losses.supports import Move, Moves, SupportRule
@@ -61,10 +61,16 @@ class ColumnTableau:
         return np.flatnonzero(self.inside)
 
     def add(self, j: int) -> None:
-        """Take a term in."""
-        self._terms = np.append(self._terms, j)
-        self._rows = np.vstack([self._rows, self._scaled_rows(self._terms[-1:])])
-        self._settle()
+        """Take a term in: L of M_SS = LL' grows by a row, and so does L^-1 [M_S. q_S]."""
+        row, across, pivot = self._scaled_rows(np.array([j])), self._half[:, j], self._s[j]
+        self._terms, self._rows = np.append(self._terms, j), np.vstack([self._rows, row])
+        if pivot <= SINGULAR:
+            self._settle()
+            return
+        root = np.sqrt(pivot)
+        fresh = (np.append(row, self._q[j]) - across @ self._half) / root
+        zero = np.zeros((len(across), 1))
+        self._complete(np.block([[self._factor, zero], [across, root]]), np.vstack([self._half, fresh]))
 
     def drop(self, i: int) -> None:
         """Take a term out."""
@@ -82,7 +88,8 @@ class ColumnTableau:
     def costs(self) -> FloatArray:
         """How much each term inside lowers the minimum; inf outside and for required terms."""
         out = np.full(len(self._s), np.inf)
-        out[self._terms] = 0.5 * self._z**2 / self._B
+        z, B = self._solved(self._half[:, -1]), self._inverse_diagonal()
+        out[self._terms] = 0.5 * z**2 / B
         out[self.required] = np.inf
         return out
 
@@ -90,9 +97,8 @@ class ColumnTableau:
         """Change of the minimum by each pair of a term that leaves and one that enters, refits included (6.3)."""
         order = np.argsort(self._terms)
         leaving = order[np.searchsorted(self._terms, moves.out, sorter=order)]
-        P = self._P[leaving].T[moves.into]
-        into = moves.into
-        return exchanged(P, (self._B[leaving], self._z[leaving]), (self._s[into], self._h[into]), moves.single)
+        P, B, into = self._solved(self._half)[leaving], self._inverse_diagonal()[leaving], moves.into
+        return exchanged(P.T[into], (B, P[:, -1]), (self._s[into], self._h[into]), moves.single)
 
     def after(self, move: Move) -> float:
         """The minimum after a move of several terms."""
@@ -110,20 +116,29 @@ class ColumnTableau:
         return self._rows_of(terms) * self._scale * self._scale[terms][:, None]
 
     def _settle(self) -> None:
-        """B, P, z, h and s of (6.1), in units of a unit diagonal."""
-        terms, rows = self._terms, self._rows
+        """The support by one factorisation, in units of a unit diagonal."""
+        terms, factor = self._terms, _factor_of(self._rows[:, self._terms])
+        both = np.column_stack([self._rows, self._q[terms]])
+        self._complete(factor, dtrtrs(factor, both, lower=1)[0] if len(terms) else both)
+
+    def _complete(self, factor: FloatArray, half: FloatArray) -> None:
+        """h and s of (6.1), from L and L^-1 [M_S. q_S]."""
+        self._factor, self._half = factor, half
         self.inside[:] = False
-        self.inside[terms] = True
-        factor = _factor_of(rows[:, terms])
+        self.inside[self._terms] = True
+        v = half[:, -1]
+        self._h = self._q - v @ half[:, :-1]
+        self._s = 1.0 - np.einsum("ij,ij->j", half[:, :-1], half[:, :-1])
+        self.value = self._constant - 0.5 * float(v @ v)
 
-        def solve(rhs: FloatArray) -> FloatArray:
-            return dpotrs(factor, rhs, lower=1)[0] if len(terms) else rhs
+    def _solved(self, half: FloatArray) -> FloatArray:
+        """z or [P z] of (6.1)."""
+        return dtrtrs(self._factor, half, lower=1, trans=1)[0] if len(half) else half
 
-        self._z, self._P = solve(self._q[terms]), solve(rows)
-        self._B = np.diag(solve(np.eye(len(terms))))
-        self._h = self._q - self._z @ rows
-        self._s = 1.0 - np.einsum("ij,ij->j", rows, self._P)
-        self.value = self._constant - 0.5 * float(self._q[terms] @ self._z)
+    def _inverse_diagonal(self) -> FloatArray:
+        """B_ii."""
+        inverse = dtrtrs(self._factor, np.eye(len(self._factor)), lower=1)[0] if len(self._factor) else self._factor
+        return np.einsum("ij,ij->j", inverse, inverse)
 
 
 def prices(

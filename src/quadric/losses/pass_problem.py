@@ -108,7 +108,7 @@ class Passes(SampleSource):
 
 
 class StreamedProblem(ABC):
-    """One class against the rest.
+    """The problem of one surface.
 
     Parameters
     ----------
@@ -117,7 +117,6 @@ class StreamedProblem(ABC):
     passes : Passes
     survey : Survey
         With moments, unless the terms are given.
-    positive : int
     candidates : Candidates
     C : float
     k : int
@@ -126,19 +125,19 @@ class StreamedProblem(ABC):
     """
 
     steepest: float  # how steep the loss of a row of weight one can be, in units of C
+    shared = 1  # exchanges share work if they bring in the same term (1), or if they drop the same (0)
 
     def __init__(
         self,
         problem: type[RowsProblem],
         passes: Passes,
         survey: Survey,
-        positive: int,
         candidates: Candidates,
         C: float,
         k: int,
         energy: Energy | None = None,
     ) -> None:
-        self.problem, self.passes, self.survey, self.positive, self.C = problem, passes, survey, positive, C
+        self.problem, self.passes, self.survey, self.C = problem, passes, survey, C
         self.terms, self.rule, self.energy = candidates.terms, candidates.rule, energy or survey.energy
         self.k, self.middle = min(k, len(self.terms)), survey.middle  # where liftings are centred
 
@@ -181,8 +180,8 @@ class StreamedProblem(ABC):
 
     def screen(self) -> SparseProblem:
         """The same problem with the squared loss, on all rows."""
-        data = LeastSquaresData(self.survey.labelled, self.survey.class_weight, Candidates(self.terms, self.rule))
-        return data.one_against_rest(self.positive, self.C, self.k)
+        data = LeastSquaresData(self.survey.labelled, Candidates(self.terms, self.rule))
+        return data.problem_for(self.survey.surface, self.C, self.k)
 
     def dual_tableau(self, fit: StreamedFit) -> ColumnTableau:
         """A quadratic that bounds F on every support from below, and touches it at this one (6.5)."""

@@ -37,8 +37,8 @@ class RowsProblem(SparseProblem):
         Labels in {-1, 1}.
     labelled : LabelledSamples or None
         What passes go over.
-    positive : int
-        The class against the rest, among the codes of ``labelled``.
+    surface : int
+        Which one of the target of ``labelled``.
     """
 
     order: ClassVar[Literal["C", "F"]] = "C"  # how A is stored: by samples or by terms
@@ -46,7 +46,7 @@ class RowsProblem(SparseProblem):
     rows: LiftedRows
     y: FloatArray
     labelled: LabelledSamples | None = None
-    positive: int = 1
+    surface: int = 1
 
     @property
     def A(self) -> FloatArray:
@@ -121,9 +121,9 @@ class RowsProblem(SparseProblem):
             labelled = replace(labelled, X=X.toarray())
         # the energy is that of the samples: passes know it only from sums, which have lost digits where G is nearly singular
         passes = Passes(SamplesInMemory(labelled))
-        survey = surveyed(passes, self.positive, searched)
+        survey = surveyed(passes, self.surface, searched)
         candidates = Candidates(self.terms, self.rule)
-        return make(passes, survey, self.positive, candidates, self.C, self.k, labelled.energy)
+        return make(passes, survey, candidates, self.C, self.k, labelled.energy)
 
     def screen(self) -> LeastSquaresProblem:
         """The same problem with the squared loss: its supports are good places to start from."""

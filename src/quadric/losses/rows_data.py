@@ -56,7 +56,7 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
         # (1.5) entry by entry: with few candidates of many terms the whole G may not fit
         return self._samples.energy.block(self._terms, self._terms)
 
-    def one_against_rest(self, positive: int, C: float, k: int) -> AnyRowsProblem:
+    def problem_for(self, surface: int, C: float, k: int) -> AnyRowsProblem:
         return self._problem(
             C=C,
             k=min(k, len(self._terms)),
@@ -66,7 +66,7 @@ class RowsData(TrainingData, Generic[AnyRowsProblem]):
             rule=self._rule,
             G=self._G,
             rows=self._rows,
-            y=self._samples.signs(positive),
+            y=self._samples.target.y(surface),
             labelled=self._samples,
-            positive=positive,
+            surface=surface,
         )

@@ -74,7 +74,7 @@ class WideRowsProblem(SparseProblem):
     def y(self) -> FloatArray:
         """Labels in {-1, 1}."""
         assert self.squared.samples is not None
-        return self.squared.samples.signs(self.squared.positive)
+        return self.squared.samples.target.y(self.squared.surface)
 
     def among(self, candidates: IntArray) -> RowsProblem:
         """The same problem with some candidates only, all required ones among them unless it is for a refit."""

@@ -18,6 +18,7 @@ from quadric.paper.faults import FAULTS, faulty_decisions
 from quadric.paper.models import C1S, C2S, CS_OF_FOUR, MODELS, Cell, budgets
 from quadric.paper.protocol import Split, grid_scores
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 from quadric.samples.units import Units
 from quadric.search.path import trace_path
 from quadric.search.rules import NO_LIMITS
@@ -132,7 +133,7 @@ def _data(name: str) -> Dataset:
 def _standardised(data: Dataset, rows: IntArray | slice = slice(None)) -> tuple[LabelledSamples, Units]:
     X, y = data.X[rows], data.y[rows]
     units = Units.of(X, np.ones(len(X)), standardize=True, clip=None)
-    return LabelledSamples(units(X), y, np.ones(len(y)), np.ones(len(data.class_names))), units
+    return LabelledSamples(units(X), Target(y, np.ones(len(data.class_names))), np.ones(len(y))), units
 
 
 def _scored(
@@ -233,7 +234,7 @@ def _run_l1_counts(task: Task, seed: int) -> dict[str, Any]:
 def _run_significance(task: Task, seed: int) -> dict[str, Any]:
     statsmodels = require("statsmodels.api", "paper")
     samples, _ = _standardised(_data(task.dataset))
-    fit = statsmodels.Logit(samples.codes, statsmodels.add_constant(samples.X)).fit(disp=0)
+    fit = statsmodels.Logit(samples.target.codes, statsmodels.add_constant(samples.X)).fit(disp=0)
     return {"p_values": [float(value) for value in fit.pvalues[1:]], "coefficients": [float(v) for v in fit.params[1:]]}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from quadric.progress import RowsRead, advance
 from quadric.samples.source import SampleBatch, SampleSource, State, added
+from quadric.samples.target import Target
 
 
 class Spooled(SampleSource):
@@ -103,10 +104,10 @@ def _seen(batch: SampleBatch, of: Callable[[SampleBatch], State], spool: Spool) 
 
 def _write(file: Any, batch: SampleBatch) -> None:
     keys = np.empty(0) if batch.keys is None else batch.keys
-    for array in (batch.X, batch.codes, batch.sample_weight, batch.class_weight, batch.ids, keys):
+    for array in (batch.X, batch.target.codes, batch.target.class_weight, batch.sample_weight, batch.ids, keys):
         np.save(file, array)
 
 
 def _read(file: Any) -> SampleBatch:
-    *arrays, keys = (np.load(file) for _ in range(6))
-    return SampleBatch(*arrays, keys if len(keys) else None)
+    X, codes, class_weight, weight, ids, keys = (np.load(file) for _ in range(6))
+    return SampleBatch(X, Target(codes, class_weight), weight, ids, keys if len(keys) else None)

@@ -80,8 +80,7 @@ def _open(stream: StreamedProblem, explorer: Explorer | None, fit: StreamedFit, 
             model = explorer.model(fit.support)
         if model is not None:
             left = left[np.argsort(model.exchanges(moves)[tuple(left.T)], kind="stable")]
-            # exchanges that bring in the same term share most of the work of a pass
-            left[FIRST:] = left[FIRST:][np.argsort(left[FIRST:, 1], kind="stable")]
+            left[FIRST:] = left[FIRST:][np.argsort(left[FIRST:, stream.shared], kind="stable")]
     compounds = [move for move in moves.compound if tableau.after(move) < ceiling]
     singles = [Move(moves.out[[i]], moves.into[[j]]) for i, j in left]
     return [move.applied(fit.support) for move in (*compounds, *singles)]

@@ -216,7 +216,7 @@ class _Point:
 @one_blas_thread()
 def trace_path(
     data: TrainingData,
-    positive: int,
+    surface: int,
     Cs: Sequence[float] | FloatArray,
     ks: Sequence[int] | IntArray,
     *,
@@ -225,12 +225,13 @@ def trace_path(
     schedule: Schedule | None = None,
     report: Report = silent,
 ) -> QuadraticPath:
-    """Surfaces for every C and k of one class against the rest.
+    """The surfaces for every C and k that are fitted to one column of the target.
 
     Parameters
     ----------
     data : TrainingData
-    positive : int
+    surface : int
+        One of ``Target.surfaces``.
     Cs, ks : sequences
         ks in increasing order.
     method : "pd" or "best"
@@ -244,7 +245,7 @@ def trace_path(
     rows: list[list[_Point]] = []
     cells: list[list[PathCell]] = []
     for i, C in enumerate(Cs):
-        problem = data.one_against_rest(positive, float(C), int(ks[-1]))
+        problem = data.problem_for(surface, float(C), int(ks[-1]))
         if method == "pd":
             cells.append([])
             for k, cell in zip(ks, decomposed_cells(problem, ks, schedule), strict=True):
@@ -286,7 +287,7 @@ def decomposed_cells(
 def certified(
     path: QuadraticPath,
     data: TrainingData,
-    positive: int,
+    surface: int,
     *,
     node_limit: int | None = None,
     report: Report = silent,
@@ -299,7 +300,7 @@ def certified(
     path : QuadraticPath
     data : TrainingData
         What the path was made from, with all terms that it could choose from.
-    positive : int
+    surface : int
     node_limit : int or None
         Nodes of branch and bound for each cell, zero for the first bound alone; None: as PROOF_NODES has it.
     report : callable
@@ -310,7 +311,7 @@ def certified(
     bounds = np.full(path.objective.shape, np.nan)
     for i, (C, own_part) in enumerate(zip(path.Cs.tolist(), parts(*[1.0] * len(path.Cs)), strict=True)):
         with own_part:
-            problem = data.one_against_rest(positive, C, int(path.ks[-1]))
+            problem = data.problem_for(surface, C, int(path.ks[-1]))
             bounds[i] = _row_bounds(problem, path, i, node_limit, report, going)
         report(f"bounds: C = {C:g} done ({i + 1} of {len(path.Cs)})")
     # "pd" may end higher with more terms: a bound is compared with the best of k terms or fewer

@@ -75,19 +75,19 @@ class QuickSearch:
         self._digests: dict[tuple[str, str], TrainingData] = {}
         self._supports: dict[tuple[str, str, int, float], dict[int, IntArray]] = {}
 
-    def rows(self, terms: str, loss: str, positive: int, grid: Grid) -> Iterator[list[PathCell]]:
+    def rows(self, terms: str, loss: str, surface: int, grid: Grid) -> Iterator[list[PathCell]]:
         """The cells of one C after the other, for one class against the rest."""
         if self._by_decomposition:
-            yield from (self._decomposed(terms, loss, positive, C, ks) for C, ks in grid.items())
+            yield from (self._decomposed(terms, loss, surface, C, ks) for C, ks in grid.items())
             return
         # supports come first: a loss with a screen lifts the rows on the terms of these only
-        supports = [self._chosen(terms, loss_named(loss).screen or loss, positive, C) for C in grid]
+        supports = [self._chosen(terms, loss_named(loss).screen or loss, surface, C) for C in grid]
         data = self._data(terms, loss, grid, supports)
         for (C, ks), found in zip(grid.items(), supports, strict=True):
-            yield self._refitted(data, positive, C, {k: found[k] for k in ks})
+            yield self._refitted(data, surface, C, {k: found[k] for k in ks})
 
-    def path(self, terms: str, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
-        cells = list(self.rows(terms, loss, positive, {float(C): ks.tolist() for C in Cs}))
+    def path(self, terms: str, loss: str, surface: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
+        cells = list(self.rows(terms, loss, surface, {float(C): ks.tolist() for C in Cs}))
         return assembled_path(Cs, ks, cells, term_count(self._samples.n_features))
 
     def digest(self, terms: str, loss: str) -> TrainingData:
@@ -111,11 +111,11 @@ class QuickSearch:
         return loss_named(loss).data(self._samples, limits)
 
     @one_blas_thread()
-    def _chosen(self, terms: str, loss: str, positive: int, C: float) -> dict[int, IntArray]:
+    def _chosen(self, terms: str, loss: str, surface: int, C: float) -> dict[int, IntArray]:
         """Supports of all k as positions in the full z; each starts from the one before, whichever cells are wanted."""
-        key, ks = (terms, loss, positive, C), self._dictionaries[terms].ks
+        key, ks = (terms, loss, surface, C), self._dictionaries[terms].ks
         if key not in self._supports:
-            whole = self.digest(terms, loss).one_against_rest(positive, C, int(ks[-1]))
+            whole = self.digest(terms, loss).problem_for(surface, C, int(ks[-1]))
             # tables of exchanges grow with the candidates, and folds pay for one at every k
             problem = whole.promising(MOST_CANDIDATES)
             chosen = (problem.terms[support] for support in supports_along(problem, ks.tolist()))
@@ -123,9 +123,9 @@ class QuickSearch:
         return self._supports[key]
 
     @one_blas_thread()
-    def _refitted(self, data: TrainingData, positive: int, C: float, supports: dict[int, IntArray]) -> list[PathCell]:
+    def _refitted(self, data: TrainingData, surface: int, C: float, supports: dict[int, IntArray]) -> list[PathCell]:
         # one solver for all k: each refit starts from the answer before, whose support is nearly the same
-        problem = data.one_against_rest(positive, C, max(supports))
+        problem = data.problem_for(surface, C, max(supports))
         step, cells = problem.step(), []
         for terms in supports.values():
             began = time.perf_counter()
@@ -137,8 +137,8 @@ class QuickSearch:
         return cells
 
     @one_blas_thread()
-    def _decomposed(self, terms: str, loss: str, positive: int, C: float, ks: Sequence[int]) -> list[PathCell]:
-        problem = self.digest(terms, loss).one_against_rest(positive, C, ks[-1])
+    def _decomposed(self, terms: str, loss: str, surface: int, C: float, ks: Sequence[int]) -> list[PathCell]:
+        problem = self.digest(terms, loss).problem_for(surface, C, ks[-1])
         cells = list(decomposed_cells(problem, ks))
         self._report(f"{problem.loss.name}, C = {C:g}: {len(cells)} numbers of terms by decomposition")
         return cells

@@ -12,6 +12,7 @@ import numpy as np
 from quadric.errors import ParameterError, quoted, refuse_unknown
 from quadric.samples.folds import key_of
 from quadric.samples.source import SampleBatch, SampleSource, State
+from quadric.samples.target import Target
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
 from quadric.tables.inputs import missing_cells
@@ -287,4 +288,4 @@ def _coded(
         weight, ids, keys, places = weight[kept], ids[kept], None if keys is None else keys[kept], places[kept]
     codes = codes_of(names, places, class_names)
     X = encoder.coded(table, "F") if table.n_rows else np.empty((0, len(encoder.features_)))
-    return SampleBatch(X, codes, weight, np.ones(len(class_names)), ids, keys)
+    return SampleBatch(X, Target(codes, np.ones(len(class_names))), weight, ids, keys)

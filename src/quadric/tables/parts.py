@@ -137,6 +137,16 @@ class TableStream(TableParts):
         return self._begun[0]
 
     def total(self, of: Callable[[Table], State | None]) -> State | None:
+        """The sum of a function over all chunks.
+
+        Parameters
+        ----------
+        of : function of a Table
+
+        Returns
+        -------
+        what the function returns, or None
+        """
         return summed(of, self)
 
     def _arrow_files(self) -> tuple[Path, ...]:

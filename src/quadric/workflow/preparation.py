@@ -301,7 +301,7 @@ def with_rows(data: PreparedData, rows: SampleBatch, options: TrainingOptions, *
     data = replace(
         data,
         X=rows.X,
-        codes=rows.codes,
+        codes=rows.target.codes,
         limits=replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=limits.n_rare + len(thin)),
         groups=groups,
         is_sampled=by_passes,

@@ -283,7 +283,7 @@ def _labelled(batch: SampleBatch, model: Any, classifier: SparseQuadraticSVC, cl
     labels = model.predict(batch.X)
     alone = labels if model is classifier else classifier.predict(batch.X)
     by_model, by_surface = ((each == model.classes_[:, None]).sum(axis=1) for each in (labels, alone))
-    return Labelled(len(labels), int(np.sum(labels == classes[batch.codes])), by_model, by_surface)
+    return Labelled(len(labels), int(np.sum(labels == classes[batch.target.codes])), by_model, by_surface)
 
 
 def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions) -> CrossValidated:

@@ -26,11 +26,11 @@ def least_squares_data(samples: LabelledSamples | SummedSamples, limits: Limits)
     """The moments of samples, unless there are so many terms that no matrix can pair them all."""
     if isinstance(samples, SummedSamples):
         candidates = candidates_of(samples.moments.loss, limits)
-        return LeastSquaresData(samples.moments, samples.class_weight, candidates, n_samples=samples.n_rows)
+        return LeastSquaresData(samples.moments, candidates, n_samples=samples.n_rows)
     if needs_working_set(samples.X, limits, pairs_all_terms=True):
         return WideData(samples, limits)
-    moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
-    return LeastSquaresData(moments, samples.class_weight, candidates_of(moments.loss, limits), samples)
+    moments = samples.target.moments(samples.X, samples.sample_weight)
+    return LeastSquaresData(moments, candidates_of(moments.loss, limits), samples)
 
 
 class LeastSquaresData(TrainingData):
@@ -39,7 +39,6 @@ class LeastSquaresData(TrainingData):
     Parameters
     ----------
     moments : LabelledMoments
-    class_weight : array of shape (n_classes,)
     candidates : Candidates
     samples : LabelledSamples, optional
         What the moments are of: refits go back to them where moments have lost digits.
@@ -50,7 +49,6 @@ class LeastSquaresData(TrainingData):
     def __init__(
         self,
         moments: LabelledMoments,
-        class_weight: FloatArray,
         candidates: Candidates,
         samples: LabelledSamples | None = None,
         n_samples: int | None = None,
@@ -63,8 +61,7 @@ class LeastSquaresData(TrainingData):
         self._total_weight = weighted.weight
         self._mean = weighted.mean[self._terms]
         self._scatter = weighted.scatter[np.ix_(self._terms, self._terms)]
-        self._class_weights = (moments.class_weights * class_weight).tolist()
-        self._class_means = moments.class_means[:, self._terms]
+        self._columns = moments.columns()
         self._curvatures: dict[float, Curvature] = {}
 
     def limited(self, limits: Limits) -> LeastSquaresData:
@@ -75,7 +72,7 @@ class LeastSquaresData(TrainingData):
         other, square = copy(self), np.ix_(kept, kept)
         other._terms, other._rule = found.terms, found.rule
         other._mean, other._scatter = self._mean[kept], self._scatter[square]
-        other._class_means, other._curvatures = self._class_means[:, kept], {}
+        other._curvatures = {}
         other.__dict__["_G"] = self._G[square]  # in place of the cached one
         return other
 
@@ -88,9 +85,8 @@ class LeastSquaresData(TrainingData):
             self._curvatures = {C: Curvature(self._G + (2.0 * C) * self._scatter, self._G)}  # one at a time: p x p each
         return self._curvatures[C]
 
-    def one_against_rest(self, positive: int, C: float, k: int) -> LeastSquaresProblem:
-        inside = self._class_weights[positive]
-        share = inside / self._total_weight
+    def problem_for(self, surface: int, C: float, k: int) -> LeastSquaresProblem:
+        column = self._columns[surface]
         return LeastSquaresProblem(
             C=C,
             k=min(k, len(self._terms)),
@@ -99,14 +95,13 @@ class LeastSquaresData(TrainingData):
             scatter_trace=float(np.trace(self._scatter)),
             rule=self._rule,
             curvature=self._curvature(C),
-            # y is 1 inside and -1 outside: mean 2 share - 1, and R~'y~ = 2 sum over the inside of (r - mean)
-            cross=2.0 * inside * (self._class_means[positive] - self._mean),
+            cross=column.cross[self._terms],
             mean=self._mean,
-            mean_y=2.0 * share - 1.0,
-            scatter_y=4.0 * self._total_weight * share * (1.0 - share),
+            mean_y=column.mean,
+            scatter_y=column.scatter,
             total_weight=self._total_weight,
             samples=self._samples,
-            positive=positive,
+            surface=surface,
             sums=self._energy,
             n_samples=self._n_samples,
         )

@@ -78,9 +78,9 @@ class WideData(TrainingData):
         self._rows = ScatterRows(sums, o, samples.energy, terms, off, scatter[terms])
 
     @one_blas_thread()
-    def one_against_rest(self, positive: int, C: float, k: int) -> SparseProblem:
+    def problem_for(self, surface: int, C: float, k: int) -> SparseProblem:
         samples, rows, o = self._samples, self._rows, self._samples.loss_weight
-        y, total, k = samples.signs(positive), float(o.sum()), min(k, len(rows.terms))
+        y, total, k = samples.target.y(surface), float(o.sum()), min(k, len(rows.terms))
         mean_y = float(o @ y) / total
         problem = LeastSquaresProblem(
             C=C,
@@ -96,6 +96,6 @@ class WideData(TrainingData):
             scatter_y=float(o @ (y - mean_y) ** 2),
             total_weight=total,
             samples=samples,
-            positive=positive,
+            surface=surface,
         )
         return problem if self._convert is None else self._convert(problem)

@@ -76,7 +76,7 @@ def certify(
     Parameters
     ----------
     model : fitted model, or QuadraticSurface
-        Estimator, CalibratedModel, or Pipeline that ends in one; its transformers are applied to X first.
+        Estimator, CalibratedModel, or Pipeline that ends in one, whose transformers are applied to X first; or TableClassifier.
     X : array-like of shape (m, n)
         The samples that the model was fitted to; others can be judged too.
     y : array-like of shape (m,)
@@ -377,7 +377,7 @@ def alternatives(
     Parameters
     ----------
     model : fitted model
-        Estimator, CalibratedModel, or Pipeline that ends in one.
+        Estimator, CalibratedModel, Pipeline that ends in one, or TableClassifier.
     X : array-like of shape (m, n)
         The samples that it was fitted to.
     y : array-like of shape (m,)
@@ -458,6 +458,8 @@ def _cases(
 
     Where there is no memory for proofs they are left out, or refused if there is no point without them.
     """
+    if hasattr(model, "_as_judged"):  # a TableClassifier: its rows are a raw table, and its labels those of y
+        model, X, y = model._as_judged(X, y)
     view = fitted_model(model)
     loss, C, k, class_weight = _question(view, question)
     refuse_masked(X=X, y=y)

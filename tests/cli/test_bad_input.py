@@ -65,7 +65,7 @@ TABLES = {
         "id,name,risk\n" + "".join(f"{i * 37 % 120},n{i},{'good' if i % 3 else 'bad'}\n" for i in range(120)),
         [],
         2,
-        "every column besides the target is an identifier or empty ('id', 'name'): add columns that say something about the rows",
+        "every column besides the target is left out ('id', 'name'): add columns that say something about the rows",
     ),
     "one class left": (
         "x,risk\n" + "".join(f"{i % 7 if i % 3 else ''},{'good' if i % 3 else 'bad'}\n" for i in range(60)),
@@ -489,7 +489,11 @@ def test_of_many_columns_that_cannot_be_used_the_first_are_listed(refused, csv_f
     names = [f"d{i}" for i in range(10)]
     rows = [[f"{'in ' * (j < 3)}2019-{1 + j % 12:02}-0{1 + (i + j) % 9}" for i in range(10)] for j in range(40)]
     text = "\n".join(",".join(line) for line in [[*names, "y"], *([*row, "ab"[j % 2]] for j, row in enumerate(rows))])
-    lines = refused("fit", csv_file(text + "\n"), "--target", "y", "--output", tmp_path / "m.json", code=1, items=9)
+    fit = ["fit", csv_file(text + "\n"), "--target", "y", "--output", tmp_path / "m.json"]
+    line = refused(*fit, code=2)
+    assert line.startswith("quadric: every column besides the target is left out ('d0', 'd1', ")
+    assert line.endswith("or use one of these (--dates d0, --texts d0)")
+    lines = refused(*fit, *(word for name in names for word in ("--keep", name)), code=1, items=9)
     assert lines.splitlines()[0] == "quadric: 10 columns cannot be used:"
     assert lines.splitlines()[-1] == "- and 2 more"
 

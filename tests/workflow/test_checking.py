@@ -80,13 +80,15 @@ def test_several_columns_of_ranks_are_no_identifiers(rng):
 
 
 @pytest.mark.parametrize(
-    "name", ["id", "ID", "PassengerId", "customer_id", "EmployeeNumber", "account no", "uuid", "Unnamed: 0"]
+    "name", ["id", "ID", "PassengerId", "customer_id", "EmployeeNumber", "account no", "uuid", "Unnamed: 0", "pidnum", "uid"]
 )
 def test_names_of_identifiers(name):
     assert is_named_so(name)
 
 
-@pytest.mark.parametrize("name", ["idle", "paid", "grid", "no_of_children", "number_of_rooms", "price_index", "x", "notes", ""])
+@pytest.mark.parametrize(
+    "name", ["idle", "paid", "grid", "no_of_children", "number_of_rooms", "price_index", "x", "notes", "kidnum", ""]
+)
 def test_names_of_other_columns(name):
     assert not is_named_so(name)
 

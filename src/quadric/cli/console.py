@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
+import textwrap
 import threading
 import time
 import warnings
@@ -22,6 +24,9 @@ from quadric.progress import Report, RowsRead, listening
 FIRST_AFTER = 2.0
 # Where standard error is no terminal, progress is a line now and then; on a terminal it is a bar that moves
 SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_FRAMES = 10.0, 0.1
+QUOTED_FLAG = re.compile(r"--[\w-]+ '[^']*'")
+# A terminal of fewer columns wraps remarks itself
+MOST_INDENTED = 20
 # Share of the work from which on more of it done is worth another look at the clock
 SMALLEST_MOVE = 0.001
 # Seconds for which an estimate that has run out is still believed
@@ -87,8 +92,14 @@ def note(text: str) -> None:
 
 
 def remark(text: str) -> None:
-    """A line of ours on standard error, also where names in it have line ends."""
-    note("quadric: " + text.replace("\n", "\\n"))
+    """A remark of ours on standard error, wrapped at the width of the terminal, also where names in it have line ends."""
+    line = printable(f"quadric: {text}").replace("\n", "\\n")
+    width = int(wanted) if (wanted := os.environ.get("COLUMNS", "")).isdigit() else 0
+    if not width and sys.stderr.isatty():
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    how: Any = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  "}
+    whole = QUOTED_FLAG.sub(lambda flag: flag[0].replace(" ", "\0"), line)  # which is to be copied
+    note(textwrap.fill(whole, width, **how).replace("\0", " ") if width > MOST_INDENTED else line)
 
 
 def printable(text: str) -> str:
@@ -174,7 +185,7 @@ def working(what: str, *, shown: bool = True) -> Iterator[Report]:
             yield meter.describe
     remarks = (with_flags(each.message) for each in caught if isinstance(each.message, UserWarning))
     for message in dict.fromkeys(remarks):
-        note(f"quadric: {' '.join(message.split())}")
+        remark(" ".join(message.split()))
 
 
 class _Meter:

@@ -61,7 +61,7 @@ def predict(
     columns of --keep stand before them, or else the number of the row, counted from 0 as for quadric explain --rows. A row
     that cannot be scored is an error that names it. Rows are read and written in pieces, so files can be larger than memory.
     Missing values and levels that the training data did not have never stop a file, unless with --strict: they are scored as
-    the model says, counted and reported.
+    the model says, counted and reported (with --engine only scored).
 
     \b
     Examples:

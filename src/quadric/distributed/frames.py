@@ -16,7 +16,6 @@ from quadric.export import SavedModel
 from quadric.fitted import Model
 from quadric.samples.moments import Moments
 from quadric.tables.coded import LabelledColumns
-from quadric.tables.dates import with_iso_dates
 from quadric.tables.parts import TableParts
 from quadric.tables.table import as_table, check_names
 from quadric.workflow.options import TrainingOptions
@@ -48,7 +47,7 @@ class ScoredFrame:
         if not len(frame):
             return self.added(frame)
         try:
-            found = self.model.scores(with_iso_dates(as_table(frame), self.model.saved.date_forms))
+            found = self.model.scores(as_table(frame))
         except ValueError as error:
             raise ValueError(f"{str(error).splitlines()[0]} (rows are counted within a partition)") from None
         labels = np.array(self.model.class_names, dtype=object)[found.codes]

@@ -19,6 +19,7 @@ from quadric.baselines import (
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.constraints import QUADRATIC
 from quadric.tables.dates import FORMS
+from quadric.tables.forms import is_form
 from quadric.tables.table import Rows
 
 # Raised when files change in a way that older versions cannot read.
@@ -135,12 +136,17 @@ class SavedModel:
 
     @property
     def date_forms(self) -> dict[str, str]:
-        """Forms of dates in the training data, by column; what makes no sense is left out, since anybody can write a file."""
+        """The forms that are those of dates."""
+        return {name: form for name, form in self.forms.items() if form in FORMS}
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """Forms of dates and of numbers in columns of texts; nonsense is left out, since anybody can write a file."""
         found: Any = self.metadata
         for key in ("training", "options", "date_forms"):
             found = found.get(key) if isinstance(found, dict) else None
         forms = found.items() if isinstance(found, dict) else ()
-        return {name: form for name, form in forms if isinstance(form, str) and form in FORMS}
+        return {name: form for name, form in forms if isinstance(form, str) and is_form(form)}
 
     @staticmethod
     def of(model: Any, **changes: Any) -> SavedModel:

@@ -19,7 +19,7 @@ import numpy as np
 from quadric.errors import ParameterError, quoted, warn_user
 from quadric.extras import require
 from quadric.progress import RowsRead, advance
-from quadric.tables.suspects import number_pattern
+from quadric.tables.numbers import number_pattern
 from quadric.tables.table import BLANKS, check_names, is_number_text
 
 pa: Any = require("pyarrow", "cli")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations, count
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from quadric.estimators.validation import Rule, check_parameters, integer_from, 
 from quadric.labels import refuse_masked
 from quadric.samples.recoding import NOWHERE, Coding, is_rare
 from quadric.tables.facts import MOST_COUNTED, ColumnFacts
-from quadric.tables.inputs import OTHER, InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
+from quadric.tables.inputs import OTHERS, InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import FloatArray, IntArray
@@ -46,8 +46,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         missing-value flag; of texts, missing is one more level. Where no (or only a few) values were missing when fitted, there
         is no flag, and a missing text counts as a new level does.
     unseen : {"refuse", "other"}
-        What happens to a level that was not there when fitted: an error; or it counts as the level "other", or as the most
-        frequent level in columns without rare levels.
+        What happens to a level that was not there when fitted: an error; or it counts as the level "other" ("rare or new" in
+        columns that have a level of that name), or as the most frequent level in columns without rare levels.
     rare : {"keep", "other"}
         What happens to levels with few rows (fewer than ten, or fewer than 100 and 1 %): they stay; or they count as one level,
         "other", if that has enough rows, else as the most frequent one. Only with "onehot".
@@ -478,18 +478,20 @@ def coding_of(encoder: TableEncoder, X: FloatArray, missing: Collection[str]) ->
 def _frequent_levels(counts: Counter[str], n_present: int, n_rows: int, most: int) -> tuple[tuple[str, ...], str, str | None]:
     """Levels that are not rare, the most frequent one with the group of the others, and the name of that group.
 
-    Levels that are called "other" already are part of the group. Without a name, its levels, if any, count as the most
-    frequent one. More rows than those of the levels are present where a column has more levels than are counted.
+    The group gets a name that no level has. Without a name, its levels, if any, count as the most frequent one. More rows than
+    those of the levels are present where a column has more levels than are counted.
     """
     ranked = sorted(counts, key=lambda level: (-counts[level], level))
-    kept = [level for level in ranked if not is_rare(counts[level], n_rows) and level.lower() != OTHER][:most]
+    kept = [level for level in ranked if not is_rare(counts[level], n_rows)][:most]
     if not kept:  # nothing to tell from the rest
         return (ranked[0],), ranked[0], None
     n_others = n_present - sum(counts[level] for level in kept)
     if is_rare(n_others, n_rows):
         return tuple(sorted(kept)), kept[0], None
-    groups = Counter({level: counts[level] for level in kept} | {OTHER: n_others})
-    return tuple(sorted(kept)), _most_frequent(groups), OTHER
+    taken = {level.lower() for level in counts}
+    other = next(name for name in chain(OTHERS, map("rare or new ({})".format, count(2))) if name not in taken)
+    groups = Counter({level: counts[level] for level in kept} | {other: n_others})
+    return tuple(sorted(kept)), _most_frequent(groups), other
 
 
 def _most_frequent(counts: Counter[str]) -> str:

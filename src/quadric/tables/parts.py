@@ -20,7 +20,7 @@ from quadric.errors import quoted
 from quadric.extras import require
 from quadric.samples.source import State
 from quadric.samples.spool import Spool
-from quadric.tables.dates import with_iso_dates
+from quadric.tables.forms import with_forms
 from quadric.tables.reading import digest_of, read_chunks
 from quadric.tables.table import Table, as_table, holds_arrow
 from quadric.tables.targets import MissingLabelsError
@@ -259,7 +259,7 @@ class TableStream(TableParts):
         else:
             tables = _cut(as_table(data), self._rows)
         forms = self._how.get("date_forms", {})
-        return (with_iso_dates(table, forms) for table in tables)
+        return (with_forms(table, forms) for table in tables)
 
     def check_unchanged(self) -> None:
         """Refuse files that are not those of the first pass."""

@@ -25,7 +25,6 @@ from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.fitted.model import FAR
 from quadric.geometry.terms import term_count
-from quadric.labels import class_weights
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
 from quadric.samples.capped import CappedStream
@@ -289,11 +288,8 @@ def _labelled(batch: SampleBatch, model: Any, classifier: SparseQuadraticSVC, cl
 
 def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions) -> CrossValidated:
     tests = [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
-    view, codes = fitted_model(model), data.codes
-    weights: Any = data.class_weight(options.class_weight)
-    weight = class_weights(weights, view.classes, codes, np.ones(len(codes)))[codes]
-    found = cross_validated(search, options.scoring, codes, weight, tests, lambda decision: view.decided(decision)[0])
-    return replace(found, plain=plain_logistic(data.X, codes, tests))
+    found = cross_validated(search, options.scoring, data.codes, tests, fitted_model(model).decided)
+    return replace(found, plain=plain_logistic(data.X, data.codes, tests))
 
 
 @scales_as_prepared()

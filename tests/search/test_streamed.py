@@ -111,7 +111,7 @@ def test_no_claim_on_discrete_data_that_enumeration_contradicts(seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2 + seed % 3, size=(60, N)).astype(float)
     codes = (lift(X) @ rng.normal(size=P) + rng.normal(size=60) > 0.5).astype(int)
-    samples = LabelledSamples(X, codes, np.ones(60), np.ones(2))
+    samples = LabelledSamples(X, Target(codes, np.ones(2)), np.ones(60))
     C, k = [0.3, 3.0, 64.0, 1000.0][seed % 4], 1 + seed % 4
     problem = problem_of(samples, C, k)
     found = search(problem, "best", SearchOptions())
@@ -127,7 +127,8 @@ def test_equal_rows_near_the_margin_become_one_that_weighs_as_much():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, size=(400, N)).astype(float)
     weight = rng.uniform(0.5, 2.0, 400)
-    stream = stream_of(LabelledSamples(X, (X @ [1.0, 2.0, -1.0] > 2.0).astype(int), weight, np.ones(2)), 3.0, 2)
+    target = Target((X @ [1.0, 2.0, -1.0] > 2.0).astype(int), np.ones(2))
+    stream = stream_of(LabelledSamples(X, target, weight), 3.0, 2)
     split = stream.split(np.array([0, 4]), np.zeros((1, 3)), 2.0)
     small = NearProblem(split, 3.0)
     assert len(small.y) == 3**N
